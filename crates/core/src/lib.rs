@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What every other crate of matchbench agrees on: units, match operations, the engine interface.
+//!
+//! - [`time`]: [`Picos`], [`Cycles`], [`Clock`], [`Bytes`]. No conversion between them is implicit.
+//! - [`matching`]: envelopes, patterns, operations and outcomes (`spec/matching.md`).
+//! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
+//! - [`engine`]: the [`Engine`] trait, the engine's card and its settings with their sources.
+//!
+//! This crate performs no I/O, reads no clock and holds no global state.
+
+pub mod engine;
+pub mod matching;
+pub mod mpi;
+pub mod settings;
+pub mod time;
+
+pub use engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Timing};
+pub use matching::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
+pub use settings::{Setting, SettingError, SettingSpec, Settings, Source, Sourced, Unit, Value};
+pub use time::{Bytes, Clock, Cycles, Picos};

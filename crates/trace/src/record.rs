@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The 64-byte record and the 64-byte file header, field by field as in `spec/trace.md`, sections 3 and 4.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// First eight bytes of every trace file.
+pub const MAGIC: [u8; 8] = *b"MBTRACE\x01";
+
+/// Version of the record layout that this code reads and writes.
+pub const VERSION: u16 = 1;
+
+/// Bytes of a record, and of the header.
+pub const RECORD_BYTES: usize = 64;
+
+/// The header at the start of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: u16,
+    /// [`RECORD_BYTES`].
+    pub record_bytes: u16,
+    /// Bit 0: finalized, i.e. the program called `MPI_Finalize` and `records` is exact. Bit 1: the recorder stopped
+    /// early (full disk). Other bits zero.
+    pub flags: u32,
+    /// World rank of the first (mostly: only) segment in this file.
+    pub first_rank: u32,
+    /// Segments in this file: 1, or more in a bundle, whose index follows the header.
+    pub segments: u32,
+    /// Ranks in the world.
+    pub world: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Number of records in the file if finalized, else 0. In a bundle: sum over its segments.
+    pub records: u64,
+    /// Wall clock at the first record, ns since 1970-01-01 UTC; 0 in generated traces.
+    pub epoch_ns: u64,
+    /// The run this file belongs to: equal in all files of a trace.
+    pub run_id: u64,
+    /// Checksum of the 56 bytes before it, see [`checksum`] with index [`HEADER_INDEX`], widened to 64 bits.
+    pub check: u64,
+}
+
+/// Index under which a header is checksummed.
+pub const HEADER_INDEX: u64 = u64::MAX;
+
+impl Header {
+    /// Flag: the rank finished and `records` is exact.
+    pub const FINALIZED: u32 = 1;
+    /// Flag: the recorder stopped before the program did.
+    pub const STOPPED: u32 = 2;
+
+    /// The checksum this header should carry.
+    #[must_use]
+    pub fn expected_check(&self) -> u64 {
+        u64::from(checksum_words(&words(&Self { check: 0, ..*self }), HEADER_INDEX))
+    }
+}
+
+/// One record. All fields little-endian; the host must be too (checked at compile time).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Record {
+    /// A [`Kind`].
+    pub kind: u8,
+    /// [`Flags`]; their meaning depends on the kind.
+    pub flags: u8,
+    /// Thread of the rank, in order of first MPI call; 0 is the first.
+    pub thread: u16,
+    /// Local number of the communicator (0 is `MPI_COMM_WORLD`, 1 `MPI_COMM_SELF`).
+    pub comm: u32,
+    /// Destination, posted source, resolved source or root: a rank of the communicator (remote group of an
+    /// intercommunicator), or a wildcard or `MPI_PROC_NULL` as in [`mb_core::mpi`].
+    pub peer: i32,
+    /// Tag, or `MPI_ANY_TAG` (-2). In collectives: the [`CollectiveOp`].
+    pub tag: i32,
+    /// Bytes sent, room in a receive's buffer, or bytes received.
+    pub bytes: u64,
+    /// Number of the request, of the message taken by a matched probe, or 0.
+    pub request: u32,
+    /// Checksum of this record with this field zero, and of its index.
+    pub check: u32,
+    /// Wall time at the begin of the call, ns since the rank's first record.
+    pub wall_ns: u64,
+    /// CPU time of the calling thread at the begin of the call, ns.
+    pub cpu_ns: u64,
+    /// Wall time within the call, ns; saturates at 2^32 - 1.
+    pub wall_span_ns: u32,
+    /// CPU time of the calling thread within the call, ns; saturates.
+    pub cpu_span_ns: u32,
+    /// Depends on the kind.
+    pub aux: u64,
+}
+
+const _: () = assert!(size_of::<Record>() == RECORD_BYTES && size_of::<Header>() == RECORD_BYTES);
+const _: () = assert!(cfg!(target_endian = "little"), "traces are read in place: the host must be little-endian");
+
+/// What a record tells. The numbers are part of the format; 0 means "not written".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// `MPI_Init*`. `aux` = thread level provided.
+    Init = 1,
+    /// `MPI_Finalize`.
+    Finalize = 2,
+    /// A send was started: every blocking, nonblocking and persistent form, and the sending half of `MPI_Sendrecv`.
+    /// `aux` = number of earlier sends from this rank to the same destination in the same communicator.
+    Send = 3,
+    /// A receive was posted: every form, and the receiving half of `MPI_Sendrecv`; or, with [`Flags::MATCHED`], a
+    /// receive of the message that the matched probe numbered `aux` took.
+    Recv = 4,
+    /// A request, a blocking receive or a probe finished. `peer`, `tag`, `bytes` are the status; `request` is that of
+    /// the [`Kind::Send`], [`Kind::Recv`], [`Kind::Probe`] or [`Kind::Collective`] that finished. Cancelled:
+    /// [`Flags::CANCELLED`]; an error in the status (truncation): [`Flags::FAILED`].
+    Done = 5,
+    /// `MPI_Wait*` or a `MPI_Test*` that returned something. `aux` = number of [`Kind::Done`] records that follow for it.
+    Wait = 6,
+    /// A probe: [`Flags::BLOCKING`] for `MPI_Probe`/`MPI_Mprobe`, [`Flags::MATCHED`] for the M forms. `request` is its
+    /// number. Found: a [`Kind::Done`] with that number follows.
+    Probe = 7,
+    /// `aux` calls in a row of one `MPI_Test*` (with [`Flags::PROBE`]: of one `MPI_Iprobe`/`MPI_Improbe` with `peer` and
+    /// `tag`) that found nothing, collapsed into one record.
+    Miss = 8,
+    /// `MPI_Cancel` of `request`.
+    Cancel = 9,
+    /// `MPI_Request_free` of an active `request`.
+    Free = 10,
+    /// A collective; `tag` = [`CollectiveOp`], `peer` = root or -1, `bytes` = bytes this rank contributes (to each peer
+    /// in all-to-all forms), `aux` = bytes it receives (from each peer, likewise). [`Flags::BLOCKING`] unless nonblocking;
+    /// [`Flags::VECTOR`]: per-peer byte counts follow in [`Kind::Extra`] records (sent ones, then received ones).
+    Collective = 11,
+    /// A communicator came to be: `comm` = its local number, `aux` = its identity, equal on all its processes and unlike
+    /// any other; `bytes` = number of extra words that follow, `tag` = size of the local group, `peer` = size of the remote
+    /// group or -1. Words: runs of world ranks, see `spec/trace.md` section 6.
+    Comm = 12,
+    /// `MPI_Comm_free` of `comm`.
+    CommFree = 13,
+    /// Up to six words that belong to the record before: `tag` = number of words here, and the words are in place of other
+    /// fields. See [`Record::extra_words`].
+    Extra = 14,
+    /// A call that matters for communication but is not recorded in detail (one-sided, I/O, spawn, partitioned); `aux` =
+    /// index in the list `other_calls` of `meta.json`.
+    Other = 15,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 15] = [
+        Self::Init,
+        Self::Finalize,
+        Self::Send,
+        Self::Recv,
+        Self::Done,
+        Self::Wait,
+        Self::Probe,
+        Self::Miss,
+        Self::Cancel,
+        Self::Free,
+        Self::Collective,
+        Self::Comm,
+        Self::CommFree,
+        Self::Extra,
+        Self::Other,
+    ];
+
+    /// The kind numbered `byte`.
+    #[must_use]
+    #[inline]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte).wrapping_sub(1)).copied()
+    }
+}
+
+/// Bits of [`Record::flags`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flags;
+
+impl Flags {
+    /// The call returns only when the operation is complete (`MPI_Send`, `MPI_Recv`, `MPI_Probe`, blocking collectives,
+    /// `MPI_Wait*`); in [`Kind::Wait`] its absence means a `MPI_Test*`.
+    pub const BLOCKING: u8 = 1;
+    /// Started by `MPI_Start(all)` from a persistent request.
+    pub const PERSISTENT: u8 = 2;
+    /// Send: synchronous mode. Done: the operation was cancelled.
+    pub const SYNCHRONOUS: u8 = 4;
+    /// Done: the operation was cancelled (same bit as [`Flags::SYNCHRONOUS`], other kind).
+    pub const CANCELLED: u8 = 4;
+    /// Send: buffered mode.
+    pub const BUFFERED: u8 = 8;
+    /// Done: the status carries an error (truncation).
+    pub const FAILED: u8 = 8;
+    /// Send: ready mode.
+    pub const READY: u8 = 16;
+    /// Probe: `MPI_Mprobe`/`MPI_Improbe`. Recv: `MPI_Mrecv`/`MPI_Imrecv`.
+    pub const MATCHED: u8 = 16;
+    /// Miss: the calls were probes. Collective: vector counts follow ([`Flags::VECTOR`], same bit).
+    pub const PROBE: u8 = 32;
+    /// Collective: per-peer byte counts follow.
+    pub const VECTOR: u8 = 32;
+    /// Send, Recv: half of a `MPI_Sendrecv` form.
+    pub const SENDRECV: u8 = 64;
+    /// `cpu_ns` was carried forward from wall time because the gap to the previous call was too short to be worth a
+    /// reading of the CPU clock.
+    pub const CPU_CARRIED: u8 = 128;
+}
+
+/// Collectives, as in [`Record::tag`] of [`Kind::Collective`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(i32)]
+pub enum CollectiveOp {
+    /// `MPI_Barrier`.
+    Barrier = 1,
+    /// `MPI_Bcast`.
+    Bcast = 2,
+    /// `MPI_Reduce`.
+    Reduce = 3,
+    /// `MPI_Allreduce`.
+    Allreduce = 4,
+    /// `MPI_Gather`, `MPI_Gatherv`.
+    Gather = 5,
+    /// `MPI_Scatter`, `MPI_Scatterv`.
+    Scatter = 6,
+    /// `MPI_Allgather`, `MPI_Allgatherv`.
+    Allgather = 7,
+    /// `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Alltoallw`.
+    Alltoall = 8,
+    /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`.
+    ReduceScatter = 9,
+    /// `MPI_Scan`.
+    Scan = 10,
+    /// `MPI_Exscan`.
+    Exscan = 11,
+    /// `MPI_Neighbor_*`: recorded, not expanded by the replay.
+    Neighbor = 12,
+}
+
+impl CollectiveOp {
+    /// The collective numbered `tag`.
+    #[must_use]
+    pub fn from_tag(tag: i32) -> Option<Self> {
+        const ALL: [CollectiveOp; 12] = [
+            CollectiveOp::Barrier,
+            CollectiveOp::Bcast,
+            CollectiveOp::Reduce,
+            CollectiveOp::Allreduce,
+            CollectiveOp::Gather,
+            CollectiveOp::Scatter,
+            CollectiveOp::Allgather,
+            CollectiveOp::Alltoall,
+            CollectiveOp::ReduceScatter,
+            CollectiveOp::Scan,
+            CollectiveOp::Exscan,
+            CollectiveOp::Neighbor,
+        ];
+        ALL.get(usize::try_from(tag).ok()?.wrapping_sub(1)).copied()
+    }
+}
+
+/// Odd multipliers of the checksum, one for each 8-byte word of a record and one for its index. Digits of pi in hexadecimal,
+/// made odd: nothing-up-my-sleeve numbers whose high and low halves are both far from all zeros and all ones, so
+/// that no flip of a single bit leaves the upper half of a product sum unchanged (test
+/// `every_single_bit_flip_is_found`).
+pub const CHECK_KEYS: [u64; 9] = [
+    0x243f_6a88_85a3_08d3,
+    0x1319_8a2e_0370_7345,
+    0xa409_3822_299f_31d1,
+    0x082e_fa98_ec4e_6c89,
+    0x4528_21e6_38d0_1377,
+    0xbe54_66cf_34e9_0c6d,
+    0xc0ac_29b7_c97c_50dd,
+    0x3f84_d5b5_b547_0917,
+    0x9216_d5d9_8979_fb1b,
+];
+
+fn words<T: IntoBytes + Immutable>(value: &T) -> [u64; 8] {
+    let bytes = value.as_bytes();
+    std::array::from_fn(|word| {
+        let at = word * 8;
+        u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+    })
+}
+
+/// Upper 32 bits of `sum(word[i] * key[i]) + (index + 1) * key[8]`, modulo 2^64.
+#[inline]
+fn checksum_words(words: &[u64; 8], index: u64) -> u32 {
+    let mut sum = index.wrapping_add(1).wrapping_mul(CHECK_KEYS[8]);
+    for (word, key) in words.iter().zip(CHECK_KEYS) {
+        sum = sum.wrapping_add(word.wrapping_mul(key));
+    }
+    (sum >> 32) as u32
+}
+
+/// The checksum of `record` (its `check` field taken as zero) as record number `index` of its rank.
+#[must_use]
+#[inline]
+pub fn checksum(record: &Record, index: u64) -> u32 {
+    checksum_words(&words(&Record { check: 0, ..*record }), index)
+}
+
+impl Record {
+    /// This record with its checksum filled in for position `index` of its rank.
+    #[must_use]
+    pub fn sealed(self, index: u64) -> Self {
+        Self { check: checksum(&self, index), ..self }
+    }
+
+    /// The kind, or `None` when the byte is none.
+    #[must_use]
+    #[inline]
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::from_byte(self.kind)
+    }
+
+    /// Whether `flag` (of [`Flags`]) is set.
+    #[must_use]
+    #[inline]
+    pub const fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The six words of a [`Kind::Extra`] record in their order: `comm | peer << 32`, `bytes`, `wall_ns`, `cpu_ns`,
+    /// `wall_span_ns | cpu_span_ns << 32`, `aux`. Only the first `tag` of them count.
+    #[must_use]
+    pub const fn extra_words(&self) -> [u64; 6] {
+        [
+            self.comm as u64 | (self.peer as u32 as u64) << 32,
+            self.bytes,
+            self.wall_ns,
+            self.cpu_ns,
+            self.wall_span_ns as u64 | (self.cpu_span_ns as u64) << 32,
+            self.aux,
+        ]
+    }
+
+    /// A [`Kind::Extra`] record of up to six words, unsealed.
+    ///
+    /// # Panics
+    /// When `words` is empty or longer than six.
+    #[must_use]
+    pub fn extra(words: &[u64]) -> Self {
+        assert!((1..=6).contains(&words.len()), "an extra record holds one to six words");
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        Self {
+            kind: Kind::Extra as u8,
+            tag: words.len() as i32,
+            comm: word(0) as u32,
+            peer: (word(0) >> 32) as u32 as i32,
+            bytes: word(1),
+            wall_ns: word(2),
+            cpu_ns: word(3),
+            wall_span_ns: word(4) as u32,
+            cpu_span_ns: (word(4) >> 32) as u32,
+            aux: word(5),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_single_bit_flip_is_found() {
+        let record = Record { kind: 3, peer: 5, tag: 77, bytes: 4096, wall_ns: 123_456, aux: 9, ..Record::default() };
+        let sealed = record.sealed(41);
+        for bit in 0..512 {
+            let mut bytes = <[u8; 64]>::try_from(sealed.as_bytes()).unwrap();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let flipped = Record::read_from_bytes(&bytes).unwrap();
+            assert_ne!(flipped.check, checksum(&flipped, 41), "bit {bit}");
+        }
+        assert_ne!(sealed.check, checksum(&sealed, 42), "a record that moved");
+    }
+
+    #[test]
+    fn every_kind_is_found_by_its_number() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_byte(kind as u8), Some(kind));
+        }
+        assert_eq!(Kind::from_byte(0), None);
+        assert_eq!(Kind::from_byte(16), None);
+    }
+
+    #[test]
+    fn extra_words_come_back() {
+        let words = [u64::MAX, 1, 2, 3, 0xdead_beef_0000_0001, 5];
+        assert_eq!(Record::extra(&words).extra_words(), words);
+        assert_eq!(Record::extra(&words[..2]).extra_words(), [u64::MAX, 1, 0, 0, 0, 0]);
+    }
+}
