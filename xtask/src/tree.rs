@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The repository's own files as values, so that a guard is a function and its fixture a list of strings.
+//!
+//! Cost: reads every file that git tracks or would track, once.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// Files by path (`/` between folders, relative to the root); `None` where the content is not UTF-8 text.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    files: BTreeMap<String, Option<String>>,
+}
+
+impl Tree {
+    /// Reads what git tracks or would track below `root`; ignored files do not belong to the repository.
+    ///
+    /// # Errors
+    /// When git cannot be run or refuses.
+    pub(crate) fn read(root: &Path) -> io::Result<Self> {
+        // A clone that belongs to another user is still ours to read: it is only listed.
+        let listing = Command::new("git")
+            .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(root)
+            .output()?;
+        if !listing.status.success() {
+            return Err(io::Error::other(String::from_utf8_lossy(&listing.stderr).trim().to_owned()));
+        }
+        let mut files = BTreeMap::new();
+        for path in String::from_utf8_lossy(&listing.stdout).split_terminator('\0') {
+            match std::fs::read(root.join(path)) {
+                Ok(bytes) => {
+                    files.insert(path.to_owned(), String::from_utf8(bytes).ok());
+                }
+                // Tracked, and deleted or moved since the last commit.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// A tree of the given paths and texts.
+    #[cfg(test)]
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        Self { files: files.iter().map(|&(path, text)| (path.to_owned(), Some(text.to_owned()))).collect() }
+    }
+
+    /// Path and text of every text file, in order of path.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        self.files.get(path)?.as_deref()
+    }
+}
