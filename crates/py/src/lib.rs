@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `matchbench._native`: the one door from Python to Rust. Conversions only; every decision is made in the crates below.
+//!
+//! Long calls release the interpreter and report progress to a Python callable, which is also where
+//! Ctrl-C arrives: when it raises, the call stops and the exception travels on.
+
+use pyo3::prelude::*;
+
+mod errors;
+
+/// The binding; `python/matchbench/_native.pyi` is its typed description.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::errors::MatchbenchError;
+    #[pymodule_export]
+    use super::{revision, version};
+}
+
+/// Version of the workbench.
+#[pyfunction]
+const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Git revision that the binding was built from, or "unknown".
+#[pyfunction]
+const fn revision() -> &'static str {
+    env!("MATCHBENCH_REVISION")
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Unpacks `NAME.tar.xz`, a packed trace (`spec/trace.md`, T-2), as if its maker were an enemy.
+
+What is refused: anything but one directory with the files of a trace, links and devices, paths that
+lead elsewhere, more than `limit_bytes` unpacked, and headers or dictionaries that would fill the memory.
+"""
+
+import io
+import lzma
+import re
+import tarfile
+from pathlib import Path, PurePosixPath
+
+from matchbench._native import MatchbenchError
+
+LIMIT_BYTES = 64 << 30
+"""Unpacked size above which an archive is refused: a thousand million records."""
+
+_MEMBER = re.compile(r"meta\.json|bundle\.mbt|rank-\d{5,}\.mbt|README\.md")
+_DICTIONARY_BYTES = 256 << 20  # xz -9 needs 65 MiB to unpack
+_HEADER_BYTES = 4 << 20  # between the contents of two members; only a hostile header is longer
+_CHUNK_BYTES = 1 << 18
+
+
+class _Unxz(io.RawIOBase):
+    """The unpacked bytes of an xz file, in order and never more than was allowed."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_DICTIONARY_BYTES)
+        self._allowed = _HEADER_BYTES
+
+    def allow(self, content_bytes: int) -> None:
+        """Allow the contents of one member and the header behind it, and no more."""
+        self._allowed = content_bytes + _HEADER_BYTES
+
+    def readable(self) -> bool:
+        """Say that this can be read."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+    def read(self, size: int = -1) -> bytes:
+        """Unpack `size` bytes, fewer only at the end."""
+        parts: list[bytes] = []
+        while size > 0 and not self._decoder.eof:
+            packed = self._file.read(_CHUNK_BYTES) if self._decoder.needs_input else b""
+            part = self._decoder.decompress(packed, size)
+            if not part and not packed and self._decoder.needs_input:
+                msg = "the file ends too early"
+                raise tarfile.ReadError(msg)
+            parts.append(part)
+            size -= len(part)
+            self._allowed -= len(part)
+            if self._allowed < 0:
+                msg = "a header is longer than any header of a trace"
+                raise tarfile.ReadError(msg)
+        return b"".join(parts)
+
+
+def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
+    """Unpack the trace `path` below `into` and return its directory.
+
+    Parameters
+    ----------
+    path
+        A `.tar.xz` file.
+    into
+        An empty directory; what an enemy writes stays below it.
+    limit_bytes
+        Refuse to unpack more, in bytes.
+
+    Raises
+    ------
+    MatchbenchError
+        When the file is no packed trace; names the file and the first offence.
+    """
+    top: str | None = None
+    left_bytes = limit_bytes
+    try:
+        with _Unxz(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                parts = PurePosixPath(member.name).parts
+                top = top or (parts[0] if parts else None)
+                is_file = member.isreg() and not member.issparse() and len(parts) == 2
+                is_top = member.isdir() and len(parts) == 1
+                if not parts or parts[0] != top or not (is_top or (is_file and _MEMBER.fullmatch(parts[1]))):
+                    msg = f"member `{member.name}` is no part of a trace"
+                    raise tarfile.ReadError(msg)
+                left_bytes -= member.size
+                if left_bytes < 0:
+                    msg = f"it unpacks to more than {limit_bytes} bytes"
+                    raise tarfile.ReadError(msg)
+                stream.allow(member.size)
+                archive.extract(member, into, filter="data")
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        msg = f"{path}: no packed trace: {error}"
+        raise MatchbenchError(msg) from error
+    if top is None:
+        msg = f"{path}: no packed trace: it is empty"
+        raise MatchbenchError(msg)
+    return into / top

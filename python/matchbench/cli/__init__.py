@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The command line: parses, calls, prints and returns a status.
+
+One file per command, named after it; a command is added by its file and its line in `COMMANDS`.
+A command is imported only when it is called. Exit status: 0 done, 1 a check failed, 2 bad input,
+130 interrupted; what went wrong is one line on standard error, never a traceback.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from matchbench import MatchbenchError, __version__
+
+COMMANDS: dict[str, str] = {}
+"""Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
+
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class Commands(click.Group):
+    """The commands of `COMMANDS`, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Name the commands in the order of a user's work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import one command, or say that there is none by returning nothing."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"matchbench.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        if COMMANDS:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""
+    Examples:
+
+    \b
+      matchbench record -o traces/mine -- mpirun -n 16 ./app
+      matchbench trace stats traces/mine
+      matchbench compare traces/mine -o out/mine
+
+    Exit status: 0 done, 1 a check failed, 2 bad input.
+    """,
+)
+@click.version_option(__version__, prog_name="matchbench", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Record an MPI program, replay it on receive engines, see what message matching costs."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    argv
+        Words after the command's name; those of the process by default.
+    """
+    try:
+        status = cli.main(args=argv, prog_name="matchbench", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(f"{error.format_message()}\n")
+        return BAD_INPUT
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "matchbench"
+        return _refuse(f"{error.format_message().rstrip('.')} (see `{where} --help`)")
+    except click.ClickException as error:
+        return _refuse(error.format_message())
+    except MatchbenchError as error:
+        return _refuse(str(error))
+    except BrokenPipeError:
+        # What is still buffered has no reader; the interpreter must not try to write it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _refuse("standard output was closed before all was written")
+    except OSError as error:
+        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (click.Abort, KeyboardInterrupt):
+        _refuse("interrupted")
+        return INTERRUPTED
+    return status if isinstance(status, int) else 0
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"matchbench: {' '.join(message.split())}\n")
+    return BAD_INPUT
