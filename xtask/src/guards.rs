@@ -4,7 +4,13 @@
 //! Contract: a guard is a pure function from the tree to objections, and owns a test with a case it rejects:
 //! a guard that has not been seen to fail is no guard.
 
+mod cards;
+mod clauses;
+mod docs;
 mod headers;
+mod layers;
+mod machine;
+mod models;
 
 use std::fmt;
 
@@ -37,7 +43,18 @@ impl fmt::Display for Objection {
 type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
 
 /// Every guard, in the order in which they run.
-const GUARDS: &[Guard] = &[("headers", headers::check)];
+const GUARDS: &[Guard] = &[
+    ("layers", layers::check),
+    ("models", models::check),
+    ("headers", headers::check),
+    ("machine", machine::check),
+    ("cards", cards::check),
+    ("clauses", clauses::check),
+    ("paths", docs::paths),
+    ("tests", docs::named_tests),
+    ("commands", docs::commands),
+    ("changelog", docs::changelog),
+];
 
 /// Runs the named guards, or all when none is named.
 ///

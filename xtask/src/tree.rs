@@ -57,4 +57,15 @@ impl Tree {
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }
+
+    /// Every file's path.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+}
+
+/// What follows the last full stop of a path's file name; empty when there is none.
+pub(crate) fn extension(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

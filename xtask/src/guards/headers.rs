@@ -2,7 +2,7 @@
 //! Every source file opens with its licence in one line and says next what it is.
 
 use super::Objection;
-use crate::tree::Tree;
+use crate::tree::{Tree, extension};
 
 const LICENCE: &str = "SPDX-License-Identifier: Apache-2.0 OR MIT";
 const SOURCE_EXTENSIONS: &[&str] = &["rs", "py", "pyi", "c", "h", "S", "f90", "F90", "sh", "sv"];
@@ -15,8 +15,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
 
 fn is_source(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    SOURCE_EXTENSIONS.contains(&extension) || SOURCE_NAMES.contains(&path) || name == "Makefile"
+    SOURCE_EXTENSIONS.contains(&extension(name)) || SOURCE_NAMES.contains(&path) || name == "Makefile"
 }
 
 fn check_file(path: &str, text: &str) -> Option<Objection> {
