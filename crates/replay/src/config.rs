@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a replay can be told.
+
+use mb_trace::CollectiveOp;
+
+use crate::network::Network;
+
+/// What a wildcard receive takes when messages arrive in another order than in the recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Wildcards {
+    /// The message that it took in the recording: messages that would be taken by another receive first wait outside
+    /// the engine. The receive keeps its wildcard on the engine's list.
+    #[default]
+    Recorded,
+    /// Whatever the engine gives it; every difference from the recording is counted.
+    Free,
+}
+
+/// How a collective becomes point-to-point messages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Algorithm {
+    /// A binomial tree.
+    Binomial,
+    /// Exchanges with partners at distances 1, 2, 4, ...; ranks beyond the largest power of two take part through a neighbour.
+    RecursiveDoubling,
+    /// In round k every rank sends to the rank 2^k above and receives from 2^k below.
+    Dissemination,
+    /// P - 1 steps from neighbour to neighbour.
+    Ring,
+    /// P - 1 steps, in step k with the ranks k above and k below.
+    Pairwise,
+    /// Everything at once, directly.
+    Linear,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 6] =
+        [Self::Binomial, Self::RecursiveDoubling, Self::Dissemination, Self::Ring, Self::Pairwise, Self::Linear];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Binomial => "binomial",
+            Self::RecursiveDoubling => "recursive_doubling",
+            Self::Dissemination => "dissemination",
+            Self::Ring => "ring",
+            Self::Pairwise => "pairwise",
+            Self::Linear => "linear",
+        }
+    }
+}
+
+/// Every collective that the replay expands, its name, and its algorithms; the first is the default.
+pub const COLLECTIVE_ALGORITHMS: &[(CollectiveOp, &str, &[Algorithm])] = &[
+    (CollectiveOp::Barrier, "barrier", &[Algorithm::Dissemination, Algorithm::Binomial]),
+    (CollectiveOp::Bcast, "bcast", &[Algorithm::Binomial, Algorithm::Linear]),
+    (CollectiveOp::Reduce, "reduce", &[Algorithm::Binomial, Algorithm::Linear]),
+    (CollectiveOp::Allreduce, "allreduce", &[Algorithm::RecursiveDoubling, Algorithm::Ring, Algorithm::Binomial]),
+    (CollectiveOp::Gather, "gather", &[Algorithm::Binomial, Algorithm::Linear]),
+    (CollectiveOp::Scatter, "scatter", &[Algorithm::Binomial, Algorithm::Linear]),
+    (CollectiveOp::Allgather, "allgather", &[Algorithm::Ring, Algorithm::Dissemination, Algorithm::Linear]),
+    (CollectiveOp::Alltoall, "alltoall", &[Algorithm::Pairwise, Algorithm::Linear]),
+    (CollectiveOp::ReduceScatter, "reduce_scatter", &[Algorithm::Pairwise, Algorithm::Ring]),
+    (CollectiveOp::Scan, "scan", &[Algorithm::RecursiveDoubling, Algorithm::Linear]),
+    (CollectiveOp::Exscan, "exscan", &[Algorithm::RecursiveDoubling, Algorithm::Linear]),
+];
+
+/// The chosen algorithm of every collective.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collectives {
+    chosen: [Algorithm; COLLECTIVE_ALGORITHMS.len()],
+}
+
+impl Default for Collectives {
+    fn default() -> Self {
+        Self { chosen: std::array::from_fn(|at| COLLECTIVE_ALGORITHMS[at].2[0]) }
+    }
+}
+
+impl Collectives {
+    /// Chooses `algorithm` for `collective`, both by name.
+    ///
+    /// # Errors
+    /// A sentence that names what exists.
+    pub fn set(&mut self, collective: &str, algorithm: &str) -> Result<(), String> {
+        let Some(at) = COLLECTIVE_ALGORITHMS.iter().position(|(_, name, _)| *name == collective) else {
+            let known: Vec<_> = COLLECTIVE_ALGORITHMS.iter().map(|(_, name, _)| *name).collect();
+            return Err(format!("unknown collective `{collective}`; expected one of: {}", known.join(", ")));
+        };
+        let offered = COLLECTIVE_ALGORITHMS[at].2;
+        let Some(&found) = offered.iter().find(|offered| offered.name() == algorithm) else {
+            let known: Vec<_> = offered.iter().map(|offered| offered.name()).collect();
+            return Err(format!(
+                "collective `{collective}`: unknown algorithm `{algorithm}`; expected one of: {}",
+                known.join(", ")
+            ));
+        };
+        self.chosen[at] = found;
+        Ok(())
+    }
+
+    /// The algorithm for `op`, or `None` when the replay does not expand it.
+    #[must_use]
+    pub fn algorithm(&self, op: CollectiveOp) -> Option<Algorithm> {
+        COLLECTIVE_ALGORITHMS.iter().position(|(known, _, _)| *known == op).map(|at| self.chosen[at])
+    }
+}
+
+/// Everything a replay is told besides the trace and the engine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReplayConfig {
+    /// The network.
+    pub network: Network,
+    /// Recorded compute time is multiplied by this; 0 replays communication alone.
+    pub cpu_scale: f64,
+    /// Which message a wildcard receive takes.
+    pub wildcards: Wildcards,
+    /// How collectives are expanded.
+    pub collectives: Collectives,
+}
+
+impl ReplayConfig {
+    /// Defaults around `network`.
+    #[must_use]
+    pub fn new(network: Network) -> Self {
+        Self { network, cpu_scale: 1.0, wildcards: Wildcards::default(), collectives: Collectives::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_algorithm_is_chosen_by_name() {
+        let mut collectives = Collectives::default();
+        assert_eq!(collectives.algorithm(CollectiveOp::Allreduce), Some(Algorithm::RecursiveDoubling));
+        collectives.set("allreduce", "ring").unwrap();
+        assert_eq!(collectives.algorithm(CollectiveOp::Allreduce), Some(Algorithm::Ring));
+        assert_eq!(collectives.algorithm(CollectiveOp::Neighbor), None);
+    }
+
+    #[test]
+    fn an_unknown_algorithm_names_those_that_exist() {
+        let error = Collectives::default().set("barrier", "ring").unwrap_err();
+        assert_eq!(error, "collective `barrier`: unknown algorithm `ring`; expected one of: dissemination, binomial");
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a replay tells: totals, one row per rank, distributions. All numbers add up; nothing is sampled.
+
+use mb_core::time::Picos;
+
+/// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept exactly.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Histogram {
+    buckets: Vec<u64>,
+    count: u64,
+    sum: u64,
+    max: Picos,
+}
+
+const SUB_BITS: u32 = 4;
+
+impl Histogram {
+    /// Adds one value.
+    #[inline]
+    pub fn add(&mut self, value: Picos) {
+        let bucket = Self::bucket(value.0);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+        self.count += 1;
+        self.sum = self.sum.saturating_add(value.0);
+        self.max = self.max.max(value);
+    }
+
+    /// Adds all of `other`'s values.
+    pub fn merge(&mut self, other: &Self) {
+        if other.buckets.len() > self.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
+    #[inline]
+    fn bucket(value: u64) -> usize {
+        if value < 1 << (SUB_BITS + 1) {
+            return value as usize;
+        }
+        let exponent = value.ilog2();
+        let sub = (value >> (exponent - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
+        (((exponent - SUB_BITS + 1) as usize) << SUB_BITS) + sub
+    }
+
+    /// Largest value that falls into `bucket`.
+    fn upper(bucket: usize) -> u64 {
+        if bucket < 1 << (SUB_BITS + 1) {
+            return bucket as u64;
+        }
+        let exponent = (bucket >> SUB_BITS) as u32 + SUB_BITS - 1;
+        let sub = (bucket & ((1 << SUB_BITS) - 1)) as u64;
+        let step = 1_u64 << (exponent - SUB_BITS);
+        (1_u64 << exponent) + (sub + 1) * step - 1
+    }
+
+    /// How many values.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum (saturating).
+    #[must_use]
+    pub const fn sum(&self) -> Picos {
+        Picos(self.sum)
+    }
+
+    /// The largest value, exactly.
+    #[must_use]
+    pub const fn max(&self) -> Picos {
+        self.max
+    }
+
+    /// The mean, or zero without values.
+    #[must_use]
+    pub fn mean(&self) -> Picos {
+        Picos(self.sum.checked_div(self.count).unwrap_or(0))
+    }
+
+    /// The smallest bucket bound that at least `share` of the values do not exceed: at most 1/16 above the true quantile.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Picos {
+        let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                return Picos(Self::upper(bucket)).min(self.max);
+            }
+        }
+        self.max
+    }
+}
+
+/// Matches at one search depth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DepthBin {
+    /// Smallest number of entries visited in this bin.
+    pub visits_from: u32,
+    /// Largest number of entries visited in this bin.
+    pub visits_to: u32,
+    /// Searches that ended with a match.
+    pub matches: u64,
+    /// Sum of their match latencies.
+    pub latency_sum: Picos,
+    /// Largest of their match latencies.
+    pub latency_max: Picos,
+}
+
+/// Queue lengths within one span of simulated time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TimeBin {
+    /// Begin of the span; all spans of a report are equally long.
+    pub from: Picos,
+    /// Longest list of posted receives of any rank.
+    pub posted_max: u32,
+    /// Longest list of unexpected messages of any rank.
+    pub unexpected_max: u32,
+    /// Engine operations in the span, over all ranks.
+    pub operations: u64,
+}
+
+/// Numbers kept per rank and summed over ranks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// When the last thread of the rank (of the last rank) finished: the application's time.
+    pub time: Picos,
+    /// Compute time, after scaling.
+    pub compute: Picos,
+    /// Time spent in calls, waiting included.
+    pub in_mpi: Picos,
+    /// Part of `in_mpi` that a receive engine which takes no time would have spared, counted at each wait on its own.
+    pub blocked_on_matching: Picos,
+    /// Time that messages were held back outside the engine so that wildcard receives took what they took in the recording.
+    pub held: Picos,
+    /// How many messages were held back.
+    pub held_messages: u64,
+    /// Messages sent, those of expanded collectives included.
+    pub sent: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Messages sent by point-to-point calls.
+    pub sent_user: u64,
+    /// Messages received: matched with a receive.
+    pub received: u64,
+    /// Messages that no receive took.
+    pub never_received: u64,
+    /// Receives posted that no message came for.
+    pub never_matched: u64,
+    /// Messages that were unexpected.
+    pub unexpected: u64,
+    /// Receives cancelled.
+    pub cancelled: u64,
+    /// Messages longer than the receive they matched (an error in MPI, and yet a match).
+    pub truncated: u64,
+    /// With free wildcards: receives that took another message than in the recording.
+    pub diverged: u64,
+    /// Probes whose answer was another message than in the recording.
+    pub probes_diverged: u64,
+    /// Collectives replayed as point-to-point messages.
+    pub collectives: u64,
+    /// Collectives replayed as if they took no time (neighbour forms, intercommunicators).
+    pub collectives_skipped: u64,
+    /// Engine operations.
+    pub operations: u64,
+    /// Times the engine answered "busy".
+    pub busy_answers: u64,
+    /// Time the engine worked.
+    pub engine_busy: Picos,
+    /// Entries visited by all searches.
+    pub visits: u64,
+    /// Most entries visited by one search.
+    pub visits_max: u32,
+    /// Searches: posts, arrivals and probes.
+    pub searches: u64,
+    /// Longest list of posted receives.
+    pub posted_max: u32,
+    /// Longest list of unexpected messages.
+    pub unexpected_max: u32,
+    /// From the moment the later of receive and message was offered to the engine until the answer.
+    pub match_latency: Histogram,
+}
+
+/// One rank.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RankReport {
+    /// World rank.
+    pub rank: u32,
+    /// Its numbers.
+    pub totals: Totals,
+}
+
+/// A rank that did not finish, and what it waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfinished {
+    /// World rank.
+    pub rank: u32,
+    /// Record at which it stands.
+    pub record: u64,
+    /// When it began to wait.
+    pub since: Picos,
+    /// The call and what it waits for, in words.
+    pub waits: String,
+    /// World ranks it waits for, as far as its calls name them.
+    pub waits_for: Vec<u32>,
+}
+
+/// The result of a replay.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Over all ranks: sums, and maxima where the field is a maximum or `time`.
+    pub total: Totals,
+    /// By rank.
+    pub ranks: Vec<RankReport>,
+    /// Matches by search depth, in bins that grow by powers of two.
+    pub depths: Vec<DepthBin>,
+    /// Queue lengths over time; up to 1024 bins.
+    pub timeline: Vec<TimeBin>,
+    /// Ranks that never finished: a deadlock, a mismatch or a trace cut short. Empty in a good replay.
+    pub unfinished: Vec<Unfinished>,
+    /// A cycle among `unfinished`, as world ranks each waiting for the next, if there is one.
+    pub cycle: Vec<u32>,
+    /// Things the user should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_bucket_ends_where_the_next_begins() {
+        for bucket in 0..900 {
+            let upper = Histogram::upper(bucket);
+            assert_eq!(Histogram::bucket(upper), bucket);
+            assert_eq!(Histogram::bucket(upper + 1), bucket + 1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_at_most_a_sixteenth_too_high(mut values in prop::collection::vec(0_u64..1 << 40, 1..200), share in 0.01_f64..1.0) {
+            let mut histogram = Histogram::default();
+            for &value in &values {
+                histogram.add(Picos(value));
+            }
+            values.sort_unstable();
+            let at = ((values.len() as f64 * share).ceil() as usize).max(1) - 1;
+            let found = histogram.quantile(share).0;
+            prop_assert!(found >= values[at]);
+            prop_assert!(found <= values[at] + values[at] / 16 + 1);
+        }
+    }
+}
