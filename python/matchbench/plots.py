@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Plots of a comparison. Each takes data and axes, opens no file and shows no window.
+
+Lines tell what a time is worth: solid is simulated, dotted a bound, dashed measured on this host.
+An engine preset has the same colour in every plot of a comparison.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+LINES = {"bound": ":", "simulated": "-", "measured": "--"}
+"""Line style by what a time is worth."""
+
+STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "matchbench",  # the same data give the same file
+}
+"""Settings of matplotlib under which the figures are drawn and saved."""
+
+_LOG_RATIO = 20  # largest over smallest value from which an axis is logarithmic
+_MARKERS = "os^vDP*Xph"
+
+
+def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
+    """Give each label a colour: ten that differ most, then ten more."""
+    palette = [*mpl.colormaps["tab10"].colors, *mpl.colormaps["tab20"].colors[1::2]]  # type: ignore[attr-defined]
+    return {label: palette[at % len(palette)] for at, label in enumerate(labels)}
+
+
+def latency_by_depth(
+    ax: Axes, depths: pl.DataFrame, *, colour: Mapping[str, tuple[float, float, float]] | None = None
+) -> None:
+    """Draw match latency against search depth, one line per engine preset.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    depths
+        Table `depths` of one trace; a point is the mean of a bin, at the bin's middle.
+    colour
+        Colour by label; made here when it is not given.
+    """
+    found = depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
+    labels = _labels(found)
+    colour = colour or colours(labels)
+    for at, label in enumerate(labels):
+        bins = found.filter(_label() == label).sort("visits_from")
+        middle = (bins["visits_from"] + bins["visits_to"]) / 2
+        ax.plot(
+            middle.to_list(),
+            bins["match_latency_mean_ns"].to_list(),
+            LINES[bins["timing"][0]],
+            marker=_MARKERS[at % len(_MARKERS)],
+            markersize=4,
+            color=colour[label],
+            label=label,
+        )
+    positive = found.filter(pl.col("match_latency_mean_ns") > 0)["match_latency_mean_ns"]
+    smallest, largest = positive.min(), positive.max()
+    if isinstance(smallest, float) and isinstance(largest, float) and largest > _LOG_RATIO * smallest:
+        # Linear below the smallest time, so that an engine that takes no time stays on the paper.
+        ax.set_yscale("symlog", linthresh=smallest, linscale=0.3)
+        ax.set_ylim(bottom=0)
+    ax.set_xscale("symlog", linthresh=1, linscale=0.3)
+    ax.set_xlim(left=0)
+    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.set_xlabel("entries visited by the search")
+    ax.set_ylabel("match latency, mean [ns]")
+
+
+def queue_length(
+    ax: Axes,
+    timeline: pl.DataFrame,
+    column: str,
+    *,
+    colour: Mapping[str, tuple[float, float, float]] | None = None,
+) -> None:
+    """Draw the longest list of any rank over simulated time, one line per engine preset.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    timeline
+        Table `timeline` of one trace.
+    column
+        `posted_max` or `unexpected_max`.
+    colour
+        Colour by label; made here when it is not given.
+    """
+    labels = _labels(timeline)
+    colour = colour or colours(labels)
+    last = timeline["from_ns"].max()
+    scale, unit = _time_scale(last if isinstance(last, float) else 0.0)
+    for label in labels:
+        bins = timeline.filter(_label() == label).sort("from_ns")
+        ax.step(
+            (bins["from_ns"] / scale).to_list(),
+            bins[column].to_list(),
+            LINES[bins["timing"][0]],
+            where="post",
+            linewidth=1.1,
+            color=colour[label],
+            label=label,
+        )
+    ax.set_ylim(bottom=0)
+    ax.set_xlim(left=0)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    ax.set_xlabel(f"simulated time [{unit}]")
+    what = {"posted_max": "posted receives", "unexpected_max": "unexpected messages"}[column]
+    ax.set_ylabel(f"{what},\nlongest list [entries]")
+
+
+def slowdown(
+    ax: Axes, results: pl.DataFrame, *, colour: Mapping[str, tuple[float, float, float]] | None = None
+) -> None:
+    """Draw one bar per engine preset: its application time over that of an engine that takes no time.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    results
+        Table `results` of one trace; bars of bounds are hatched and pale.
+    colour
+        Colour by label; made here when it is not given.
+    """
+    rows = results.filter(pl.col("slowdown").is_not_null())
+    labels = [f"{row['engine']}:{row['preset']}" for row in rows.iter_rows(named=True)]
+    colour = colour or colours(labels)
+    values = rows["slowdown"].to_list()
+    span = max(values, default=1.0)
+    logarithmic = span > _LOG_RATIO
+    for at, (label, value, timing) in enumerate(zip(labels, values, rows["timing"], strict=True)):
+        bound = timing == "bound"
+        ax.barh(
+            at,
+            value,
+            color=(*colour[label], 0.25 if bound else 1.0),
+            edgecolor=colour[label],
+            hatch="///" if bound else None,
+            height=0.7,
+        )
+        ax.annotate(
+            f"{value:.3f}" if value < 10 else f"{value:.1f}",
+            (value, at),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    ax.set_yticks(range(len(labels)), labels)
+    ax.invert_yaxis()
+    if logarithmic:
+        ax.set_xscale("log")
+        ax.set_xlim(0.8, span * 2)
+        ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    else:
+        ax.set_xlim(0, span * 1.12)
+    ax.axvline(1, color="0.3", linewidth=0.8)
+    ax.grid(visible=False, axis="y")
+    ax.set_xlabel("application time, ideal:zero = 1")
+
+
+def figures(
+    results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame
+) -> Iterator[tuple[str, str, Figure]]:
+    """Draw every plot of a comparison.
+
+    Parameters
+    ----------
+    results, depths, timeline
+        The tables of these names.
+
+    Yields
+    ------
+    tuple
+        File name without its ending, a title, and the figure.
+    """
+    traces = results["trace"].unique(maintain_order=True).to_list()
+    colour = colours(_labels(results))
+    for trace in traces:
+        mine = pl.col("trace") == trace
+        with mpl.rc_context(STYLE):
+            figure = Figure(figsize=(8, 0.32 * results.filter(mine).height + 1.6))
+            slowdown(figure.subplots(), results.filter(mine), colour=colour)
+            figure.suptitle(f"{trace}: application slowdown")
+            _kinds(figure, results.filter(mine)["timing"].to_list(), bars=True)
+            yield f"{trace}.slowdown", f"{trace}: application slowdown by engine", figure
+
+            figure = Figure(figsize=(9, 4.8))
+            latency_by_depth(figure.subplots(), depths.filter(mine), colour=colour)
+            figure.suptitle(f"{trace}: match latency by search depth")
+            _legend(figure)
+            yield f"{trace}.latency", f"{trace}: match latency against search depth", figure
+
+            figure = Figure(figsize=(9, 5.6))
+            upper, lower = figure.subplots(2, 1, sharex=True)
+            queue_length(upper, timeline.filter(mine), "posted_max", colour=colour)
+            queue_length(lower, timeline.filter(mine), "unexpected_max", colour=colour)
+            upper.set_xlabel("")
+            figure.suptitle(f"{trace}: queue lengths over time")
+            _legend(figure)
+            yield f"{trace}.queues", f"{trace}: queue lengths over time", figure
+
+
+def _label() -> pl.Expr:
+    return pl.format("{}:{}", "engine", "preset")
+
+
+def _labels(table: pl.DataFrame) -> list[str]:
+    return table.select(_label().unique(maintain_order=True)).to_series().to_list()
+
+
+def _plain(value: float, _position: object = None) -> str:
+    return f"{value:,.12g}".replace(",", "\u2009")
+
+
+def _time_scale(largest_ns: float) -> tuple[float, str]:
+    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if largest_ns >= 2 * scale:
+            return scale, unit
+    return 1.0, "ns"
+
+
+def _legend(figure: Figure) -> None:
+    """Put one legend beside the axes, where it covers no data, with the key to the line styles below."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    styles = {handle.get_linestyle() for handle in handles if isinstance(handle, Line2D)}
+    if not handles:
+        return
+    for timing, style in LINES.items():
+        if style in styles:
+            handles.append(Line2D([], [], color="0.4", linestyle=style))
+            labels.append(timing)
+    figure.legend(handles, labels, loc="outside right center", fontsize=8)
+
+
+def _kinds(figure: Figure, timings: Sequence[str], *, bars: bool) -> None:
+    if bars and "bound" in timings:
+        handles = [
+            Patch(facecolor="0.9", edgecolor="0.4", hatch="///"),
+            Patch(facecolor="0.5", edgecolor="0.4"),
+        ]
+        figure.legend(handles, ["bound", "simulated"], loc="outside lower right", ncols=2, fontsize=8)
