@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::time::{Clock, Cycles, Picos};
 
@@ -97,6 +98,21 @@ pub enum Value {
     Whole(u64),
     /// A [`Unit::Choice`].
     Word(String),
+}
+
+impl fmt::Display for Value {
+    /// As a preset writes it: times in nanoseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(Picos(ps)) if ps % 1000 == 0 => write!(f, "{}", ps / 1000),
+            Self::Time(Picos(ps)) => {
+                let fraction = format!("{:03}", ps % 1000);
+                write!(f, "{}.{}", ps / 1000, fraction.trim_end_matches('0'))
+            }
+            Self::Whole(number) => write!(f, "{number}"),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
 }
 
 /// What a setting is.
@@ -310,6 +326,16 @@ mod tests {
     fn decimal_nanoseconds_are_kept_to_the_picosecond() {
         assert_eq!(set("entry", "44.4").unwrap().time("entry"), Picos(44_400));
         assert_eq!(set("entry", "0.001").unwrap().time("entry"), Picos(1));
+    }
+
+    #[test]
+    fn a_value_is_shown_as_a_preset_writes_it() {
+        for (key, text) in [("entry", "44.4"), ("entry", "0.001"), ("entry", "100"), ("clock", "150"), ("mode", "nic")]
+        {
+            let settings = set(key, text).unwrap();
+            let (_, setting) = settings.iter().next().unwrap();
+            assert_eq!(setting.value.to_string(), text);
+        }
     }
 
     #[test]
