@@ -39,8 +39,8 @@ fn run(words: &[&str]) -> Result<Vec<String>, String> {
     let root = repository_root()?;
     let tree = Tree::read(root).map_err(|error| format!("{}: {error}", root.display()))?;
     match words {
-        ["gen"] => generate::write(&tree, root).map(|()| Vec::new()),
-        ["gen", "--check"] => generate::stale(&tree),
+        ["gen"] => generate::write(root).map(|()| Vec::new()),
+        ["gen", "--check"] => generate::stale(&tree, root),
         ["guard", names @ ..] => {
             let objections = guards::run(&tree, names)?;
             Ok(objections.iter().map(ToString::to_string).collect())

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every engine, in alphabetical order. Generated from the folders of `engines/`: run `make gen`.
+
+use mb_core::EngineEntry;
+
+/// Every engine, in alphabetical order.
+#[rustfmt::skip]
+pub static ENGINES: &[EngineEntry] = &[
+    mb_ideal::ENTRY,
+    mb_linear::ENTRY,
+];

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The list of receive engines and how one is chosen: `engine` or `engine:preset`, then single settings.
+//!
+//! The list is generated from the folders of `engines/` by `cargo xtask gen`. A preset is a TOML file whose
+//! every value carries its source; it is read strictly, and an error names engine, preset and key.
+//! Reading a preset takes some ten microseconds and is done once by [`find`]; [`EngineChoice::build`] makes any number of engines.
+
+mod engines;
+mod parameters;
+mod preset;
+
+use mb_core::settings::{SettingError, Settings, Source};
+use mb_core::{Engine, EngineEntry, Placement};
+
+pub use engines::ENGINES;
+pub use parameters::parameters_table;
+pub use preset::PresetError;
+
+/// Why an engine could not be chosen or built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// No such engine.
+    #[error("unknown engine `{name}`; expected one of: {known}")]
+    UnknownEngine {
+        /// The name.
+        name: String,
+        /// The engines there are.
+        known: String,
+    },
+    /// The engine has no such preset.
+    #[error("engine `{engine}` has no preset `{name}`; expected one of: {known}")]
+    UnknownPreset {
+        /// The engine.
+        engine: &'static str,
+        /// The name.
+        name: String,
+        /// The presets there are.
+        known: String,
+    },
+    /// The preset's file is wrong.
+    #[error("engine `{engine}`, preset `{preset}`: {error}")]
+    Preset {
+        /// The engine.
+        engine: &'static str,
+        /// The preset.
+        preset: &'static str,
+        /// What is wrong.
+        #[source]
+        error: PresetError,
+    },
+    /// A setting given by the user is wrong, or the settings contradict each other.
+    #[error("engine `{engine}`: {error}")]
+    Setting {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong.
+        #[source]
+        error: SettingError,
+    },
+    /// An override is not written as `key=value`.
+    #[error("`{0}` is no setting; expected key=value")]
+    NoAssignment(String),
+}
+
+/// An engine, the preset it started from and its complete settings.
+#[derive(Clone, Debug)]
+pub struct EngineChoice {
+    /// The engine.
+    pub entry: &'static EngineEntry,
+    /// The preset's name.
+    pub preset: &'static str,
+    /// A value for every setting of the engine.
+    pub settings: Settings,
+}
+
+/// Finds the engine and preset that `spec` names: `engine` (its first preset) or `engine:preset`.
+///
+/// # Errors
+/// When there is no such engine or preset, or the preset's file is wrong.
+pub fn find(spec: &str) -> Result<EngineChoice, CatalogError> {
+    let (name, preset_name) = spec.split_once(':').map_or((spec, None), |(name, preset)| (name, Some(preset)));
+    let Some(entry) = ENGINES.iter().find(|entry| entry.card.name == name) else {
+        return Err(CatalogError::UnknownEngine {
+            name: name.to_owned(),
+            known: words(ENGINES.iter().map(|entry| entry.card.name)),
+        });
+    };
+    choose(entry, preset_name)
+}
+
+/// The choice of `entry` with the preset of that name, or with its first one.
+///
+/// # Errors
+/// As [`find`].
+pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<EngineChoice, CatalogError> {
+    let engine = entry.card.name;
+    let chosen = match preset_name {
+        Some(name) => entry.presets.iter().find(|preset| preset.name == name),
+        None => entry.presets.first(),
+    };
+    let Some(preset) = chosen else {
+        return Err(CatalogError::UnknownPreset {
+            engine,
+            name: preset_name.unwrap_or_default().to_owned(),
+            known: words(entry.presets.iter().map(|preset| preset.name)),
+        });
+    };
+    let settings = preset::read(entry.settings, preset).map_err(|error| CatalogError::Preset {
+        engine,
+        preset: preset.name,
+        error,
+    })?;
+    Ok(EngineChoice { entry, preset: preset.name, settings })
+}
+
+/// Every engine with every one of its presets.
+///
+/// # Errors
+/// When a preset's file is wrong.
+pub fn all() -> Result<Vec<EngineChoice>, CatalogError> {
+    let pairs = ENGINES.iter().flat_map(|entry| entry.presets.iter().map(move |preset| (entry, preset)));
+    pairs.map(|(entry, preset)| choose(entry, Some(preset.name))).collect()
+}
+
+impl EngineChoice {
+    /// `engine:preset`, as [`find`] reads it.
+    #[must_use]
+    pub fn spec(&self) -> String {
+        format!("{}:{}", self.entry.card.name, self.preset)
+    }
+
+    /// Replaces one setting by what the user wrote as `key=value`.
+    ///
+    /// # Errors
+    /// When the text has no `=`, the key is unknown or the value does not fit.
+    pub fn set(&mut self, assignment: &str) -> Result<(), CatalogError> {
+        let Some((key, value)) = assignment.split_once('=') else {
+            return Err(CatalogError::NoAssignment(assignment.to_owned()));
+        };
+        let specs = self.entry.settings;
+        self.settings.set(specs, key.trim(), value.trim(), Source::User).map_err(|error| self.setting_error(error))
+    }
+
+    /// Makes one engine.
+    ///
+    /// # Errors
+    /// When the settings contradict each other.
+    pub fn build(&self) -> Result<Box<dyn Engine>, CatalogError> {
+        (self.entry.build)(&self.settings).map_err(|error| self.setting_error(error))
+    }
+
+    /// Where the engine runs.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        (self.entry.placement)(&self.settings)
+    }
+
+    /// How many of the settings are assumed, and how many there are: what a simulated time is worth.
+    #[must_use]
+    pub fn assumed_settings(&self) -> (usize, usize) {
+        let assumed = self.settings.iter().filter(|(_, setting)| matches!(setting.source, Source::Assumed(_)));
+        (assumed.count(), self.settings.iter().count())
+    }
+
+    fn setting_error(&self, error: SettingError) -> CatalogError {
+        CatalogError::Setting { engine: self.entry.card.name, error }
+    }
+}
+
+fn words<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_of_every_engine_is_complete_and_builds() {
+        for choice in all().unwrap() {
+            choice.build().unwrap();
+            assert_eq!(choice.settings.iter().count(), choice.entry.settings.len(), "{}", choice.spec());
+        }
+    }
+
+    #[test]
+    fn an_engine_without_a_preset_is_its_first_preset() {
+        assert_eq!(find("ideal").unwrap().spec(), "ideal:zero");
+        assert_eq!(find("linear:bgp").unwrap().spec(), "linear:bgp");
+    }
+
+    #[test]
+    fn an_unknown_name_lists_those_that_exist() {
+        let message = |spec| find(spec).unwrap_err().to_string();
+        let engines = words(ENGINES.iter().map(|entry| entry.card.name));
+        assert_eq!(message("lienar"), format!("unknown engine `lienar`; expected one of: {engines}"));
+        assert_eq!(
+            message("ideal:one"),
+            "engine `ideal` has no preset `one`; expected one of: zero, s0_stated, s0_reported"
+        );
+    }
+
+    #[test]
+    fn a_setting_of_the_user_replaces_the_value_and_its_source() {
+        let mut choice = find("linear:qsnet2").unwrap();
+        choice.set("entry = 12.5").unwrap();
+        let (_, setting) = choice.settings.iter().find(|(key, _)| *key == "entry").unwrap();
+        assert_eq!(setting.source, Source::User);
+        assert_eq!(choice.settings.time("entry"), mb_core::Picos(12_500));
+        assert_eq!(choice.set("entry").unwrap_err().to_string(), "`entry` is no setting; expected key=value");
+        assert_eq!(
+            choice.set("depth=3").unwrap_err().to_string(),
+            "engine `linear`: unknown setting `depth`; expected one of: entry, operation, placement"
+        );
+    }
+}

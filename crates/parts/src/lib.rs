@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What engines are made of.
+//!
+//! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
+//!   visiting them.
+//! - [`server`]: a server of one operation after the other, whose completion times are known at the offer.
+//!
+//! This crate performs no I/O, reads no clock and holds no global state.
+
+pub mod lists;
+pub mod server;
+
+pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};
+pub use server::SerialServer;

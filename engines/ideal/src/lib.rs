@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The bound: a list search that compares one entry after the other, at a fixed number of cycles per entry, and does
+//! nothing else. With all costs zero it is the engine that no other can beat.
+//!
+//! Contract: outcomes and visits are those of `spec/matching.md`; one operation is served after the other and
+//! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_parts::lists`].
+//! Source: the hardware bound of the microcoded match unit's paper (`000_491b57cae24201eb.txt`, sections 5.4 and 6.1).
+
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
+use mb_core::{Clock, Cycles, Op, Picos};
+use mb_parts::{MatchLists, SerialServer};
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "ideal",
+        summary: "A list search at a fixed number of cycles per entry: the bound of every engine that walks",
+        reference: "Hardware bound of the microcoded match unit (000_491b57cae24201eb.txt)",
+        timing: Timing::Bound,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "zero", toml: include_str!("../presets/zero.toml") },
+        Preset { name: "s0_stated", toml: include_str!("../presets/s0_stated.toml") },
+        Preset { name: "s0_reported", toml: include_str!("../presets/s0_reported.toml") },
+    ],
+    placement: |_| Placement::Nic,
+    build: |settings| Ok(Box::new(Ideal::new(settings)?)),
+};
+
+const SETTINGS: &[SettingSpec] = &[
+    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the engine.", range: (1, 100_000) },
+    SettingSpec { key: "header", unit: Unit::Cycles, help: "Fixed cost of an arriving header.", range: (0, 1_000_000) },
+    SettingSpec {
+        key: "command",
+        unit: Unit::Cycles,
+        help: "Fixed cost of a post, cancel or probe.",
+        range: (0, 1_000_000),
+    },
+    SettingSpec {
+        key: "item",
+        unit: Unit::Cycles,
+        help: "Cost of each entry visited, in either list.",
+        range: (0, 1_000_000),
+    },
+];
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct Ideal {
+    clock: Clock,
+    header: Cycles,
+    command: Cycles,
+    item: Cycles,
+    lists: MatchLists,
+    server: SerialServer,
+}
+
+impl Ideal {
+    /// An engine with empty lists.
+    ///
+    /// # Errors
+    /// Never: no two settings of this engine can contradict each other.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        Ok(Self {
+            clock: settings.clock("clock"),
+            header: settings.cycles("header"),
+            command: settings.cycles("command"),
+            item: settings.cycles("item"),
+            lists: MatchLists::new(),
+            server: SerialServer::new(),
+        })
+    }
+}
+
+impl Engine for Ideal {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let fixed = if matches!(op, Op::Arrive { .. }) { self.header } else { self.command };
+        let (outcome, visits) = self.lists.apply(op);
+        let span = self.clock.span(fixed + self.item * u64::from(visits));
+        self.server.serve(now, span, outcome, visits);
+        Accepted::Yes
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.server.next_event()
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        self.server.run_until(until, done);
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        self.server.settle(done);
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        self.lists.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.server.busy()
+    }
+}
