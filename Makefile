@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The workshop's commands. Each target calls one tool; stamps in .venv keep repeated calls quick.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+# Shells that are not login shells often lack cargo's own folder.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export PIP_QUIET := 1
+
+VENV := .venv/bin
+# What the compiled module is made of.
+RUST := Cargo.toml Cargo.lock $(shell find crates engines spec -name '*.rs' -o -name '*.toml')
+
+.PHONY: help setup run test check bench nightly bless gen clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: .venv/native.stamp ## build everything; leaves the command at .venv/bin/matchbench
+	$(MAKE) -C recorder
+
+run: setup ## the main job: what the shipped traces cost on every engine
+	$(VENV)/matchbench compare traces/*.tar.xz
+
+test: setup .venv/dev.stamp .venv/mpi.stamp ## every test
+	cargo test --quiet --workspace --exclude mb-py
+	$(VENV)/pytest
+
+check: setup .venv/dev.stamp ## formatting, lints, types, guards, generated files
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo xtask gen --check
+	cargo xtask guard
+	$(VENV)/ruff format --check
+	$(VENV)/ruff check
+	$(VENV)/mypy
+
+bench: setup ## speed: criterion, the recorder, whole commands
+	cargo bench --workspace --exclude mb-py --benches
+	$(MAKE) -C recorder bench
+
+gen: ## rewrite every generated file
+	cargo xtask gen
+
+clean: ## remove everything that was built or downloaded
+	$(MAKE) -C recorder clean
+	cargo clean
+	rm -rf .venv out
+
+.venv/python.stamp: xtask/setup.sh
+	xtask/setup.sh tools
+	$(VENV)/pip install 'maturin>=1.9,<2'
+	touch $@
+
+# The first build compiles some two hundred crates: two to three minutes on two cores.
+.venv/native.stamp: .venv/python.stamp pyproject.toml $(RUST)
+	$(VENV)/maturin develop --release --quiet
+	touch $@
+
+.venv/dev.stamp: pyproject.toml | .venv/native.stamp
+	$(VENV)/maturin develop --release --quiet --extras dev
+	touch $@
+
+.venv/mpi.stamp: xtask/setup.sh | .venv/python.stamp
+	xtask/setup.sh mpi
+	touch $@

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
+# `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++.
+# Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
+set -eu
+cd "$(dirname "$0")/.."
+
+fail() {
+  echo "setup: $1" >&2
+  exit 1
+}
+
+missing=()
+# need PACKAGE COMMAND...: the package is missing unless the command succeeds.
+need() {
+  local package=$1
+  shift
+  "$@" >/dev/null 2>&1 </dev/null || missing+=("$package")
+}
+
+provide() {
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    fail "these Debian packages (or what your system calls them) are missing: ${missing[*]}"
+  fi
+  echo "setup: installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  local log
+  log=$(mktemp)
+  { apt-get update && apt-get install --yes --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1 ||
+    fail "apt could not install ${missing[*]}; its last words: $(tail -n 3 "$log")"
+  rm -f "$log"
+}
+
+links_c() {
+  echo 'int main(void) { return 0; }' | "$1" -x "$2" -o /dev/null -
+}
+
+compiles_mpi() {
+  printf '#include <mpi.h>\nint main(void) { return MPI_VERSION < 3; }\n' | "$1" -x c -fsyntax-only -
+}
+
+# The first Python that is new enough and can make environments; distributions ship the two apart.
+find_python() {
+  local python
+  for python in ${PYTHON:-} python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3; do
+    if "$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+      echo "$python"
+      return 0
+    fi
+  done
+  return 1
+}
+
+tools() {
+  need gcc command -v cc
+  need libc6-dev links_c cc c
+  need make command -v make
+  need python3-venv find_python
+  provide
+  command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.85 or later (https://www.rust-lang.org/tools/install)"
+  find_python >/dev/null || fail "no Python 3.11 or later with the modules venv and ensurepip; set PYTHON to one"
+  .venv/bin/python -m pip --version >/dev/null 2>&1 || "$(find_python)" -m venv --clear .venv
+}
+
+mpi() {
+  need g++ links_c g++ c++
+  need gfortran command -v gfortran
+  need openmpi-bin command -v mpirun.openmpi
+  need libopenmpi-dev compiles_mpi mpicc.openmpi
+  need mpich command -v mpirun.mpich
+  need libmpich-dev compiles_mpi mpicc.mpich
+  provide
+}
+
+case ${1:-} in
+  tools | mpi) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi" ;;
+esac
