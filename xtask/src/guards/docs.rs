@@ -170,7 +170,8 @@ fn normal(path: &str) -> String {
 
 fn is_repository_path(quoted: &str) -> bool {
     let Some((first, rest)) = quoted.split_once('/') else { return false };
-    HOUSE.contains(&first) && !rest.contains([' ', '(', ',', '{', '$', ':', '|', '"', '\\'])
+    let built = rest.split('/').any(|part| part == "build");
+    HOUSE.contains(&first) && !built && !rest.contains([' ', '(', ',', '{', '$', ':', '|', '"', '\\'])
 }
 
 /// Lines in which back-ticks quote: Markdown outside of code blocks, and comments of sources.
