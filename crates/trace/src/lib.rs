@@ -1,6 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces of MPI programs: read, check, write, generate (`spec/trace.md`).
+//! Traces of MPI programs: read, check, write, measure, generate. The format is `spec/trace.md`.
+//!
+//! - [`Trace::open`] maps a trace and checks its headers; [`Trace::rank`] is a rank's records, in place.
+//! - [`Trace::check`] proves every rule of the format and returns the [`Communicators`], with which local communicator
+//!   numbers and ranks become global ones. What follows a check may index by any field of a record.
+//! - [`Program`] builds a rank's records in program order; [`TraceWriter`] stores them; [`Trace::in_memory`] skips the disk.
+//!
+//! A trace whose files are cut off, flipped, mixed up or made up gives a [`TraceError`], never a panic.
 
+mod check;
+mod communicators;
+mod error;
+mod meta;
+mod open;
+mod program;
 pub mod record;
+mod writer;
 
+pub use communicators::{Communicators, Run, View};
+pub use error::{Defect, Place, TraceError};
+pub use meta::{Meta, Origin};
+pub use open::{RankEnd, Trace};
+pub use program::{Program, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
+pub use writer::{Form, TraceWriter};

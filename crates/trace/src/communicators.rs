@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Communicators of a whole trace: what a rank calls number 3 in a global numbering, and who its members are.
+//!
+//! Groups are runs of world ranks and are stored once however many communicators and ranks share them; the world and the
+//! one-rank groups of `MPI_COMM_SELF` are not stored at all. Rank to world rank is O(1) in a group of one run, else a binary
+//! search over its runs. Memory: 16 bytes per (rank, communicator) beyond world and self, 12 per run of a distinct group.
+
+use std::collections::BTreeMap;
+
+/// World ranks `first`, `first + stride`, ... : `length` of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Run {
+    /// World rank of the first member.
+    pub first: u32,
+    /// From one member to the next.
+    pub stride: i32,
+    /// Members.
+    pub length: u32,
+}
+
+impl Run {
+    /// The run of a world of `ranks`.
+    #[must_use]
+    pub const fn all(ranks: u32) -> Self {
+        Self { first: 0, stride: 1, length: ranks }
+    }
+
+    /// The run of one rank.
+    #[must_use]
+    pub const fn one(rank: u32) -> Self {
+        Self { first: rank, stride: 1, length: 1 }
+    }
+
+    /// World rank of member `at`, which must be below `length`.
+    #[must_use]
+    #[inline]
+    pub const fn member(&self, at: u32) -> u32 {
+        (self.first as i64 + self.stride as i64 * at as i64) as u32
+    }
+
+    /// Which member `world_rank` is.
+    #[must_use]
+    pub const fn position(&self, world_rank: u32) -> Option<u32> {
+        let distance = world_rank as i64 - self.first as i64;
+        if self.length == 1 || self.stride == 0 {
+            return if distance == 0 { Some(0) } else { None };
+        }
+        let stride = self.stride as i64;
+        let at = distance / stride;
+        if distance % stride == 0 && at >= 0 && at < self.length as i64 { Some(at as u32) } else { None }
+    }
+
+    /// Lowest and highest member.
+    pub(crate) fn bounds(&self) -> (u32, u32) {
+        let last = self.member(self.length - 1);
+        (self.first.min(last), self.first.max(last))
+    }
+
+    /// Whether both runs have a member in common.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let (shorter, longer) = if self.length <= other.length { (self, other) } else { (other, self) };
+        if shorter.length == 1 {
+            return longer.position(shorter.first).is_some();
+        }
+        // first + stride * i = first' + stride' * j has integer solutions i = i0 + k * period if the greatest common
+        // divisor of the strides divides the distance; one of them must lie in both runs.
+        let (a, b) = (i128::from(shorter.stride), i128::from(longer.stride));
+        let distance = i128::from(longer.first) - i128::from(shorter.first);
+        let (divisor, x) = extended_gcd(a, b);
+        if distance % divisor != 0 {
+            return false;
+        }
+        let period = (b / divisor).abs();
+        let mut at = (x * (distance / divisor)).rem_euclid(period);
+        // The lowest solution within the longer run's bounds lies at or above where `shorter` enters them.
+        let (low, high) = longer.bounds();
+        let enters = if a > 0 {
+            i128::from(low) - i128::from(shorter.first)
+        } else {
+            i128::from(shorter.first) - i128::from(high)
+        };
+        let least = (enters + a.abs() - 1).div_euclid(a.abs()).max(0);
+        if at < least {
+            at += (least - at + period - 1) / period * period;
+        }
+        at < i128::from(shorter.length) && longer.position(shorter.member(at as u32)).is_some()
+    }
+}
+
+/// Greatest common divisor of `a` and `b` (both not 0), positive, and `x` with `a * x = divisor` modulo `b`.
+fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
+    let (mut old, mut new, mut old_x, mut new_x) = (a, b, 1, 0);
+    while new != 0 {
+        let quotient = old / new;
+        (old, new) = (new, old - quotient * new);
+        (old_x, new_x) = (new_x, old_x - quotient * new_x);
+    }
+    if old < 0 { (-old, -old_x) } else { (old, old_x) }
+}
+
+/// A communicator as one of its processes sees it. Numbers of communicators and groups are global and dense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct View {
+    /// The communicator: 0 is `MPI_COMM_WORLD`, 1 + r `MPI_COMM_SELF` of world rank r, others follow in order of their
+    /// first record, by rank.
+    pub comm: u32,
+    /// Group that this process belongs to.
+    pub local: u32,
+    /// Group whose ranks `peer` counts: the remote one of an intercommunicator, else the same.
+    pub remote: u32,
+    /// Rank of this process in `local`.
+    pub rank: u32,
+}
+
+impl View {
+    /// Whether this is an intercommunicator.
+    #[must_use]
+    pub const fn is_inter(&self) -> bool {
+        self.local != self.remote
+    }
+}
+
+struct Group {
+    size: u32,
+    /// Each run with the rank of its first member in the group.
+    runs: Box<[(u32, Run)]>,
+}
+
+struct Shared {
+    identity: u64,
+    local: u32,
+    remote: u32,
+}
+
+/// All communicators of a trace, by rank and local number. Made by [`crate::Trace::check`].
+pub struct Communicators {
+    world: u32,
+    groups: Vec<Group>,
+    comms: Vec<Shared>,
+    /// Communicators beyond world and self, rank after rank.
+    views: Vec<View>,
+    /// Where each rank's begin in `views`; one more at the end.
+    first: Vec<usize>,
+}
+
+impl std::fmt::Debug for Communicators {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Communicators({} of {} ranks)", self.count(), self.world)
+    }
+}
+
+impl Communicators {
+    /// Ranks in the world.
+    #[must_use]
+    pub fn world(&self) -> u32 {
+        self.world
+    }
+
+    /// Number of communicators: [`View::comm`] is below it.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        1 + self.world + self.comms.len() as u32
+    }
+
+    /// Number of communicators that `rank` has: its local numbers are below it.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[must_use]
+    pub fn local_count(&self, rank: u32) -> u32 {
+        2 + (self.first[rank as usize + 1] - self.first[rank as usize]) as u32
+    }
+
+    /// Communicator `local` of world rank `rank`.
+    ///
+    /// # Panics
+    /// When there is no such rank or number.
+    #[must_use]
+    #[inline]
+    pub fn view(&self, rank: u32, local: u32) -> View {
+        match local {
+            0 => View { comm: 0, local: 0, remote: 0, rank },
+            1 => View { comm: 1 + rank, local: 1 + rank, remote: 1 + rank, rank: 0 },
+            _ => {
+                let (from, to) = (self.first[rank as usize], self.first[rank as usize + 1]);
+                self.views[from..to][local as usize - 2]
+            }
+        }
+    }
+
+    /// The identity (`spec/trace.md`, T-14) of communicator `comm`.
+    ///
+    /// # Panics
+    /// When there is no such communicator.
+    #[must_use]
+    pub fn identity(&self, comm: u32) -> u64 {
+        if comm <= self.world { u64::from(comm) } else { self.comms[(comm - self.world - 1) as usize].identity }
+    }
+
+    /// Members of `group`.
+    ///
+    /// # Panics
+    /// When there is no such group.
+    #[must_use]
+    #[inline]
+    pub fn size(&self, group: u32) -> u32 {
+        match group {
+            0 => self.world,
+            group if group <= self.world => 1,
+            group => self.groups[(group - self.world - 1) as usize].size,
+        }
+    }
+
+    /// World rank of rank `rank` of `group`.
+    ///
+    /// # Panics
+    /// When there is no such group or rank (a rank outside the world or self may also go unnoticed).
+    #[must_use]
+    #[inline]
+    pub fn world_rank(&self, group: u32, rank: u32) -> u32 {
+        match group {
+            0 => rank,
+            group if group <= self.world => group - 1,
+            group => {
+                let group = &self.groups[(group - self.world - 1) as usize];
+                assert!(rank < group.size, "rank {rank} of a group of {}", group.size);
+                let at = group.runs.partition_point(|&(from, _)| from <= rank) - 1;
+                let (from, run) = group.runs[at];
+                run.member(rank - from)
+            }
+        }
+    }
+
+    /// Rank in `group` of `world_rank`, if it is a member. Cost: the group's number of runs.
+    ///
+    /// # Panics
+    /// When there is no such group.
+    #[must_use]
+    pub fn rank_of(&self, group: u32, world_rank: u32) -> Option<u32> {
+        match group {
+            0 => (world_rank < self.world).then_some(world_rank),
+            group if group <= self.world => (world_rank == group - 1).then_some(0),
+            group => {
+                let group = &self.groups[(group - self.world - 1) as usize];
+                group.runs.iter().find_map(|(from, run)| run.position(world_rank).map(|at| from + at))
+            }
+        }
+    }
+}
+
+/// Collects the communicators rank by rank.
+pub(crate) struct Builder {
+    found: Communicators,
+    by_identity: BTreeMap<u64, u32>,
+    by_runs: BTreeMap<Box<[Run]>, u32>,
+    members: Vec<u64>,
+}
+
+impl Builder {
+    pub(crate) fn new(world: u32) -> Self {
+        let found = Communicators {
+            world,
+            groups: Vec::new(),
+            comms: Vec::new(),
+            views: Vec::new(),
+            first: Vec::with_capacity(world as usize + 1),
+        };
+        Self { found, by_identity: BTreeMap::new(), by_runs: BTreeMap::new(), members: Vec::new() }
+    }
+
+    /// The records that follow are those of the next rank.
+    pub(crate) fn next_rank(&mut self) {
+        self.found.first.push(self.found.views.len());
+    }
+
+    pub(crate) fn finish(mut self) -> Communicators {
+        self.next_rank();
+        self.found
+    }
+
+    /// The groups of local communicator `local` of the rank at hand: remote, as seen by `peer` fields.
+    pub(crate) fn view(&self, rank: u32, local: u32) -> View {
+        match local {
+            0 | 1 => self.found.view(rank, local),
+            _ => self.found.views[self.found.first[rank as usize] + local as usize - 2],
+        }
+    }
+
+    pub(crate) fn size(&self, group: u32) -> u32 {
+        self.found.size(group)
+    }
+
+    /// Number of the group that `runs` list, which the caller has found to be within the world.
+    pub(crate) fn group(&mut self, runs: Vec<Run>) -> Result<u32, String> {
+        let world = self.found.world;
+        if let [run] = runs[..] {
+            if run == Run::all(world) {
+                return Ok(0);
+            }
+            if run.length == 1 {
+                return Ok(1 + run.first);
+            }
+        }
+        let runs = runs.into_boxed_slice();
+        if let Some(&group) = self.by_runs.get(&runs) {
+            return Ok(group);
+        }
+        self.distinct(&runs)?;
+        let mut size = 0;
+        let with_ranks = runs
+            .iter()
+            .map(|&run| {
+                let from = size;
+                size += run.length;
+                (from, run)
+            })
+            .collect();
+        let group = 1 + world + self.found.groups.len() as u32;
+        self.found.groups.push(Group { size, runs: with_ranks });
+        self.by_runs.insert(runs, group);
+        Ok(group)
+    }
+
+    /// Whether no world rank is listed twice. Cost: the smaller of the square of overlapping runs and of the members.
+    fn distinct(&mut self, runs: &[Run]) -> Result<(), String> {
+        let mut by_low: Vec<&Run> = runs.iter().collect();
+        by_low.sort_unstable_by_key(|run| run.bounds());
+        let members: u64 = runs.iter().map(|run| u64::from(run.length)).sum();
+        if members > u64::from(self.found.world) {
+            return Err(format!("the group lists {members} ranks of a world of {}", self.found.world));
+        }
+        let mut pairs = 0;
+        for (at, run) in by_low.iter().enumerate() {
+            let high = run.bounds().1;
+            for other in by_low[at + 1..].iter().take_while(|other| other.bounds().0 <= high) {
+                pairs += 1;
+                if pairs > members {
+                    return self.distinct_members(runs);
+                }
+                if run.meets(other) {
+                    return Err("the group lists a world rank twice".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn distinct_members(&mut self, runs: &[Run]) -> Result<(), String> {
+        self.members.resize((self.found.world as usize).div_ceil(64), 0);
+        let mut twice = None;
+        let all = || runs.iter().flat_map(|run| (0..run.length).map(|at| run.member(at)));
+        for rank in all() {
+            let (word, bit) = (&mut self.members[rank as usize / 64], 1 << (rank % 64));
+            if *word & bit != 0 {
+                twice = Some(rank);
+            }
+            *word |= bit;
+        }
+        for rank in all() {
+            self.members[rank as usize / 64] = 0;
+        }
+        twice.map_or(Ok(()), |rank| Err(format!("the group lists world rank {rank} twice")))
+    }
+
+    /// Adds a communicator of the rank at hand.
+    pub(crate) fn add(&mut self, identity: u64, local: u32, remote: u32, rank: u32) -> Result<(), String> {
+        let next = self.found.count();
+        let comm = *self.by_identity.entry(identity).or_insert(next);
+        if comm == next {
+            self.found.comms.push(Shared { identity, local, remote });
+        }
+        let known = &self.found.comms[(comm - self.found.world - 1) as usize];
+        if (known.local, known.remote) != (local, remote) && (known.local, known.remote) != (remote, local) {
+            return Err(format!("the groups differ from those that another rank gave for identity {identity:016x}"));
+        }
+        self.found.views.push(View { comm, local, remote, rank });
+        Ok(())
+    }
+}

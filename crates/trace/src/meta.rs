@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `meta.json`: what a trace says of itself (`spec/trace.md`, section 2). Unknown keys are kept.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Place, TraceError};
+
+/// The value of `format`.
+pub(crate) const FORMAT: &str = "matchbench-trace";
+
+/// Name of the file.
+pub(crate) const META_FILE: &str = "meta.json";
+
+/// More ranks cannot be: a rank is a signed 32-bit number in a record.
+pub(crate) const MAX_RANKS: u32 = i32::MAX as u32;
+
+/// How a trace came to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Written while a program ran.
+    Recorded,
+    /// Made up by a pattern.
+    Generated,
+}
+
+/// The content of `meta.json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Meta {
+    format: String,
+    version: u64,
+    /// Ranks in the world.
+    pub ranks: u32,
+    run_id: String,
+    /// Recorded or generated.
+    pub origin: Origin,
+    /// MPI functions that an `Other` record counts from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_calls: Vec<String>,
+    /// All other keys.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+impl Meta {
+    /// A description with the required keys only.
+    #[must_use]
+    pub fn new(origin: Origin, ranks: u32, run_id: u64) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: 1,
+            ranks,
+            run_id: format!("{run_id:016x}"),
+            origin,
+            other_calls: Vec::new(),
+            more: Map::new(),
+        }
+    }
+
+    /// The run's number, as the headers carry it.
+    #[must_use]
+    pub fn run_id(&self) -> u64 {
+        u64::from_str_radix(&self.run_id, 16).unwrap_or_default()
+    }
+
+    /// Reads and checks the text of a `meta.json` that lies at `path`.
+    ///
+    /// # Errors
+    /// When it is no JSON or a required key is missing or out of range.
+    pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Self, TraceError> {
+        let defect = |reason: String| TraceError::defect(path, Place::File, 0, reason);
+        let meta: Self = serde_json::from_slice(text).map_err(|error| defect(error.to_string()))?;
+        if meta.format != FORMAT {
+            return Err(defect(format!("`format` is {:?}, expected {FORMAT:?}", meta.format)));
+        }
+        if meta.version != 1 {
+            return Err(defect(format!("`version` is {}, expected 1", meta.version)));
+        }
+        if meta.ranks == 0 || meta.ranks > MAX_RANKS {
+            return Err(defect(format!("`ranks` is {}, expected 1 to {MAX_RANKS}", meta.ranks)));
+        }
+        if meta.run_id.len() != 16 || !meta.run_id.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(defect(format!("`run_id` is {:?}, expected 16 hexadecimal digits", meta.run_id)));
+        }
+        Ok(meta)
+    }
+}

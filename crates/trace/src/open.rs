@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Opens traces: maps the files, checks headers and index, finds where killed ranks end (`spec/trace.md`, 1 to 3).
+//!
+//! Records are read in place. Opening costs one mapping per file, and a pass over the ranks that did not finish.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::error::{Place, TraceError};
+use crate::meta::{META_FILE, Meta, Origin};
+use crate::record::{HEADER_INDEX, Header, Kind, MAGIC, RECORD_BYTES, Record, VERSION, checksum};
+
+/// Name of a bundle.
+pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
+
+/// Ending of all binary files of a trace.
+pub(crate) const ENDING: &str = ".mbt";
+
+/// A `meta.json` above this size is refused; the largest real one (a command and 65,536 host names) is far below.
+const META_LIMIT_BYTES: u64 = 64 << 20;
+
+/// Above this many files, small ones are read instead of mapped: Linux allows 65,530 mappings by default
+/// (`vm.max_map_count`), and the program itself needs some.
+const MAPPED_FILES_LIMIT: usize = 32_768;
+
+/// Files up to this size are read instead of mapped when there are too many.
+const SMALL_FILE_BYTES: u64 = 1 << 20;
+
+/// Name of the file of one rank.
+pub(crate) fn rank_file(rank: u32) -> String {
+    format!("rank-{rank:05}{ENDING}")
+}
+
+/// How a rank's records end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RankEnd {
+    /// With `MPI_Finalize`.
+    Finalized,
+    /// The recorder stopped before the program did (full disk).
+    Stopped,
+    /// In the middle: the rank was killed or is still running.
+    Cut,
+}
+
+enum Content {
+    Mapped(Mmap),
+    /// Whole records, and the file's length in bytes.
+    Owned(Vec<Record>, u64),
+}
+
+impl Content {
+    fn owned(bytes: &[u8]) -> Self {
+        let mut records = vec![Record::default(); bytes.len() / RECORD_BYTES];
+        records.as_mut_bytes().copy_from_slice(&bytes[..bytes.len() / RECORD_BYTES * RECORD_BYTES]);
+        Self::Owned(records, bytes.len() as u64)
+    }
+
+    fn read(path: &Path, map: bool) -> Result<Self, TraceError> {
+        let file = File::open(path).map_err(TraceError::io(path))?;
+        let length = file.metadata().map_err(TraceError::io(path))?.len();
+        if length == 0 || (!map && length <= SMALL_FILE_BYTES) {
+            return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
+        }
+        // SAFETY: the map is read-only and private to this process, and every bit pattern is a valid `Record`. Trace
+        // files are written once; whoever truncates one while it is open kills this process by SIGBUS, which no
+        // user of mmap can prevent (documented at `Trace::open`).
+        let mapped = unsafe { Mmap::map(&file) }.map_err(TraceError::io(path))?;
+        Ok(Self::Mapped(mapped))
+    }
+
+    fn length(&self) -> u64 {
+        match self {
+            Self::Mapped(map) => map.len() as u64,
+            Self::Owned(_, length) => *length,
+        }
+    }
+
+    /// All whole 64-byte units of the file, the header being the first.
+    #[inline]
+    fn units(&self) -> &[Record] {
+        match self {
+            Self::Mapped(map) => <[Record]>::ref_from_bytes(&map[..map.len() / RECORD_BYTES * RECORD_BYTES])
+                .expect("pages are aligned and the length is a multiple"),
+            Self::Owned(records, _) => records,
+        }
+    }
+}
+
+struct Segment {
+    file: u32,
+    end: RankEnd,
+    first: u64,
+    records: u64,
+}
+
+struct TraceFile {
+    path: PathBuf,
+    content: Content,
+    header: Header,
+}
+
+/// An open trace.
+pub struct Trace {
+    path: PathBuf,
+    meta: Meta,
+    files: Vec<TraceFile>,
+    segments: Vec<Segment>,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trace").field("path", &self.path).field("meta", &self.meta).finish_non_exhaustive()
+    }
+}
+
+impl Trace {
+    /// Opens the trace in directory `path`. Its files must not be shortened while it is open.
+    ///
+    /// # Errors
+    /// When a file cannot be read or breaks one of the rules T-1 to T-5. Records are not looked at, except where ranks
+    /// that did not finish end: see [`Trace::check`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let meta_path = path.join(META_FILE);
+        let length = std::fs::metadata(&meta_path).map_err(TraceError::io(&meta_path))?.len();
+        if length > META_LIMIT_BYTES {
+            let reason = format!("has {length} bytes, expected at most {META_LIMIT_BYTES}");
+            return Err(TraceError::defect(meta_path, Place::File, 0, reason));
+        }
+        let meta = std::fs::read(&meta_path).map_err(TraceError::io(&meta_path))?;
+        let mut names = BTreeSet::new();
+        for entry in std::fs::read_dir(path).map_err(TraceError::io(path))? {
+            if let Ok(name) = entry.map_err(TraceError::io(path))?.file_name().into_string()
+                && name.ends_with(ENDING)
+            {
+                names.insert(name);
+            }
+        }
+        let map = names.len() <= MAPPED_FILES_LIMIT;
+        Self::assemble(path, &meta, &names, |name| Content::read(&path.join(name), map))
+    }
+
+    /// Opens a trace whose files are given as bytes: `meta.json` and the binary files by name.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn from_bytes(meta: &[u8], files: &BTreeMap<String, Vec<u8>>) -> Result<Self, TraceError> {
+        let names = files.keys().cloned().collect();
+        Self::assemble(Path::new(""), meta, &names, |name| Ok(Content::owned(&files[name])))
+    }
+
+    /// A finalized trace of these records (see [`crate::Program`]), sealed here. Unchecked, as after [`Trace::open`].
+    ///
+    /// # Panics
+    /// When there is no rank, or more than 2^31 - 1.
+    #[must_use]
+    pub fn in_memory(ranks: Vec<Vec<Record>>) -> Self {
+        let world = u32::try_from(ranks.len()).ok().filter(|n| (1..=crate::meta::MAX_RANKS).contains(n));
+        let meta = Meta::new(Origin::Generated, world.expect("1 to 2^31 - 1 ranks"), 0);
+        let mut trace = Self { path: PathBuf::new(), meta, files: Vec::new(), segments: Vec::new() };
+        for (rank, mut records) in ranks.into_iter().enumerate() {
+            for (index, record) in records.iter_mut().enumerate() {
+                *record = record.sealed(index as u64);
+            }
+            let count = records.len() as u64;
+            let header = Header::new(&trace.meta, rank as u32, count);
+            trace.files.push(TraceFile {
+                path: rank_file(rank as u32).into(),
+                content: Content::Owned(records, 0),
+                header,
+            });
+            trace.segments.push(Segment { file: rank as u32, end: RankEnd::Finalized, first: 0, records: count });
+        }
+        trace
+    }
+
+    /// The directory it was opened from.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `meta.json` says.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Ranks in the world.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.meta.ranks
+    }
+
+    /// The records of `rank`, in place.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[must_use]
+    #[inline]
+    pub fn rank(&self, rank: u32) -> &[Record] {
+        let segment = &self.segments[rank as usize];
+        let units = self.files[segment.file as usize].content.units();
+        &units[segment.first as usize..(segment.first + segment.records) as usize]
+    }
+
+    /// Records of all ranks.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.records).sum()
+    }
+
+    /// How the records of `rank` end.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[must_use]
+    pub fn end(&self, rank: u32) -> RankEnd {
+        self.segments[rank as usize].end
+    }
+
+    /// Wall clock at the first record of `rank`, ns since 1970-01-01 UTC; 0 in generated traces.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[must_use]
+    pub fn epoch_ns(&self, rank: u32) -> u64 {
+        self.files[self.segments[rank as usize].file as usize].header.epoch_ns
+    }
+
+    /// The file that holds `rank`.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[must_use]
+    pub fn file(&self, rank: u32) -> &Path {
+        &self.files[self.segments[rank as usize].file as usize].path
+    }
+
+    fn assemble(
+        path: &Path,
+        meta: &[u8],
+        names: &BTreeSet<String>,
+        mut load: impl FnMut(&str) -> Result<Content, TraceError>,
+    ) -> Result<Self, TraceError> {
+        let meta = Meta::parse(&path.join(META_FILE), meta)?;
+        let mut trace = Self { path: path.to_owned(), meta, files: Vec::new(), segments: Vec::new() };
+        if names.contains(BUNDLE_FILE) {
+            if let Some(other) = names.iter().find(|name| *name != BUNDLE_FILE) {
+                let reason = format!("stands beside {BUNDLE_FILE}, expected either rank files or a bundle");
+                return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
+            }
+            trace.add_bundle(path.join(BUNDLE_FILE), load(BUNDLE_FILE)?)?;
+            return Ok(trace);
+        }
+        for rank in 0..trace.ranks() {
+            let name = rank_file(rank);
+            if !names.contains(&name) {
+                let reason = format!("is missing, expected a file for each of the {} ranks", trace.ranks());
+                return Err(TraceError::defect(path.join(name), Place::File, 1, reason));
+            }
+            let content = load(&name)?;
+            trace.add_rank_file(rank, path.join(name), content)?;
+        }
+        if names.len() > trace.files.len() {
+            let expected: BTreeSet<String> = (0..trace.ranks()).map(rank_file).collect();
+            let other = names.difference(&expected).next().expect("there is one more");
+            let reason = format!("does not belong to a trace of {} ranks", trace.ranks());
+            return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
+        }
+        Ok(trace)
+    }
+
+    /// Checks what headers of rank files and bundles have in common.
+    fn header(&self, path: &Path, content: &Content) -> Result<Header, TraceError> {
+        let defect = |rule, reason| Err(TraceError::defect(path, Place::File, rule, reason));
+        let Some(first) = content.units().first() else {
+            return defect(3, format!("has {} bytes, expected a header of {RECORD_BYTES}", content.length()));
+        };
+        let header: Header = zerocopy::transmute!(*first);
+        if header.magic != MAGIC {
+            return defect(3, format!("begins with {:02x?}, expected {MAGIC:02x?}", header.magic));
+        }
+        if header.version != VERSION {
+            return defect(3, format!("version is {}, expected {VERSION}", header.version));
+        }
+        if header.check != header.expected_check() {
+            let expected = header.expected_check();
+            return defect(13, format!("checksum of the header is {:016x}, expected {expected:016x}", header.check));
+        }
+        if usize::from(header.record_bytes) != RECORD_BYTES {
+            return defect(3, format!("record_bytes is {}, expected {RECORD_BYTES}", header.record_bytes));
+        }
+        if header.flags & !(Header::FINALIZED | Header::STOPPED) != 0
+            || header.flags == Header::FINALIZED | Header::STOPPED
+        {
+            return defect(3, format!("flags are {:#x}, expected 0, 1 or 2", header.flags));
+        }
+        if header.reserved != 0 {
+            return defect(3, format!("the reserved field is {:#x}, expected 0", header.reserved));
+        }
+        if header.world != self.ranks() {
+            return defect(1, format!("world is {}, expected {} as in {META_FILE}", header.world, self.ranks()));
+        }
+        if header.run_id != self.meta.run_id() {
+            let expected = self.meta.run_id();
+            return defect(1, format!("run_id is {:016x}, expected {expected:016x} as in {META_FILE}", header.run_id));
+        }
+        if header.flags != Header::FINALIZED && header.records != 0 {
+            return defect(3, format!("records is {}, expected 0 in a file that is not finalized", header.records));
+        }
+        Ok(header)
+    }
+
+    fn add_rank_file(&mut self, rank: u32, path: PathBuf, content: Content) -> Result<(), TraceError> {
+        let header = self.header(&path, &content)?;
+        let defect = |rule, reason| Err(TraceError::defect(&path, Place::File, rule, reason));
+        if header.first_rank != rank {
+            return defect(1, format!("first_rank is {}, expected {rank}", header.first_rank));
+        }
+        if header.segments != 1 {
+            return defect(3, format!("segments is {}, expected 1", header.segments));
+        }
+        let (end, records) = if header.flags == Header::FINALIZED {
+            let length = content.length();
+            if (length - RECORD_BYTES as u64) / RECORD_BYTES as u64 != header.records
+                || !length.is_multiple_of(RECORD_BYTES as u64)
+            {
+                let reason = format!("has {length} bytes, expected a header and {} records of 64", header.records);
+                return defect(5, reason);
+            }
+            (RankEnd::Finalized, header.records)
+        } else {
+            let end = if header.flags == Header::STOPPED { RankEnd::Stopped } else { RankEnd::Cut };
+            (end, written(&content.units()[1..]))
+        };
+        self.segments.push(Segment { file: self.files.len() as u32, end, first: 1, records });
+        self.files.push(TraceFile { path, content, header });
+        Ok(())
+    }
+
+    fn add_bundle(&mut self, path: PathBuf, content: Content) -> Result<(), TraceError> {
+        let header = self.header(&path, &content)?;
+        let defect = |place, rule, reason| Err(TraceError::defect(&path, place, rule, reason));
+        let world = self.ranks();
+        if header.flags != Header::FINALIZED {
+            return defect(Place::File, 4, format!("flags are {:#x}, expected a finalized bundle", header.flags));
+        }
+        if header.first_rank != 0 || header.segments != world {
+            let reason = format!(
+                "holds {} segments from rank {} on, expected {world} from rank 0 on",
+                header.segments, header.first_rank
+            );
+            return defect(Place::File, 4, reason);
+        }
+        let length = content.length();
+        if !length.is_multiple_of(RECORD_BYTES as u64) {
+            return defect(Place::File, 4, format!("has {length} bytes, expected a multiple of {RECORD_BYTES}"));
+        }
+        let units = content.units();
+        let index_units = u64::from(world).div_ceil(4);
+        if 1 + index_units > units.len() as u64 {
+            return defect(Place::File, 4, format!("has {length} bytes, expected an index of {world} entries"));
+        }
+        let index = units[1..=index_units as usize].as_bytes();
+        let mut next = 1 + index_units;
+        if index[16 * world as usize..].iter().any(|&byte| byte != 0) {
+            return defect(Place::File, 4, "the index is followed by other bytes than zeros".to_owned());
+        }
+        let mut segments = Vec::with_capacity(world as usize);
+        for (rank, entry) in index.as_chunks::<16>().0.iter().take(world as usize).enumerate() {
+            let [offset, records]: [u64; 2] = zerocopy::transmute!(*entry);
+            if offset != next * RECORD_BYTES as u64 {
+                let reason = format!("segment begins at {offset}, expected {}", next * RECORD_BYTES as u64);
+                return defect(Place::Rank(rank as u32), 4, reason);
+            }
+            let left = units.len() as u64 - next;
+            if records > left {
+                let reason = format!("segment has {records} records, expected at most {left}");
+                return defect(Place::Rank(rank as u32), 4, reason);
+            }
+            segments.push(Segment { file: 0, end: RankEnd::Finalized, first: next, records });
+            next += records;
+        }
+        if next != units.len() as u64 {
+            let reason =
+                format!("has {length} bytes, expected its segments to end with it at {}", next * RECORD_BYTES as u64);
+            return defect(Place::File, 4, reason);
+        }
+        if header.records != next - 1 - index_units {
+            let found = next - 1 - index_units;
+            return defect(
+                Place::File,
+                4,
+                format!("records is {}, expected the {found} of its segments", header.records),
+            );
+        }
+        self.segments = segments;
+        self.files.push(TraceFile { path, content, header });
+        Ok(())
+    }
+}
+
+impl Header {
+    /// The header of a finalized rank file.
+    pub(crate) fn new(meta: &Meta, rank: u32, records: u64) -> Self {
+        let header = Self {
+            magic: MAGIC,
+            version: VERSION,
+            record_bytes: RECORD_BYTES as u16,
+            flags: Self::FINALIZED,
+            first_rank: rank,
+            segments: 1,
+            world: meta.ranks,
+            reserved: 0,
+            records,
+            epoch_ns: 0,
+            run_id: meta.run_id(),
+            check: 0,
+        };
+        Self { check: header.expected_check(), ..header }
+    }
+}
+
+const _: () = assert!(HEADER_INDEX == u64::MAX);
+
+/// Records of a rank that did not finish (T-5): up to the first unwritten one, and not the ones that were being written.
+fn written(units: &[Record]) -> u64 {
+    let count = units.iter().position(|record| record.kind == 0).unwrap_or(units.len());
+    let valid = |index: usize| units[index].check == checksum(&units[index], index as u64);
+    let Some(wrong) = (0..count).find(|&index| !valid(index)) else { return count as u64 };
+    // Extra records have no thread of their own and say nothing here.
+    let thread = units[wrong].thread;
+    let goes_on = (wrong + 1..count)
+        .any(|index| units[index].thread == thread && units[index].kind != Kind::Extra as u8 && valid(index));
+    if goes_on { count as u64 } else { wrong as u64 }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Builds the records of one rank in program order: numbers requests, counts sends, keeps the clock.
+//!
+//! What it writes satisfies every rule of the format as long as the caller completes what it names; tests that need broken records
+//! change the result. A call takes no time; [`Program::compute`] passes it.
+
+use std::collections::BTreeMap;
+
+use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
+
+use crate::communicators::Run;
+use crate::record::{CollectiveOp, Flags, Kind, Record};
+
+/// The result of a receive or probe: resolved source, tag and bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Status {
+    /// Rank in the communicator.
+    pub source: i32,
+    /// Tag of the message.
+    pub tag: i32,
+    /// Bytes received.
+    pub bytes: u64,
+}
+
+/// A started operation, and the status it will finish with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub struct Request {
+    /// Its number in the rank.
+    pub number: u32,
+    /// Zeros for sends; as posted for receives, until [`Request::from`] says otherwise.
+    pub status: Status,
+}
+
+impl Request {
+    /// The same receive, finishing with the message of `source` with `tag` and `bytes`.
+    pub const fn from(self, source: i32, tag: i32, bytes: u64) -> Self {
+        Self { status: Status { source, tag, bytes }, ..self }
+    }
+}
+
+/// The records of one rank in the making.
+#[derive(Clone, Debug)]
+pub struct Program {
+    rank: u32,
+    records: Vec<Record>,
+    wall_ns: u64,
+    cpu_ns: u64,
+    thread: u16,
+    requests: u32,
+    comms: u32,
+    sends: BTreeMap<(u32, i32), u64>,
+}
+
+impl Program {
+    /// World rank `rank` of `world`, after `MPI_Init`.
+    #[must_use]
+    pub fn new(rank: u32, world: u32) -> Self {
+        let mut program = Self {
+            rank,
+            records: Vec::new(),
+            wall_ns: 0,
+            cpu_ns: 0,
+            thread: 0,
+            requests: 0,
+            comms: 0,
+            sends: BTreeMap::new(),
+        };
+        program.push(Record { kind: Kind::Init as u8, ..Record::default() });
+        program.comm(0, &[Run::all(world)], None);
+        program.comm(1 + u64::from(rank), &[Run::one(rank)], None);
+        program
+    }
+
+    /// World rank.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// The records so far.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Appends `record` as thread and time of the program stand.
+    pub fn push(&mut self, record: Record) {
+        let (thread, wall_ns, cpu_ns) = (self.thread, self.wall_ns, self.cpu_ns);
+        self.records.push(Record { thread, wall_ns, cpu_ns, ..record });
+    }
+
+    /// The calls that follow are made by thread number `thread`.
+    pub fn thread(&mut self, thread: u16) {
+        self.thread = thread;
+    }
+
+    /// Computes for `ns`.
+    pub fn compute(&mut self, ns: u64) {
+        self.wall_ns += ns;
+        self.cpu_ns += ns;
+    }
+
+    /// Passes `ns` without computing.
+    pub fn idle(&mut self, ns: u64) {
+        self.wall_ns += ns;
+    }
+
+    fn number(&mut self) -> u32 {
+        self.requests += 1;
+        self.requests
+    }
+
+    /// Starts a send with `flags` beside those that the number needs.
+    fn start_send(&mut self, flags: u8, request: u32, comm: u32, peer: i32, tag: i32, bytes: u64) {
+        let mut aux = 0;
+        if peer != PROC_NULL {
+            let count = self.sends.entry((comm, peer)).or_default();
+            aux = *count;
+            *count += 1;
+        }
+        self.push(Record { kind: Kind::Send as u8, flags, comm, peer, tag, bytes, request, aux, ..Record::default() });
+    }
+
+    /// `MPI_Isend` of `bytes` to rank `peer` of `comm`.
+    pub fn isend(&mut self, comm: u32, peer: i32, tag: i32, bytes: u64) -> Request {
+        self.isend_with(0, comm, peer, tag, bytes)
+    }
+
+    /// A nonblocking send in another mode or from a persistent request: see [`Flags`].
+    pub fn isend_with(&mut self, flags: u8, comm: u32, peer: i32, tag: i32, bytes: u64) -> Request {
+        let number = self.number();
+        self.start_send(flags, number, comm, peer, tag, bytes);
+        Request { number, status: Status::default() }
+    }
+
+    /// `MPI_Send`.
+    pub fn send(&mut self, comm: u32, peer: i32, tag: i32, bytes: u64) {
+        self.start_send(Flags::BLOCKING, 0, comm, peer, tag, bytes);
+    }
+
+    /// `MPI_Irecv` with `room` bytes of buffer; it is taken to finish with what it asks for.
+    pub fn irecv(&mut self, comm: u32, source: i32, tag: i32, room: u64) -> Request {
+        self.irecv_with(0, comm, source, tag, room)
+    }
+
+    /// A receive from a persistent request, or half of a send-receive: see [`Flags`].
+    pub fn irecv_with(&mut self, flags: u8, comm: u32, source: i32, tag: i32, room: u64) -> Request {
+        let request = self.number();
+        self.push(Record {
+            kind: Kind::Recv as u8,
+            flags,
+            comm,
+            peer: source,
+            tag,
+            bytes: room,
+            request,
+            ..Record::default()
+        });
+        let request = Request { number: request, status: Status::default() };
+        if source == PROC_NULL { request.from(PROC_NULL, ANY_TAG, 0) } else { request.from(source, tag, room) }
+    }
+
+    /// `MPI_Recv` that returned with `status`.
+    pub fn recv(&mut self, comm: u32, source: i32, tag: i32, room: u64, status: Status) {
+        let request = self.irecv_with(Flags::BLOCKING, comm, source, tag, room);
+        self.done(request.from(status.source, status.tag, status.bytes));
+    }
+
+    /// `MPI_Sendrecv` with `tag`: peer and bytes of the message sent, and of the one received.
+    pub fn sendrecv(&mut self, comm: u32, tag: i32, to: (i32, u64), from: (i32, u64)) {
+        let halves = [
+            self.isend_with(Flags::SENDRECV, comm, to.0, tag, to.1),
+            self.irecv_with(Flags::SENDRECV, comm, from.0, tag, from.1),
+        ];
+        self.wait(&halves);
+    }
+
+    /// `MPI_Waitall`, or a wait for those of its requests that finished.
+    pub fn wait(&mut self, finished: &[Request]) {
+        self.finish(Flags::BLOCKING, finished);
+    }
+
+    /// A `MPI_Test*` that found these finished.
+    pub fn test(&mut self, finished: &[Request]) {
+        self.finish(0, finished);
+    }
+
+    fn finish(&mut self, flags: u8, finished: &[Request]) {
+        self.push(Record { kind: Kind::Wait as u8, flags, aux: finished.len() as u64, ..Record::default() });
+        for &request in finished {
+            self.done(request);
+        }
+    }
+
+    /// A single [`Kind::Done`].
+    pub fn done(&mut self, request: Request) {
+        self.done_with(0, request);
+    }
+
+    /// A [`Kind::Done`] that is cancelled or failed.
+    pub fn done_with(&mut self, flags: u8, request: Request) {
+        let Request { number: request, status: Status { source: peer, tag, bytes } } = request;
+        self.push(Record { kind: Kind::Done as u8, flags, peer, tag, bytes, request, ..Record::default() });
+    }
+
+    /// A probe that found `status`; with [`Flags::MATCHED`] the returned number is for [`Program::mrecv`].
+    pub fn probe(&mut self, flags: u8, comm: u32, source: i32, tag: i32, status: Status) -> u32 {
+        let number = self.number();
+        self.push(Record {
+            kind: Kind::Probe as u8,
+            flags,
+            comm,
+            peer: source,
+            tag,
+            request: number,
+            ..Record::default()
+        });
+        self.done(Request { number, status });
+        number
+    }
+
+    /// `MPI_Imrecv` of what matched probe number `probe` took.
+    pub fn mrecv(&mut self, comm: u32, probe: u32, room: u64) -> Request {
+        let number = self.number();
+        self.push(Record {
+            kind: Kind::Recv as u8,
+            flags: Flags::MATCHED,
+            comm,
+            peer: ANY_SOURCE,
+            tag: ANY_TAG,
+            bytes: room,
+            request: number,
+            aux: u64::from(probe),
+            ..Record::default()
+        });
+        Request { number, status: Status::default() }
+    }
+
+    /// `calls` tests in a row that found nothing.
+    pub fn miss(&mut self, calls: u64) {
+        self.push(Record { kind: Kind::Miss as u8, aux: calls, ..Record::default() });
+    }
+
+    /// `calls` probes in a row that found nothing.
+    pub fn probe_miss(&mut self, comm: u32, source: i32, tag: i32, calls: u64) {
+        let flags = Flags::PROBE;
+        self.push(Record { kind: Kind::Miss as u8, flags, comm, peer: source, tag, aux: calls, ..Record::default() });
+    }
+
+    /// `MPI_Cancel`; finish the request with [`Program::done_with`] and [`Flags::CANCELLED`].
+    pub fn cancel(&mut self, request: Request) {
+        self.push(Record { kind: Kind::Cancel as u8, request: request.number, ..Record::default() });
+    }
+
+    /// `MPI_Request_free` of an active request.
+    pub fn free(&mut self, request: Request) {
+        self.push(Record { kind: Kind::Free as u8, request: request.number, ..Record::default() });
+    }
+
+    /// A blocking collective: `root` or -1, bytes sent and received as in [`Kind::Collective`]; `words` are the counts
+    /// per peer of a vector form.
+    pub fn collective(&mut self, op: CollectiveOp, comm: u32, root: i32, sent: u64, received: u64, words: &[u64]) {
+        self.start_collective(Flags::BLOCKING, 0, op, comm, root, (sent, received), words);
+    }
+
+    /// A nonblocking collective: see [`Program::collective`].
+    pub fn icollective(
+        &mut self,
+        op: CollectiveOp,
+        comm: u32,
+        root: i32,
+        sent: u64,
+        received: u64,
+        words: &[u64],
+    ) -> Request {
+        let number = self.number();
+        self.start_collective(0, number, op, comm, root, (sent, received), words);
+        Request { number, status: Status::default() }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the fields of one record")]
+    fn start_collective(
+        &mut self,
+        flags: u8,
+        request: u32,
+        op: CollectiveOp,
+        comm: u32,
+        root: i32,
+        (bytes, aux): (u64, u64),
+        words: &[u64],
+    ) {
+        let flags = if words.is_empty() { flags } else { flags | Flags::VECTOR };
+        let kind = Kind::Collective as u8;
+        self.push(Record { kind, flags, comm, peer: root, tag: op as i32, bytes, request, aux, ..Record::default() });
+        self.extra(words);
+    }
+
+    /// A communicator with these groups; `remote` makes it an intercommunicator. Returns its local number.
+    ///
+    /// # Panics
+    /// When a group has more than 2^31 - 1 members.
+    pub fn comm(&mut self, identity: u64, local: &[Run], remote: Option<&[Run]>) -> u32 {
+        let size =
+            |runs: &[Run]| i32::try_from(runs.iter().map(|run| run.length).sum::<u32>()).expect("31 bits of ranks");
+        let words: Vec<u64> = local
+            .iter()
+            .chain(remote.unwrap_or_default())
+            .flat_map(|run| [u64::from(run.first) | u64::from(run.stride as u32) << 32, u64::from(run.length)])
+            .collect();
+        let number = self.comms;
+        self.comms += 1;
+        self.push(Record {
+            kind: Kind::Comm as u8,
+            comm: number,
+            tag: size(local),
+            peer: remote.map_or(-1, size),
+            bytes: words.len() as u64,
+            aux: identity,
+            ..Record::default()
+        });
+        self.extra(&words);
+        number
+    }
+
+    /// `MPI_Comm_free`.
+    pub fn comm_free(&mut self, comm: u32) {
+        self.push(Record { kind: Kind::CommFree as u8, comm, ..Record::default() });
+    }
+
+    fn extra(&mut self, words: &[u64]) {
+        self.records.extend(words.chunks(6).map(Record::extra));
+    }
+
+    /// `MPI_Finalize`. Returns the records, not yet sealed.
+    #[must_use]
+    pub fn finalize(mut self) -> Vec<Record> {
+        self.push(Record { kind: Kind::Finalize as u8, ..Record::default() });
+        self.records
+    }
+}
