@@ -15,7 +15,9 @@ import click
 
 from matchbench import MatchbenchError, __version__
 
-COMMANDS: dict[str, str] = {}
+COMMANDS = {
+    "record": "Run an MPI program and record its calls as a trace.",
+}
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
 
 BAD_INPUT = 2
@@ -39,9 +41,8 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
-        if COMMANDS:
-            with formatter.section("Commands"):
-                formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(
