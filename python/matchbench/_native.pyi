@@ -6,7 +6,6 @@ is raised by the call, and Ctrl-C arrives there. Everything that takes long rele
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -41,7 +40,6 @@ class Engine:
     preset: str
     timing: str
     placement: str
-    assumed: tuple[int, int]
     def __init__(self, spec: str, settings: Sequence[str]) -> None: ...
     def parameters(self) -> list[Parameter]: ...
 

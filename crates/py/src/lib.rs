@@ -6,11 +6,14 @@
 
 use pyo3::prelude::*;
 
+mod catalog;
 mod errors;
 
 /// The binding; `python/matchbench/_native.pyi` is its typed description.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
     use super::errors::MatchbenchError;
     #[pymodule_export]

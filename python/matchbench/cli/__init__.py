@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -17,6 +18,7 @@ from matchbench import MatchbenchError, __version__
 
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
+    "engines": "List the receive engines, or show one with the sources of its parameters.",
 }
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
 
@@ -72,9 +74,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         Words after the command's name; those of the process by default.
     """
+    # A process started with a closed standard stream has none at all; what it prints is discarded.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
     try:
-        status = cli.main(args=argv, prog_name="matchbench", standalone_mode=False)
+        words = list(sys.argv[1:] if argv is None else argv)
+        with cli.make_context("matchbench", words) as context:
+            status = cli.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(f"{error.format_message()}\n")
         return BAD_INPUT
@@ -90,8 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _refuse("standard output was closed before all was written")
     except OSError as error:
-        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except (click.Abort, KeyboardInterrupt):
+        return _refuse(
+            f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+        )
+    except KeyboardInterrupt:
         _refuse("interrupted")
         return INTERRUPTED
     return status if isinstance(status, int) else 0

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench engines`: the receive engines, their presets and where their parameters are from."""
+
+import click
+
+from matchbench import _native, tables
+
+
+@click.group(
+    name="engines",
+    invoke_without_command=True,
+    epilog="""
+    Examples:
+
+    \b
+      matchbench engines
+      matchbench engines show linear
+      matchbench engines show linear:qsnet2
+    """,
+)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """List the receive engines, or show one with the sources of its parameters."""
+    if ctx.invoked_subcommand is None:
+        _list()
+
+
+@command.command(name="list")
+def list_command() -> None:
+    """List engines, their presets and the networks between ranks."""
+    _list()
+
+
+def _list() -> None:
+    cards = _native.engines()
+    tables.show(
+        None,
+        ["engine", "timing", "presets (first: default)", "what it is"],
+        [(card["name"], card["timing"], ", ".join(card["presets"]), card["summary"]) for card in cards],
+    )
+    tables.line()
+    tables.show(None, ["network", "what it is"], _native.networks())
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench engines show ideal
+      matchbench engines show linear:bgp
+    """
+)
+@click.argument("spec", metavar="NAME[:PRESET]")
+def show(spec: str) -> None:
+    """Print an engine's card and the parameters of its presets, each with unit and source."""
+    chosen = _native.Engine(spec, [])
+    card = next(card for card in _native.engines() if card["name"] == chosen.name)
+    tables.line(f"{card['name']}: {card['summary']}", style="bold")
+    tables.line(f"reference: {card['reference']}")
+    tables.line(f"timing:    {card['timing']}")
+    tables.line(f"presets:   {', '.join(card['presets'])}")
+    for preset in [chosen.preset] if ":" in spec else card["presets"]:
+        engine = _native.Engine(f"{card['name']}:{preset}", [])
+        parameters = engine.parameters()
+        assumed = sum(parameter["source"] == "assumed" for parameter in parameters)
+        tables.line()
+        tables.show(
+            f"{card['name']}:{preset} (placement {engine.placement}; "
+            f"{assumed} of {len(parameters)} parameters assumed)",
+            ["parameter", ">value", "unit", "source", "from"],
+            [(p["name"], p["value"], p["unit"], p["source"], p["detail"]) for p in parameters],
+        )
+    tables.line()
+    tables.show(
+        "meaning",
+        ["parameter", "what it is"],
+        [(parameter["name"], parameter["help"]) for parameter in chosen.parameters()],
+    )

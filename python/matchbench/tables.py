@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Tables for people: aligned text on standard output, with colours on a terminal only."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_ENDLESS = 100_000  # columns; what is not a terminal has no right edge
+
+
+def show(title: str | None, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table.
+
+    Parameters
+    ----------
+    title
+        A line above it.
+    columns
+        Headings; one that begins with `>` is of a column of numbers, aligned to the right.
+    rows
+        Cells; `None` is printed as `-`.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        numeric = column.startswith(">")
+        table.add_column(
+            Text(column.removeprefix(">")),
+            justify="right" if numeric else "left",
+            no_wrap=numeric,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
+    if title:
+        line(title, style="bold")
+    _print(table)
+
+
+def line(text: str = "", *, style: str = "") -> None:
+    """Print one line."""
+    _print(Text(text, style=style))
+
+
+def _print(what: Table | Text) -> None:
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = _ENDLESS
+    with console.capture() as text:
+        console.print(what, soft_wrap=isinstance(what, Text))
+    rows = text.get().splitlines()
+    sys.stdout.writelines(f"{row}\n" if console.is_terminal else f"{row.rstrip()}\n" for row in rows)
+
+
+def count(number: int) -> str:
+    """Write a whole number with thin groups of three: 1 234 567."""
+    return f"{number:,}".replace(",", " ")
+
+
+def time(ns: float | None) -> str:
+    """Write a time with four digits and the unit that suits it."""
+    if ns is None:
+        return "-"
+    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= scale:
+            return f"{_four(ns / scale)} {unit}"
+    return f"{_four(ns)} ns"
+
+
+def size(number: float) -> str:
+    """Write a size in bytes with the binary unit that suits it."""
+    for scale, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= scale:
+            return f"{_four(number / scale)} {unit}"
+    return f"{number:.0f} B"
+
+
+def share(part: float | None) -> str:
+    """Write a share of one as a percentage."""
+    return "-" if part is None else f"{100 * part:.1f} %"
+
+
+def decimal(number: float | None) -> str:
+    """Write a number with four digits."""
+    return "-" if number is None else _four(number)
+
+
+def _four(number: float) -> str:
+    if number == 0:
+        return "0"
+    text = f"{number:.4g}"
+    return f"{number:.0f}" if "e+" in text else text
