@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What the tests of the example programs and `traces/record.py` share: the MPIs, building, running, tallies."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent.parent
+PROGRAMS = ("halo3d", "cg", "fft", "sweep", "graph", "tasks")
+# Arguments for runs of a second or less with up to 16 ranks on two cores.
+SMALL = {
+    "halo3d": ["--nx", "6", "--ny", "6", "--nz", "6", "--steps", "6"],
+    "cg": ["--nx", "4", "--ny", "4", "--nz", "4", "--springs", "12"],
+    "fft": ["--size", "32", "--repeat", "1"],
+    "sweep": ["--nx", "16", "--ny", "16", "--nz", "8", "--iterations", "1"],
+    "graph": ["--scale", "8"],
+    "tasks": ["--size", "128"],
+}
+# Longest run, seconds; a hang is a failure and not a wait.
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """One MPI as Debian installs it, next to others.
+
+    Parameters
+    ----------
+    name
+        Suffix of the compiler wrappers, as in ``mpicc.openmpi``.
+    launcher
+        Command that starts ranks, up to the number of them.
+    """
+
+    name: str
+    launcher: tuple[str, ...]
+
+    def missing(self) -> str | None:
+        """Return the first command that is not installed."""
+        commands = [f"mpicc.{self.name}", f"mpicxx.{self.name}", f"mpifort.{self.name}", self.launcher[0], "make"]
+        return next((command for command in commands if shutil.which(command) is None), None)
+
+    def require(self) -> None:
+        """Skip the calling test if this MPI is not installed."""
+        command = self.missing()
+        if command is not None:
+            pytest.skip(f"{self.name}: `{command}` is not installed")
+
+
+OPENMPI = Mpi("openmpi", ("mpirun.openmpi", "--oversubscribe", "-n"))
+MPICH = Mpi("mpich", ("mpiexec.mpich", "-n"))
+MPIS = (OPENMPI, MPICH)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a program counted about itself, over all ranks, without collectives."""
+
+    sent_messages: int
+    sent_bytes: int
+    received_messages: int
+    received_bytes: int
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for a launcher; containers often run everything as root."""
+    return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@functools.cache
+def build(mpi: Mpi, *, synchronous: bool = False) -> Path:
+    """Build all programs, as needed, and return their directory."""
+    directory = Path("build") / (f"{mpi.name}-synchronous" if synchronous else mpi.name)
+    words = ["make", "--no-print-directory", "-C", str(HERE), f"MPI={mpi.name}", f"BUILD={directory}"]
+    if synchronous:
+        calls = {"MPI_Send": "MPI_Ssend", "MPI_Isend": "MPI_Issend", "MPI_Send_init": "MPI_Ssend_init"}
+        words.append("EXTRA=" + " ".join(f"-D{call}={replacement}" for call, replacement in calls.items()))
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return HERE / directory
+
+
+def run_words(words: list[str], mpi: Mpi) -> subprocess.CompletedProcess[str]:
+    """Run a command with the environment that `mpi` needs."""
+    mpi.require()
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=environment())
+
+
+def run(mpi: Mpi, ranks: int, words: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program on `ranks` ranks."""
+    return run_words([*mpi.launcher, str(ranks), *words], mpi)
+
+
+def read_tally(program: str, output: str) -> Tally:
+    """Find the one tally in what a program printed."""
+    numbers = r" ".join(rf"{name}=(\d+)" for name in Tally.__slots__)
+    found = re.findall(rf"^{program}: {numbers}$", output, re.MULTILINE)
+    assert len(found) == 1, output
+    return Tally(*map(int, found[0]))

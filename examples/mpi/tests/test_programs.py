@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The example programs build without a warning, find their answers under both MPIs, and notice a wrong one.
+
+Every run must end with status 0 and a balanced tally.
+An MPI that is not installed is skipped by name.
+Cost: about a minute on two cores; sizes are small because the ranks outnumber the cores.
+"""
+
+from __future__ import annotations
+
+import pytest
+from examples_mpi import MPIS, PROGRAMS, SMALL, Mpi, build, read_tally, run, run_words
+
+RANKS = (1, 2, 7, 16)
+# Pool and probe are the two ways in which `graph` receives.
+VARIANTS = {**{name: (name, SMALL[name]) for name in PROGRAMS}, "graph_probe": ("graph", [*SMALL["graph"], "--pool", "0"])}
+
+
+@pytest.fixture(params=MPIS, ids=lambda mpi: mpi.name)
+def mpi(request: pytest.FixtureRequest) -> Mpi:
+    """Return one MPI, or skip if it is not here."""
+    which: Mpi = request.param
+    which.require()
+    return which
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_program_finds_its_answer(mpi: Mpi, variant: str, ranks: int) -> None:
+    """The program checks its answer itself; what was sent must have been received."""
+    program, words = VARIANTS[variant]
+    done = run(mpi, ranks, [str(build(mpi) / program), *words])
+    assert done.returncode == 0, done.stderr
+    tally = read_tally(program, done.stdout)
+    assert (tally.sent_messages, tally.sent_bytes) == (tally.received_messages, tally.received_bytes)
+    assert (tally.sent_messages > 0) == (ranks > 1 or program == "halo3d")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_spoiled_message_is_noticed(mpi: Mpi, program: str) -> None:
+    """A check that accepts anything would let this pass."""
+    done = run(mpi, 3, [str(build(mpi) / program), *SMALL[program], "--corrupt", "1"])
+    assert done.returncode != 0
+    assert f"{program}: WRONG: " in done.stderr
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_program_needs_mpi_to_buffer(mpi: Mpi, program: str) -> None:
+    """With every send synchronous, a program that relies on buffering would hang."""
+    directory = build(mpi, synchronous=True)
+    done = run(mpi, 5, [str(directory / program), *SMALL[program]])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_lists_the_options(mpi: Mpi, program: str) -> None:
+    """One rank prints, and nothing is computed."""
+    done = run(mpi, 2, [str(build(mpi) / program), "--help"])
+    assert done.returncode == 0
+    assert done.stdout.count(f"usage: {program} [--NAME NUMBER]...") == 1
+    assert "--corrupt" in done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--colour", "1"], "unknown option `--colour`; --help lists them"),
+        (["--corrupt", "2"], "--corrupt takes a number from 0 to 1, found `2`"),
+        (["--corrupt", "one"], "--corrupt takes a number from 0 to 1, found `one`"),
+        (["--corrupt"], "--corrupt takes a number from 0 to 1, found ``"),
+    ],
+    ids=["unknown_bad", "range_bad", "number_bad", "missing_bad"],
+)
+def test_bad_option_is_refused(program: str, words: list[str], message: str) -> None:
+    """Option parsing does not depend on the MPI; the first one that is here will do."""
+    mpi = next((candidate for candidate in MPIS if candidate.missing() is None), None)
+    if mpi is None:
+        pytest.skip("no MPI is installed")
+    # Without a launcher MPI runs one rank, and the program's own status comes through.
+    done = run_words([str(build(mpi) / program), *words], mpi)
+    assert done.returncode == 2
+    assert f"{program}: {message}" in done.stderr.splitlines()
