@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 use crate::communicators::{Builder, Communicators, Run};
+use crate::counts::{Counts, destination};
 use crate::error::{Place, TraceError};
 use crate::open::{RankEnd, Trace};
 use crate::record::{CollectiveOp, Flags, Kind, Record, checksum};
@@ -133,64 +134,6 @@ impl Requests {
             self.slots.pop_front();
             self.gone += 1;
         }
-    }
-}
-
-/// Counts by key: open addressing, linear probing, at most half full.
-#[derive(Default)]
-struct Counts {
-    slots: Vec<(u64, u64)>,
-    used: usize,
-}
-
-impl Counts {
-    /// No key of ours: a peer is never -1.
-    const FREE: u64 = u64::MAX;
-
-    /// Returns how often this was called with `key` before.
-    #[inline]
-    fn next(&mut self, key: u64) -> u64 {
-        if self.used * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let slot = self.slot(key);
-        let (found, count) = &mut self.slots[slot];
-        if *found == Self::FREE {
-            *found = key;
-            self.used += 1;
-        }
-        *count += 1;
-        *count - 1
-    }
-
-    #[inline]
-    fn slot(&self, key: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        // Fibonacci hashing: 2^64 divided by the golden ratio, upper bits. `grow` keeps the length a power of two above 1.
-        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.slots.len().ilog2())) as usize;
-        while self.slots[at].0 != key && self.slots[at].0 != Self::FREE {
-            at = (at + 1) & mask;
-        }
-        at
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let length = (self.slots.len() * 2).max(16);
-        let old = std::mem::replace(&mut self.slots, vec![(Self::FREE, 0); length]);
-        for (key, count) in old {
-            if key != Self::FREE {
-                let slot = self.slot(key);
-                self.slots[slot] = (key, count);
-            }
-        }
-    }
-
-    fn clear(&mut self) {
-        // A rank with few destinations should not pay for one with many.
-        self.slots.truncate(16);
-        self.slots.fill((Self::FREE, 0));
-        self.used = 0;
     }
 }
 
@@ -466,7 +409,7 @@ impl<'a> RankCheck<'a> {
             if record.tag < 0 {
                 return broken(6, format!("tag is {}, expected one from 0 on", record.tag));
             }
-            self.scratch.sends.next(u64::from(record.comm) << 32 | u64::from(record.peer as u32))
+            self.scratch.sends.next(destination(record.comm, record.peer))
         };
         if record.aux != count {
             return broken(6, format!("aux is {}, expected {count} earlier sends to peer {}", record.aux, record.peer));

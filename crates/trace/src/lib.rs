@@ -10,10 +10,13 @@
 
 mod check;
 mod communicators;
+mod counts;
 mod error;
+pub mod generate;
 mod meta;
 mod open;
 mod program;
+mod random;
 pub mod record;
 mod writer;
 

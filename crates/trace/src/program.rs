@@ -4,11 +4,10 @@
 //! What it writes satisfies every rule of the format as long as the caller completes what it names; tests that need broken records
 //! change the result. A call takes no time; [`Program::compute`] passes it.
 
-use std::collections::BTreeMap;
-
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 use crate::communicators::Run;
+use crate::counts::{Counts, destination};
 use crate::record::{CollectiveOp, Flags, Kind, Record};
 
 /// The result of a receive or probe: resolved source, tag and bytes.
@@ -49,7 +48,7 @@ pub struct Program {
     thread: u16,
     requests: u32,
     comms: u32,
-    sends: BTreeMap<(u32, i32), u64>,
+    sends: Counts,
 }
 
 impl Program {
@@ -64,7 +63,7 @@ impl Program {
             thread: 0,
             requests: 0,
             comms: 0,
-            sends: BTreeMap::new(),
+            sends: Counts::default(),
         };
         program.push(Record { kind: Kind::Init as u8, ..Record::default() });
         program.comm(0, &[Run::all(world)], None);
@@ -78,10 +77,22 @@ impl Program {
         self.rank
     }
 
-    /// The records so far.
+    /// The records since the start, or since [`Program::take_records`].
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
+    }
+
+    /// Hands out the records since the last time and forgets them, so that long ranks need not be held as a whole.
+    #[must_use]
+    pub fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
+    }
+
+    /// Wall time since the first record, ns.
+    #[must_use]
+    pub fn wall_ns(&self) -> u64 {
+        self.wall_ns
     }
 
     /// Appends `record` as thread and time of the program stand.
@@ -97,13 +108,13 @@ impl Program {
 
     /// Computes for `ns`.
     pub fn compute(&mut self, ns: u64) {
-        self.wall_ns += ns;
-        self.cpu_ns += ns;
+        self.wall_ns = self.wall_ns.saturating_add(ns);
+        self.cpu_ns = self.cpu_ns.saturating_add(ns);
     }
 
     /// Passes `ns` without computing.
     pub fn idle(&mut self, ns: u64) {
-        self.wall_ns += ns;
+        self.wall_ns = self.wall_ns.saturating_add(ns);
     }
 
     fn number(&mut self) -> u32 {
@@ -113,12 +124,7 @@ impl Program {
 
     /// Starts a send with `flags` beside those that the number needs.
     fn start_send(&mut self, flags: u8, request: u32, comm: u32, peer: i32, tag: i32, bytes: u64) {
-        let mut aux = 0;
-        if peer != PROC_NULL {
-            let count = self.sends.entry((comm, peer)).or_default();
-            aux = *count;
-            *count += 1;
-        }
+        let aux = if peer == PROC_NULL { 0 } else { self.sends.next(destination(comm, peer)) };
         self.push(Record { kind: Kind::Send as u8, flags, comm, peer, tag, bytes, request, aux, ..Record::default() });
     }
 

@@ -26,19 +26,21 @@ pub enum Form {
 /// Bytes gathered before a write.
 const BUFFER_BYTES: usize = 1 << 20;
 
-struct Bundle {
+struct Output {
     path: PathBuf,
     out: BufWriter<File>,
-    /// Offset and records of each segment written.
-    index: Vec<[u64; 2]>,
 }
 
 /// Writes a trace: the ranks in order, then [`TraceWriter::finish`].
 pub struct TraceWriter {
     path: PathBuf,
     meta: Meta,
-    next_rank: u32,
-    bundle: Option<Bundle>,
+    form: Form,
+    /// The bundle, or the file of the rank at hand.
+    output: Option<Output>,
+    /// Offset and records of each segment written; the last one is still growing if `in_rank`.
+    index: Vec<[u64; 2]>,
+    in_rank: bool,
 }
 
 impl TraceWriter {
@@ -59,50 +61,53 @@ impl TraceWriter {
         let meta_path = path.join(META_FILE);
         let text = serde_json::to_string_pretty(&meta).map_err(io::Error::from).map_err(TraceError::io(&meta_path))?;
         create(&meta_path).and_then(|mut file| writeln!(file, "{text}")).map_err(TraceError::io(&meta_path))?;
-        let bundle = match form {
+        let output = match form {
             Form::RankFiles => None,
-            Form::Bundle => {
-                let path = path.join(BUNDLE_FILE);
-                let mut out = BufWriter::with_capacity(BUFFER_BYTES, create(&path).map_err(TraceError::io(&path))?);
-                out.seek(SeekFrom::Start(first_segment(meta.ranks))).map_err(TraceError::io(&path))?;
-                Some(Bundle { path, out, index: Vec::new() })
-            }
+            Form::Bundle => Some(Output::create(path.join(BUNDLE_FILE), first_segment(meta.ranks))?),
         };
-        Ok(Self { path, meta, next_rank: 0, bundle })
+        Ok(Self { path, meta, form, output, index: Vec::new(), in_rank: false })
     }
 
-    /// Writes the next rank, sealing its records.
+    /// Appends `records` to the rank at hand, sealing them.
     ///
     /// # Errors
     /// When the file cannot be written, or all ranks were.
-    pub fn rank(&mut self, records: &[Record]) -> Result<(), TraceError> {
-        let rank = self.next_rank;
-        if rank >= self.meta.ranks {
-            let reason = format!("rank {rank} does not belong to a world of {}", self.meta.ranks);
-            return Err(TraceError::Refused { path: self.path.clone(), reason });
+    pub fn append(&mut self, records: &[Record]) -> Result<(), TraceError> {
+        if !self.in_rank {
+            self.begin_rank()?;
         }
-        if let Some(Bundle { path, out, index }) = &mut self.bundle {
-            let offset = match index.last() {
-                Some([offset, records]) => offset + records * RECORD_BYTES as u64,
-                None => first_segment(self.meta.ranks),
-            };
-            write_sealed(out, records).map_err(TraceError::io(&*path))?;
-            index.push([offset, records.len() as u64]);
-        } else {
-            let path = self.path.join(rank_file(rank));
-            let header = Header::new(&self.meta, rank, records.len() as u64);
-            let write = || -> io::Result<()> {
-                let mut out = BufWriter::with_capacity(BUFFER_BYTES, create(&path)?);
-                out.seek(SeekFrom::Start(RECORD_BYTES as u64))?;
-                write_sealed(&mut out, records)?;
-                out.seek(SeekFrom::Start(0))?;
-                out.write_all(header.as_bytes())?;
-                out.flush()
-            };
-            write().map_err(TraceError::io(&path))?;
+        if let (Some(output), Some([_, count])) = (&mut self.output, self.index.last_mut()) {
+            for record in records {
+                output.out.write_all(record.sealed(*count).as_bytes()).map_err(TraceError::io(&output.path))?;
+                *count += 1;
+            }
         }
-        self.next_rank += 1;
         Ok(())
+    }
+
+    /// The rank at hand is complete.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or all ranks were.
+    pub fn end_rank(&mut self) -> Result<(), TraceError> {
+        self.append(&[])?;
+        self.in_rank = false;
+        if self.form == Form::RankFiles
+            && let Some(output) = self.output.take()
+        {
+            let rank = self.index.len() as u32 - 1;
+            output.finish(&[], &Header::new(&self.meta, rank, self.index[rank as usize][1]))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the next rank as a whole.
+    ///
+    /// # Errors
+    /// As [`TraceWriter::append`].
+    pub fn rank(&mut self, records: &[Record]) -> Result<(), TraceError> {
+        self.append(records)?;
+        self.end_rank()
     }
 
     /// Completes the trace.
@@ -110,22 +115,56 @@ impl TraceWriter {
     /// # Errors
     /// When ranks are missing or the file cannot be written.
     pub fn finish(self) -> Result<(), TraceError> {
-        if self.next_rank != self.meta.ranks {
-            let reason = format!("{} of {} ranks were written", self.next_rank, self.meta.ranks);
+        let written = self.index.len() - usize::from(self.in_rank);
+        if written != self.meta.ranks as usize {
+            let reason = format!("{written} of {} ranks were written", self.meta.ranks);
             return Err(TraceError::Refused { path: self.path, reason });
         }
-        let Some(Bundle { path, mut out, index }) = self.bundle else { return Ok(()) };
-        let records = index.iter().map(|[_, records]| records).sum();
+        let Some(output) = self.output else { return Ok(()) };
+        let records = self.index.iter().map(|[_, records]| records).sum();
         let mut header = Header { segments: self.meta.ranks, ..Header::new(&self.meta, 0, records) };
         header.check = header.expected_check();
-        let mut write = || -> io::Result<()> {
-            out.seek(SeekFrom::Start(RECORD_BYTES as u64))?;
-            out.write_all(index.as_bytes())?;
-            out.seek(SeekFrom::Start(0))?;
-            out.write_all(header.as_bytes())?;
-            out.flush()
+        output.finish(self.index.as_bytes(), &header)
+    }
+
+    fn begin_rank(&mut self) -> Result<(), TraceError> {
+        let rank = self.index.len() as u32;
+        if rank >= self.meta.ranks {
+            let reason = format!("rank {rank} does not belong to a world of {}", self.meta.ranks);
+            return Err(TraceError::Refused { path: self.path.clone(), reason });
+        }
+        if self.form == Form::RankFiles {
+            self.output = Some(Output::create(self.path.join(rank_file(rank)), RECORD_BYTES as u64)?);
+        }
+        let offset = match self.index.last() {
+            Some([offset, records]) => offset + records * RECORD_BYTES as u64,
+            None => first_segment(self.meta.ranks),
         };
-        write().map_err(TraceError::io(&path))
+        self.index.push([offset, 0]);
+        self.in_rank = true;
+        Ok(())
+    }
+}
+
+impl Output {
+    /// A new file, written from `offset` on.
+    fn create(path: PathBuf, offset: u64) -> Result<Self, TraceError> {
+        let file = create(&path).map_err(TraceError::io(&path))?;
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
+        out.seek(SeekFrom::Start(offset)).map_err(TraceError::io(&path))?;
+        Ok(Self { path, out })
+    }
+
+    /// Writes the index and then the header, without which the file is no trace.
+    fn finish(mut self, index: &[u8], header: &Header) -> Result<(), TraceError> {
+        let mut write = || -> io::Result<()> {
+            self.out.seek(SeekFrom::Start(RECORD_BYTES as u64))?;
+            self.out.write_all(index)?;
+            self.out.seek(SeekFrom::Start(0))?;
+            self.out.write_all(header.as_bytes())?;
+            self.out.flush()
+        };
+        write().map_err(TraceError::io(&self.path))
     }
 }
 
@@ -136,11 +175,4 @@ fn first_segment(ranks: u32) -> u64 {
 
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
-}
-
-fn write_sealed(out: &mut impl Write, records: &[Record]) -> io::Result<()> {
-    for (index, record) in records.iter().enumerate() {
-        out.write_all(record.sealed(index as u64).as_bytes())?;
-    }
-    Ok(())
 }
