@@ -8,6 +8,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export PIP_QUIET := 1
 
 VENV := .venv/bin
+# Sizes of `make nightly`: cases per property, seconds per fuzz target.
+CASES ?= 20000
+FUZZ_SECONDS ?= 600
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find crates engines spec -name '*.rs' -o -name '*.toml')
 
@@ -38,6 +41,13 @@ check: setup .venv/dev.stamp ## formatting, lints, types, guards, generated file
 bench: setup ## speed: criterion, the recorder, whole commands
 	cargo bench --workspace --exclude mb-py --benches
 	$(MAKE) -C recorder bench
+
+nightly: setup .venv/dev.stamp .venv/mpi.stamp ## long property runs and fuzzing
+	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py
+	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
+
+bless: setup .venv/dev.stamp ## rewrite expected output from what the code does now; read the difference
+	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
 
 gen: ## rewrite every generated file
 	cargo xtask gen
