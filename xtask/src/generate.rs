@@ -6,6 +6,7 @@
 //! A generated file names its source and `make gen` in its first lines; a generated section in the lines around it.
 
 mod engines;
+mod isa;
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub(crate) struct Generated {
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[engines::list, engines::cards];
+const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards];
 
 /// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {

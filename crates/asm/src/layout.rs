@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Fields of the instruction word, their packing and the operation tables.
 //!
-//! Generated from `spec/isa/match_unit.toml` by `cargo xtask gen`; do not edit.
+//! Generated from `spec/isa/match_unit.toml` by `make gen`; do not edit.
 
 /// Bits of an instruction word.
 pub const WORD_BITS: u32 = 164;
@@ -600,5 +600,90 @@ impl MaskMode {
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
+    }
+}
+
+/// Why a text, a word or a program is refused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rule {
+    /// Text that is no statement, no directive and no label.
+    Syntax,
+    /// A name that is unknown, given twice or reserved.
+    Names,
+    /// A number that does not fit where it stands.
+    Range,
+    /// A statement for a slot that cannot do it, or that the word already uses.
+    Slot,
+    /// A guard on anything but an ALU result, a copy or a branch.
+    Predication,
+    /// Writing a0, t0 or p0.
+    ConstantRegister,
+    /// Two slots of one word that write the same register or predicate.
+    TwoWriters,
+    /// Writing p8 to p15 from the predicate unit, p12 to p15 from the ALU, p8 to p11 from the ternary unit, or p1 to p7 from a comparison.
+    PredicateReach,
+    /// Enabling the comparison result of a section that is not the highest of its group.
+    InnerSection,
+    /// An immediate in a permute: the field holds byte selectors.
+    ImmediateAndPermute,
+    /// Popping the input FIFO or testing its tag in a word that is not tagged as needing input.
+    InputUnsaid,
+    /// A branch to an address that holds no word of the program.
+    Target,
+    /// A branch whose two delay slots are not both words of the program.
+    DelaySlots,
+    /// A branch in a delay slot of an unconditional branch: it is always cancelled.
+    DeadBranch,
+    /// A program that can run past its last word: the third word from the end must be an unconditional branch.
+    End,
+    /// More words than the microcode store holds.
+    Store,
+}
+
+impl Rule {
+    /// Its short name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Names => "names",
+            Self::Range => "range",
+            Self::Slot => "slot",
+            Self::Predication => "predication",
+            Self::ConstantRegister => "constant register",
+            Self::TwoWriters => "two writers",
+            Self::PredicateReach => "predicate reach",
+            Self::InnerSection => "inner section",
+            Self::ImmediateAndPermute => "immediate and permute",
+            Self::InputUnsaid => "input unsaid",
+            Self::Target => "target",
+            Self::DelaySlots => "delay slots",
+            Self::DeadBranch => "dead branch",
+            Self::End => "end",
+            Self::Store => "store",
+        }
+    }
+
+    /// What is refused.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Syntax => "Text that is no statement, no directive and no label.",
+            Self::Names => "A name that is unknown, given twice or reserved.",
+            Self::Range => "A number that does not fit where it stands.",
+            Self::Slot => "A statement for a slot that cannot do it, or that the word already uses.",
+            Self::Predication => "A guard on anything but an ALU result, a copy or a branch.",
+            Self::ConstantRegister => "Writing a0, t0 or p0.",
+            Self::TwoWriters => "Two slots of one word that write the same register or predicate.",
+            Self::PredicateReach => "Writing p8 to p15 from the predicate unit, p12 to p15 from the ALU, p8 to p11 from the ternary unit, or p1 to p7 from a comparison.",
+            Self::InnerSection => "Enabling the comparison result of a section that is not the highest of its group.",
+            Self::ImmediateAndPermute => "An immediate in a permute: the field holds byte selectors.",
+            Self::InputUnsaid => "Popping the input FIFO or testing its tag in a word that is not tagged as needing input.",
+            Self::Target => "A branch to an address that holds no word of the program.",
+            Self::DelaySlots => "A branch whose two delay slots are not both words of the program.",
+            Self::DeadBranch => "A branch in a delay slot of an unconditional branch: it is always cancelled.",
+            Self::End => "A program that can run past its last word: the third word from the end must be an unconditional branch.",
+            Self::Store => "More words than the microcode store holds.",
+        }
     }
 }

@@ -2,17 +2,21 @@
 //! The instruction word of the microcoded match unit, its assembler and its disassembler.
 //!
 //! - [`word`]: the decoded word, one type per slot, and what a word must not say.
-//! - [`layout`]: bits and operation tables, generated from `spec/isa/match_unit.toml`.
+//! - [`layout`]: bits, operation tables and rules, generated from `spec/isa/match_unit.toml`.
 //! - [`program`]: words with their names, and what a program must not be.
-//! - [`generate`]: that generator; it also writes the manual `docs/isa_match_unit.md`.
+//! - [`assemble`]: text to program, with every error told at its place as a [`Diagnostic`].
 //!
 //! Pure text and bits: no file is read or written here.
 
-pub mod generate;
+mod assembler;
+mod diagnostic;
 #[rustfmt::skip]
 pub mod layout;
+mod lexer;
 pub mod program;
 pub mod word;
 
+pub use assembler::{ERROR_LIMIT, LINE_LIMIT, assemble, assemble_word};
+pub use diagnostic::{Diagnostic, Span, render};
 pub use program::Program;
 pub use word::{DecodeError, Encoded, Word};

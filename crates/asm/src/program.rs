@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::layout::STORE_WORDS;
+use crate::layout::{Rule, STORE_WORDS};
 use crate::word::{Address, Condition, Register, Word};
 
 /// A program for the match unit.
@@ -93,6 +93,18 @@ pub enum ProgramFault {
 }
 
 impl ProgramFault {
+    /// The rule it breaks.
+    #[must_use]
+    pub const fn rule(&self) -> Rule {
+        match self {
+            Self::Empty | Self::OpenEnd => Rule::End,
+            Self::StoreExceeded { .. } => Rule::Store,
+            Self::TargetBeyond { .. } => Rule::Target,
+            Self::DelaySlotsMissing { .. } => Rule::DelaySlots,
+            Self::DeadBranch { .. } => Rule::DeadBranch,
+        }
+    }
+
     /// The word at fault, if it is one.
     #[must_use]
     pub const fn at(&self) -> Option<usize> {

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use crate::layout::{
-    Combine, CompareOp, ComputeOp, FIELDS, Fields, Half, MaskMode, PermuteOp, STORE_WORDS, WORD_BITS, take,
+    Combine, CompareOp, ComputeOp, FIELDS, Fields, Half, MaskMode, PermuteOp, Rule, STORE_WORDS, WORD_BITS, take,
 };
 
 macro_rules! register {
@@ -657,6 +657,19 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The rule it breaks.
+    #[must_use]
+    pub const fn rule(&self) -> Rule {
+        match self {
+            Self::ConstantWritten { .. } => Rule::ConstantRegister,
+            Self::TwoWriters { .. } => Rule::TwoWriters,
+            Self::PredicateReach(_) => Rule::PredicateReach,
+            Self::InnerSection { .. } => Rule::InnerSection,
+            Self::PopUnsaid | Self::HeadTestUnsaid => Rule::InputUnsaid,
+            Self::NoTarget(_) | Self::ConstantTested | Self::ChainInLogic(_) | Self::SecondUnitAlone => Rule::Slot,
+        }
+    }
+
     /// The slot at fault; for two writers the second one.
     #[must_use]
     pub const fn slot(&self) -> Slot {

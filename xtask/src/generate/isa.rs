@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Turns `spec/isa/match_unit.toml` into `layout.rs` and the reference manual, as text.
+//! What follows from `spec/isa/match_unit.toml`: the bits and operation tables of `crates/asm` and the manual.
 //!
-//! Contract: a pure function of the file's text, so that what is committed can be checked to be fresh.
 //! The specification is checked on the way: fields tile the word, codes fit their field and are unique.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Deserialize;
 
-/// Where the specification lies in the repository.
-pub const SPEC_PATH: &str = "spec/isa/match_unit.toml";
+use super::Generated;
+use crate::tree::Tree;
 
-/// A generated file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Generated {
-    /// Path from the top of the repository.
-    pub path: &'static str,
-    /// Whole content.
-    pub text: String,
-}
-
-/// Why a specification cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SpecError {
-    /// Not TOML, or not of the expected shape.
-    #[error("{SPEC_PATH}: {0}")]
-    Shape(#[from] Box<toml::de::Error>),
-    /// Well formed, but the word it describes cannot be.
-    #[error("{SPEC_PATH}: {0}")]
-    Layout(String),
-}
+const SPEC: &str = "spec/isa/match_unit.toml";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,29 +77,26 @@ struct Value {
     source: String,
 }
 
-/// Generates every file that follows from the specification `text`.
-///
-/// # Errors
-/// When the specification is not well formed or describes an impossible word.
-pub fn generate(text: &str) -> Result<Vec<Generated>, SpecError> {
-    let spec: Spec = toml::from_str(text).map_err(Box::new)?;
-    check(&spec)?;
+/// Layout and manual of the match unit.
+pub(crate) fn match_unit(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String> {
+    let text = tree.text(SPEC).ok_or_else(|| format!("{SPEC}: missing"))?;
+    let spec: Spec = toml::from_str(text).map_err(|error| format!("{SPEC}: {error}"))?;
+    check(&spec).map_err(|reason| format!("{SPEC}: {reason}"))?;
     Ok(vec![
-        Generated { path: "crates/asm/src/layout.rs", text: layout(&spec) },
-        Generated { path: "docs/isa_match_unit.md", text: manual(&spec) },
+        Generated { path: "crates/asm/src/layout.rs".to_owned(), text: layout(&spec) },
+        Generated { path: "docs/isa_match_unit.md".to_owned(), text: manual(&spec) },
     ])
 }
 
-fn check(spec: &Spec) -> Result<(), SpecError> {
-    let fail = |message: String| Err(SpecError::Layout(message));
+fn check(spec: &Spec) -> Result<(), String> {
     let mut next = 0;
     for slot in &spec.slot {
         if slot.offset != next {
-            return fail(format!("slot {} begins at bit {}, expected {next}", slot.name, slot.offset));
+            return Err(format!("slot {} begins at bit {}, expected {next}", slot.name, slot.offset));
         }
         for field in &slot.field {
             if field.offset != next || field.bits == 0 || field.bits > 32 {
-                return fail(format!(
+                return Err(format!(
                     "field {}.{} is {} bits at bit {}, expected 1 to 32 bits at {next}",
                     slot.name, field.name, field.bits, field.offset
                 ));
@@ -125,27 +104,27 @@ fn check(spec: &Spec) -> Result<(), SpecError> {
             next += field.bits;
         }
         if next != slot.offset + slot.bits {
-            return fail(format!("slot {} has {} bits, its fields have {}", slot.name, slot.bits, next - slot.offset));
+            return Err(format!("slot {} has {} bits, its fields have {}", slot.name, slot.bits, next - slot.offset));
         }
     }
     if next != spec.word_bits {
-        return fail(format!("the slots have {next} bits, the word {}", spec.word_bits));
+        return Err(format!("the slots have {next} bits, the word {}", spec.word_bits));
     }
     let mut taken: Vec<(&str, u32)> = Vec::new();
     for codes in &spec.codes {
         for place in std::iter::once(&codes.field).chain(&codes.also) {
             let Some(field) = find(spec, place) else {
-                return fail(format!("codes {} name the unknown field {place}", codes.name));
+                return Err(format!("codes {} name the unknown field {place}", codes.name));
             };
             for value in &codes.value {
                 if value.code >> field.bits != 0 {
-                    return fail(format!(
+                    return Err(format!(
                         "code {} of {} does not fit the {} bits of {place}",
                         value.code, value.name, field.bits
                     ));
                 }
                 if taken.contains(&(place, value.code)) {
-                    return fail(format!("code {} of {place} is given twice", value.code));
+                    return Err(format!("code {} of {place} is given twice", value.code));
                 }
                 taken.push((place, value.code));
             }
@@ -172,7 +151,7 @@ fn layout(spec: &Spec) -> String {
         "// SPDX-License-Identifier: Apache-2.0 OR MIT\n\
          //! Fields of the instruction word, their packing and the operation tables.\n\
          //!\n\
-         //! Generated from `{SPEC_PATH}` by `cargo xtask gen`; do not edit.\n\n\
+         //! Generated from `{SPEC}` by `make gen`; do not edit.\n\n\
          /// Bits of an instruction word.\n\
          pub const WORD_BITS: u32 = {};\n\n\
          /// Words the microcode store holds, and addresses a branch can reach.\n\
@@ -228,6 +207,7 @@ fn layout(spec: &Spec) -> String {
     for codes in &spec.codes {
         enumeration(&mut out, codes);
     }
+    rules(&mut out, &spec.refusal);
     out
 }
 
@@ -286,9 +266,37 @@ fn enumeration(out: &mut String, codes: &Codes) {
     put("        Self::ALL.into_iter().find(|value| value.text() == text)\n    }\n}".into());
 }
 
+fn rules(out: &mut String, refusals: &[Item]) {
+    let camel = |name: &str| -> String {
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        name.split(' ').map(capital).collect()
+    };
+    let mut put = |line: String| {
+        out.push_str(&line);
+        out.push('\n');
+    };
+    put("\n/// Why a text, a word or a program is refused.".into());
+    put("#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]\npub enum Rule {".into());
+    for item in refusals {
+        put(format!("    /// {}\n    {},", item.meaning, camel(&item.name)));
+    }
+    for (method, doc, of) in [
+        ("name", "Its short name.", (|item| &item.name) as fn(&Item) -> &String),
+        ("meaning", "What is refused.", |item| &item.meaning),
+    ] {
+        let head = if method == "name" { "}\n\nimpl Rule {\n" } else { "        }\n    }\n\n" };
+        put(format!("{head}    /// {doc}\n    #[must_use]\n    pub const fn {method}(self) -> &'static str {{"));
+        put("        match self {".into());
+        for item in refusals {
+            put(format!("            Self::{} => {:?},", camel(&item.name), of(item)));
+        }
+    }
+    put("        }\n    }\n}".into());
+}
+
 fn manual(spec: &Spec) -> String {
     let mut out = format!(
-        "<!-- Generated from {SPEC_PATH} by `cargo xtask gen`; do not edit. -->\n# {}\n\n\
+        "<!-- Generated from {SPEC} by `make gen`; do not edit. -->\n# {}\n\n\
          Source S0 is {}.\n\
          \"ours\" marks what that paper leaves open, with the reason for the choice.\n\
          The word has {} bits, bit 0 is the least significant one, and the microcode store holds {} words.\n\
@@ -359,4 +367,46 @@ fn items(put: &mut impl FnMut(String), head: &str, list: &[Item]) {
 /// Text inside a table: a bar would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the generator says of the specification in the tree with one piece of it replaced.
+    fn refusal(from: &str, to: &str) -> String {
+        let spec = include_str!("../../../spec/isa/match_unit.toml");
+        assert!(spec.contains(from), "the specification has no {from:?}");
+        let changed = spec.replacen(from, to, 1);
+        match_unit(&Tree::of(&[(SPEC, &changed)]), Path::new("")).expect_err("an impossible specification")
+    }
+
+    #[test]
+    fn fields_that_leave_a_gap_are_refused() {
+        assert_eq!(
+            refusal("offset = 32", "offset = 33"),
+            "spec/isa/match_unit.toml: field alu.imm_sel is 2 bits at bit 33, expected 1 to 32 bits at 32"
+        );
+    }
+
+    #[test]
+    fn a_word_of_another_size_is_refused() {
+        assert_eq!(
+            refusal("word_bits = 164", "word_bits = 163"),
+            "spec/isa/match_unit.toml: the slots have 164 bits, the word 163"
+        );
+    }
+
+    #[test]
+    fn a_code_given_twice_is_refused() {
+        assert_eq!(refusal("code = 16", "code = 7"), "spec/isa/match_unit.toml: code 7 of alu.op is given twice");
+    }
+
+    #[test]
+    fn a_code_that_does_not_fit_is_refused() {
+        assert_eq!(
+            refusal("code = 16", "code = 32"),
+            "spec/isa/match_unit.toml: code 32 of Equal does not fit the 5 bits of alu.op"
+        );
+    }
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Cuts one line of a program into tokens. A comment begins with `;` and ends with the line.
+
+use crate::diagnostic::Span;
+use crate::layout::Rule;
+
+/// What a token is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A name or keyword.
+    Name,
+    /// A number.
+    Number(u64),
+    /// Punctuation.
+    Mark,
+}
+
+/// A token and its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Token<'t> {
+    pub(crate) kind: Kind,
+    pub(crate) text: &'t str,
+    pub(crate) span: Span,
+    /// Byte offset in the line.
+    pub(crate) start: usize,
+}
+
+/// An error at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Problem {
+    pub(crate) span: Span,
+    pub(crate) message: String,
+    pub(crate) rule: Rule,
+}
+
+/// Marks of two characters; all others have one.
+const PAIRS: [&str; 5] = ["||", "&=", "|=", "<<", ">>"];
+const SINGLES: &str = "=,.:[]{}()!&|^~+-*";
+
+/// The tokens of line number `line`.
+pub(crate) fn tokens(text: &str, line: usize) -> Result<Vec<Token<'_>>, Problem> {
+    let mut tokens = Vec::new();
+    let (mut start, mut column) = (0, 1);
+    while let Some(first) = text[start..].chars().next() {
+        let rest = &text[start..];
+        if first == ';' {
+            break;
+        }
+        if first.is_whitespace() {
+            start += first.len_utf8();
+            column += 1;
+            continue;
+        }
+        let bytes = if first.is_ascii_alphanumeric() || first == '_' {
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())
+        } else if PAIRS.iter().any(|pair| rest.starts_with(pair)) {
+            2
+        } else if SINGLES.contains(first) {
+            1
+        } else {
+            let span = Span { line, column, width: 1 };
+            return Err(Problem { span, message: format!("unexpected character {first:?}"), rule: Rule::Syntax });
+        };
+        let text = &rest[..bytes];
+        let span = Span { line, column, width: bytes };
+        let kind = match first {
+            '0'..='9' => Kind::Number(number(text).map_err(|message| Problem { span, message, rule: Rule::Range })?),
+            c if c.is_ascii_alphabetic() || c == '_' => Kind::Name,
+            _ => Kind::Mark,
+        };
+        tokens.push(Token { kind, text, span, start });
+        start += bytes;
+        column += bytes;
+    }
+    Ok(tokens)
+}
+
+/// Decimal, `0x` hexadecimal or `0b` binary, with `_` between digits.
+fn number(text: &str) -> Result<u64, String> {
+    let (digits, radix) = match text.as_bytes() {
+        [b'0', b'x', ..] => (&text[2..], 16),
+        [b'0', b'b', ..] => (&text[2..], 2),
+        _ => (text, 10),
+    };
+    let digits = digits.replace('_', "");
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(format!("`{text}` is not a number"));
+    }
+    u64::from_str_radix(&digits, radix).map_err(|_| format!("`{text}` does not fit in 64 bits"))
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The language as a library user meets it.
+
+use mb_asm::{assemble, assemble_word, render};
+
+/// The program of the README, so that the first thing a reader tries works.
+#[test]
+fn the_example_of_the_readme_assembles() {
+    let readme = include_str!("../README.md");
+    let text = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let program = assemble("readme", text).unwrap_or_else(|errors| panic!("{}", render(&errors)));
+    assert_eq!(program.words.len(), 13);
+    assert_eq!(program.label_at(2), Some("compare"));
+    assert_eq!(program.lines[2].text, "wait || a4 = in || p15 = match bits, t2 care mask");
+}
+
+/// Every statement of the README's table that is one word's text.
+#[test]
+fn statements_of_the_readme_assemble() {
+    for text in [
+        "nop",
+        "wait",
+        "wait || a3 = in",
+        "wait || a3, t4 = in",
+        "wait || _ = in",
+        "wait || t4[3 1 1 0] = in",
+        "a3 = add a1, a2",
+        "a3 = 7",
+        "a3 = perm a1, a2 [x7:4 0 0 y1 y0]",
+        "p11 = lt a1, a2",
+        "p15 = match t1, t2 care t3",
+        "p1 = p8 & !p12",
+        "p1 = lut 0b0110 p8, p9",
+        "goto 5 if !p3",
+        "wait || goto 5 if !item",
+        "t4, out = a3",
+        "out.last = a3",
+        "a3 = add a1, {a2.hi, 7} if p3",
+        "a3 = add.16:48 a1, {7, a2.lo}",
+        "p11, p9 &= eq.32:32 a1, a2",
+    ] {
+        assemble_word(text).unwrap_or_else(|errors| panic!("{}", render(&errors)));
+    }
+}
+
+#[test]
+fn an_error_shows_its_line_and_a_caret() {
+    let errors = assemble("find.mb", "start:  a1 = add a2, 5 || a1 = in\n").expect_err("a pop unsaid and more");
+    assert_eq!(
+        render(&errors),
+        "find.mb:1:9: error: a1 is written by the input slot and by the alu slot of one word
+ 1 | start:  a1 = add a2, 5 || a1 = in
+   |         ^^
+   = refused (two writers): Two slots of one word that write the same register or predicate.
+
+find.mb:1:9: error: execution can run past the last word: the third word from the end must be an unconditional branch
+ 1 | start:  a1 = add a2, 5 || a1 = in
+   |         ^^
+   = refused (end): A program that can run past its last word: the third word from the end must be an unconditional \
+     branch.
+
+find.mb:1:27: error: this word pops the input FIFO but does not say `wait`
+ 1 | start:  a1 = add a2, 5 || a1 = in
+   |                           ^^^^^^^
+   = refused (input unsaid): Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
+    );
+}
