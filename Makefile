@@ -6,6 +6,8 @@ SHELL := /bin/bash
 # Shells that are not login shells often lack cargo's own folder.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export PIP_QUIET := 1
+# Cargo.lock's counterpart: a fresh environment gets the versions that were tested.
+export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 
 VENV := .venv/bin
 # Sizes of `make nightly`: cases per property, seconds per fuzz target.
@@ -57,17 +59,17 @@ clean: ## remove everything that was built or downloaded
 	cargo clean
 	rm -rf .venv out
 
+# Python 3.11 or later, in an environment of its own.
 .venv/python.stamp: xtask/setup.sh
 	xtask/setup.sh tools
 	$(VENV)/pip install 'maturin>=1.9,<2'
 	touch $@
 
-# The first build compiles some two hundred crates: two to three minutes on two cores.
-.venv/native.stamp: .venv/python.stamp pyproject.toml $(RUST)
+.venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST)
 	$(VENV)/maturin develop --release --quiet
 	touch $@
 
-.venv/dev.stamp: pyproject.toml | .venv/native.stamp
+.venv/dev.stamp: pyproject.toml python/constraints.txt | .venv/native.stamp
 	$(VENV)/maturin develop --release --quiet --extras dev
 	touch $@
 
