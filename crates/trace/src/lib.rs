@@ -18,6 +18,7 @@ mod open;
 mod program;
 mod random;
 pub mod record;
+pub mod stats;
 mod writer;
 
 pub use communicators::{Communicators, Run, View};
@@ -26,4 +27,5 @@ pub use meta::{Meta, Origin};
 pub use open::{RankEnd, Trace};
 pub use program::{Program, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
+pub use stats::{Distribution, Stats};
 pub use writer::{Form, TraceWriter};
