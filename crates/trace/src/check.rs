@@ -6,6 +6,7 @@
 //! whatever sizes they claim.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
@@ -28,11 +29,11 @@ const NUMBERS_AHEAD: u64 = 1 << 10;
 const ROOT: i32 = -4;
 
 impl Trace {
-    /// Checks every field of every record. `progress` is told after each rank how many are done.
+    /// Checks every field of every record. `progress` is told after each rank how many are done, and can stop the work.
     ///
     /// # Errors
-    /// The first defect, by file, rank, record and rule.
-    pub fn check(&self, mut progress: impl FnMut(u32)) -> Result<Communicators, TraceError> {
+    /// The first defect, by file, rank, record and rule; [`TraceError::Interrupted`] when `progress` breaks.
+    pub fn check(&self, mut progress: impl FnMut(u32) -> ControlFlow<()>) -> Result<Communicators, TraceError> {
         let mut builder = Builder::new(self.ranks());
         let mut scratch = Scratch::default();
         for rank in 0..self.ranks() {
@@ -52,7 +53,9 @@ impl Trace {
                 let place = index.map_or(Place::Rank(rank), |index| Place::Record { rank, index: index as u64 });
                 TraceError::defect(self.file(rank), place, rule, reason)
             })?;
-            progress(rank + 1);
+            if progress(rank + 1).is_break() {
+                return Err(TraceError::Interrupted);
+            }
         }
         Ok(builder.finish())
     }

@@ -26,6 +26,9 @@ pub enum TraceError {
         /// Why not.
         reason: String,
     },
+    /// The progress callback asked to stop.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// One broken rule.

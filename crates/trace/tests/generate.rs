@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use common::Scratch;
 use mb_trace::generate::{PATTERNS, Plan};
@@ -18,7 +19,7 @@ fn plan(pattern: &str, ranks: u32, settings: &[(&str, &str)]) -> Plan {
 type Messages = Vec<(u32, u32, i32, u64)>;
 
 fn messages(trace: &Trace) -> (Messages, Messages) {
-    let comms = trace.check(|_| ()).unwrap();
+    let comms = trace.check(|_| ControlFlow::Continue(())).unwrap();
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     for rank in 0..trace.ranks() {
         let mut begun = BTreeMap::new();
@@ -89,8 +90,8 @@ fn every_choice_of_every_pattern_receives_what_it_sends() {
 fn a_bundle_holds_what_memory_holds_and_twice_the_same_bytes() {
     let (first, second) = (Scratch::new("generate-1"), Scratch::new("generate-2"));
     let plan = plan("random", 5, &[("iterations", "600")]);
-    plan.write(first.path(), |_| ()).unwrap();
-    plan.write(second.path(), |_| ()).unwrap();
+    plan.write(first.path(), |_| ControlFlow::Continue(())).unwrap();
+    plan.write(second.path(), |_| ControlFlow::Continue(())).unwrap();
     for file in ["meta.json", "bundle.mbt"] {
         let read = |scratch: &Scratch| std::fs::read(scratch.path().join(file)).unwrap();
         assert_eq!(read(&first), read(&second), "{file}");

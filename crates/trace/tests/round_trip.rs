@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::ops::ControlFlow;
+
 use common::{Scratch, everything, identity, ping};
 use mb_trace::{Form, Meta, Origin, RankEnd, Record, Trace, TraceWriter, View};
 
@@ -22,7 +24,7 @@ fn both_forms_give_back_what_was_written() {
             let scratch = Scratch::new(&format!("round-{name}-{which}"));
             write(scratch.path(), &ranks, form);
             let trace = Trace::open(scratch.path()).unwrap();
-            trace.check(|_| ()).unwrap();
+            trace.check(|_| ControlFlow::Continue(())).unwrap();
             assert_eq!(trace.ranks() as usize, ranks.len());
             for (rank, written) in ranks.iter().enumerate() {
                 let read = trace.rank(rank as u32);
@@ -39,7 +41,7 @@ fn both_forms_give_back_what_was_written() {
 #[test]
 fn communicators_are_global_and_their_groups_translate() {
     let trace = Trace::in_memory(everything());
-    let comms = trace.check(|_| ()).unwrap();
+    let comms = trace.check(|_| ControlFlow::Continue(())).unwrap();
     // World, four selves, the duplicate, two halves, the intercommunicator and the reversed one.
     assert_eq!(comms.count(), 1 + 4 + 5);
     assert_eq!(comms.local_count(2), 6);

@@ -8,7 +8,7 @@ use mb_trace::generate::Plan;
 use mb_trace::{Program, Record, Stats, Status, Trace};
 
 fn stats(trace: &Trace) -> (Vec<Stats>, Stats) {
-    let comms = trace.check(|_| ()).unwrap();
+    let comms = trace.check(|_| std::ops::ControlFlow::Continue(())).unwrap();
     let mut ranks = Vec::new();
     let total = trace.stats(&comms, |_, stats| ranks.push(stats.clone()));
     (ranks, total)

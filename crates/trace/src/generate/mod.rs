@@ -9,6 +9,7 @@
 mod patterns;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use mb_core::{Picos, SettingError, SettingSpec, Settings, Source};
@@ -135,16 +136,23 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the trace as a bundle into directory `path`. `progress` is told after each rank how many are done.
+    /// Writes the trace as a bundle into directory `path`. `progress` is told after each rank how many are done, and can
+    /// stop the work.
     ///
     /// # Errors
-    /// When the directory holds a trace already or cannot be written.
-    pub fn write(&self, path: impl AsRef<Path>, mut progress: impl FnMut(u32)) -> Result<(), GenerateError> {
+    /// When the directory holds a trace already or cannot be written; [`TraceError::Interrupted`] when `progress` breaks.
+    pub fn write(
+        &self,
+        path: impl AsRef<Path>,
+        mut progress: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<(), GenerateError> {
         let mut writer = TraceWriter::create(path, self.meta(), Form::Bundle)?;
         for rank in 0..self.ranks {
             self.rank(rank, &mut |records| writer.append(records))?;
             writer.end_rank()?;
-            progress(rank + 1);
+            if progress(rank + 1).is_break() {
+                return Err(TraceError::Interrupted.into());
+            }
         }
         Ok(writer.finish()?)
     }
