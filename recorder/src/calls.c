@@ -1,0 +1,982 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The wrappers of all MPI functions in calls.h, under their MPI_ and PMPI_ names (Fortran bindings call either, depending on the
+ * library), and what each family of them records. The real function is the library's PMPI_ one; a flag per thread keeps calls that
+ * MPI makes to itself out of the trace. With recording off a wrapper is one test and a jump.
+ */
+#define _GNU_SOURCE
+#include "comm.h"
+#include "library.h"
+#include "start.h"
+#include "tables.h"
+#include "trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum operation {
+    BARRIER = 1, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, EXSCAN, NEIGHBOR
+};
+
+/* How the sizes of one side of a collective are given. */
+enum sizes { NO_SIZE, ONE_SIZE, COUNTS, COUNTS_AND_TYPES };
+enum { NO_BUFFER = 255 };
+
+struct side {
+    uint8_t buffer, count, type, sizes;
+};
+
+/* What the arguments of a function mean: positions, 0 = none where 0 is impossible. */
+struct role {
+    uint8_t flags;                         /* of the record */
+    uint8_t wide, persistent, peek, by_value, orphan;
+    enum { ONE, ALL, ANY, SOME } form;
+    uint8_t requests, request, flag, index, count, status, message, comm, root, tag, made;
+    uint8_t recv[4];
+    uint8_t operation;
+    uint16_t other;
+    struct side sent, received;
+};
+
+/* What a call keeps from before to after the real function. */
+struct frame {
+    struct mbr_stamp begin;
+    struct mbr_open open;
+    uint32_t request;
+    uint64_t count;
+    mbr_word status;
+    bool recorded;
+};
+
+/* Calls outside of the recorded list, in the order of their numbers. */
+enum other {
+#define CALL(...)
+#define OTHER_CALL(arity, name) OTHER_##name,
+#include "calls.h"
+#undef CALL
+#undef OTHER_CALL
+    OTHER_UNKNOWN_COMM,
+    OTHERS
+};
+
+const char *const mbr_other_calls[] = {
+#define CALL(...)
+#define OTHER_CALL(arity, name) "MPI_" #name,
+#include "calls.h"
+#undef CALL
+#undef OTHER_CALL
+    "call on a communicator of unknown origin",
+    NULL,
+};
+
+/* --- parts of records --- */
+
+static inline struct mbr_record record_of(struct mbr_thread *thread, const struct mbr_stamp *at, uint8_t kind, uint8_t flags) {
+    return (struct mbr_record){
+        .kind = kind, .flags = flags | at->carried, .thread = thread->number, .wall_ns = at->wall_ns, .cpu_ns = at->cpu_ns};
+}
+
+static inline void set_spans(struct mbr_record *record, const struct mbr_stamp *begin, const struct mbr_stamp *end) {
+    record->wall_span_ns = mbr_span(begin->wall_ns, end->wall_ns);
+    record->cpu_span_ns = mbr_span(begin->cpu_ns, end->cpu_ns);
+}
+
+static inline struct mbr_open append(struct mbr_thread *thread, struct mbr_record record) {
+    return mbr_put(thread, mbr_reserve(thread, 1), record);
+}
+
+/* Completes the record that `frame` opened before the call. */
+static inline struct mbr_stamp close_open(struct mbr_thread *thread, struct frame *frame, uint64_t aux) {
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    mbr_patch(thread, &frame->open, mbr_span(frame->begin.wall_ns, end.wall_ns), mbr_span(frame->begin.cpu_ns, end.cpu_ns),
+              aux);
+    return end;
+}
+
+static void append_unknown(struct mbr_thread *thread, const struct mbr_stamp *begin) {
+    struct mbr_record record = record_of(thread, begin, OTHER, 0);
+    record.aux = OTHER_UNKNOWN_COMM;
+    append(thread, record);
+}
+
+static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
+
+/* Earlier sends to the same peer. */
+static inline uint64_t sent_before(const struct mbr_comm *comm, int32_t peer) {
+    if (peer < 0 || (uint32_t)peer >= comm->peers)
+        return 0;
+    return mbr_threaded ? __atomic_fetch_add(&comm->sent[peer], 1, __ATOMIC_RELAXED) : comm->sent[peer]++;
+}
+
+/* Where the status of one completion is read: the caller's own, or ours if the caller ignores it. */
+static inline mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, uint64_t count) {
+    if (*argument == mbr_library.status_ignore) {
+        void *own = mbr_buffer_fit(&thread->statuses, count * mbr_library.status_bytes);
+        if (own)
+            *argument = (mbr_word)own;
+    }
+    return *argument;
+}
+
+/* A Done of a receive or a probe. */
+static void fill_done(struct mbr_record *done, const struct mbr_status *status, int error) {
+    if (error) {
+        done->flags |= FAILED;
+        if (mbr_error_class(error) != mbr_library.err_truncate)
+            return;
+    }
+    if (status->cancelled) {
+        done->flags |= CANCELLED;
+        return;
+    }
+    done->peer = status->source;
+    done->tag = status->tag;
+    done->bytes = status->bytes;
+    if (status->source == TRACE_PROC_NULL) {
+        done->tag = TRACE_ANY_TAG;
+        done->bytes = 0;
+    }
+}
+
+static void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, mbr_word status, int error) {
+    struct mbr_status read = mbr_status_read((const void *)status, false);
+    struct mbr_record done = record_of(thread, end, DONE, 0);
+    done.request = request;
+    fill_done(&done, &read, error);
+    append(thread, done);
+}
+
+/* --- sends --- */
+
+static void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (!(role->flags & BLOCKING))
+        return;
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    struct mbr_record record = record_of(thread, &frame->begin, SEND, role->flags);
+    record.comm = comm->number;
+    record.peer = mbr_peer(a[3]);
+    record.tag = mbr_tag(a[4]);
+    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.aux = sent_before(comm, record.peer);
+    frame->count = record.aux;
+    frame->open = append(thread, record);
+    frame->recorded = true;
+}
+
+/* What a persistent request needs for MPI_Start. */
+struct kept {
+    bool persistent;
+    uint64_t comm_handle;
+    uint64_t *words;
+    uint64_t words_count;
+};
+
+/* Remembers what stands behind a new request; MPI_Start will write `record` if it is persistent. */
+static void remember(const struct mbr_record *record, uint64_t handle, struct kept kept) {
+    mbr_lock_take(&mbr_table_lock);
+    struct mbr_entry *entry = mbr_entry_push(handle);
+    if (entry) {
+        entry->kind = record->kind;
+        entry->number = record->request;
+        entry->persistent = kept.persistent;
+        if (kept.persistent) {
+            entry->flags = record->flags & ~CPU_CARRIED;
+            entry->comm = record->comm;
+            entry->comm_handle = kept.comm_handle;
+            entry->peer = record->peer;
+            entry->tag = record->tag;
+            entry->bytes = record->bytes;
+            entry->aux = record->aux;
+            entry->words = kept.words;
+            entry->words_count = kept.words_count;
+        }
+    }
+    mbr_lock_drop(&mbr_table_lock);
+}
+
+/* A nonblocking or persistent send or receive that MPI accepted. */
+static void start_request(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, uint8_t kind) {
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record record = record_of(thread, &frame->begin, kind, role->flags);
+    set_spans(&record, &frame->begin, &end);
+    record.comm = comm->number;
+    record.peer = mbr_peer(a[3]);
+    record.tag = mbr_tag(a[4]);
+    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    if (role->persistent) {
+        record.flags |= PERSISTENT;
+    } else {
+        record.request = mbr_request_take(1);
+        if (kind == SEND)
+            record.aux = sent_before(comm, record.peer);
+        append(thread, record);
+    }
+    remember(&record, mbr_handle_at(a[6], 0), (struct kept){.persistent = role->persistent, .comm_handle = mbr_handle(a[5])});
+}
+
+static void send_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded)
+        close_open(thread, frame, frame->count);
+    else if (!(role->flags & BLOCKING) && !error)
+        start_request(thread, frame, a, role, SEND);
+}
+
+/* --- receives --- */
+
+static void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (!(role->flags & BLOCKING))
+        return;
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    struct mbr_record record = record_of(thread, &frame->begin, RECV, role->flags);
+    record.comm = comm->number;
+    record.peer = mbr_peer(a[3]);
+    record.tag = mbr_tag(a[4]);
+    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.request = frame->request = mbr_request_take(1);
+    frame->open = append(thread, record);
+    frame->status = own_status(thread, &a[6], 1);
+    frame->recorded = true;
+}
+
+static void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded) {
+        struct mbr_stamp end = close_open(thread, frame, 0);
+        append_done(thread, &end, frame->request, frame->status, error);
+    } else if (!(role->flags & BLOCKING) && !error) {
+        start_request(thread, frame, a, role, RECV);
+    }
+}
+
+/* MPI_Mrecv and MPI_Imrecv: (buffer, count, type, message, status or request). */
+static void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    mbr_lock_take(&mbr_table_lock);
+    uint64_t key = mbr_handle_at(a[3], 0) | MBR_MESSAGE_KEY;
+    const struct mbr_entry *message = mbr_entry_oldest(key);
+    struct mbr_record record = record_of(thread, &frame->begin, RECV, role->flags);
+    if (message) {
+        bool from_null = message->peer == TRACE_PROC_NULL;
+        record.flags |= from_null ? 0 : MATCHED;
+        record.comm = message->comm;
+        record.peer = from_null ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
+        record.tag = TRACE_ANY_TAG;
+        record.aux = from_null ? 0 : message->number;
+        mbr_entry_pop(key);
+        frame->recorded = true;
+    }
+    mbr_lock_drop(&mbr_table_lock);
+    if (!frame->recorded) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.request = frame->request = mbr_request_take(1);
+    frame->count = record.aux;
+    frame->open = append(thread, record);
+    if (role->flags & BLOCKING)
+        frame->status = own_status(thread, &a[4], 1);
+}
+
+static void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (!frame->recorded)
+        return;
+    struct mbr_stamp end = close_open(thread, frame, frame->count);
+    if (role->flags & BLOCKING)
+        append_done(thread, &end, frame->request, frame->status, error);
+    else if (!error)
+        remember(&(struct mbr_record){.kind = RECV, .request = frame->request}, mbr_handle_at(a[4], 0), (struct kept){0});
+}
+
+/* --- a send and a receive in one call: (buffer, count, type, destination, tag, ...) --- */
+
+static void sendrecv_records(struct mbr_thread *thread, struct frame *frame, const struct mbr_comm *comm, mbr_word *a,
+                             const struct role *role, struct mbr_record *send, struct mbr_record *recv) {
+    *send = record_of(thread, &frame->begin, SEND, SENDRECV);
+    *recv = record_of(thread, &frame->begin, RECV, SENDRECV);
+    send->comm = recv->comm = comm->number;
+    send->peer = mbr_peer(a[3]);
+    send->tag = mbr_tag(a[4]);
+    send->bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    send->aux = sent_before(comm, send->peer);
+    recv->peer = mbr_peer(a[role->recv[2]]);
+    recv->tag = mbr_tag(a[role->recv[3]]);
+    recv->bytes = mbr_type_bytes(a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
+    send->request = frame->request = mbr_request_take(2);
+    recv->request = send->request + 1;
+}
+
+static void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (!(role->flags & BLOCKING))
+        return;
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    struct mbr_record send, recv;
+    sendrecv_records(thread, frame, comm, a, role, &send, &recv);
+    uint64_t index = mbr_reserve(thread, 3);
+    mbr_put(thread, index, send);
+    mbr_put(thread, index + 1, recv);
+    frame->open = mbr_put(thread, index + 2, record_of(thread, &frame->begin, WAIT, BLOCKING));
+    frame->status = own_status(thread, &a[role->status], 1);
+    frame->recorded = true;
+}
+
+static void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded) {
+        struct mbr_stamp end = close_open(thread, frame, 2);
+        struct mbr_record done = record_of(thread, &end, DONE, 0);
+        done.request = frame->request;
+        append(thread, done);
+        append_done(thread, &end, frame->request + 1, frame->status, error);
+        return;
+    }
+    if ((role->flags & BLOCKING) || error)
+        return;
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record send, recv;
+    sendrecv_records(thread, frame, comm, a, role, &send, &recv);
+    set_spans(&recv, &frame->begin, &end);
+    uint64_t index = mbr_reserve(thread, 2);
+    mbr_put(thread, index, send);
+    mbr_put(thread, index + 1, recv);
+    uint64_t handle = mbr_handle_at(a[role->request], 0);
+    mbr_lock_take(&mbr_table_lock);
+    struct mbr_entry *entry = mbr_entry_push(handle);
+    if (entry) {
+        entry->kind = RECV;
+        entry->number = recv.request;
+        entry->paired = true;
+    }
+    mbr_lock_drop(&mbr_table_lock);
+}
+
+/* --- probes and tests without result --- */
+
+/* Adds to the Miss that this thread wrote last, if it is of the same kind, else begins one. */
+static void append_miss(struct mbr_thread *thread, const struct frame *frame, struct mbr_record miss) {
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record *last = &thread->miss;
+    bool same = thread->miss_live && last->comm == miss.comm && last->peer == miss.peer && last->tag == miss.tag &&
+                !((last->flags ^ miss.flags) & ~CPU_CARRIED);
+    set_spans(&miss, &frame->begin, &end);
+    if (!same) {
+        miss.aux = 1;
+        struct mbr_open open = append(thread, miss);
+        thread->miss = miss;
+        thread->miss_open = open;
+        thread->miss_live = true;
+        return;
+    }
+    struct mbr_record sum = *last;
+    sum.wall_span_ns = mbr_span(0, (uint64_t)last->wall_span_ns + miss.wall_span_ns);
+    sum.cpu_span_ns = mbr_span(0, (uint64_t)last->cpu_span_ns + miss.cpu_span_ns);
+    sum.aux++;
+    mbr_patch(thread, &thread->miss_open, sum.wall_span_ns, sum.cpu_span_ns, sum.aux);
+    *last = sum;
+}
+
+static void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[2]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return;
+    }
+    frame->recorded = true;
+    frame->status = own_status(thread, &a[role->status], 1);
+    if (!(role->flags & BLOCKING))
+        return;
+    struct mbr_record record = record_of(thread, &frame->begin, PROBE, role->flags);
+    record.comm = comm->number;
+    record.peer = mbr_peer(a[0]);
+    record.tag = mbr_tag(a[1]);
+    record.request = frame->request = mbr_request_take(1);
+    frame->open = append(thread, record);
+}
+
+static void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    const struct mbr_comm *comm = frame->recorded ? mbr_comm_find(thread, a[2]) : NULL;
+    if (!comm)
+        return;
+    struct mbr_stamp end;
+    if (role->flags & BLOCKING) {
+        end = close_open(thread, frame, 0);
+    } else {
+        if (error)
+            return;
+        bool found = *(const int *)a[role->flag];
+        struct mbr_record record =
+            record_of(thread, &frame->begin, found ? PROBE : MISS, role->flags | (found ? 0 : MISS_PROBE));
+        record.comm = comm->number;
+        record.peer = mbr_peer(a[0]);
+        record.tag = mbr_tag(a[1]);
+        if (!found) {
+            append_miss(thread, frame, record);
+            return;
+        }
+        end = mbr_stamp_end(thread);
+        set_spans(&record, &frame->begin, &end);
+        record.request = frame->request = mbr_request_take(1);
+        append(thread, record);
+    }
+    append_done(thread, &end, frame->request, frame->status, error);
+    if (role->message && !error) {
+        mbr_lock_take(&mbr_table_lock);
+        struct mbr_entry *entry = mbr_entry_push(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY);
+        if (entry) {
+            entry->kind = PROBE;
+            entry->number = frame->request;
+            entry->comm = comm->number;
+            entry->peer = mbr_peer(a[0]) == TRACE_PROC_NULL ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
+        }
+        mbr_lock_drop(&mbr_table_lock);
+    }
+}
+
+/* --- completion --- */
+
+/* What wait_after keeps of each finished request, packed into the word where its handle was. */
+enum { FINISHED_NOTHING = 0, FINISHED_RECV = 1, FINISHED_PLAIN = 2, FINISHED_PAIR = 4, FINISHED_CANCELLED = 8, FINISHED_BITS = 4 };
+
+static void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (role->flags & BLOCKING)
+        frame->open = append(thread, record_of(thread, &frame->begin, WAIT, role->flags));
+    int64_t count = role->form == ONE ? 1 : (int)a[0];
+    frame->count = count > 0 ? (uint64_t)count : 0;
+    uint64_t *handles = mbr_buffer_fit(&thread->words, (frame->count + 1) * sizeof *handles);
+    if (!handles)
+        return;
+    if (role->by_value)
+        handles[0] = mbr_handle(a[0]);
+    else
+        for (uint64_t i = 0; i < frame->count; i++)
+            handles[i] = mbr_handle_at(a[role->requests], i);
+    frame->status = own_status(thread, &a[role->status], role->form == ANY ? 1 : frame->count + 1);
+    frame->recorded = true;
+}
+
+/* Takes the oldest unfinished use of a handle off the table; returns number and bits, or FINISHED_NOTHING. */
+static uint64_t finish(uint64_t handle, bool peek) {
+    struct mbr_entry *entry = mbr_entry_oldest(handle);
+    if (!entry)
+        return FINISHED_NOTHING;
+    uint64_t result = FINISHED_NOTHING;
+    if (entry->number && !entry->reported)
+        result = (uint64_t)entry->number << FINISHED_BITS | (entry->kind == RECV ? FINISHED_RECV : FINISHED_PLAIN) |
+                 (entry->paired ? FINISHED_PAIR : 0) | (entry->cancelled ? FINISHED_CANCELLED : 0);
+    if (peek)
+        entry->reported = true;
+    else if (entry->persistent)
+        entry->number = 0, entry->reported = entry->cancelled = false;
+    else
+        mbr_entry_pop(handle);
+    return result;
+}
+
+/* The error of completion number `at` of a call that returned `error`. */
+static int completion_error(const struct role *role, mbr_word statuses, uint64_t at, int error) {
+    if (!error || role->form == ONE || role->form == ANY || mbr_error_class(error) != mbr_library.err_in_status)
+        return error;
+    int code;
+    memcpy(&code, (const char *)statuses + at * mbr_library.status_bytes + mbr_library.status_error, sizeof code);
+    return code;
+}
+
+static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (!frame->recorded)
+        return;
+    uint64_t *handles = thread->words.data;
+    const int *indices = role->index ? (const int *)a[role->index] : NULL;
+    uint64_t completed = frame->count;
+    bool hit = true;
+    if (role->flag)
+        hit = *(const int *)a[role->flag];
+    if (role->form == ANY)
+        completed = hit && *indices >= 0 && (uint64_t)*indices < frame->count ? 1 : 0;
+    if (role->form == SOME) {
+        int count = *(const int *)a[role->count];
+        completed = count > 0 ? (uint64_t)count : 0;
+        hit = count != 0;
+    }
+    if (!hit && !error) {
+        append_miss(thread, frame, record_of(thread, &frame->begin, MISS, 0));
+        return;
+    }
+
+    /* Each finished request replaces its handle. */
+    uint64_t dones = 0;
+    mbr_lock_take(&mbr_table_lock);
+    for (uint64_t i = 0; i < completed; i++) {
+        int code = completion_error(role, frame->status, i, error);
+        uint64_t at = indices ? (uint64_t)indices[i] : i;
+        bool pending = code && role->form == ALL && mbr_error_class(code) == mbr_library.err_pending;
+        uint64_t result = pending ? FINISHED_NOTHING : finish(handles[at], role->peek);
+        handles[at] = result;
+        dones += (result != FINISHED_NOTHING) + ((result & FINISHED_PAIR) != 0);
+    }
+    mbr_lock_drop(&mbr_table_lock);
+
+    struct mbr_stamp end;
+    uint64_t index;
+    if (role->flags & BLOCKING) {
+        end = close_open(thread, frame, dones);
+        index = dones ? mbr_reserve(thread, dones) : 0;
+    } else {
+        end = mbr_stamp_end(thread);
+        struct mbr_record wait = record_of(thread, &frame->begin, WAIT, 0);
+        set_spans(&wait, &frame->begin, &end);
+        wait.aux = dones;
+        index = mbr_reserve(thread, 1 + dones);
+        mbr_put(thread, index++, wait);
+    }
+    for (uint64_t i = 0; i < completed; i++) {
+        uint64_t result = handles[indices ? (uint64_t)indices[i] : i];
+        if (result == FINISHED_NOTHING)
+            continue;
+        struct mbr_record done = record_of(thread, &end, DONE, 0);
+        done.request = (uint32_t)(result >> FINISHED_BITS);
+        if (result & FINISHED_PAIR) {
+            struct mbr_record sent = done;
+            sent.request--;
+            mbr_put(thread, index++, sent);
+        }
+        if (result & (FINISHED_RECV | FINISHED_CANCELLED)) {
+            struct mbr_status status = mbr_status_read((const char *)frame->status + i * mbr_library.status_bytes,
+                                                       result & FINISHED_CANCELLED);
+            if (!(result & FINISHED_RECV))
+                status = (struct mbr_status){.cancelled = status.cancelled};
+            fill_done(&done, &status, completion_error(role, frame->status, i, error));
+        } else if (completion_error(role, frame->status, i, error)) {
+            done.flags |= FAILED;
+        }
+        mbr_put(thread, index++, done);
+    }
+}
+
+static void cancel_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+    mbr_lock_take(&mbr_table_lock);
+    struct mbr_entry *entry = mbr_entry_oldest(mbr_handle_at(a[0], 0));
+    if (entry && entry->number) {
+        entry->cancelled = true;
+        frame->request = entry->number;
+    }
+    mbr_lock_drop(&mbr_table_lock);
+}
+
+static void cancel_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)a, (void)role;
+    if (error || !frame->request)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record record = record_of(thread, &frame->begin, CANCEL, 0);
+    set_spans(&record, &frame->begin, &end);
+    record.request = frame->request;
+    append(thread, record);
+}
+
+static void request_free_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+    uint64_t handle = mbr_handle_at(a[0], 0);
+    mbr_lock_take(&mbr_table_lock);
+    struct mbr_entry *entry = mbr_entry_oldest(handle);
+    if (entry) {
+        frame->request = entry->reported ? 0 : entry->number;
+        frame->recorded = entry->paired;
+        if (entry->words)
+            mbr_pages_unmap(entry->words, entry->words_count * sizeof *entry->words);
+        mbr_entry_pop(handle);
+    }
+    mbr_lock_drop(&mbr_table_lock);
+}
+
+static void request_free_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)a, (void)role, (void)error;
+    if (!frame->request)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record record = record_of(thread, &frame->begin, FREE, 0);
+    if (frame->recorded) { /* the sending half of a pair */
+        record.request = frame->request - 1;
+        append(thread, record);
+    }
+    set_spans(&record, &frame->begin, &end);
+    record.request = frame->request;
+    append(thread, record);
+}
+
+static void start_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)a, (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+}
+
+/* Writes the record of each persistent request anew; only the last one carries the spans of the call. */
+static void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (error)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    uint64_t count = role->form == ONE ? 1 : (int)a[0] > 0 ? (uint64_t)(int)a[0] : 0;
+    for (uint64_t i = 0; i < count; i++) {
+        mbr_lock_take(&mbr_table_lock);
+        struct mbr_entry *entry = mbr_entry_oldest(mbr_handle_at(a[role->requests], i));
+        struct mbr_entry copy = {0};
+        if (entry && entry->persistent) {
+            entry->number = mbr_request_take(1);
+            copy = *entry;
+        }
+        mbr_lock_drop(&mbr_table_lock);
+        const struct mbr_comm *comm = copy.key ? mbr_comm_find(thread, copy.comm_handle) : NULL;
+        if (!comm || comm->number != copy.comm) {
+            append_unknown(thread, &frame->begin);
+            continue;
+        }
+        struct mbr_record record = record_of(thread, &frame->begin, copy.kind, copy.flags | PERSISTENT);
+        record.comm = copy.comm;
+        record.peer = copy.peer;
+        record.tag = copy.tag;
+        record.bytes = copy.bytes;
+        record.aux = copy.kind == SEND ? sent_before(comm, copy.peer) : copy.aux;
+        record.request = copy.number;
+        if (i + 1 == count)
+            set_spans(&record, &frame->begin, &end);
+        mbr_put_words(thread, record, copy.words, copy.words_count);
+    }
+}
+
+/* --- collectives --- */
+
+static int64_t count_at(mbr_word array, uint64_t at, bool wide) {
+    return wide ? ((const int64_t *)array)[at] : ((const int *)array)[at];
+}
+
+/* Bytes of one side; with several counts their sum, and each of them in `words`. */
+static uint64_t side_bytes(const mbr_word *a, const struct side *side, bool wide, uint64_t count, uint64_t *words) {
+    if (side->sizes == NO_SIZE)
+        return 0;
+    if (side->sizes == ONE_SIZE)
+        return mbr_type_bytes(a[side->type], count_argument(a[side->count], wide));
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        mbr_word type = side->sizes == COUNTS ? a[side->type] : mbr_handle_at(a[side->type], i);
+        words[i] = mbr_type_bytes(type, count_at(a[side->count], i, wide));
+        sum += words[i];
+    }
+    return sum > UINT64_C(1) << 48 ? UINT64_C(1) << 48 : sum;
+}
+
+static bool in_place(const mbr_word *a, const struct side *side) {
+    return side->buffer != NO_BUFFER && a[side->buffer] == mbr_library.in_place;
+}
+
+/* Fills size fields of `record` and returns how many words of per-peer sizes stand in `*words_p`. */
+static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_comm *comm, const mbr_word *a, const struct role *role,
+                                 struct mbr_record *record, uint64_t **words_p) {
+    uint64_t sends = comm->peers, receives = comm->peers;
+    int in, out;
+    if (role->operation == NEIGHBOR) {
+        mbr_comm_degrees(a[role->comm], comm->rank, &in, &out);
+        sends = (uint64_t)out, receives = (uint64_t)in;
+    } else if (role->operation == REDUCE_SCATTER) {
+        receives = comm->size;
+    }
+    uint64_t *words = *words_p = mbr_buffer_fit(&thread->words, (sends + receives + 1) * sizeof *words);
+    if (!words)
+        return 0;
+
+    /* Which sides count for this process: see the table in spec/trace.md, section 7. */
+    bool sending = role->sent.sizes != NO_SIZE, receiving = role->received.sizes != NO_SIZE, rooted = role->root != 0;
+    bool is_root = !rooted || (comm->inter ? record->peer == TRACE_ROOT : record->peer == comm->rank);
+    bool is_leaf = !rooted || !comm->inter || record->peer >= 0;
+    switch (role->operation) {
+    case BCAST:
+        sending = is_root, receiving = is_leaf && !is_root;
+        break;
+    case REDUCE:
+    case GATHER:
+        sending = is_leaf, receiving = is_root;
+        break;
+    case SCATTER:
+        sending = is_root, receiving = is_leaf;
+        break;
+    default:
+        break;
+    }
+    bool send_in_place = sending && in_place(a, &role->sent), receive_in_place = receiving && in_place(a, &role->received);
+
+    uint64_t *sent = words, *received = words;
+    if (sending && !send_in_place)
+        record->bytes = side_bytes(a, &role->sent, role->wide, sends, sent);
+    if (role->operation == ALLTOALL)
+        received += sends;
+    if (receiving && !receive_in_place)
+        record->aux = side_bytes(a, &role->received, role->wide, receives, received);
+    bool many_sent = sending && role->sent.sizes > ONE_SIZE, many_received = receiving && role->received.sizes > ONE_SIZE;
+
+    if (role->operation == REDUCE_SCATTER) { /* every rank contributes all blocks and receives its own */
+        if (role->received.sizes == ONE_SIZE) {
+            record->bytes = record->aux * comm->size;
+            return 0;
+        }
+        record->bytes = record->aux;
+        record->aux = received[comm->rank];
+        return comm->inter ? 0 : receives;
+    }
+    if (send_in_place) {
+        if (role->operation == ALLTOALL) {
+            record->bytes = record->aux;
+            if (many_received)
+                memcpy(sent, received, sends * sizeof *sent);
+        } else {
+            record->bytes = many_received ? received[comm->rank] : record->aux;
+        }
+    }
+    if (receive_in_place)
+        record->aux = many_sent ? sent[comm->rank] : record->bytes;
+    if (role->operation == NEIGHBOR)
+        return 0;
+    if (role->operation == ALLTOALL)
+        return many_received ? sends + receives : 0;
+    return many_sent ? sends : many_received ? receives : 0;
+}
+
+/* The record of a collective with its per-peer sizes; false if the communicator is not known. */
+static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
+                              struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, &frame->begin);
+        return false;
+    }
+    *record = record_of(thread, &frame->begin, COLLECTIVE, role->flags);
+    record->comm = comm->number;
+    record->tag = role->operation;
+    record->peer = role->root ? mbr_peer(a[role->root]) : TRACE_NO_ROOT;
+    *count_p = collective_sizes(thread, comm, a, role, record, words_p);
+    record->flags |= *count_p ? VECTOR : 0;
+    return true;
+}
+
+static void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    struct mbr_record record;
+    uint64_t *words, count;
+    if (role->persistent || !collective_record(thread, frame, a, role, &record, &words, &count))
+        return;
+    if (!(role->flags & BLOCKING))
+        record.request = frame->request = mbr_request_take(1);
+    frame->count = record.aux;
+    frame->open = mbr_put_words(thread, record, words, count);
+    frame->recorded = true;
+}
+
+static void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded) {
+        close_open(thread, frame, frame->count);
+        if (role->request && !error)
+            remember(&(struct mbr_record){.kind = COLLECTIVE, .request = frame->request}, mbr_handle_at(a[role->request], 0),
+                     (struct kept){0});
+        return;
+    }
+    struct mbr_record record;
+    uint64_t *words, count;
+    if (!role->persistent || error || !collective_record(thread, frame, a, role, &record, &words, &count))
+        return;
+    uint64_t *kept = count ? mbr_pages_map(count * sizeof *kept) : NULL;
+    if (count && !kept) {
+        mbr_stop("out of memory");
+        return;
+    }
+    if (count)
+        memcpy(kept, words, count * sizeof *kept);
+    remember(&record, mbr_handle_at(a[role->request], 0), (struct kept){true, mbr_handle(a[role->comm]), kept, count});
+}
+
+/* --- communicators and the rest --- */
+
+static void comm_make_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)a, (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+}
+
+static void comm_make_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (error)
+        return;
+    mbr_comm_made(thread, &frame->begin, (mbr_word)mbr_handle_at(a[role->made], 0), role->orphan ? NULL : &a[0], role->peek,
+                  role->tag ? (int)a[role->tag] : -1);
+}
+
+static void comm_free_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+    mbr_comm_freed(thread, &frame->begin, (mbr_word)mbr_handle_at(a[0], 0));
+}
+
+static void comm_free_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)thread, (void)frame, (void)a, (void)role, (void)error;
+}
+
+static void other_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)a;
+    frame->begin = mbr_stamp_begin(thread);
+    struct mbr_record record = record_of(thread, &frame->begin, OTHER, 0);
+    record.aux = role->other;
+    frame->open = append(thread, record);
+}
+
+static void other_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)a, (void)error;
+    close_open(thread, frame, role->other);
+}
+
+static void finalize_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)a, (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+    append(thread, record_of(thread, &frame->begin, FINALIZE, 0));
+    mbr_file_finalize();
+}
+
+static void finalize_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)thread, (void)frame, (void)a, (void)role, (void)error;
+}
+
+/* --- the wrappers --- */
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define PARAMETERS_0 void
+#define PARAMETERS_1 mbr_word a0
+#define PARAMETERS_2 PARAMETERS_1, mbr_word a1
+#define PARAMETERS_3 PARAMETERS_2, mbr_word a2
+#define PARAMETERS_4 PARAMETERS_3, mbr_word a3
+#define PARAMETERS_5 PARAMETERS_4, mbr_word a4
+#define PARAMETERS_6 PARAMETERS_5, mbr_word a5
+#define PARAMETERS_7 PARAMETERS_6, mbr_word a6
+#define PARAMETERS_8 PARAMETERS_7, mbr_word a7
+#define PARAMETERS_9 PARAMETERS_8, mbr_word a8
+#define PARAMETERS_10 PARAMETERS_9, mbr_word a9
+#define PARAMETERS_11 PARAMETERS_10, mbr_word a10
+#define PARAMETERS_12 PARAMETERS_11, mbr_word a11
+#define PARAMETERS_13 PARAMETERS_12, mbr_word a12
+#define NAMES_0
+#define NAMES_1 a0
+#define NAMES_2 NAMES_1, a1
+#define NAMES_3 NAMES_2, a2
+#define NAMES_4 NAMES_3, a3
+#define NAMES_5 NAMES_4, a4
+#define NAMES_6 NAMES_5, a5
+#define NAMES_7 NAMES_6, a6
+#define NAMES_8 NAMES_7, a7
+#define NAMES_9 NAMES_8, a8
+#define NAMES_10 NAMES_9, a9
+#define NAMES_11 NAMES_10, a10
+#define NAMES_12 NAMES_11, a11
+#define NAMES_13 NAMES_12, a12
+#define ELEMENTS_0
+#define ELEMENTS_1 a[0]
+#define ELEMENTS_2 ELEMENTS_1, a[1]
+#define ELEMENTS_3 ELEMENTS_2, a[2]
+#define ELEMENTS_4 ELEMENTS_3, a[3]
+#define ELEMENTS_5 ELEMENTS_4, a[4]
+#define ELEMENTS_6 ELEMENTS_5, a[5]
+#define ELEMENTS_7 ELEMENTS_6, a[6]
+#define ELEMENTS_8 ELEMENTS_7, a[7]
+#define ELEMENTS_9 ELEMENTS_8, a[8]
+#define ELEMENTS_10 ELEMENTS_9, a[9]
+#define ELEMENTS_11 ELEMENTS_10, a[10]
+#define ELEMENTS_12 ELEMENTS_11, a[11]
+#define ELEMENTS_13 ELEMENTS_12, a[12]
+
+/* The MPI library's function, found at the first call. */
+static void *target_find(void **target, const char *name) {
+    void *found = mbr_library_symbol(name);
+    if (!found) {
+        mbr_warn("this MPI library has no %s", name + 1);
+        abort();
+    }
+    __atomic_store_n(target, found, __ATOMIC_RELEASE);
+    return found;
+}
+
+static inline void *target_of(void **target, const char *name) {
+    void *found = __atomic_load_n(target, __ATOMIC_RELAXED);
+    return __builtin_expect(found != NULL, 1) ? found : target_find(target, name);
+}
+
+/* The thread's state if this call is to be recorded, else null. */
+static inline struct mbr_thread *enter(void) {
+    struct mbr_thread *thread = &mbr_self;
+    if (!mbr_active || thread->inside || thread->dead)
+        return NULL;
+    if (__builtin_expect(!thread->ready, 0))
+        mbr_thread_setup(thread);
+    thread->inside = true;
+    return thread;
+}
+
+#define CALL(arity, name, family, ...)                                                        \
+    EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
+        static const struct role role = {__VA_ARGS__};                                        \
+        static void *target;                                                                  \
+        int (*real)(PARAMETERS_##arity) = (int (*)(PARAMETERS_##arity))target_of(&target, "PMPI_" #name); \
+        struct mbr_thread *thread = enter();                                                  \
+        if (!thread)                                                                          \
+            return real(NAMES_##arity);                                                       \
+        mbr_word a[arity + 1] = {NAMES_##arity};                                              \
+        struct frame frame = {0};                                                             \
+        family##_before(thread, &frame, a, &role);                                            \
+        int error = real(ELEMENTS_##arity);                                                   \
+        family##_after(thread, &frame, a, &role, error);                                      \
+        thread->inside = false;                                                               \
+        return error;                                                                         \
+    }                                                                                         \
+    EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
+#define OTHER_CALL(arity, name) CALL(arity, name, other, .other = OTHER_##name)
+#include "calls.h"
+CALL(0, Finalize, finalize, .flags = 0)
+
+/* Both forms of MPI_Init begin the recording when they return. */
+#define INIT_CALL(arity, name)                                                                \
+    EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
+        static void *target;                                                                  \
+        int (*real)(PARAMETERS_##arity) = (int (*)(PARAMETERS_##arity))target_of(&target, "PMPI_" #name); \
+        struct mbr_thread *thread = &mbr_self;                                                \
+        if (thread->inside || mbr_active)                                                     \
+            return real(NAMES_##arity);                                                       \
+        thread->inside = true;                                                                \
+        struct mbr_beginning beginning = mbr_beginning_now();                                 \
+        int error = real(NAMES_##arity);                                                      \
+        if (!error)                                                                           \
+            mbr_recording_begin(&beginning);                                                  \
+        thread->inside = false;                                                               \
+        return error;                                                                         \
+    }                                                                                         \
+    EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
+INIT_CALL(2, Init)
+INIT_CALL(4, Init_thread)

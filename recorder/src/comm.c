@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The identity of a communicator is a hash of its parent's identity, a tag, the world ranks of its group or
+ * groups, and how many communicators with the same answers this process has made before. All members give the same
+ * answers: MPI has them make communicators of one parent in one order, and where it does not (MPI_Comm_create_group,
+ * MPI_Intercomm_create) all members of the group and the tag take part. Spec: spec/trace.md, section 6.
+ */
+#include "comm.h"
+
+#include "tables.h"
+
+static const uint64_t identity_bit = UINT64_C(1) << 63;
+
+static mbr_word world_group;
+static uint64_t generation = 1;
+static uint32_t comms_made;
+static struct mbr_lock make_lock;
+
+/* A communicator and, behind it, its counters of sends. */
+static size_t pages_of(int peers) { return sizeof(struct mbr_comm) + (size_t)peers * sizeof(uint64_t); }
+
+static struct mbr_record comm_record(struct mbr_thread *thread, const struct mbr_stamp *begin, uint8_t kind, uint32_t number) {
+    return (struct mbr_record){.kind = kind,
+                               .flags = begin->carried,
+                               .thread = thread->number,
+                               .comm = number,
+                               .wall_ns = begin->wall_ns,
+                               .cpu_ns = begin->cpu_ns};
+}
+
+/* World ranks of a group as runs of two words: first | stride << 32, length. Returns the number of words. */
+static uint64_t runs_of(const int *ranks, int count, uint64_t *words) {
+    uint64_t used = 0;
+    for (int at = 0; at < count;) {
+        int length = 1;
+        int64_t stride = at + 1 < count ? (int64_t)ranks[at + 1] - ranks[at] : 0;
+        while (at + length < count && (int64_t)ranks[at + length] - ranks[at + length - 1] == stride)
+            length++;
+        words[used++] = (uint32_t)ranks[at] | (uint64_t)(uint32_t)(length > 1 ? stride : 0) << 32;
+        words[used++] = (uint64_t)length;
+        at += length;
+    }
+    return used;
+}
+
+/* World ranks of `group`, written to `ranks`; `scratch` has room for as many. False if a member is not of the world. */
+static bool world_ranks(mbr_word group, int count, int *ranks, int *scratch) {
+    for (int i = 0; i < count; i++)
+        scratch[i] = i;
+    mbr_library.group_translate_ranks(group, count, scratch, world_group, ranks);
+    for (int i = 0; i < count; i++)
+        if (ranks[i] < 0)
+            return false;
+    return true;
+}
+
+static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        hash = mbr_mix(hash ^ words[i]) + i;
+    return hash;
+}
+
+/* Asks MPI about `shape` and records it as the communicator `handle`. `fixed` is its identity if it has a fixed one. */
+static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr_word handle, mbr_word shape,
+                        const uint64_t *fixed, uint64_t seed) {
+    int inter = 0, size = 0, remote = 0, rank = 0;
+    mbr_word group = 0, remote_group = 0;
+    mbr_library.comm_test_inter(shape, &inter);
+    mbr_library.comm_size(shape, &size);
+    mbr_library.comm_rank(shape, &rank);
+    if (inter)
+        mbr_library.comm_remote_size(shape, &remote);
+    int *ranks = mbr_buffer_fit(&thread->words, 2 * (size_t)(size > remote ? size : remote) * sizeof(int));
+    uint64_t *words = mbr_buffer_fit(&thread->statuses, 2 * (size_t)(size + remote) * sizeof *words);
+    struct mbr_comm *comm = mbr_pages_map(pages_of(inter ? remote : size));
+    if (!ranks || !words || !comm) {
+        mbr_stop("out of memory");
+        return;
+    }
+
+    mbr_library.comm_group(shape, &group);
+    bool known = world_ranks(group, size, ranks, ranks + (size > remote ? size : remote));
+    mbr_library.group_free(&group);
+    uint64_t local_words = runs_of(ranks, size, words), all_words = local_words;
+    if (inter && known) {
+        mbr_library.comm_remote_group(shape, &remote_group);
+        known = world_ranks(remote_group, remote, ranks, ranks + (size > remote ? size : remote));
+        mbr_library.group_free(&remote_group);
+        all_words += runs_of(ranks, remote, words + local_words);
+    }
+    if (!known) {
+        mbr_pages_unmap(comm, pages_of(inter ? remote : size));
+        return;
+    }
+
+    /* The two sides of an intercommunicator see the groups swapped: add the hashes. */
+    uint64_t groups = hash_words(1, words, local_words);
+    if (inter)
+        groups += hash_words(1, words + local_words, all_words - local_words);
+    uint64_t key = mbr_mix(seed ^ groups) | identity_bit;
+
+    mbr_lock_take(&make_lock); /* local numbers count up in the order of the records */
+    mbr_lock_take(&mbr_table_lock);
+    uint64_t identity = fixed ? *fixed : mbr_mix(key + mbr_counter_next(key)) | identity_bit;
+    *comm = (struct mbr_comm){
+        .handle = mbr_handle(handle),
+        .identity = identity,
+        .sent = (uint64_t *)(comm + 1),
+        .number = comms_made++,
+        .size = (uint32_t)size,
+        .peers = (uint32_t)(inter ? remote : size),
+        .rank = rank,
+        .inter = inter,
+    };
+    struct mbr_entry *entry = mbr_entry_push(mbr_handle(handle) | MBR_COMM_KEY);
+    if (entry) {
+        entry->kind = COMM;
+        entry->as_comm = comm;
+    }
+    mbr_lock_drop(&mbr_table_lock);
+
+    record.comm = comm->number;
+    record.aux = identity;
+    record.tag = size;
+    record.peer = inter ? remote : -1;
+    record.bytes = all_words;
+    mbr_put_words(thread, record, words, all_words);
+    mbr_lock_drop(&make_lock);
+}
+
+bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp) {
+    mbr_library.comm_group(mbr_library.comm_world, &world_group);
+    uint64_t world = 0, self = 1 + (uint64_t)mbr_rank;
+    struct mbr_record record = comm_record(thread, &stamp, COMM, 0);
+    record_comm(thread, record, mbr_library.comm_world, mbr_library.comm_world, &world, 0);
+    record_comm(thread, record, mbr_library.comm_self, mbr_library.comm_self, &self, 0);
+    return comms_made == 2;
+}
+
+const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
+    uint64_t handle = mbr_handle(word);
+    uint64_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(thread->comm.handle == handle && thread->comm_generation == now, 1))
+        return &thread->comm;
+    mbr_lock_take(&mbr_table_lock);
+    const struct mbr_entry *entry = mbr_entry_oldest(handle | MBR_COMM_KEY);
+    if (entry) {
+        thread->comm = *entry->as_comm;
+        thread->comm_generation = now;
+    }
+    mbr_lock_drop(&mbr_table_lock);
+    return entry ? &thread->comm : NULL;
+}
+
+void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, const mbr_word *parent, bool like,
+                   int tag) {
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    if (mbr_handle(handle) == mbr_handle(mbr_library.comm_null) || !mbr_handle(handle))
+        return;
+    uint64_t seed = (uint64_t)(uint32_t)tag + 1;
+    if (parent) {
+        const struct mbr_comm *found = mbr_comm_find(thread, *parent);
+        if (!found)
+            return;
+        seed ^= mbr_mix(found->identity + 1);
+    }
+    struct mbr_record record = comm_record(thread, begin, COMM, 0);
+    record.wall_span_ns = mbr_span(begin->wall_ns, end.wall_ns);
+    record.cpu_span_ns = mbr_span(begin->cpu_ns, end.cpu_ns);
+    record_comm(thread, record, handle, like ? *parent : handle, NULL, seed);
+}
+
+void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word word) {
+    const struct mbr_comm *found = mbr_comm_find(thread, word);
+    if (!found || found->number < 2)
+        return;
+    uint32_t number = found->number;
+    uint64_t key = mbr_handle(word) | MBR_COMM_KEY;
+    mbr_lock_take(&mbr_table_lock);
+    struct mbr_entry *entry = mbr_entry_oldest(key);
+    if (entry) {
+        mbr_pages_unmap(entry->as_comm, pages_of((int)entry->as_comm->peers));
+        mbr_entry_pop(key);
+    }
+    mbr_lock_drop(&mbr_table_lock);
+    __atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
+    mbr_put(thread, mbr_reserve(thread, 1), comm_record(thread, begin, COMM_FREE, number));
+}
+
+void mbr_comm_degrees(mbr_word handle, int rank, int *in, int *out) {
+    int kind = 0, weighted, dimensions = 0;
+    *in = *out = 0;
+    mbr_library.topo_test(handle, &kind);
+    if (kind == mbr_library.cart) {
+        mbr_library.cartdim_get(handle, &dimensions);
+        *in = *out = 2 * dimensions;
+    } else if (kind == mbr_library.graph) {
+        mbr_library.graph_neighbors_count(handle, rank, in);
+        *out = *in;
+    } else if (kind == mbr_library.dist_graph) {
+        mbr_library.dist_graph_neighbors_count(handle, in, out, &weighted);
+    }
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Tells the MPI libraries apart and finds their functions, also when a program loaded MPI with dlopen (mpi4py).
+ * Layouts that are not part of a public interface are tried out on a scratch status and used only if they hold.
+ */
+#define _GNU_SOURCE
+#include "library.h"
+
+#include "trace.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+struct mbr_library mbr_library;
+
+static const uint64_t most_bytes = UINT64_C(1) << 48;
+
+static bool is_ours(const void *address) {
+    Dl_info theirs, ours;
+    return dladdr(address, &theirs) && dladdr((void *)(uintptr_t)is_ours, &ours) && theirs.dli_fbase == ours.dli_fbase;
+}
+
+/* Looks for an object that defines PMPI_Init and keeps it open in `*data`. */
+static int find_object(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    if (!info->dlpi_name[0])
+        return 0;
+    void *object = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!object)
+        return 0;
+    void *init = dlsym(object, "PMPI_Init");
+    if (init && !is_ours(init)) {
+        *(void **)data = object;
+        return 1;
+    }
+    dlclose(object);
+    return 0;
+}
+
+void *mbr_library_symbol(const char *name) {
+    void *address = dlsym(RTLD_NEXT, name);
+    if (address)
+        return address;
+    static void *object;
+    if (!object)
+        dl_iterate_phdr(find_object, &object);
+    address = object ? dlsym(object, name) : NULL;
+    return address && !is_ours(address) ? address : NULL;
+}
+
+static void *data_symbol(const char *name) {
+    void *address = dlsym(RTLD_DEFAULT, name); /* the program's copy, where the linker made one */
+    return address ? address : mbr_library_symbol(name);
+}
+
+static void use_open_mpi(struct mbr_library *lib) {
+    lib->any_source = -1, lib->any_tag = -1, lib->proc_null = -2, lib->root = -4;
+    lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
+    lib->cart = 1, lib->graph = 2, lib->dist_graph = 3;
+    lib->handle_bytes = 8;
+    lib->comm_world = (mbr_word)data_symbol("ompi_mpi_comm_world");
+    lib->comm_self = (mbr_word)data_symbol("ompi_mpi_comm_self");
+    lib->comm_null = (mbr_word)data_symbol("ompi_mpi_comm_null");
+    lib->message_no_proc = (mbr_word)data_symbol("ompi_message_no_proc");
+    lib->byte_type = (mbr_word)data_symbol("ompi_mpi_byte");
+    lib->in_place = 1, lib->status_ignore = 0;
+    lib->status_bytes = 24, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
+    lib->status_layout = STATUS_OPEN_MPI;
+    for (int level = 0; level < 4; level++)
+        lib->thread_levels[level] = level;
+}
+
+static void use_mpich(struct mbr_library *lib) {
+    lib->any_source = -2, lib->any_tag = -1, lib->proc_null = -1, lib->root = -3;
+    lib->err_truncate = 14, lib->err_in_status = 17, lib->err_pending = 18;
+    lib->cart = 2, lib->graph = 1, lib->dist_graph = 3;
+    lib->handle_bytes = 4;
+    lib->comm_world = 0x44000000, lib->comm_self = 0x44000001, lib->comm_null = 0x04000000;
+    lib->message_no_proc = 0x6c000000, lib->byte_type = 0x4c00010d;
+    lib->in_place = (mbr_word)-1, lib->status_ignore = 1;
+    lib->status_bytes = 20, lib->status_source = 8, lib->status_tag = 12, lib->status_error = 16;
+    lib->status_layout = STATUS_MPICH;
+    for (int level = 0; level < 4; level++)
+        lib->thread_levels[level] = level;
+}
+
+static void use_standard_abi(struct mbr_library *lib) {
+    lib->any_source = -1, lib->any_tag = -2, lib->proc_null = -3, lib->root = -4;
+    lib->err_truncate = 15, lib->err_in_status = 19, lib->err_pending = 18;
+    lib->cart = 211, lib->graph = 212, lib->dist_graph = 213;
+    lib->handle_bytes = 8;
+    lib->comm_world = 0x101, lib->comm_self = 0x102, lib->comm_null = 0x100;
+    lib->message_no_proc = 0x129, lib->byte_type = 0x247;
+    lib->in_place = 1, lib->status_ignore = 0;
+    lib->status_bytes = 32, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
+    lib->status_layout = STATUS_BY_CALL;
+    for (int level = 0; level < 4; level++)
+        lib->thread_levels[level] = level * 1024;
+}
+
+static struct mbr_status read_directly(const void *status) {
+    struct mbr_status result = {0};
+    const char *bytes = status;
+    if (mbr_library.status_layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
+        int cancelled;
+        memcpy(&cancelled, bytes + 12, sizeof cancelled);
+        memcpy(&result.bytes, bytes + 16, sizeof result.bytes);
+        result.cancelled = cancelled;
+    } else { /* int low, high << 1 | cancelled; int source, tag, error */
+        uint32_t halves[2];
+        memcpy(halves, bytes, sizeof halves);
+        result.bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;
+        result.cancelled = halves[1] & 1;
+    }
+    return result;
+}
+
+/* Sets a scratch status through the library and checks that reading it directly gives the same. */
+static bool layout_holds(void) {
+    int (*set_elements)(void *, mbr_word, int64_t) =
+        (int (*)(void *, mbr_word, int64_t))mbr_library_symbol("PMPI_Status_set_elements_x");
+    int (*set_cancelled)(void *, int) = (int (*)(void *, int))mbr_library_symbol("PMPI_Status_set_cancelled");
+    const int64_t sizes[] = {0, 1, INT64_C(0x123456789)};
+    if (!set_elements || !set_cancelled)
+        return false;
+    for (unsigned i = 0; i < 6; i++) {
+        _Alignas(8) char scratch[64] = {0};
+        set_elements(scratch, mbr_library.byte_type, sizes[i / 2]);
+        set_cancelled(scratch, i % 2);
+        struct mbr_status status = read_directly(scratch);
+        if (status.bytes != (uint64_t)sizes[i / 2] || status.cancelled != i % 2)
+            return false;
+    }
+    return true;
+}
+
+bool mbr_library_learn(void) {
+    struct mbr_library *lib = &mbr_library;
+    int (*get_version)(char *, int *) = (int (*)(char *, int *))mbr_library_symbol("PMPI_Get_library_version");
+    int (*abi_version)(int *, int *) = (int (*)(int *, int *))mbr_library_symbol("PMPI_Abi_get_version");
+    int length, major = -1, minor = -1;
+    if (get_version)
+        get_version(lib->version, &length);
+    if (abi_version)
+        abi_version(&major, &minor);
+    if (major >= 1) {
+        use_standard_abi(lib);
+    } else if (data_symbol("ompi_mpi_comm_world")) {
+        use_open_mpi(lib);
+    } else if (strstr(lib->version, "MPICH") || strstr(lib->version, "Intel(R) MPI") || strstr(lib->version, "MVAPICH")) {
+        use_mpich(lib);
+    } else {
+        mbr_warn("not recorded: unknown MPI library \"%.80s\"", lib->version);
+        return false;
+    }
+
+    const struct {
+        const char *name;
+        void *target;
+    } functions[] = {
+        {"PMPI_Comm_rank", &lib->comm_rank},
+        {"PMPI_Comm_size", &lib->comm_size},
+        {"PMPI_Comm_remote_size", &lib->comm_remote_size},
+        {"PMPI_Comm_test_inter", &lib->comm_test_inter},
+        {"PMPI_Comm_group", &lib->comm_group},
+        {"PMPI_Comm_remote_group", &lib->comm_remote_group},
+        {"PMPI_Group_translate_ranks", &lib->group_translate_ranks},
+        {"PMPI_Group_free", &lib->group_free},
+        {"PMPI_Type_size_x", &lib->type_size},
+        {"PMPI_Get_elements_x", &lib->get_elements},
+        {"PMPI_Test_cancelled", &lib->test_cancelled},
+        {"PMPI_Error_class", &lib->error_class},
+        {"PMPI_Query_thread", &lib->query_thread},
+        {"PMPI_Topo_test", &lib->topo_test},
+        {"PMPI_Cartdim_get", &lib->cartdim_get},
+        {"PMPI_Graph_neighbors_count", &lib->graph_neighbors_count},
+        {"PMPI_Dist_graph_neighbors_count", &lib->dist_graph_neighbors_count},
+    };
+    for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *address = mbr_library_symbol(functions[i].name);
+        if (!address) {
+            mbr_warn("not recorded: this MPI library has no %s", functions[i].name);
+            return false;
+        }
+        memcpy(functions[i].target, &address, sizeof address);
+    }
+    if (lib->status_layout != STATUS_BY_CALL && !layout_holds())
+        lib->status_layout = STATUS_BY_CALL;
+    return true;
+}
+
+uint64_t mbr_type_bytes(mbr_word type, int64_t count) {
+    int64_t size = 0;
+    uint64_t bytes;
+    if (count <= 0 || mbr_library.type_size(type, &size) || size <= 0) /* an unused type may be no type at all */
+        return 0;
+    if (__builtin_mul_overflow((uint64_t)size, (uint64_t)count, &bytes) || bytes > most_bytes)
+        return most_bytes;
+    return bytes;
+}
+
+struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled) {
+    struct mbr_status result = {0};
+    const char *bytes = status;
+    int source, tag;
+    if (mbr_library.status_layout == STATUS_BY_CALL) {
+        int64_t count = 0;
+        int cancelled = 0;
+        mbr_library.get_elements(status, mbr_library.byte_type, &count);
+        if (may_be_cancelled)
+            mbr_library.test_cancelled(status, &cancelled);
+        result.bytes = count > 0 ? (uint64_t)count : 0;
+        result.cancelled = cancelled;
+    } else {
+        result = read_directly(status);
+        result.cancelled &= may_be_cancelled;
+    }
+    memcpy(&source, bytes + mbr_library.status_source, sizeof source);
+    memcpy(&tag, bytes + mbr_library.status_tag, sizeof tag);
+    memcpy(&result.error, bytes + mbr_library.status_error, sizeof result.error);
+    result.source = mbr_peer((mbr_word)source);
+    result.tag = mbr_tag((mbr_word)tag);
+    return result;
+}
+
+int mbr_error_class(int code) {
+    int class = code;
+    if (code)
+        mbr_library.error_class(code, &class);
+    return class;
+}

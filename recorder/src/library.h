@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What the recorder knows about the MPI library at hand: its constants, the layout of its status, its handles, and
+ * the functions that the recorder itself calls. Nothing comes from an mpi.h; all is learnt when MPI_Init returns.
+ * Source of the constants: the three binary interfaces (Open MPI since 1.7, the MPICH ABI initiative, MPI-5.0 chapter 20).
+ */
+#ifndef MBR_LIBRARY_H
+#define MBR_LIBRARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One argument of any MPI function. All of them are integers or pointers, each passed in one register or one 8-byte
+ * stack slot (System V x86-64, AAPCS64 on Linux); the upper half of an int argument is undefined. */
+typedef uintptr_t mbr_word;
+
+struct mbr_library {
+    int any_source, any_tag, proc_null, root;
+    int err_truncate, err_in_status, err_pending;
+    int cart, graph, dist_graph;
+    int thread_levels[4];
+    unsigned handle_bytes;
+    mbr_word comm_world, comm_self, comm_null, message_no_proc, byte_type;
+    mbr_word in_place, status_ignore;
+    unsigned status_bytes, status_source, status_tag, status_error;
+    /* Read size and cancellation directly from the status, else by calls. */
+    enum { STATUS_BY_CALL, STATUS_OPEN_MPI, STATUS_MPICH } status_layout;
+    char version[8192];
+
+    int (*comm_rank)(mbr_word, int *), (*comm_size)(mbr_word, int *), (*comm_remote_size)(mbr_word, int *);
+    int (*comm_test_inter)(mbr_word, int *), (*comm_group)(mbr_word, mbr_word *), (*comm_remote_group)(mbr_word, mbr_word *);
+    int (*group_translate_ranks)(mbr_word, int, const int *, mbr_word, int *), (*group_free)(mbr_word *);
+    int (*type_size)(mbr_word, int64_t *);
+    int (*get_elements)(const void *, mbr_word, int64_t *), (*test_cancelled)(const void *, int *);
+    int (*error_class)(int, int *), (*query_thread)(int *);
+    int (*topo_test)(mbr_word, int *), (*cartdim_get)(mbr_word, int *), (*graph_neighbors_count)(mbr_word, int, int *);
+    int (*dist_graph_neighbors_count)(mbr_word, int *, int *, int *);
+};
+
+extern struct mbr_library mbr_library;
+
+/* The address of `name` in the MPI library, never our own; null if it has none. */
+void *mbr_library_symbol(const char *name);
+/* Fill `mbr_library`; `false` (after a warning) if the MPI library is of no known kind. MPI must be initialized. */
+bool mbr_library_learn(void);
+
+/* Size of `count` elements; saturates at 2^48, the most that a trace holds. */
+uint64_t mbr_type_bytes(mbr_word type, int64_t count);
+
+/* A handle argument, and the handle number `at` of an array: values that compare equal if the handles do. */
+static inline uint64_t mbr_handle(mbr_word word) {
+    return mbr_library.handle_bytes == 4 ? (uint32_t)word : word;
+}
+static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
+    return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
+}
+
+static inline int32_t mbr_peer(mbr_word word) {
+    int peer = (int)word;
+    if (peer >= 0)
+        return peer;
+    return peer == mbr_library.any_source ? -1 : peer == mbr_library.proc_null ? -3 : peer == mbr_library.root ? -4 : peer;
+}
+static inline int32_t mbr_tag(mbr_word word) {
+    int tag = (int)word;
+    return tag == mbr_library.any_tag ? -2 : tag;
+}
+
+struct mbr_status {
+    int32_t source, tag, error;
+    bool cancelled;
+    uint64_t bytes;
+};
+/* What the status at this address says; `cancelled` is looked up only on request. */
+struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled);
+
+/* The class of an error code. */
+int mbr_error_class(int code);
+
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Writes one rank file: space is set aside with posix_fallocate, so that a full disk is an error code here and never a
+ * SIGBUS in the application, and each thread fills records through its own small mapped window.
+ * A rank that is killed loses nothing it had written: the pages belong to the file, not to the process.
+ * Cost: one fallocate per GROWTH, one mmap per WINDOW and thread; clocks dominate everything else.
+ */
+#define _GNU_SOURCE
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+enum {
+    RECORD_BYTES = 64,
+    /* One view of the file. Large enough that mapping it (about 5 us, measured) is nothing per record, small enough that
+     * hundreds of threads can have one. */
+    WINDOW_SLOTS = 4096,
+    /* Space set aside at a time: 4 MiB. The tail is given back at MPI_Finalize. */
+    GROWTH_SLOTS = 65536,
+    HEADER_FINALIZED = 1,
+    HEADER_STOPPED = 2,
+};
+
+_Static_assert(sizeof(struct mbr_record) == RECORD_BYTES, "a record has 64 bytes");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "traces are little-endian and written in place");
+
+/* Keys of the checksum: spec/trace.md, T-13. */
+static const uint64_t check_keys[9] = {
+    0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1, 0x082efa98ec4e6c89, 0x452821e638d01377,
+    0xbe5466cf34e90c6d, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917, 0x9216d5d98979fb1b,
+};
+
+struct header {
+    uint8_t magic[8];
+    uint16_t version, record_bytes;
+    uint32_t flags, first_rank, segments, world, reserved;
+    uint64_t records, epoch_ns, run_id, check;
+};
+_Static_assert(sizeof(struct header) == RECORD_BYTES, "a header has 64 bytes");
+
+_Thread_local struct mbr_thread mbr_self;
+bool mbr_active;
+bool mbr_threaded;
+int mbr_rank = -1;
+
+static struct {
+    int fd;
+    struct header header;
+    uint64_t next_slot, allocated_slots;
+    uint64_t next_request;
+    uint32_t next_thread;
+    int stopped;
+    struct mbr_lock lock;
+    pthread_key_t thread_key;
+} file = {.fd = -1};
+
+/* --- memory and locks --- */
+
+void mbr_lock_take(struct mbr_lock *lock) {
+    if (!mbr_threaded)
+        return;
+    while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+        for (int spin = 0; __atomic_load_n(&lock->held, __ATOMIC_RELAXED); spin++)
+            if (spin > 100)
+                sched_yield();
+}
+
+void mbr_lock_drop(struct mbr_lock *lock) {
+    if (mbr_threaded)
+        __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+void *mbr_pages_map(size_t bytes) {
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+void mbr_pages_unmap(void *pages, size_t bytes) {
+    if (pages)
+        munmap(pages, bytes);
+}
+
+void *mbr_buffer_fit(struct mbr_buffer *buffer, size_t bytes) {
+    if (bytes > buffer->bytes) {
+        size_t grown = buffer->bytes ? buffer->bytes : 32768;
+        while (grown < bytes)
+            grown *= 2;
+        mbr_pages_unmap(buffer->data, buffer->bytes);
+        buffer->data = mbr_pages_map(grown);
+        buffer->bytes = buffer->data ? grown : 0;
+        if (!buffer->data)
+            mbr_stop("out of memory");
+    }
+    return buffer->data;
+}
+
+void mbr_warn(const char *format, ...) {
+    char text[512];
+    int used = mbr_rank < 0 ? snprintf(text, sizeof text, "matchbench: ")
+                            : snprintf(text, sizeof text, "matchbench: rank %d: ", mbr_rank);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);
+    va_end(arguments);
+    dprintf(STDERR_FILENO, "%s\n", text);
+}
+
+/* --- clocks --- */
+
+static struct {
+    bool counter;         /* read the processor's counter, not clock_gettime */
+    bool loaded;
+    uint64_t ticks0, ns0; /* pair of readings when the library was loaded */
+    uint64_t base_ticks;  /* ticks at wall time 0 */
+    uint64_t scale;       /* ns per tick, 32.32 fixed point */
+    uint64_t cpu_gap_ns;  /* gap beyond which the thread's CPU clock is read */
+} clocks = {.scale = UINT64_C(1) << 32};
+
+uint64_t mbr_clock_ns(clockid_t which) {
+    struct timespec now;
+    clock_gettime(which, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The processor's counter is used only where it runs at one rate on all cores: the processor says that it is invariant,
+ * and the kernel, which compares the cores, trusts it too. */
+static bool counter_is_usable(void) {
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1U << 8))
+        return false;
+    char source[32] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, source, sizeof source - 1);
+    close(fd);
+    return got > 0 && (!strncmp(source, "tsc", 3) || !strncmp(source, "kvm-clock", 9) || !strncmp(source, "hyperv", 6));
+#else
+    return false;
+#endif
+}
+
+uint64_t mbr_clock_ticks(void) {
+#if defined(__x86_64__)
+    if (__builtin_expect(clocks.counter, 1))
+        return __rdtsc();
+#endif
+    return mbr_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Counter and system clock at one moment: the closest of several tries. */
+static void read_pair(uint64_t *ticks, uint64_t *ns) {
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 16; i++) {
+        uint64_t before = mbr_clock_ticks(), now = mbr_clock_ns(CLOCK_MONOTONIC), after = mbr_clock_ticks();
+        if (after - before < best) {
+            best = after - before;
+            *ticks = before + (after - before) / 2;
+            *ns = now;
+        }
+    }
+}
+
+void mbr_clock_calibrate(void) {
+    if (!clocks.loaded) {
+        clocks.loaded = true;
+        clocks.counter = counter_is_usable();
+        read_pair(&clocks.ticks0, &clocks.ns0);
+        return;
+    }
+    if (clocks.counter) {
+        /* A pair is good to about 20 ns, so 20 ms give the rate to 2 parts in a million; MPI_Init mostly takes longer. */
+        const uint64_t least_ns = 20000000;
+        uint64_t passed = mbr_clock_ns(CLOCK_MONOTONIC) - clocks.ns0;
+        if (passed < least_ns) {
+            struct timespec rest = {.tv_nsec = (long)(least_ns - passed)};
+            nanosleep(&rest, NULL);
+        }
+        uint64_t ticks, ns;
+        read_pair(&ticks, &ns);
+        clocks.scale = (uint64_t)(((unsigned __int128)(ns - clocks.ns0) << 32) / (ticks - clocks.ticks0));
+    }
+    /* Read the CPU clock, a system call, only for gaps of which it costs at most one twentieth. */
+    uint64_t cost = UINT64_MAX;
+    for (int i = 0; i < 16; i++) {
+        uint64_t before = mbr_clock_ns(CLOCK_MONOTONIC);
+        mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t took = mbr_clock_ns(CLOCK_MONOTONIC) - before;
+        cost = took < cost ? took : cost;
+    }
+    clocks.cpu_gap_ns = cost * 20;
+}
+
+static inline uint64_t wall_ns(uint64_t ticks) {
+    return (uint64_t)(((unsigned __int128)(ticks - clocks.base_ticks) * clocks.scale) >> 32);
+}
+
+void mbr_clock_start(uint64_t begin_ticks) { clocks.base_ticks = begin_ticks; }
+
+/* CPU time runs with wall time in a short gap: a thread that was taken off its core stays off for longer. */
+static inline struct mbr_stamp stamp(struct mbr_thread *thread, bool begin) {
+    uint64_t now = wall_ns(mbr_clock_ticks());
+    if (__builtin_expect((int64_t)(now - thread->wall_ns) < 0, 0))
+        now = thread->wall_ns;
+    uint64_t gap = now - thread->wall_ns;
+    struct mbr_stamp result = {now, thread->cpu_ns + gap, CPU_CARRIED};
+    if (__builtin_expect(gap > clocks.cpu_gap_ns, 0)) {
+        uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        result.cpu_ns = cpu > thread->cpu_ns ? cpu : thread->cpu_ns;
+        result.carried = 0;
+        if (begin) /* the reading itself belongs before the call, not into it */
+            result.wall_ns = wall_ns(mbr_clock_ticks());
+    }
+    thread->wall_ns = result.wall_ns;
+    thread->cpu_ns = result.cpu_ns;
+    return result;
+}
+
+struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return stamp(thread, true); }
+struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return stamp(thread, false); }
+
+/* --- the file --- */
+
+static inline uint64_t sum_words(const uint64_t *words, uint64_t index) {
+    uint64_t sum = (index + 1) * check_keys[8];
+    for (int i = 0; i < 8; i++)
+        sum += words[i] * check_keys[i];
+    return sum;
+}
+
+static bool header_write(void) {
+    struct header *header = &file.header;
+    uint64_t words[8];
+    header->check = 0;
+    memcpy(words, header, sizeof words);
+    header->check = sum_words(words, UINT64_MAX) >> 32;
+    return pwrite(file.fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
+}
+
+void mbr_stop(const char *reason) {
+    if (__atomic_exchange_n(&file.stopped, 1, __ATOMIC_ACQ_REL))
+        return;
+    mbr_active = false;
+    mbr_warn("recording stopped, the program goes on: %s", reason);
+    file.header.flags |= HEADER_STOPPED;
+    header_write();
+}
+
+bool mbr_stopped(void) { return __atomic_load_n(&file.stopped, __ATOMIC_ACQUIRE); }
+
+static bool file_grow(uint64_t slots) {
+    mbr_lock_take(&file.lock);
+    int error = 0;
+    while (!error && file.allocated_slots < slots && !file.stopped) {
+        do
+            error = posix_fallocate(file.fd, (off_t)(file.allocated_slots * RECORD_BYTES), GROWTH_SLOTS * RECORD_BYTES);
+        while (error == EINTR);
+        if (!error)
+            __atomic_store_n(&file.allocated_slots, file.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
+    }
+    mbr_lock_drop(&file.lock);
+    if (error)
+        mbr_stop(strerror(error));
+    return !error && !file.stopped;
+}
+
+static void thread_release(void *argument) {
+    struct mbr_thread *thread = argument;
+    mbr_pages_unmap(thread->window, WINDOW_SLOTS * RECORD_BYTES);
+    mbr_pages_unmap(thread->words.data, thread->words.bytes);
+    mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
+    *thread = (struct mbr_thread){.dead = true};
+}
+
+void mbr_thread_setup(struct mbr_thread *thread) {
+    uint32_t number = __atomic_fetch_add(&file.next_thread, 1, __ATOMIC_RELAXED);
+    if (number > UINT16_MAX)
+        mbr_stop("more than 65536 threads called MPI");
+    thread->number = (uint16_t)number;
+    thread->ready = true;
+    pthread_setspecific(file.thread_key, thread);
+}
+
+static void forget_in_child(void) { mbr_active = false; }
+
+bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint64_t epoch_ns) {
+    char path[4096];
+    mbr_rank = rank;
+    snprintf(path, sizeof path, "%s/rank-%05d.mbt", dir, rank);
+    file.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file.fd < 0) {
+        mbr_warn("not recorded: cannot create %s: %s", path, strerror(errno));
+        return false;
+    }
+    file.header = (struct header){
+        .magic = {'M', 'B', 'T', 'R', 'A', 'C', 'E', 1},
+        .version = 1,
+        .record_bytes = RECORD_BYTES,
+        .first_rank = (uint32_t)rank,
+        .segments = 1,
+        .world = (uint32_t)world,
+        .epoch_ns = epoch_ns,
+        .run_id = run_id,
+    };
+    file.next_slot = 1;
+    file.next_request = 1;
+    if (!file_grow(1))
+        return false;
+    if (!header_write()) {
+        mbr_stop(strerror(errno));
+        return false;
+    }
+    pthread_key_create(&file.thread_key, thread_release);
+    pthread_atfork(NULL, NULL, forget_in_child);
+    return true;
+}
+
+void mbr_file_finalize(void) {
+    if (!mbr_active)
+        return;
+    mbr_active = false;
+    file.header.records = file.next_slot - 1;
+    file.header.flags |= HEADER_FINALIZED;
+    if (ftruncate(file.fd, (off_t)(file.next_slot * RECORD_BYTES)) || !header_write())
+        mbr_warn("cannot close the trace: %s", strerror(errno));
+    close(file.fd);
+    file.fd = -1;
+}
+
+uint32_t mbr_request_take(uint32_t count) {
+    uint64_t first;
+    if (mbr_threaded) {
+        first = __atomic_fetch_add(&file.next_request, count, __ATOMIC_RELAXED);
+    } else {
+        first = file.next_request;
+        file.next_request += count;
+    }
+    if (__builtin_expect(first + count > UINT32_MAX, 0))
+        mbr_stop("more than 2^32 requests");
+    return (uint32_t)first;
+}
+
+uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
+    uint64_t slot;
+    if (mbr_threaded) {
+        slot = __atomic_fetch_add(&file.next_slot, count, __ATOMIC_RELAXED);
+    } else {
+        slot = file.next_slot;
+        file.next_slot += count;
+    }
+    thread->miss_live = false;
+    if (__builtin_expect(slot + count > __atomic_load_n(&file.allocated_slots, __ATOMIC_ACQUIRE), 0))
+        file_grow(slot + count);
+    return slot - 1;
+}
+
+/* Where the record with this index is written; null once nothing can be. */
+static struct mbr_record *record_at_slow(struct mbr_thread *thread, uint64_t slot) {
+    const size_t bytes = (size_t)WINDOW_SLOTS * RECORD_BYTES;
+    mbr_pages_unmap(thread->window, bytes);
+    thread->window = NULL;
+    if (slot >= __atomic_load_n(&file.allocated_slots, __ATOMIC_ACQUIRE))
+        return NULL;
+    uint64_t first = slot / WINDOW_SLOTS * WINDOW_SLOTS;
+    void *view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)(first * RECORD_BYTES));
+    if (view == MAP_FAILED) {
+        mbr_stop(strerror(errno));
+        return NULL;
+    }
+    thread->window = view;
+    thread->window_slot = first;
+    return thread->window + (slot - first);
+}
+
+static inline struct mbr_record *record_at(struct mbr_thread *thread, uint64_t index) {
+    uint64_t within = index + 1 - thread->window_slot;
+    if (__builtin_expect(thread->window && within < WINDOW_SLOTS, 1))
+        return thread->window + within;
+    return record_at_slow(thread, index + 1);
+}
+
+/* The kind, in the first word, is stored last: a record is whole or of kind 0. */
+struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
+    uint64_t words[8];
+    record.check = 0;
+    memcpy(words, &record, sizeof words);
+    struct mbr_open open = {index, sum_words(words, index), words[6], words[7]};
+    uint64_t *place = (uint64_t *)(void *)record_at(thread, index);
+    if (!place)
+        return open;
+    words[3] |= open.sum >> 32 << 32;
+    for (int i = 1; i < 8; i++)
+        place[i] = words[i];
+    __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
+    return open;
+}
+
+void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns, uint64_t aux) {
+    uint64_t *place = (uint64_t *)(void *)record_at(thread, open->index);
+    if (!place)
+        return;
+    uint64_t spans = wall_span_ns | (uint64_t)cpu_span_ns << 32;
+    open->sum += (spans - open->spans) * check_keys[6] + (aux - open->aux) * check_keys[7];
+    open->spans = spans;
+    open->aux = aux;
+    place[6] = spans;
+    place[7] = aux;
+    ((struct mbr_record *)place)->check = (uint32_t)(open->sum >> 32);
+}
+
+struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {
+    uint64_t extras = (count + 5) / 6;
+    uint64_t index = mbr_reserve(thread, 1 + extras);
+    for (uint64_t extra = extras; extra-- > 0;) {
+        uint64_t w[6] = {0};
+        uint64_t here = count - extra * 6 < 6 ? count - extra * 6 : 6;
+        memcpy(w, words + extra * 6, here * sizeof *w);
+        mbr_put(thread, index + 1 + extra,
+                (struct mbr_record){
+                    .kind = EXTRA,
+                    .tag = (int32_t)here,
+                    .comm = (uint32_t)w[0],
+                    .peer = (int32_t)(w[0] >> 32),
+                    .bytes = w[1],
+                    .wall_ns = w[2],
+                    .cpu_ns = w[3],
+                    .wall_span_ns = (uint32_t)w[4],
+                    .cpu_span_ns = (uint32_t)(w[4] >> 32),
+                    .aux = w[5],
+                });
+    }
+    return mbr_put(thread, index, head);
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Reads rank files as `spec/trace.md` describes them, for the tests of the recorder.
+
+It shares no code with the recorder or with the Rust reader, so that the three check each other.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KINDS = (
+    "unwritten Init Finalize Send Recv Done Wait Probe Miss Cancel Free Collective Comm CommFree Extra Other".split()
+)
+OPERATIONS = "none barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter scan exscan neighbor".split()
+BLOCKING, PERSISTENT, SYNCHRONOUS, CANCELLED, BUFFERED, FAILED, READY = 1, 2, 4, 4, 8, 8, 16
+MATCHED, PROBE, VECTOR, SENDRECV, CPU_CARRIED = 16, 32, 32, 64, 128
+ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT = -1, -2, -3, -4
+
+_RECORD = struct.Struct("<BBHIiiQIIQQIIQ")
+_HEADER = struct.Struct("<8sHHIIIIIQQQQ")
+_KEYS = (
+    0x243F6A8885A308D3,
+    0x13198A2E03707345,
+    0xA4093822299F31D1,
+    0x082EFA98EC4E6C89,
+    0x452821E638D01377,
+    0xBE5466CF34E90C6D,
+    0xC0AC29B7C97C50DD,
+    0x3F84D5B5B5470917,
+    0x9216D5D98979FB1B,
+)
+
+
+def checksum(raw: bytes, index: int) -> int:
+    """Upper half of the keyed sum of the eight words of `raw`, whose checksum field must be zero."""
+    words = struct.unpack("<8Q", raw)
+    total = sum(word * key for word, key in zip(words, _KEYS[:8], strict=True)) + (index + 1) * _KEYS[8]
+    return (total >> 32) & 0xFFFFFFFF
+
+
+@dataclass
+class Record:
+    """One record; `words` are those of the Extra records behind it."""
+
+    kind: str
+    flags: int
+    thread: int
+    comm: int
+    peer: int
+    tag: int
+    bytes: int
+    request: int
+    wall_ns: int
+    cpu_ns: int
+    wall_span_ns: int
+    cpu_span_ns: int
+    aux: int
+    words: list[int] = field(default_factory=list)
+
+    def has(self, flag: int) -> bool:
+        """Whether the flag is set."""
+        return bool(self.flags & flag)
+
+    @property
+    def plain_flags(self) -> int:
+        """The flags that do not depend on the clock."""
+        return self.flags & ~CPU_CARRIED
+
+
+@dataclass
+class Rank:
+    """One rank file."""
+
+    finalized: bool
+    stopped: bool
+    rank: int
+    world: int
+    run_id: int
+    epoch_ns: int
+    records: list[Record]
+
+    def of(self, *kinds: str) -> list[Record]:
+        """The records of these kinds, in order."""
+        return [record for record in self.records if record.kind in kinds]
+
+    def of_thread(self, thread: int) -> list[Record]:
+        """The records of one thread, in order."""
+        return [record for record in self.records if record.thread == thread]
+
+
+def read_rank(path: Path) -> Rank:
+    """Read one rank file and check every checksum; raise `ValueError` at the first defect."""
+    raw = path.read_bytes()
+    magic, version, record_bytes, flags, rank, segments, world, reserved, count, epoch, run_id, check = _HEADER.unpack(raw[:64])
+    if (magic, version, record_bytes, segments, reserved) != (b"MBTRACE\x01", 1, 64, 1, 0):
+        raise ValueError(f"{path}: not a header: {raw[:64].hex()}")
+    if check != checksum(raw[:56] + bytes(8), 2**64 - 1):
+        raise ValueError(f"{path}: checksum of the header is {check:#x}")
+    finalized, stopped = bool(flags & 1), bool(flags & 2)
+    if finalized and len(raw) != 64 * (count + 1):
+        raise ValueError(f"{path}: {count} records in {len(raw)} bytes")
+    records: list[Record] = []
+    for index, at in enumerate(range(64, len(raw) - 63, 64)):
+        piece = raw[at : at + 64]
+        if piece[0] == 0:
+            if finalized:
+                raise ValueError(f"{path}: record {index} is not written")
+            break
+        if checksum(piece[:28] + bytes(4) + piece[32:], index) != struct.unpack_from("<I", piece, 28)[0]:
+            raise ValueError(f"{path}: record {index} has a wrong checksum")
+        kind, flag, thread, comm, peer, tag, size, request, _, wall, cpu, wall_span, cpu_span, aux = _RECORD.unpack(piece)
+        if KINDS[kind] == "Extra":
+            words = [comm | (peer & 0xFFFFFFFF) << 32, size, wall, cpu, wall_span | cpu_span << 32, aux]
+            records[-1].words += words[:tag]
+            continue
+        records.append(Record(KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux))
+    return Rank(finalized, stopped, rank, world, run_id, epoch, records)
+
+
+def read_trace(directory: Path) -> list[Rank]:
+    """All ranks of a trace, in order; checks that they belong together."""
+    meta = json.loads((directory / "meta.json").read_text())
+    ranks = [read_rank(path) for path in sorted(directory.glob("rank-*.mbt"))]
+    if [rank.rank for rank in ranks] != list(range(meta["ranks"])):
+        raise ValueError(f"{directory}: ranks {[rank.rank for rank in ranks]} of {meta['ranks']}")
+    for rank in ranks:
+        if rank.run_id != int(meta["run_id"], 16) or rank.world != meta["ranks"]:
+            raise ValueError(f"{directory}: rank {rank.rank} is of another run")
+    return ranks
+
+
+def runs(words: list[int]) -> list[int]:
+    """World ranks from runs of two words (T-15)."""
+    ranks: list[int] = []
+    for first, length in zip(words[::2], words[1::2], strict=True):
+        stride = first >> 32
+        stride -= (stride >> 31) << 32
+        ranks += [(first & 0xFFFFFFFF) + stride * i for i in range(length)]
+    return ranks
