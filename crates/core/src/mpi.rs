@@ -71,6 +71,44 @@ pub const fn pattern(context: Context, traffic: Traffic, source: Option<Initiato
     }
 }
 
+/// Arguments of a call that MPI does not allow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The source is no rank of the communicator and none of the special values.
+    #[error("source {0} is no rank of the communicator")]
+    Source(i32),
+    /// The tag is negative and none of the special values.
+    #[error("tag {0} is negative")]
+    Tag(i32),
+}
+
+/// What a receive or probe with these arguments looks for; `None` when it is one of `MPI_PROC_NULL`, which takes
+/// part in no matching (clauses N-2 and N-3).
+///
+/// `world_rank` translates a rank of the communicator (of its remote group, if it is an intercommunicator) into one
+/// of `MPI_COMM_WORLD`.
+///
+/// # Errors
+/// When source or tag is neither a rank or tag nor a special value.
+pub fn call_pattern(
+    context: Context,
+    traffic: Traffic,
+    source: i32,
+    tag: i32,
+    world_rank: impl FnOnce(u32) -> Option<Initiator>,
+) -> Result<Option<Pattern>, CallError> {
+    let tag = match tag {
+        ANY_TAG => None,
+        tag => Some(u32::try_from(tag).map_err(|_| CallError::Tag(tag))?),
+    };
+    let source = match source {
+        PROC_NULL => return Ok(None),
+        ANY_SOURCE => None,
+        rank => Some(u32::try_from(rank).ok().and_then(world_rank).ok_or(CallError::Source(rank))?),
+    };
+    Ok(Some(pattern(context, traffic, source, tag)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +127,18 @@ mod tests {
     fn a_wildcard_receive_never_takes_a_message_of_a_collective() {
         let any = pattern(HERE, Traffic::User, None, None);
         assert!(!any.accepts(&envelope(HERE, Traffic::Collective, Initiator(0), 0)));
+    }
+
+    #[test]
+    fn a_call_names_its_source_by_a_rank_of_the_communicator() {
+        let call = |source, tag| {
+            call_pattern(HERE, Traffic::User, source, tag, |rank| (rank < 2).then_some(Initiator(rank + 10)))
+        };
+        assert_eq!(call(1, 4), Ok(Some(pattern(HERE, Traffic::User, Some(Initiator(11)), Some(4)))));
+        assert_eq!(call(ANY_SOURCE, ANY_TAG), Ok(Some(pattern(HERE, Traffic::User, None, None))));
+        assert_eq!(call(PROC_NULL, 4), Ok(None));
+        assert_eq!(call(2, 4).unwrap_err().to_string(), "source 2 is no rank of the communicator");
+        assert_eq!(call(-7, 4).unwrap_err().to_string(), "source -7 is no rank of the communicator");
+        assert_eq!(call(1, -3).unwrap_err().to_string(), "tag -3 is negative");
     }
 }

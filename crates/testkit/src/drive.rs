@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Offers operations to an engine, compares every outcome with the oracle's, and checks what the interface promises
+//! on times: nothing comes out before its time, next events are tight, `settle` agrees with `run_until`.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use mb_core::{Accepted, Completion, Engine, Op, Outcome, Picos};
+use mb_oracle::Oracle;
+
+/// An operation and when it is first offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// The time; never earlier than that of the offer before.
+    pub at: Picos,
+    /// The operation.
+    pub op: Op,
+}
+
+/// How completions are fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fetch {
+    /// By `run_until` alone.
+    RunUntil,
+    /// By `settle` after every offer, the rest by `run_until`.
+    Settle,
+}
+
+/// Whether visits are judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Visits {
+    /// They must be those of a list walk (clauses V-1 to V-3).
+    OfAWalk,
+    /// They are the engine's own (clause V-4).
+    Own,
+}
+
+/// What became of one offered operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// When it was accepted.
+    pub accepted: Picos,
+    /// When and how it was answered.
+    pub completion: Completion,
+}
+
+/// Refusals in a row, and events without a completion, after which an engine is said to hang.
+const PATIENCE: usize = 1_000_000;
+
+/// Offers `offers` in order to `engine`, drains it and judges it against the oracle.
+///
+/// # Errors
+/// The first objection.
+pub fn judge(engine: &mut dyn Engine, offers: &[Offer], fetch: Fetch, visits: Visits) -> Result<Vec<Answer>, String> {
+    let mut run = Run::new(engine, offers.len(), visits);
+    for offer in offers {
+        run.offer(*offer)?;
+        if fetch == Fetch::Settle {
+            run.settle()?;
+        }
+    }
+    run.drain()?;
+    run.finish()
+}
+
+/// Offers one operation after the other, each when the one before it is answered, and judges as [`judge`].
+///
+/// # Errors
+/// The first objection.
+pub fn judge_one_by_one(engine: &mut dyn Engine, ops: &[Op], visits: Visits) -> Result<Vec<Answer>, String> {
+    let mut run = Run::new(engine, ops.len(), visits);
+    for &op in ops {
+        run.offer(Offer { at: run.now, op })?;
+        run.drain()?;
+    }
+    run.finish()
+}
+
+struct Expected {
+    op: Op,
+    outcome: Outcome,
+    visits: u32,
+    accepted: Picos,
+    completion: Option<Completion>,
+}
+
+struct Run<'a> {
+    engine: &'a mut dyn Engine,
+    oracle: Oracle,
+    visits: Visits,
+    now: Picos,
+    expected: Vec<Expected>,
+    /// Operations not answered yet, by the outcome that the oracle gives them.
+    open: BTreeMap<Outcome, VecDeque<usize>>,
+    done: Vec<Completion>,
+    last_at: Picos,
+    last_busy: Picos,
+}
+
+impl<'a> Run<'a> {
+    fn new(engine: &'a mut dyn Engine, capacity: usize, visits: Visits) -> Self {
+        Self {
+            engine,
+            oracle: Oracle::new(),
+            visits,
+            now: Picos::ZERO,
+            expected: Vec::with_capacity(capacity),
+            open: BTreeMap::new(),
+            done: Vec::new(),
+            last_at: Picos::ZERO,
+            last_busy: Picos::ZERO,
+        }
+    }
+
+    fn offer(&mut self, offer: Offer) -> Result<(), String> {
+        let index = self.expected.len();
+        if offer.at > self.now {
+            self.run_until(offer.at)?;
+        }
+        for attempt in 0.. {
+            match self.engine.offer(self.now, offer.op) {
+                Accepted::Yes => break,
+                Accepted::Busy { retry_at } if retry_at <= self.now => {
+                    return Err(format!(
+                        "{}: busy at {}, and to be offered again at {retry_at}, which is not later",
+                        describe(index, offer.op),
+                        self.now
+                    ));
+                }
+                Accepted::Busy { .. } if attempt == PATIENCE => {
+                    return Err(format!("{}: refused {PATIENCE} times", describe(index, offer.op)));
+                }
+                Accepted::Busy { retry_at } => self.run_until(retry_at)?,
+            }
+        }
+        let (outcome, visits) = self.oracle.apply(offer.op);
+        self.expected.push(Expected { op: offer.op, outcome, visits, accepted: self.now, completion: None });
+        self.open.entry(outcome).or_default().push_back(index);
+        let (found, expected) = (self.engine.queue_lengths(), self.oracle.queue_lengths());
+        if found != expected {
+            return Err(format!(
+                "{}: the engine's lists have {} and {} entries, the oracle's {} and {}",
+                describe(index, offer.op),
+                found.0,
+                found.1,
+                expected.0,
+                expected.1
+            ));
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), String> {
+        self.engine.settle(&mut self.done);
+        for completion in std::mem::take(&mut self.done) {
+            self.answer(completion)?;
+        }
+        Ok(())
+    }
+
+    /// Runs to the time of one event after the other until the engine is idle.
+    fn drain(&mut self) -> Result<(), String> {
+        for _ in 0..PATIENCE {
+            match self.engine.next_event() {
+                Some(event) => self.run_until(event.max(self.now))?,
+                None => return Ok(()),
+            }
+        }
+        Err(format!("the engine has events at {} and never becomes idle", self.now))
+    }
+
+    /// Brings the engine to `until`; just before its next event nothing may come out.
+    fn run_until(&mut self, until: Picos) -> Result<(), String> {
+        if let Some(event) = self.engine.next_event()
+            && event > self.now
+        {
+            let before = Picos(event.0 - 1).min(until);
+            self.engine.run_until(before, &mut self.done);
+            if let Some(early) = self.done.first() {
+                return Err(format!(
+                    "`{}` came out at {before}, before the engine's next event at {event}",
+                    early.outcome
+                ));
+            }
+        }
+        self.engine.run_until(until, &mut self.done);
+        for completion in std::mem::take(&mut self.done) {
+            if completion.at > until {
+                return Err(format!("`{}` of {} came out at {until}", completion.outcome, completion.at));
+            }
+            if completion.at < self.last_at {
+                return Err(format!(
+                    "`{}` of {} came out after a completion of {}",
+                    completion.outcome, completion.at, self.last_at
+                ));
+            }
+            self.last_at = completion.at;
+            self.answer(completion)?;
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn answer(&mut self, completion: Completion) -> Result<(), String> {
+        let Some(index) = self.open.get_mut(&completion.outcome).and_then(VecDeque::pop_front) else {
+            return Err(self.wrong(completion.outcome));
+        };
+        let expected = &mut self.expected[index];
+        let who = describe(index, expected.op);
+        if completion.at < expected.accepted {
+            return Err(format!("{who}: answered at {}, but accepted at {}", completion.at, expected.accepted));
+        }
+        if self.visits == Visits::OfAWalk && completion.visits != expected.visits {
+            return Err(format!("{who}: {} visits, but a walk has {}", completion.visits, expected.visits));
+        }
+        expected.completion = Some(completion);
+        let busy = self.engine.busy();
+        if busy < self.last_busy {
+            return Err(format!("{who}: busy for {busy} in all, and for {} before", self.last_busy));
+        }
+        self.last_busy = busy;
+        Ok(())
+    }
+
+    /// The objection to an outcome that the oracle gives to no open operation.
+    fn wrong(&self, outcome: Outcome) -> String {
+        let asked = |op: Op| match (op, outcome) {
+            (Op::Post { recv, .. }, Outcome::Posted(named) | Outcome::Matched(named, _))
+            | (Op::Cancel { recv }, Outcome::Cancelled(named) | Outcome::NotCancelled(named)) => recv == named,
+            (Op::Arrive { msg, .. }, Outcome::Unexpected(named) | Outcome::Matched(_, named)) => msg == named,
+            (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, Outcome::Probed(named, _)) => probe == named,
+            _ => false,
+        };
+        let mut open = self.expected.iter().enumerate().rev();
+        match open.find(|(_, expected)| expected.completion.is_none() && asked(expected.op)) {
+            Some((index, expected)) => format!(
+                "{}: the engine says `{outcome}`, the oracle `{}`",
+                describe(index, expected.op),
+                expected.outcome
+            ),
+            None => format!("the engine says `{outcome}`, which answers no open operation"),
+        }
+    }
+
+    fn finish(self) -> Result<Vec<Answer>, String> {
+        let mut answers = Vec::with_capacity(self.expected.len());
+        for (index, expected) in self.expected.iter().enumerate() {
+            let Some(completion) = expected.completion else {
+                return Err(format!(
+                    "{}: never answered; the oracle says `{}`",
+                    describe(index, expected.op),
+                    expected.outcome
+                ));
+            };
+            answers.push(Answer { accepted: expected.accepted, completion });
+        }
+        Ok(answers)
+    }
+}
+
+fn describe(index: usize, op: Op) -> String {
+    let what = match op {
+        Op::Post { recv, .. } => format!("post of receive {}", recv.0),
+        Op::Arrive { msg, .. } => format!("arrival of message {}", msg.0),
+        Op::Cancel { recv } => format!("cancel of receive {}", recv.0),
+        Op::Probe { probe, .. } => format!("probe {}", probe.0),
+        Op::MatchedProbe { probe, .. } => format!("matched probe {}", probe.0),
+    };
+    format!("operation {} ({what})", index + 1)
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random operation streams, skewed to what engines get wrong, and relations that must hold between runs.
+//!
+//! Skews: few different envelopes (duplicates), wildcards of every kind, lists that fill before they drain, bursts of
+//! cancels of the living and the dead, probes between, offers at one and the same time.
+//! A stream is decoded from small numbers, so a failing one shrinks to a few operations.
+//! The number of streams is an eighth of proptest's `cases` (256, or `PROPTEST_CASES`); seed 0 unless
+//! `PROPTEST_RNG_SEED` says otherwise.
+
+use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+
+use crate::MakeEngine;
+use crate::drive::{Fetch, Offer, Visits, judge};
+
+/// How often each kind of operation occurs while a stream fills the lists, and then while it drains them, in percent:
+/// post, arrive, cancel, probe; matched probes are the rest.
+struct Profile {
+    fill: [u8; 4],
+    drain: [u8; 4],
+    /// Envelopes differ in this many ways.
+    variety: u16,
+    /// Percent of the patterns that have a wildcard.
+    wildcards: u8,
+}
+
+const PROFILES: &[Profile] = &[
+    // All at once.
+    Profile { fill: [40, 40, 8, 8], drain: [40, 40, 8, 8], variety: 12, wildcards: 40 },
+    // One envelope only: order is everything.
+    Profile { fill: [45, 45, 4, 4], drain: [45, 45, 4, 4], variety: 1, wildcards: 30 },
+    // Deep posted receives, then arrivals; exact, and with every third a wildcard.
+    Profile { fill: [96, 4, 0, 0], drain: [5, 90, 4, 1], variety: 64, wildcards: 0 },
+    Profile { fill: [96, 4, 0, 0], drain: [5, 90, 4, 1], variety: 24, wildcards: 33 },
+    // Deep unexpected messages, then receives and probes.
+    Profile { fill: [4, 96, 0, 0], drain: [80, 5, 0, 8], variety: 64, wildcards: 0 },
+    Profile { fill: [4, 96, 0, 0], drain: [50, 5, 0, 25], variety: 24, wildcards: 60 },
+    // Receives taken back in bursts.
+    Profile { fill: [80, 20, 0, 0], drain: [10, 20, 70, 0], variety: 16, wildcards: 30 },
+];
+
+/// The numbers an operation is decoded from: kind, envelope, wildcard, choice of an older receive, gap in time.
+type Numbers = (u8, u16, u16, u16, u16);
+
+/// Streams of up to `length` operations.
+pub fn streams(length: usize) -> impl Strategy<Value = Vec<Offer>> {
+    let numbers = (0..100_u8, any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>());
+    // Two lists, so that taking an operation out leaves the meaning of the others: streams shrink well.
+    let half = || vec(numbers.clone(), 0..=length / 2);
+    (0..PROFILES.len(), half(), half()).prop_map(|(profile, fill, drain)| decode(&PROFILES[profile], &fill, &drain))
+}
+
+fn decode(profile: &Profile, fill: &[Numbers], drain: &[Numbers]) -> Vec<Offer> {
+    let mut at = Picos::ZERO;
+    let mut posted = 0;
+    let mut offers = Vec::with_capacity(fill.len() + drain.len());
+    let filling = fill.iter().map(|numbers| (profile.fill, numbers));
+    let draining = drain.iter().map(|numbers| (profile.drain, numbers));
+    for (id, (weights, &(kind, envelope, wildcard, pick, gap))) in (0..).zip(filling.chain(draining)) {
+        let envelope = decode_envelope(envelope % profile.variety);
+        let pattern = decode_pattern(envelope, profile.wildcards, wildcard);
+        let [post, arrive, cancel, probe] = weights;
+        let op = if kind < post {
+            posted += 1;
+            Op::Post { recv: RecvId(posted), pattern }
+        } else if kind < post + arrive {
+            Op::Arrive { msg: MsgId(id), envelope }
+        } else if kind < post + arrive + cancel {
+            // Every eighth names a receive that was never posted.
+            let recv = if pick % 8 == 7 { posted + 1000 } else { posted - posted.min(u64::from(pick / 8) % 64) };
+            Op::Cancel { recv: RecvId(recv) }
+        } else if kind < post + arrive + cancel + probe {
+            Op::Probe { probe: ProbeId(id), pattern }
+        } else {
+            Op::MatchedProbe { probe: ProbeId(id), pattern }
+        };
+        // Half of the operations come at the time of the one before, a few after a pause.
+        at += match gap % 16 {
+            0..8 => Picos::ZERO,
+            8..14 => Picos(u64::from(gap)),
+            _ => Picos(u64::from(gap) * 100),
+        };
+        offers.push(Offer { at, op });
+    }
+    offers
+}
+
+/// Spreads a small number over the fields of MPI's match bits and the initiator.
+fn decode_envelope(number: u16) -> Envelope {
+    let number = u64::from(number);
+    let (tag, source, context) = (number % 4, number / 4 % 4, number / 16);
+    Envelope { bits: context << 33 | tag, initiator: Initiator(source as u32) }
+}
+
+fn decode_pattern(envelope: Envelope, percent: u8, wildcard: u16) -> Pattern {
+    let exact = Pattern::exactly(envelope);
+    if wildcard % 100 >= u16::from(percent) {
+        return exact;
+    }
+    let scattered = u64::from(wildcard / 100) << 32 | u64::from(wildcard / 800);
+    match wildcard / 100 % 8 {
+        0 | 1 => Pattern { initiator: None, ..exact },
+        2 | 3 => Pattern { ignore: 0xffff_ffff, ..exact },
+        4 => Pattern { ignore: 0xffff_ffff, initiator: None, ..exact },
+        5 => Pattern { ignore: u64::MAX, initiator: None, ..exact },
+        // Masks of no field, more of them than an engine can expect.
+        6 => Pattern { ignore: scattered, ..exact },
+        _ => Pattern { ignore: scattered, initiator: None, ..exact },
+    }
+}
+
+/// Runs `objection` on many streams.
+///
+/// # Errors
+/// The objection to the smallest failing stream found, and that stream.
+pub fn check(objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
+    let default = Config::default();
+    let rng_seed = match default.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(0),
+        fixed @ RngSeed::Fixed(_) => fixed,
+    };
+    let config = Config {
+        cases: (default.cases / 8).max(1),
+        rng_seed,
+        failure_persistence: None,
+        max_shrink_iters: 50_000,
+        ..default
+    };
+    let result = TestRunner::new(config).run(&streams(400), |offers| objection(&offers).map_err(TestCaseError::fail));
+    match result {
+        Ok(()) => Ok(()),
+        Err(TestError::Fail(_, offers)) => Err(smallest(offers, objection)),
+        Err(TestError::Abort(reason)) => Err(reason.to_string()),
+    }
+}
+
+/// Takes operations out of a failing stream as long as it fails; returns the objection and the stream.
+fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), String>) -> String {
+    let mut length = usize::MAX;
+    while offers.len() < length {
+        length = offers.len();
+        for index in (0..length).rev() {
+            let removed = offers.remove(index);
+            if objection(&offers).is_ok() {
+                offers.insert(index, removed);
+            }
+        }
+    }
+    let reason = objection(&offers).err().unwrap_or_default();
+    let lines: Vec<_> = offers.iter().map(|offer| format!("  {} {:?}", offer.at, offer.op)).collect();
+    format!("{reason}, in the stream\n{}", lines.join("\n"))
+}
+
+/// Every outcome is the oracle's, and `settle` and `run_until` hand out the same completions.
+///
+/// # Errors
+/// The objection to the smallest failing stream.
+pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
+    check(|offers| {
+        let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
+        let settled = judge(make().as_mut(), offers, Fetch::Settle, visits)?;
+        match fetched.iter().zip(&settled).position(|(fetched, settled)| fetched != settled) {
+            Some(index) => Err(format!(
+                "operation {}: by run_until {:?}, by settle {:?}",
+                index + 1,
+                fetched[index],
+                settled[index]
+            )),
+            None => Ok(()),
+        }
+    })
+}
+
+/// The outcomes of a stream and of the same stream offered more slowly are equal (clause O-8).
+///
+/// # Errors
+/// The objection to the smallest failing stream.
+pub fn stretching_offered_times_never_changes_outcomes(make: MakeEngine<'_>) -> Result<(), String> {
+    check(|offers| {
+        let tight = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+        // Uneven: times seven, and a gap that grows.
+        let stretched: Vec<Offer> = (0_u64..)
+            .zip(offers)
+            .map(|(index, offer)| Offer { at: Picos(offer.at.0 * 7 + index * index), ..*offer })
+            .collect();
+        let loose = judge(make().as_mut(), &stretched, Fetch::RunUntil, Visits::Own)?;
+        match tight.iter().zip(&loose).position(|(a, b)| a.completion.outcome != b.completion.outcome) {
+            Some(index) => Err(format!(
+                "operation {}: `{}`, and `{}` when stretched",
+                index + 1,
+                tight[index].completion.outcome,
+                loose[index].completion.outcome
+            )),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Offered the same operations at the same times, `bound` never answers one later than `engine`.
+///
+/// # Errors
+/// The objection to the smallest failing stream.
+pub fn bound_is_never_slower(bound: MakeEngine<'_>, engine: MakeEngine<'_>) -> Result<(), String> {
+    check(|offers| {
+        let bounds = judge(bound().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+        let answers = judge(engine().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+        let late = bounds.iter().zip(&answers).position(|(bound, answer)| bound.completion.at > answer.completion.at);
+        match late {
+            Some(index) => Err(format!(
+                "operation {}: the bound answers at {}, the engine at {}",
+                index + 1,
+                bounds[index].completion.at,
+                answers[index].completion.at
+            )),
+            None => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The judges judge: engines with one defect each, kept for good, which corpus and streams must reject.
+
+use mb_core::{Accepted, Completion, Engine, Envelope, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+use mb_testkit::drive::Visits;
+use mb_testkit::{cases, streams};
+
+/// What is wrong with an engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Defect {
+    None,
+    /// The youngest of several entries wins.
+    YoungestFirst,
+    /// A receive without wildcards wins over an older one with.
+    ExactFirst,
+    /// A new entry takes the first free cell, and the lowest cell wins: a plain CAM.
+    FirstFreeCell,
+    /// An ignored bit is compared where the pattern has it set.
+    ComparesIgnoredOnes,
+    /// A probe takes the message.
+    ProbeTakes,
+    /// A matched probe leaves the message.
+    MatchedProbeLeaves,
+    /// A cancelled receive stays where it is.
+    CancelLies,
+    /// The hit is not counted as a visit.
+    CountsMisses,
+    /// Completions come out a picosecond before their time.
+    Early,
+    /// The next event is said to be later than the completion.
+    LateEvent,
+    /// `settle` hands out what `run_until` will hand out again.
+    SettlesTwice,
+    /// What an operation finds depends on when it is offered.
+    DependsOnTime,
+    /// The time of service depends on whether completions are settled.
+    SlowWhenSettled,
+    /// A completion is lost.
+    Forgets,
+}
+
+/// A list engine that takes a nanosecond for each visit and one for each operation.
+struct Engineered {
+    defect: Defect,
+    posted: Vec<Option<(RecvId, Pattern)>>,
+    unexpected: Vec<Option<(MsgId, Envelope)>>,
+    free_at: Picos,
+    pending: Vec<Completion>,
+}
+
+fn make(defect: Defect) -> Box<dyn Engine> {
+    Box::new(Engineered {
+        defect,
+        posted: Vec::new(),
+        unexpected: Vec::new(),
+        free_at: Picos::ZERO,
+        pending: Vec::new(),
+    })
+}
+
+impl Engineered {
+    fn pick<T>(&self, list: &[Option<T>], accepts: impl Fn(&T) -> bool, now: Picos) -> Option<usize> {
+        let mut hits = list.iter().enumerate().filter(|(_, cell)| cell.as_ref().is_some_and(&accepts));
+        let youngest = self.defect == Defect::YoungestFirst || self.defect == Defect::DependsOnTime && now.0 % 2 == 1;
+        if youngest { hits.next_back() } else { hits.next() }.map(|(index, _)| index)
+    }
+
+    fn accepts(&self, pattern: &Pattern, envelope: &Envelope) -> bool {
+        let compared = self.defect == Defect::ComparesIgnoredOnes;
+        pattern.accepts(envelope) && !(compared && pattern.bits & pattern.ignore & !envelope.bits & 1 != 0)
+    }
+
+    fn find(&self, pattern: &Pattern, now: Picos) -> Option<usize> {
+        self.pick(&self.unexpected, |(_, envelope)| self.accepts(pattern, envelope), now)
+    }
+
+    fn apply(&mut self, op: Op, now: Picos) -> (Outcome, Option<usize>, bool) {
+        match op {
+            Op::Post { recv, pattern } => {
+                if let Some(index) = self.find(&pattern, now) {
+                    return (Outcome::Matched(recv, take(&mut self.unexpected, index).0), Some(index), false);
+                }
+                put(self.defect, &mut self.posted, (recv, pattern));
+                (Outcome::Posted(recv), None, false)
+            }
+            Op::Arrive { msg, envelope } => {
+                let exact = self.pick(&self.posted, |(_, p)| !p.is_wildcard() && self.accepts(p, &envelope), now);
+                let any = self.pick(&self.posted, |(_, pattern)| self.accepts(pattern, &envelope), now);
+                if let Some(index) = exact.filter(|_| self.defect == Defect::ExactFirst).or(any) {
+                    return (Outcome::Matched(take(&mut self.posted, index).0, msg), Some(index), true);
+                }
+                put(self.defect, &mut self.unexpected, (msg, envelope));
+                (Outcome::Unexpected(msg), None, true)
+            }
+            Op::Cancel { recv } => match self.posted.iter().position(|cell| cell.is_some_and(|(id, _)| id == recv)) {
+                Some(index) => {
+                    if self.defect != Defect::CancelLies {
+                        take(&mut self.posted, index);
+                    }
+                    (Outcome::Cancelled(recv), Some(index), true)
+                }
+                None => (Outcome::NotCancelled(recv), None, true),
+            },
+            Op::Probe { probe, pattern } => {
+                let found = self.find(&pattern, now);
+                let msg = found.and_then(|index| self.unexpected[index]).map(|(msg, _)| msg);
+                if let (Some(index), Defect::ProbeTakes) = (found, self.defect) {
+                    take(&mut self.unexpected, index);
+                }
+                (Outcome::Probed(probe, msg), found, false)
+            }
+            Op::MatchedProbe { probe, pattern } => {
+                let found = self.find(&pattern, now);
+                let msg = found.and_then(|index| self.unexpected[index]).map(|(msg, _)| msg);
+                if let (Some(index), true) = (found, self.defect != Defect::MatchedProbeLeaves) {
+                    take(&mut self.unexpected, index);
+                }
+                (Outcome::Probed(probe, msg), found, false)
+            }
+        }
+    }
+}
+
+fn put<T>(defect: Defect, list: &mut Vec<Option<T>>, entry: T) {
+    match list.iter().position(Option::is_none) {
+        Some(free) if defect == Defect::FirstFreeCell => list[free] = Some(entry),
+        _ => list.push(Some(entry)),
+    }
+}
+
+fn take<T>(list: &mut [Option<T>], index: usize) -> T {
+    list[index].take().expect("a hit is an entry")
+}
+
+fn live<T>(list: &[Option<T>]) -> usize {
+    list.iter().flatten().count()
+}
+
+impl Engine for Engineered {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let lengths = self.queue_lengths();
+        let before: Vec<bool> = match op {
+            Op::Arrive { .. } | Op::Cancel { .. } => self.posted.iter().map(Option::is_some).collect(),
+            _ => self.unexpected.iter().map(Option::is_some).collect(),
+        };
+        let (outcome, hit, walks_posted) = self.apply(op, now);
+        let visited = match hit {
+            Some(index) => before[..=index].iter().filter(|live| **live).count(),
+            None if walks_posted => lengths.0,
+            None => lengths.1,
+        };
+        let visits = visited as u32 - u32::from(self.defect == Defect::CountsMisses && hit.is_some());
+        let at = self.free_at.max(now) + Picos::from_ns(1 + u64::from(visits));
+        self.free_at = at;
+        if !(self.defect == Defect::Forgets && matches!(outcome, Outcome::NotCancelled(_))) {
+            self.pending.push(Completion { at, outcome, visits });
+        }
+        Accepted::Yes
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        let late = u64::from(self.defect == Defect::LateEvent);
+        self.pending.first().map(|completion| completion.at + Picos(late))
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        let horizon = Picos(until.0 + u64::from(self.defect == Defect::Early));
+        let due = self.pending.iter().take_while(|completion| completion.at <= horizon).count();
+        done.extend(self.pending.drain(..due));
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        done.extend(&self.pending);
+        match self.defect {
+            Defect::SettlesTwice => {}
+            Defect::SlowWhenSettled => {
+                self.free_at += Picos(1);
+                self.pending.clear();
+            }
+            _ => self.pending.clear(),
+        }
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        (live(&self.posted), live(&self.unexpected))
+    }
+
+    fn busy(&self) -> Picos {
+        Picos::ZERO
+    }
+}
+
+fn streams_say(defect: Defect) -> Result<(), String> {
+    streams::outcomes_are_the_oracles(&|| make(defect), Visits::OfAWalk)
+}
+
+fn corpus_says(defect: Defect) -> Result<(), String> {
+    cases::run(&cases::corpus()?, &|| make(defect), Visits::OfAWalk)
+}
+
+/// What the corpus says, case by case.
+fn corpus_objections(defect: Defect) -> Vec<String> {
+    let cases = cases::corpus().expect("the corpus can be read");
+    let run = |case| cases::run(std::slice::from_ref(case), &|| make(defect), Visits::OfAWalk);
+    cases.iter().filter_map(|case| run(case).err()).collect()
+}
+
+#[track_caller]
+fn assert_rejected(verdict: Result<(), String>, reason: &str) {
+    let message = verdict.expect_err("a wrong engine was accepted");
+    assert!(message.contains(reason), "rejected, but for another reason:\n{message}");
+}
+
+#[test]
+fn an_engine_without_a_defect_is_accepted() {
+    assert_eq!(corpus_says(Defect::None), Ok(()));
+    assert_eq!(streams_say(Defect::None), Ok(()));
+    assert_eq!(streams::stretching_offered_times_never_changes_outcomes(&|| make(Defect::None)), Ok(()));
+}
+
+#[test]
+fn wrong_outcomes_are_rejected_by_corpus_and_streams() {
+    for (defect, case) in [
+        (Defect::YoungestFirst, "`an older exact receive wins over a younger wildcard one`"),
+        (Defect::ExactFirst, "`an older wildcard receive wins over a younger exact one`"),
+        (Defect::FirstFreeCell, "`a receive posted into the room of a removed one is younger than all others`"),
+        (Defect::ComparesIgnoredOnes, "`what stands under ignored bits of a pattern has no meaning`"),
+        (Defect::ProbeTakes, "`a probe finds the oldest message and leaves it`"),
+        (Defect::MatchedProbeLeaves, "`what a matched probe found is found no more`"),
+        (Defect::CancelLies, "`a cancelled receive takes no message`"),
+    ] {
+        let objections = corpus_objections(defect);
+        assert!(objections.iter().any(|text| text.contains(case)), "{defect:?} passes {case}: {objections:#?}");
+        let message = streams_say(defect).expect_err("a wrong engine was accepted");
+        let known = message.contains("the engine says `") || message.contains("the engine's lists have ");
+        assert!(known, "{defect:?} was rejected, but for another reason:\n{message}");
+        // A stream that shows a defect shrinks to what a reader can follow.
+        let lines = message.lines().count();
+        assert!(lines <= 10, "{defect:?}: the smallest stream has {lines} lines:\n{message}");
+    }
+}
+
+#[test]
+fn a_miscounted_visit_is_rejected() {
+    assert_rejected(corpus_says(Defect::CountsMisses), "0 visits, but a walk has 1");
+    assert_rejected(streams_say(Defect::CountsMisses), "0 visits, but a walk has 1");
+}
+
+#[test]
+fn wrong_times_are_rejected() {
+    assert_rejected(streams_say(Defect::Early), "before the engine's next event");
+    assert_rejected(streams_say(Defect::LateEvent), "before the engine's next event");
+    assert_rejected(streams_say(Defect::SettlesTwice), "which answers no open operation");
+    assert_rejected(streams_say(Defect::SlowWhenSettled), "by run_until");
+}
+
+#[test]
+fn an_answer_that_never_comes_is_rejected() {
+    assert_rejected(streams_say(Defect::Forgets), "never answered; the oracle says `receive");
+}
+
+#[test]
+fn outcomes_that_depend_on_time_are_rejected() {
+    assert_rejected(
+        streams::stretching_offered_times_never_changes_outcomes(&|| make(Defect::DependsOnTime)),
+        "the engine says `",
+    );
+}
+
+#[test]
+fn a_bound_that_is_slower_is_rejected() {
+    assert_rejected(
+        streams::bound_is_never_slower(&|| make(Defect::None), &|| make(Defect::CountsMisses)),
+        "the bound answers at",
+    );
+}
