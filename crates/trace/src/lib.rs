@@ -9,6 +9,7 @@
 //! A trace whose files are cut off, flipped, mixed up or made up gives a [`TraceError`], never a panic.
 
 mod check;
+pub mod columns;
 mod communicators;
 mod counts;
 mod error;
