@@ -21,7 +21,7 @@ pub const LINE_LIMIT: usize = 1000;
 pub const ERROR_LIMIT: usize = 100;
 
 /// Words of the language that cannot be names; mnemonics cannot either.
-const KEYWORDS: [&str; 12] = ["wait", "nop", "goto", "if", "in", "out", "item", "match", "lut", "care", "ignore", "_"];
+const KEYWORDS: [&str; 11] = ["wait", "nop", "goto", "if", "in", "out", "match", "lut", "care", "ignore", "_"];
 
 type Parsed<T> = Result<T, Problem>;
 
@@ -303,6 +303,7 @@ impl Assembler {
                 cursor.next += 1;
                 label = Some((token.text.to_owned(), token.span));
             }
+            _ if cursor.at_end() => return Err(cursor.missing("a label or an address")),
             _ => {
                 let value = self.expression(cursor)?;
                 let reach = || Problem {
@@ -323,14 +324,14 @@ impl Assembler {
 
     fn condition(&self, cursor: &mut Cursor<'_>) -> Parsed<Condition> {
         let negated = cursor.take("!");
-        if let Some(token) = cursor.peek()
-            && token.text == "item"
-        {
+        if let Some(token) = cursor.peek().filter(|token| token.text == "in").copied() {
             cursor.next += 1;
+            cursor.expect(".")?;
+            cursor.expect("item")?;
             return if negated {
                 Ok(Condition::NoItem)
             } else {
-                Err(token.problem(Rule::Slot, "the head of the input FIFO can be tested for `!item` only"))
+                Err(token.problem(Rule::Slot, "the head of the input FIFO can be tested for `!in.item` only"))
             };
         }
         let predicate = self.predicate(cursor)?;
@@ -657,6 +658,9 @@ impl Assembler {
         {
             return Ok(Operand2 { reg: self.alu_register(cursor)?, immediate: None });
         }
+        if cursor.at_end() {
+            return Err(cursor.missing("a register or constant"));
+        }
         Ok(Operand2 { reg: AluReg::ZERO, immediate: Some((Half::Low, self.immediate(cursor)?)) })
     }
 
@@ -817,6 +821,9 @@ impl Assembler {
                 }
                 other => {
                     let message = match other {
+                        Some((Meaning::Constant(_), line)) => {
+                            format!("the constant `{label}` is defined only in line {line}")
+                        }
                         Some(_) => format!("`{label}` is not a label"),
                         None => format!("unknown label `{label}`"),
                     };
@@ -1073,6 +1080,15 @@ impl<'t> Cursor<'t> {
         }
     }
 
+    /// Whether the statement ends here.
+    fn at_end(&self) -> bool {
+        self.peek().is_none_or(|token| token.text == "||")
+    }
+
+    fn missing(&self, expected: &str) -> Problem {
+        Problem { span: self.here(), message: format!("expected {expected}"), rule: Rule::Syntax }
+    }
+
     fn take(&mut self, text: &str) -> bool {
         let found = self.peek().is_some_and(|token| token.text == text);
         self.next += usize::from(found);
@@ -1080,8 +1096,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn any(&mut self, expected: &str) -> Parsed<Token<'t>> {
-        let missing = || Problem { span: self.here(), message: format!("expected {expected}"), rule: Rule::Syntax };
-        let token = *self.peek().ok_or_else(missing)?;
+        let token = *self.peek().ok_or_else(|| self.missing(expected))?;
         self.next += 1;
         Ok(token)
     }

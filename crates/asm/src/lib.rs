@@ -5,11 +5,15 @@
 //! - [`layout`]: bits, operation tables and rules, generated from `spec/isa/match_unit.toml`.
 //! - [`program`]: words with their names, and what a program must not be.
 //! - [`assemble`]: text to program, with every error told at its place as a [`Diagnostic`].
+//! - [`disassemble`], [`listing`]: program to text.
+//! - [`image`]: program to bytes and back (`spec/isa/image.md`).
 //!
 //! Pure text and bits: no file is read or written here.
 
 mod assembler;
 mod diagnostic;
+mod disassembler;
+pub mod image;
 #[rustfmt::skip]
 pub mod layout;
 mod lexer;
@@ -18,5 +22,6 @@ pub mod word;
 
 pub use assembler::{ERROR_LIMIT, LINE_LIMIT, assemble, assemble_word};
 pub use diagnostic::{Diagnostic, Span, render};
+pub use disassembler::{disassemble, listing};
 pub use program::Program;
 pub use word::{DecodeError, Encoded, Word};

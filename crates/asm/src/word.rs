@@ -614,7 +614,7 @@ pub enum Fault {
         register: Register,
     },
     /// Two writes to one register.
-    #[error("{register} is written by the {first} slot and by the {second} slot of one word")]
+    #[error("{register} is written by {} of one word", writers(*first, *second))]
     TwoWriters {
         /// The slot that comes first in [`Slot::ALL`].
         first: Slot,
@@ -654,6 +654,14 @@ pub enum Fault {
     /// Logic unit 1 without logic unit 0.
     #[error("logic unit 1 is used while logic unit 0 is idle")]
     SecondUnitAlone,
+}
+
+fn writers(first: Slot, second: Slot) -> String {
+    if first == second {
+        format!("both halves of the {first} slot")
+    } else {
+        format!("the {first} and the {second} slot")
+    }
 }
 
 impl Fault {

@@ -32,7 +32,7 @@ fn statements_of_the_readme_assemble() {
         "p1 = p8 & !p12",
         "p1 = lut 0b0110 p8, p9",
         "goto 5 if !p3",
-        "wait || goto 5 if !item",
+        "wait || goto 5 if !in.item",
         "t4, out = a3",
         "out.last = a3",
         "a3 = add a1, {a2.hi, 7} if p3",
@@ -48,7 +48,7 @@ fn an_error_shows_its_line_and_a_caret() {
     let errors = assemble("find.mb", "start:  a1 = add a2, 5 || a1 = in\n").expect_err("a pop unsaid and more");
     assert_eq!(
         render(&errors),
-        "find.mb:1:9: error: a1 is written by the input slot and by the alu slot of one word
+        "find.mb:1:9: error: a1 is written by the input and the alu slot of one word
  1 | start:  a1 = add a2, 5 || a1 = in
    |         ^^
    = refused (two writers): Two slots of one word that write the same register or predicate.

@@ -61,7 +61,7 @@ fn an_operation_into_a0_is_refused() {
 fn two_writers_of_one_register_are_found() {
     // input: needs, pop, a5; alu: a5 = or a0, a0.
     let error = Word::decode(bits(&[(132, 1), (149, 1), (145, 5), (59, 4), (51, 5)])).expect_err("a5 twice");
-    assert_eq!(error.to_string(), "alu slot: a5 is written by the input slot and by the alu slot of one word");
+    assert_eq!(error.to_string(), "alu slot: a5 is written by the input and the alu slot of one word");
 }
 
 #[test]

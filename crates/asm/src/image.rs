@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A program as bytes: what is loaded into a unit's microcode store (`spec/isa/image.md`).
+//!
+//! Contract: the reader takes exactly what the writer makes, and nothing that the assembler would refuse.
+
+use crate::layout::STORE_WORDS;
+use crate::program::{Program, ProgramFault};
+use crate::word::{DecodeError, Encoded, Word};
+
+/// The first eight bytes of an image.
+pub const MAGIC: [u8; 8] = *b"mb-ucode";
+/// The version this library writes, and the only one it reads.
+pub const VERSION: u32 = 1;
+
+const HEADER: usize = 24;
+const WORD: usize = 24;
+const CHECKSUM: usize = 4;
+
+/// Why bytes are not an image.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ImageError {
+    /// Not an image at all.
+    #[error("not a microcode image: the first 8 bytes are not `mb-ucode`")]
+    Magic,
+    /// Of another version.
+    #[error("version {found} of the image format, expected {VERSION}")]
+    Version {
+        /// What the image says.
+        found: u32,
+    },
+    /// A count outside its range.
+    #[error("{field} is {found}, expected {expected}")]
+    Count {
+        /// What is counted.
+        field: &'static str,
+        /// What the image says.
+        found: u32,
+        /// The range.
+        expected: String,
+    },
+    /// Too short or too long.
+    #[error("the image has {found} bytes, expected {expected}")]
+    Length {
+        /// Bytes given.
+        found: usize,
+        /// Bytes that the header asks for.
+        expected: usize,
+    },
+    /// Damaged.
+    #[error("the checksum is {found:#010x}, the bytes before it give {expected:#010x}")]
+    Checksum {
+        /// What the image says.
+        found: u32,
+        /// What was computed.
+        expected: u32,
+    },
+    /// Bits behind a word.
+    #[error("word {at}: the 3 bytes that pad it are not zero")]
+    Padding {
+        /// Address of the word.
+        at: usize,
+    },
+    /// Bits that are no word.
+    #[error("word {at}: {source}")]
+    Word {
+        /// Address of the word.
+        at: usize,
+        /// Why.
+        source: DecodeError,
+    },
+    /// Words that are no program.
+    #[error(transparent)]
+    Program(#[from] ProgramFault),
+}
+
+/// The image of a program.
+///
+/// # Panics
+/// When the program has more words than any store; none that the assembler returns has.
+#[must_use]
+pub fn write(program: &Program) -> Vec<u8> {
+    assert!(program.words.len() <= STORE_WORDS, "a program fits the largest store");
+    let mut bytes = Vec::with_capacity(HEADER + WORD * program.words.len() + CHECKSUM);
+    bytes.extend(MAGIC);
+    for value in [VERSION, program.store as u32, program.words.len() as u32, 0] {
+        bytes.extend(value.to_le_bytes());
+    }
+    for word in &program.words {
+        bytes.extend(word.encode().to_bytes());
+        bytes.extend([0; WORD - Encoded::BYTES]);
+    }
+    let checksum = crc32(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    bytes
+}
+
+/// The program of an image; `name` is what messages call it.
+///
+/// # Errors
+/// When a byte is not as the format says, or the program breaks a rule.
+pub fn read(name: &str, bytes: &[u8]) -> Result<Program, ImageError> {
+    if !bytes.starts_with(&MAGIC) {
+        return Err(ImageError::Magic);
+    }
+    let least = HEADER + CHECKSUM;
+    if bytes.len() < least {
+        return Err(ImageError::Length { found: bytes.len(), expected: least });
+    }
+    let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let (version, store, count, reserved) = (number(8), number(12), number(16), number(20));
+    if version != VERSION {
+        return Err(ImageError::Version { found: version });
+    }
+    check_count("the store's size", store, 1, STORE_WORDS as u32)?;
+    check_count("the number of words", count, 1, store)?;
+    check_count("the reserved field", reserved, 0, 0)?;
+    let end = HEADER + WORD * count as usize;
+    if bytes.len() != end + CHECKSUM {
+        return Err(ImageError::Length { found: bytes.len(), expected: end + CHECKSUM });
+    }
+    let (found, expected) = (number(end), crc32(&bytes[..end]));
+    if found != expected {
+        return Err(ImageError::Checksum { found, expected });
+    }
+    let mut words = Vec::with_capacity(count as usize);
+    for (at, chunk) in bytes[HEADER..end].chunks_exact(WORD).enumerate() {
+        let (word, padding) = chunk.split_at(Encoded::BYTES);
+        if padding.iter().any(|&byte| byte != 0) {
+            return Err(ImageError::Padding { at });
+        }
+        let mut encoded = [0; Encoded::BYTES];
+        encoded.copy_from_slice(word);
+        words.push(Word::decode(Encoded::from_bytes(encoded)).map_err(|source| ImageError::Word { at, source })?);
+    }
+    let mut program = Program::from_words(name, words);
+    program.store = store as usize;
+    match program.faults().first() {
+        Some(&fault) => Err(fault.into()),
+        None => Ok(program),
+    }
+}
+
+fn check_count(field: &'static str, found: u32, least: u32, most: u32) -> Result<(), ImageError> {
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    Err(ImageError::Count { field, found, expected })
+}
+
+/// CRC-32 as in IEEE 802.3: reflected polynomial 0xedb88320, ones before and complemented after.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_published_one() {
+        // The check value that catalogues of CRCs give for the nine digits.
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+    }
+}
