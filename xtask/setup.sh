@@ -22,7 +22,7 @@ need() {
 provide() {
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    fail "these Debian packages (or what your system calls them) are missing: ${missing[*]}"
+    fail "something is missing; on Debian: sudo apt-get install ${missing[*]}"
   fi
   echo "setup: installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
