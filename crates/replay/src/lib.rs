@@ -2,10 +2,18 @@
 //! Closed-loop replay: every rank follows its own records, messages cross a network with `LogGP` parameters, and
 //! each rank receives through one engine, whose completions delay what depends on them.
 
+mod assignment;
+mod collective;
 pub mod config;
 pub mod network;
+mod rank;
 pub mod report;
+mod requests;
+mod sim;
+mod slab;
+mod stats;
 
 pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
 pub use network::{NETWORKS, Network};
 pub use report::{DepthBin, Histogram, RankReport, Report, TimeBin, Totals, Unfinished};
+pub use sim::{ReplayError, replay};

@@ -190,6 +190,40 @@ pub struct Totals {
     pub match_latency: Histogram,
 }
 
+impl Totals {
+    /// Adds the numbers of one rank: sums, and maxima where a field is one.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.time = self.time.max(other.time);
+        self.compute += other.compute;
+        self.in_mpi += other.in_mpi;
+        self.blocked_on_matching += other.blocked_on_matching;
+        self.held += other.held;
+        self.held_messages += other.held_messages;
+        self.sent += other.sent;
+        self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
+        self.sent_user += other.sent_user;
+        self.received += other.received;
+        self.never_received += other.never_received;
+        self.never_matched += other.never_matched;
+        self.unexpected += other.unexpected;
+        self.cancelled += other.cancelled;
+        self.truncated += other.truncated;
+        self.diverged += other.diverged;
+        self.probes_diverged += other.probes_diverged;
+        self.collectives += other.collectives;
+        self.collectives_skipped += other.collectives_skipped;
+        self.operations += other.operations;
+        self.busy_answers += other.busy_answers;
+        self.engine_busy += other.engine_busy;
+        self.visits += other.visits;
+        self.visits_max = self.visits_max.max(other.visits_max);
+        self.searches += other.searches;
+        self.posted_max = self.posted_max.max(other.posted_max);
+        self.unexpected_max = self.unexpected_max.max(other.unexpected_max);
+        self.match_latency.merge(&other.match_latency);
+    }
+}
+
 /// One rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RankReport {

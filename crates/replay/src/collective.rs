@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Collectives as point-to-point messages: what one rank sends and receives, round by round.
+//!
+//! A round's receives are posted and its sends started together; the next round begins when all of them are complete. Local work on the data
+//! (reductions, packing) takes no time. Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+//! MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al. 1997 (allgather).
+
+use mb_trace::CollectiveOp;
+
+use crate::config::Algorithm;
+
+/// One message of a round, as its rank sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    /// Rank of the communicator.
+    pub(crate) peer: u32,
+    /// Number of the round.
+    pub(crate) round: u32,
+    /// `Some(bytes)` is sent; `None` is received.
+    pub(crate) sends: Option<u64>,
+}
+
+/// What a rank knows of its collective.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) op: CollectiveOp,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+    pub(crate) root: u32,
+    /// `Record::bytes`.
+    pub(crate) sent: u64,
+    /// `Record::aux`.
+    pub(crate) received: u64,
+    /// Per-peer sizes of the vector forms (`spec/trace.md`, T-16), or empty.
+    pub(crate) counts: &'a [u64],
+}
+
+struct Plan<'a> {
+    steps: &'a mut Vec<Step>,
+    round: u32,
+}
+
+impl Plan<'_> {
+    fn send(&mut self, peer: u32, bytes: u64) {
+        self.steps.push(Step { peer, round: self.round, sends: Some(bytes) });
+    }
+
+    fn receive(&mut self, peer: u32) {
+        self.steps.push(Step { peer, round: self.round, sends: None });
+    }
+
+    fn next(&mut self) {
+        self.round += 1;
+    }
+}
+
+impl Call<'_> {
+    /// Appends this rank's steps, in order of rounds; receives come before sends in each round.
+    pub(crate) fn plan(&self, steps: &mut Vec<Step>) {
+        if self.ranks <= 1 {
+            return;
+        }
+        let mut plan = Plan { steps, round: 0 };
+        let plan = &mut plan;
+        match (self.op, self.algorithm) {
+            (CollectiveOp::Barrier, Algorithm::Binomial) => {
+                self.gather_tree(plan, |_| 0, 0);
+                self.scatter_tree(plan, |_| 0, 0);
+            }
+            (CollectiveOp::Barrier, _) => self.dissemination(plan, |_| 0),
+            (CollectiveOp::Bcast, Algorithm::Linear) => self.from_root(plan, |_| self.sent.max(self.received)),
+            (CollectiveOp::Bcast, _) => self.scatter_tree(plan, |_| self.sent.max(self.received), self.root),
+            (CollectiveOp::Reduce, Algorithm::Linear) => self.to_root(plan, self.sent),
+            (CollectiveOp::Reduce, _) => self.gather_tree(plan, |_| self.sent, self.root),
+            (CollectiveOp::Gather, Algorithm::Linear) => self.to_root(plan, self.sent),
+            (CollectiveOp::Gather, _) => self.gather_tree(plan, |members| self.block().saturating_mul(members), self.root),
+            (CollectiveOp::Scatter, Algorithm::Linear) => self.from_root(plan, |peer| self.count(peer, self.sent)),
+            (CollectiveOp::Scatter, _) => self.scatter_tree(plan, |members| self.block().saturating_mul(members), self.root),
+            (CollectiveOp::Allreduce, Algorithm::Ring) => {
+                let part = self.sent.div_ceil(u64::from(self.ranks));
+                for _ in 0..2 * (self.ranks - 1) {
+                    self.shift(plan, 1, part);
+                }
+            }
+            (CollectiveOp::Allreduce, Algorithm::Binomial) => {
+                self.gather_tree(plan, |_| self.sent, 0);
+                self.scatter_tree(plan, |_| self.sent, 0);
+            }
+            (CollectiveOp::Allreduce, _) => self.recursive_doubling(plan, self.sent),
+            (CollectiveOp::Allgather, Algorithm::Linear) => self.everyone(plan, |_| self.sent),
+            (CollectiveOp::Allgather, Algorithm::Dissemination) => {
+                self.dissemination(plan, |blocks| self.sent.saturating_mul(blocks));
+            }
+            (CollectiveOp::Allgather, _) => {
+                // In step k each rank passes on the block that came from k ranks below.
+                for step in 0..self.ranks - 1 {
+                    let origin = (self.rank + self.ranks - step) % self.ranks;
+                    self.shift(plan, 1, self.count(origin, self.sent));
+                }
+            }
+            (CollectiveOp::Alltoall, Algorithm::Linear) => self.everyone(plan, |peer| self.count(peer, self.sent)),
+            (CollectiveOp::ReduceScatter, Algorithm::Ring) => {
+                for step in 1..self.ranks {
+                    let block = (self.rank + self.ranks - step) % self.ranks;
+                    self.shift(plan, 1, self.count(block, self.received));
+                }
+            }
+            (CollectiveOp::Alltoall, _) => self.pairwise(plan, |peer| self.count(peer, self.sent)),
+            (CollectiveOp::ReduceScatter, _) => self.pairwise(plan, |peer| self.count(peer, self.received)),
+            (CollectiveOp::Scan | CollectiveOp::Exscan, Algorithm::Linear) => {
+                if self.rank > 0 {
+                    plan.receive(self.rank - 1);
+                    plan.next();
+                }
+                if self.rank + 1 < self.ranks {
+                    plan.send(self.rank + 1, self.sent);
+                }
+            }
+            (CollectiveOp::Scan | CollectiveOp::Exscan, _) => {
+                let mut distance = 1;
+                while distance < self.ranks {
+                    if self.rank >= distance {
+                        plan.receive(self.rank - distance);
+                    }
+                    if self.rank + distance < self.ranks {
+                        plan.send(self.rank + distance, self.sent);
+                    }
+                    plan.next();
+                    distance *= 2;
+                }
+            }
+            (CollectiveOp::Neighbor, _) => {}
+        }
+    }
+
+    /// The size for `peer` in a vector form, else `uniform`.
+    fn count(&self, peer: u32, uniform: u64) -> u64 {
+        self.counts.get(peer as usize).copied().unwrap_or(uniform)
+    }
+
+    /// One rank's share in a gather or scatter. Trees forward whole subtrees; vector forms are taken as uniform at the mean, because a rank knows
+    /// only its own size.
+    fn block(&self) -> u64 {
+        if !self.counts.is_empty() {
+            return self.counts.iter().sum::<u64>() / self.counts.len() as u64;
+        }
+        if self.op == CollectiveOp::Scatter { self.received.max(self.sent) } else { self.sent.max(self.received) }
+    }
+
+    /// This rank counted from `root`.
+    fn from(&self, root: u32) -> u32 {
+        (self.rank + self.ranks - root) % self.ranks
+    }
+
+    fn to_rank(&self, root: u32, relative: u32) -> u32 {
+        (relative + root) % self.ranks
+    }
+
+    /// Binomial tree towards `root`; `bytes` of the number of ranks whose data a message carries.
+    fn gather_tree(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64, root: u32) {
+        let me = self.from(root);
+        let mut mask = 1;
+        while mask < self.ranks {
+            if me & mask != 0 {
+                plan.send(self.to_rank(root, me - mask), bytes(u64::from(mask.min(self.ranks - me))));
+                plan.next();
+                return;
+            }
+            if me + mask < self.ranks {
+                plan.receive(self.to_rank(root, me + mask));
+                plan.next();
+            }
+            mask *= 2;
+        }
+    }
+
+    /// Binomial tree away from `root`.
+    fn scatter_tree(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64, root: u32) {
+        let me = self.from(root);
+        let mut mask = 1;
+        while mask < self.ranks {
+            if me & mask != 0 {
+                plan.receive(self.to_rank(root, me - mask));
+                plan.next();
+                break;
+            }
+            mask *= 2;
+        }
+        mask /= 2;
+        while mask > 0 {
+            if me + mask < self.ranks {
+                plan.send(self.to_rank(root, me + mask), bytes(u64::from(mask.min(self.ranks - me - mask))));
+            }
+            mask /= 2;
+        }
+        plan.next();
+    }
+
+    fn to_root(&self, plan: &mut Plan, bytes: u64) {
+        if self.rank == self.root {
+            for peer in (0..self.ranks).filter(|&peer| peer != self.root) {
+                plan.receive(peer);
+            }
+        } else {
+            plan.send(self.root, bytes);
+        }
+    }
+
+    fn from_root(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+        if self.rank == self.root {
+            for peer in (0..self.ranks).filter(|&peer| peer != self.root) {
+                plan.send(peer, bytes(peer));
+            }
+        } else {
+            plan.receive(self.root);
+        }
+    }
+
+    /// Round k: to the rank 2^k above, from 2^k below; `bytes` of the number of blocks a message carries.
+    fn dissemination(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64) {
+        let mut distance = 1;
+        while distance < self.ranks {
+            plan.receive((self.rank + self.ranks - distance) % self.ranks);
+            plan.send((self.rank + distance) % self.ranks, bytes(u64::from(distance.min(self.ranks - distance))));
+            plan.next();
+            distance *= 2;
+        }
+    }
+
+    /// One exchange with the neighbours at `distance`.
+    fn shift(&self, plan: &mut Plan, distance: u32, bytes: u64) {
+        plan.receive((self.rank + self.ranks - distance) % self.ranks);
+        plan.send((self.rank + distance) % self.ranks, bytes);
+        plan.next();
+    }
+
+    fn pairwise(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+        for distance in 1..self.ranks {
+            let to = (self.rank + distance) % self.ranks;
+            self.shift(plan, distance, bytes(to));
+        }
+    }
+
+    fn everyone(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+        for distance in 1..self.ranks {
+            plan.receive((self.rank + self.ranks - distance) % self.ranks);
+        }
+        for distance in 1..self.ranks {
+            let to = (self.rank + distance) % self.ranks;
+            plan.send(to, bytes(to));
+        }
+    }
+
+    /// Exchanges within the largest power of two of ranks; each rank beyond it gives its data to a neighbour first and gets the result last.
+    fn recursive_doubling(&self, plan: &mut Plan, bytes: u64) {
+        let power = 1 << self.ranks.ilog2();
+        let beyond = self.ranks - power;
+        let me = if self.rank < 2 * beyond {
+            if self.rank.is_multiple_of(2) {
+                plan.send(self.rank + 1, bytes);
+                plan.next();
+                plan.receive(self.rank + 1);
+                return;
+            }
+            plan.receive(self.rank - 1);
+            plan.next();
+            self.rank / 2
+        } else {
+            self.rank - beyond
+        };
+        let mut distance = 1;
+        while distance < power {
+            let partner = me ^ distance;
+            let peer = if partner < beyond { 2 * partner + 1 } else { partner + beyond };
+            plan.receive(peer);
+            plan.send(peer, bytes);
+            plan.next();
+            distance *= 2;
+        }
+        if self.rank < 2 * beyond {
+            plan.send(self.rank - 1, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::COLLECTIVE_ALGORITHMS;
+
+    fn plan_of(op: CollectiveOp, algorithm: Algorithm, rank: u32, ranks: u32, root: u32) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let counts: &[u64] = &[];
+        Call { op, algorithm, rank, ranks, root, sent: 96, received: 96, counts }.plan(&mut steps);
+        steps
+    }
+
+    /// Runs all ranks' plans against each other; `Err` if they wait for ever. Returns who knows of whom.
+    fn run(op: CollectiveOp, algorithm: Algorithm, ranks: u32, root: u32) -> Result<Vec<u128>, String> {
+        let plans: Vec<_> = (0..ranks).map(|rank| plan_of(op, algorithm, rank, ranks, root)).collect();
+        let mut knows: Vec<u128> = (0..ranks).map(|rank| 1 << rank).collect();
+        let mut at = vec![0_usize; ranks as usize];
+        let mut sent = vec![false; ranks as usize];
+        let mut wires: std::collections::BTreeMap<(u32, u32), std::collections::VecDeque<u128>> = Default::default();
+        loop {
+            let mut moved = false;
+            for rank in 0..ranks as usize {
+                let plan = &plans[rank];
+                let Some(first) = plan.get(at[rank]) else { continue };
+                let round = plan[at[rank]..].iter().take_while(|step| step.round == first.round);
+                if !sent[rank] {
+                    for step in round.clone().filter(|step| step.sends.is_some()) {
+                        wires.entry((rank as u32, step.peer)).or_default().push_back(knows[rank]);
+                    }
+                    sent[rank] = true;
+                    moved = true;
+                }
+                let receives: Vec<_> = round.clone().filter(|step| step.sends.is_none()).collect();
+                if receives.iter().all(|step| wires.get(&(step.peer, rank as u32)).is_some_and(|wire| !wire.is_empty())) {
+                    for step in &receives {
+                        let news = wires.get_mut(&(step.peer, rank as u32)).unwrap().pop_front().unwrap();
+                        knows[rank] |= news;
+                    }
+                    at[rank] += round.count();
+                    sent[rank] = false;
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        if (0..ranks as usize).any(|rank| at[rank] < plans[rank].len()) {
+            return Err(format!("{op:?} {algorithm:?} on {ranks} ranks never ends"));
+        }
+        if wires.values().any(|wire| !wire.is_empty()) {
+            return Err(format!("{op:?} {algorithm:?} on {ranks} ranks leaves messages"));
+        }
+        Ok(knows)
+    }
+
+    #[test]
+    fn every_algorithm_ends_and_carries_what_its_collective_promises() {
+        for &(op, _, algorithms) in COLLECTIVE_ALGORITHMS {
+            for &algorithm in algorithms {
+                for ranks in 1..=33_u32 {
+                    for root in [0, ranks / 2, ranks - 1] {
+                        let knows = run(op, algorithm, ranks, root).unwrap();
+                        let all: u128 = (1 << ranks) - 1;
+                        for rank in 0..ranks {
+                            let wanted = match op {
+                                CollectiveOp::Bcast | CollectiveOp::Scatter => 1 << root,
+                                CollectiveOp::Reduce | CollectiveOp::Gather if rank != root => 1 << rank,
+                                CollectiveOp::Scan | CollectiveOp::Exscan => (1 << (rank + 1)) - 1,
+                                _ => all,
+                            };
+                            let known = knows[rank as usize];
+                            assert_eq!(known & wanted, wanted, "{op:?} {algorithm:?} ranks {ranks} root {root} rank {rank}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_gather_tree_sends_every_block_once_to_the_root() {
+        for ranks in 2..40_u64 {
+            let into_root: u64 = (1..ranks as u32)
+                .flat_map(|rank| plan_of(CollectiveOp::Gather, Algorithm::Binomial, rank, ranks as u32, 0))
+                .filter(|step| step.peer == 0)
+                .filter_map(|step| step.sends)
+                .sum();
+            assert_eq!(into_root, 96 * (ranks - 1));
+        }
+    }
+}
