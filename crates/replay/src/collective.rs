@@ -74,9 +74,13 @@ impl Call<'_> {
             (CollectiveOp::Reduce, Algorithm::Linear) => self.to_root(plan, self.sent),
             (CollectiveOp::Reduce, _) => self.gather_tree(plan, |_| self.sent, self.root),
             (CollectiveOp::Gather, Algorithm::Linear) => self.to_root(plan, self.sent),
-            (CollectiveOp::Gather, _) => self.gather_tree(plan, |members| self.block().saturating_mul(members), self.root),
+            (CollectiveOp::Gather, _) => {
+                self.gather_tree(plan, |members| self.block().saturating_mul(members), self.root)
+            }
             (CollectiveOp::Scatter, Algorithm::Linear) => self.from_root(plan, |peer| self.count(peer, self.sent)),
-            (CollectiveOp::Scatter, _) => self.scatter_tree(plan, |members| self.block().saturating_mul(members), self.root),
+            (CollectiveOp::Scatter, _) => {
+                self.scatter_tree(plan, |members| self.block().saturating_mul(members), self.root)
+            }
             (CollectiveOp::Allreduce, Algorithm::Ring) => {
                 let part = self.sent.div_ceil(u64::from(self.ranks));
                 for _ in 0..2 * (self.ranks - 1) {
@@ -317,7 +321,8 @@ mod tests {
                     moved = true;
                 }
                 let receives: Vec<_> = round.clone().filter(|step| step.sends.is_none()).collect();
-                if receives.iter().all(|step| wires.get(&(step.peer, rank as u32)).is_some_and(|wire| !wire.is_empty())) {
+                if receives.iter().all(|step| wires.get(&(step.peer, rank as u32)).is_some_and(|wire| !wire.is_empty()))
+                {
                     for step in &receives {
                         let news = wires.get_mut(&(step.peer, rank as u32)).unwrap().pop_front().unwrap();
                         knows[rank] |= news;
@@ -356,7 +361,11 @@ mod tests {
                                 _ => all,
                             };
                             let known = knows[rank as usize];
-                            assert_eq!(known & wanted, wanted, "{op:?} {algorithm:?} ranks {ranks} root {root} rank {rank}");
+                            assert_eq!(
+                                known & wanted,
+                                wanted,
+                                "{op:?} {algorithm:?} ranks {ranks} root {root} rank {rank}"
+                            );
                         }
                     }
                 }

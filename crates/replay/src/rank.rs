@@ -672,16 +672,17 @@ impl<'a> Rank<'a> {
         let other = probe.wanted.is_some_and(|wanted| wanted != envelope);
         if let Some(ordinal) = probe.ordinal {
             let message = self.messages.at(slot);
-            message.listed = false;
             self.totals.diverged += u64::from(self.assignment.is_some() && message.ordinal != ordinal);
             self.unexpected -= 1;
             self.totals.received += 1;
             self.taken.insert(self.records[record].request, slot);
             self.close(ordinal);
         } else if other {
-            let there = |message: &Message| message.listed && Some(message.envelope) == probe.wanted;
+            let there = |(slot, message): (u32, &Message)| {
+                message.listed && Some(message.envelope) == probe.wanted && !self.is_taken(slot)
+            };
             let recorded = world.config.wildcards == Wildcards::Recorded;
-            if recorded && !self.messages.live().any(|(_, message)| there(message)) {
+            if recorded && !self.messages.live().any(there) {
                 self.threads[usize::from(thread)].probe.idle = true;
                 self.idle_probes += 1;
                 return;
@@ -689,6 +690,11 @@ impl<'a> Rank<'a> {
             self.totals.probes_diverged += 1;
         }
         self.resume(thread, at);
+    }
+
+    /// Whether a matched probe has taken the message in `slot`.
+    fn is_taken(&self, slot: u32) -> bool {
+        self.taken.values().any(|taken| *taken == slot)
     }
 
     /// An unexpected message came: whose probe looks for it?
@@ -865,11 +871,8 @@ impl<'a> Rank<'a> {
         }
         let message = self.messages.remove(slot);
         let copy = if message.listed { times(world.times.copy_per_byte, message.bytes) } else { Picos::ZERO };
-        let finished = Finished {
-            at: matched.max(message.ready) + copy,
-            ideal: ideal.max(message.ready) + copy,
-            overhead: true,
-        };
+        let finished =
+            Finished { at: matched.max(message.ready) + copy, ideal: ideal.max(message.ready) + copy, overhead: true };
         self.complete(world, target, finished, out);
     }
 
@@ -962,7 +965,8 @@ impl<'a> Rank<'a> {
                     Some(assignment) if item.traffic == Traffic::User => assignment.arrival(&envelope),
                     _ => u32::MAX,
                 };
-                self.admit(world, now, Held { item, envelope, ordinal, since: now }, out);
+                let admitted = self.admit(world, now, Held { item, envelope, ordinal, since: now }, out);
+                self.totals.held_messages += u64::from(!admitted);
             }
             ItemKind::Reply => {
                 let sending = self.sends.remove(item.token);
@@ -990,18 +994,14 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// Offers a message to the engine, unless a bound receive must be closed first.
-    fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) {
-        let first = held.since == now;
+    /// Offers a message to the engine, unless a bound receive must be closed first; says whether it was offered.
+    fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) -> bool {
         let hold = world.config.wildcards == Wildcards::Recorded && held.item.traffic == Traffic::User;
         let admitted = match &mut self.assignment {
             Some(assignment) if hold => assignment.admit(held),
             _ => Some(held),
         };
-        let Some(Held { item, envelope, ordinal, since }) = admitted else {
-            self.totals.held_messages += u64::from(first);
-            return;
-        };
+        let Some(Held { item, envelope, ordinal, since }) = admitted else { return false };
         self.totals.held += now - since;
         let announced = item.kind == ItemKind::Announce;
         let local = item.source == self.id;
@@ -1019,6 +1019,7 @@ impl<'a> Rank<'a> {
             delay: Picos::ZERO,
         });
         self.offer(world, now, Op::Arrive { msg: MsgId(u64::from(slot)), envelope }, out);
+        true
     }
 
     // ---- collectives ------------------------------------------------------------------------------------------
@@ -1168,7 +1169,7 @@ impl<'a> Rank<'a> {
     pub(crate) fn settle_up(&mut self) {
         let held = self.assignment.as_ref().map_or(0, |assignment| assignment.waiting().count());
         let unmatched = self.messages.live().filter(|(_, message)| message.target == Target::Nobody);
-        let left = unmatched.filter(|(slot, _)| !self.taken.values().any(|taken| taken == slot)).count();
+        let left = unmatched.filter(|(slot, _)| !self.is_taken(*slot)).count();
         let queued = self.queue.iter().chain(&self.incoming);
         let in_flight = queued.filter(|item| matches!(item.kind, ItemKind::Eager | ItemKind::Announce)).count();
         self.totals.never_received = (held + left + in_flight) as u64;
@@ -1227,8 +1228,7 @@ impl<'a> Rank<'a> {
         for (number, _) in open {
             // The call that made the request stands before the wait.
             let made = self.records[..=thread.record].iter().rfind(|record| {
-                record.request == number
-                    && matches!(record.kind(), Some(Kind::Send | Kind::Recv | Kind::Collective))
+                record.request == number && matches!(record.kind(), Some(Kind::Send | Kind::Recv | Kind::Collective))
             });
             let Some(made) = made else { continue };
             if texts.len() == 4 {

@@ -193,11 +193,14 @@ pub struct Totals {
 impl Totals {
     /// Adds the numbers of one rank: sums, and maxima where a field is one.
     pub(crate) fn add(&mut self, other: &Self) {
+        // The sum over many ranks may exceed 213 days.
+        let sum = |mine: &mut Picos, theirs: Picos| *mine = Picos(mine.0.saturating_add(theirs.0));
         self.time = self.time.max(other.time);
-        self.compute += other.compute;
-        self.in_mpi += other.in_mpi;
-        self.blocked_on_matching += other.blocked_on_matching;
-        self.held += other.held;
+        sum(&mut self.compute, other.compute);
+        sum(&mut self.in_mpi, other.in_mpi);
+        sum(&mut self.blocked_on_matching, other.blocked_on_matching);
+        sum(&mut self.held, other.held);
+        sum(&mut self.engine_busy, other.engine_busy);
         self.held_messages += other.held_messages;
         self.sent += other.sent;
         self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
@@ -214,7 +217,6 @@ impl Totals {
         self.collectives_skipped += other.collectives_skipped;
         self.operations += other.operations;
         self.busy_answers += other.busy_answers;
-        self.engine_busy += other.engine_busy;
         self.visits += other.visits;
         self.visits_max = self.visits_max.max(other.visits_max);
         self.searches += other.searches;

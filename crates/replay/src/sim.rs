@@ -101,8 +101,7 @@ pub fn replay(
 }
 
 fn report(world: &World, mut ranks: Vec<Rank>, out: Outside) -> Report {
-    let mut report =
-        Report { depths: out.depths.finish(), timeline: out.timeline.finish(), ..Report::default() };
+    let mut report = Report { depths: out.depths.finish(), timeline: out.timeline.finish(), ..Report::default() };
     for rank in &mut ranks {
         rank.settle_up();
         if let Some((record, since, waits, waits_for)) = rank.waiting(world) {
@@ -136,9 +135,11 @@ fn notes(total: &Totals) -> Vec<String> {
 fn find_cycle(unfinished: &[Unfinished]) -> Vec<u32> {
     let next = |rank: u32| {
         let at = unfinished.binary_search_by_key(&rank, |waiting| waiting.rank).ok()?;
-        unfinished[at].waits_for.iter().copied().find(|other| {
-            unfinished.binary_search_by_key(other, |waiting| waiting.rank).is_ok()
-        })
+        unfinished[at]
+            .waits_for
+            .iter()
+            .copied()
+            .find(|other| unfinished.binary_search_by_key(other, |waiting| waiting.rank).is_ok())
     };
     let mut seen = vec![0_u32; unfinished.len()];
     for (start, waiting) in (1..).zip(unfinished) {
