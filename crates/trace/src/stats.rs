@@ -14,10 +14,12 @@
 //! ranks at hand, which are taken in blocks (each block reads the trace once more), and what the largest rank needs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 use crate::communicators::Communicators;
+use crate::error::TraceError;
 use crate::open::Trace;
 use crate::record::{CollectiveOp, Flags, Kind};
 
@@ -372,10 +374,18 @@ impl List {
 
 impl Trace {
     /// Computes the statistics of each rank, hands them to `each` in order of rank, and returns those of all together.
+    /// `comms` are those that [`Trace::check`] returned. `each` can stop the work.
+    ///
+    /// # Errors
+    /// [`TraceError::Interrupted`] when `each` breaks.
     ///
     /// # Panics
-    /// When `comms` are not those that [`Trace::check`] returned.
-    pub fn stats(&self, comms: &Communicators, mut each: impl FnMut(u32, &Stats)) -> Stats {
+    /// When `comms` are not those of this trace.
+    pub fn stats(
+        &self,
+        comms: &Communicators,
+        mut each: impl FnMut(u32, &Stats) -> ControlFlow<()>,
+    ) -> Result<Stats, TraceError> {
         let destination = |rank: u32, comm: u32, peer: i32| {
             let view = comms.view(rank, comm);
             (view.comm, comms.world_rank(view.remote, peer as u32))
@@ -427,14 +437,16 @@ impl Trace {
                     communicators: &mut communicators,
                 }
                 .count(mine);
-                each(rank as u32, &of_rank);
+                if each(rank as u32, &of_rank).is_break() {
+                    return Err(TraceError::Interrupted);
+                }
                 total.merge(&of_rank);
             }
             first = last;
         }
         total.tags = tags.len() as u64;
         total.communicators = communicators.len() as u64;
-        total
+        Ok(total)
     }
 }
 

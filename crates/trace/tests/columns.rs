@@ -8,7 +8,7 @@ use mb_trace::columns::{Column, Values};
 use mb_trace::{Kind, Trace};
 
 fn table(trace: &Trace, rows: usize) -> Vec<Vec<Column>> {
-    let comms = trace.check(|_| ()).unwrap();
+    let comms = trace.check(|_| std::ops::ControlFlow::Continue(())).unwrap();
     trace.batches(&comms, rows).collect()
 }
 

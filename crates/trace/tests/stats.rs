@@ -3,15 +3,20 @@
 
 mod common;
 
+use std::ops::ControlFlow;
+
 use common::{everything, ping};
 use mb_trace::generate::Plan;
 use mb_trace::{Program, Record, Stats, Status, Trace};
 
 fn stats(trace: &Trace) -> (Vec<Stats>, Stats) {
-    let comms = trace.check(|_| std::ops::ControlFlow::Continue(())).unwrap();
+    let comms = trace.check(|_| ControlFlow::Continue(())).unwrap();
     let mut ranks = Vec::new();
-    let total = trace.stats(&comms, |_, stats| ranks.push(stats.clone()));
-    (ranks, total)
+    let total = trace.stats(&comms, |_, stats| {
+        ranks.push(stats.clone());
+        ControlFlow::Continue(())
+    });
+    (ranks, total.unwrap())
 }
 
 fn of_pattern(pattern: &str, ranks: u32, settings: &[(&str, &str)]) -> (Vec<Stats>, Stats) {
