@@ -43,7 +43,7 @@ fn prefix(id: &str) -> &str {
     id.split_once('-').map_or(id, |(prefix, _)| prefix)
 }
 
-/// Everything of the form `M-12`: capital letters, a hyphen and a number, not part of a longer word.
+/// Everything of the form `T-1`: capital letters, a hyphen and a number, not part of a longer word.
 fn ids(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
     words.filter(|word| {
