@@ -7,6 +7,7 @@
 
 mod engines;
 mod isa;
+mod readme;
 
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub(crate) struct Generated {
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards];
+const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards, readme::engines];
 
 /// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {

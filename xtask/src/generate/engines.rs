@@ -56,7 +56,7 @@ pub(crate) fn cards(tree: &Tree, root: &Path) -> Result<Vec<Generated>, String> 
 }
 
 /// The folders of `engines/` that hold a crate, in alphabetical order.
-fn engine_names(tree: &Tree) -> impl Iterator<Item = &str> {
+pub(super) fn engine_names(tree: &Tree) -> impl Iterator<Item = &str> {
     tree.paths().filter_map(|path| path.strip_prefix("engines/")?.strip_suffix("/Cargo.toml"))
 }
 
@@ -66,7 +66,7 @@ fn tables(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The file at `path` with `new` between its two marks, whose lines stay.
-fn splice(tree: &Tree, path: &str, new: &str) -> Result<String, String> {
+pub(super) fn splice(tree: &Tree, path: &str, new: &str) -> Result<String, String> {
     let old = tree.text(path).ok_or_else(|| format!("{path}: there is no such file"))?;
     let begin = old.find(BEGIN).and_then(|at| old[at..].find('\n').map(|line| at + line + 1));
     let end = old.find(END).and_then(|at| old[..at].rfind('\n').map(|line| line + 1));
