@@ -67,4 +67,10 @@ mod tests {
     fn generated_files_are_fresh() {
         assert_eq!(run(&["gen", "--check"]), Ok(Vec::new()));
     }
+
+    #[test]
+    fn the_repository_passes_every_guard() {
+        let objections = run(&["guard"]).expect("the repository can be read");
+        assert!(objections.is_empty(), "\n{}\n", objections.join("\n"));
+    }
 }
