@@ -50,6 +50,7 @@ nightly: setup .venv/dev.stamp .venv/mpi.stamp ## long property runs and fuzzing
 
 bless: setup .venv/dev.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
+	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-asm --test filetests
 
 gen: ## rewrite every generated file
 	cargo xtask gen

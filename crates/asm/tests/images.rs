@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Images: what is written is read, and what is damaged is refused by its reason.
+
+use mb_asm::image::{read, write};
+use mb_asm::{Program, assemble, disassemble, listing, render};
+
+const LOOP: &str = "\
+.store 16
+.segment wait_for_header
+start:  wait || a1, t1 = in || goto start if !in.item
+        p11 = eq a1, 0x1000
+        nop
+.segment answer
+        out.last = a1 if p11 || goto start
+        nop
+        nop
+";
+
+fn program() -> Program {
+    assemble("loop.mb", LOOP).unwrap_or_else(|errors| panic!("{}", render(&errors)))
+}
+
+/// The image of [`LOOP`] with byte `at` replaced, and the checksum made right again if asked.
+fn damaged(at: usize, value: u8) -> Vec<u8> {
+    let mut image = write(&program());
+    image[at] = value;
+    image
+}
+
+/// Like [`damaged`], with a checksum that hides the damage.
+fn forged(at: usize, value: u8) -> Vec<u8> {
+    let mut image = damaged(at, value);
+    let end = image.len() - 4;
+    let mut crc = u32::MAX;
+    for &byte in &image[..end] {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc % 2 == 1 { crc / 2 ^ 0xedb8_8320 } else { crc / 2 };
+        }
+    }
+    image[end..].copy_from_slice(&(!crc).to_le_bytes());
+    image
+}
+
+fn refusal(image: &[u8]) -> String {
+    read("loop", image).expect_err("a damaged image").to_string()
+}
+
+#[test]
+fn an_image_holds_what_its_page_says() {
+    let image = write(&program());
+    assert_eq!(image.len(), 24 + 6 * 24 + 4);
+    assert_eq!(&image[..8], b"mb-ucode");
+    assert_eq!(image[8..24], [1, 0, 0, 0, 16, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(image[24..45], program().words[0].encode().to_bytes());
+    assert_eq!(image[45..48], [0, 0, 0]);
+    let again = read("loop.mb", &image).expect("a sound image");
+    assert_eq!((again.words, again.store), (program().words, 16));
+}
+
+#[test]
+fn every_changed_bit_is_noticed() {
+    let image = write(&program());
+    for bit in 0..8 * image.len() {
+        let mut changed = image.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(read("loop", &changed).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn every_other_length_is_noticed() {
+    let image = write(&program());
+    for length in 0..image.len() {
+        assert!(read("loop", &image[..length]).is_err(), "{length} bytes");
+    }
+    assert_eq!(refusal(&[&image[..], &[0]].concat()), "the image has 173 bytes, expected 172");
+    assert_eq!(refusal(&image[..20]), "the image has 20 bytes, expected 28");
+    assert_eq!(refusal(&image[..30]), "the image has 30 bytes, expected 172");
+}
+
+#[test]
+fn damage_is_told_by_its_reason() {
+    for (image, reason) in [
+        (damaged(0, b'M'), "not a microcode image: the first 8 bytes are not `mb-ucode`"),
+        (damaged(8, 2), "version 2 of the image format, expected 1"),
+        (damaged(13, 8), "the store's size is 2064, expected 1 to 1024"),
+        (damaged(16, 17), "the number of words is 17, expected 1 to 16"),
+        (damaged(20, 1), "the reserved field is 1, expected 0"),
+        (damaged(30, 1), "the checksum is 0xaffb63bf, the bytes before it give 0x4f9e6578"),
+        (forged(45, 1), "word 0: the 3 bytes that pad it are not zero"),
+        (forged(44, 0xff), "word 0: bits above bit 163 are set"),
+        (forged(24, 1), "word 0: field alu.imm has no effect in this word and must be zero"),
+        (forged(24 + 3 * 24 + 14, 0x90), "word 3 branches to 9, but the last word of the program is 5"),
+        (forged(24 + 5 * 24 + 16, 8), "word 5 branches, but its two delay slots are not both words of the program"),
+    ] {
+        assert_eq!(refusal(&image), reason);
+    }
+}
+
+#[test]
+fn a_program_is_shown_as_text() {
+    assert_eq!(
+        disassemble(&program()),
+        "\
+.store 16
+.segment wait_for_header
+start: wait || a1, t1 = in || goto start if !in.item
+       p11 = eq a1, 0x1000
+       nop
+.segment answer
+       goto start || out.last = a1 if p11
+       nop
+       nop
+"
+    );
+    let bare = read("loop", &write(&program())).expect("a sound image");
+    assert!(disassemble(&bare).contains("\nL0: wait || a1, t1 = in || goto L0 if !in.item\n"));
+}
+
+#[test]
+fn a_listing_shows_addresses_encodings_and_slots() {
+    assert_eq!(
+        listing(&program()),
+        "\
+; loop.mb: 6 words, store of 16
+addr  encoding                                   slots    line  text
+; segment wait_for_header: 3 words
+start:
+   0  000223c9800000000000000000000000000000000  I...B.      3  wait || a1, t1 = in || goto start if !in.item
+   1  00000000000000000000000008000878100001000  .A....      4  p11 = eq a1, 0x1000
+   2  00000000000000000000000000000000000000000  ......      5  nop
+; segment answer: 3 words
+   3  b10c0000c00000000000000000000000000000000  ....BC      7  out.last = a1 if p11 || goto start
+   4  00000000000000000000000000000000000000000  ......      8  nop
+   5  00000000000000000000000000000000000000000  ......      9  nop
+; words that use a slot: input 1, alu 1, ternary 0, predicate 0, branch 2, copy 1
+"
+    );
+}
