@@ -2,9 +2,25 @@
 //! Posted receives and unexpected messages in order of age.
 //!
 //! Every search also tells its *visits*: how many entries a walk from the oldest entry would compare, the hit
-//! included, or the whole list on a miss (`spec/matching.md`, part V).
+//! included, or the whole list on a miss (`spec/matching.md`, part V). They are counted without being visited, so
+//! that a replay's own cost does not grow with the depth that it models.
+//! Cost: a scan of at most 16 entries while a list is short; beyond, some hash look-ups and the rank of an age.
 
-use mb_core::{Envelope, MsgId, Op, Outcome, Pattern, RecvId};
+mod index;
+mod posted;
+mod ring;
+mod unexpected;
+
+use mb_core::{Op, Outcome};
+
+pub use posted::PostedReceives;
+pub use unexpected::UnexpectedMessages;
+
+/// A list of so many entries is scanned; one more, and it is indexed.
+const FEW: usize = 16;
+/// An indexed list that has shrunk to so many entries is scanned again; fewer than [`FEW`], so that a list that
+/// goes up and down around it is not rebuilt all the time.
+const FEW_AGAIN: usize = 4;
 
 /// A receiver's two lists and the matching between them.
 #[derive(Clone, Debug, Default)]
@@ -27,14 +43,14 @@ impl MatchLists {
             Op::Post { recv, pattern } => match self.unexpected.take(&pattern) {
                 (Some(msg), visits) => (Outcome::Matched(recv, msg), visits),
                 (None, visits) => {
-                    self.posted.append(recv, pattern);
+                    self.posted.append(recv, &pattern);
                     (Outcome::Posted(recv), visits)
                 }
             },
             Op::Arrive { msg, envelope } => match self.posted.take(&envelope) {
                 (Some(recv), visits) => (Outcome::Matched(recv, msg), visits),
                 (None, visits) => {
-                    self.unexpected.append(msg, envelope);
+                    self.unexpected.append(msg, &envelope);
                     (Outcome::Unexpected(msg), visits)
                 }
             },
@@ -57,102 +73,5 @@ impl MatchLists {
     #[must_use]
     pub fn queue_lengths(&self) -> (usize, usize) {
         (self.posted.len(), self.unexpected.len())
-    }
-}
-
-/// The posted receives in order of age.
-#[derive(Clone, Debug, Default)]
-pub struct PostedReceives {
-    entries: Vec<(RecvId, Pattern)>,
-}
-
-impl PostedReceives {
-    /// No entries.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The number of entries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no entry.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Appends a receive, which becomes the youngest.
-    pub fn append(&mut self, recv: RecvId, pattern: Pattern) {
-        self.entries.push((recv, pattern));
-    }
-
-    /// Takes the oldest receive that accepts `envelope`.
-    pub fn take(&mut self, envelope: &Envelope) -> (Option<RecvId>, u32) {
-        match self.entries.iter().position(|(_, pattern)| pattern.accepts(envelope)) {
-            Some(index) => (Some(self.entries.remove(index).0), index as u32 + 1),
-            None => (None, self.entries.len() as u32),
-        }
-    }
-
-    /// Takes `recv` back; tells whether it was there.
-    pub fn cancel(&mut self, recv: RecvId) -> (bool, u32) {
-        if let Some(index) = self.entries.iter().position(|(id, _)| *id == recv) {
-            self.entries.remove(index);
-            (true, index as u32 + 1)
-        } else {
-            (false, self.entries.len() as u32)
-        }
-    }
-}
-
-/// The unexpected messages in order of age.
-#[derive(Clone, Debug, Default)]
-pub struct UnexpectedMessages {
-    entries: Vec<(MsgId, Envelope)>,
-}
-
-impl UnexpectedMessages {
-    /// No entries.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The number of entries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no entry.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Appends a message, which becomes the youngest.
-    pub fn append(&mut self, msg: MsgId, envelope: Envelope) {
-        self.entries.push((msg, envelope));
-    }
-
-    /// Finds the oldest message that `pattern` accepts and leaves it.
-    pub fn find(&mut self, pattern: &Pattern) -> (Option<MsgId>, u32) {
-        match self.entries.iter().position(|(_, envelope)| pattern.accepts(envelope)) {
-            Some(index) => (Some(self.entries[index].0), index as u32 + 1),
-            None => (None, self.entries.len() as u32),
-        }
-    }
-
-    /// Takes the oldest message that `pattern` accepts.
-    pub fn take(&mut self, pattern: &Pattern) -> (Option<MsgId>, u32) {
-        let (found, visits) = self.find(pattern);
-        if found.is_some() {
-            self.entries.remove(visits as usize - 1);
-        }
-        (found, visits)
     }
 }

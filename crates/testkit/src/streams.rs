@@ -111,11 +111,14 @@ fn decode_pattern(envelope: Envelope, percent: u8, wildcard: u16) -> Pattern {
     }
 }
 
-/// Runs `objection` on many streams.
+/// Operations in a stream, at most.
+const LENGTH: usize = 400;
+
+/// Runs `objection` on many streams of up to `length` operations.
 ///
 /// # Errors
 /// The objection to the smallest failing stream found, and that stream.
-pub fn check(objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
+pub fn check(length: usize, objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
     let default = Config::default();
     let rng_seed = match default.rng_seed {
         RngSeed::Random => RngSeed::Fixed(0),
@@ -128,7 +131,8 @@ pub fn check(objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), S
         max_shrink_iters: 50_000,
         ..default
     };
-    let result = TestRunner::new(config).run(&streams(400), |offers| objection(&offers).map_err(TestCaseError::fail));
+    let result =
+        TestRunner::new(config).run(&streams(length), |offers| objection(&offers).map_err(TestCaseError::fail));
     match result {
         Ok(()) => Ok(()),
         Err(TestError::Fail(_, offers)) => Err(smallest(offers, objection)),
@@ -158,7 +162,7 @@ fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), S
 /// # Errors
 /// The objection to the smallest failing stream.
 pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
-    check(|offers| {
+    check(LENGTH, |offers| {
         let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
         let settled = judge(make().as_mut(), offers, Fetch::Settle, visits)?;
         match fetched.iter().zip(&settled).position(|(fetched, settled)| fetched != settled) {
@@ -178,7 +182,7 @@ pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<
 /// # Errors
 /// The objection to the smallest failing stream.
 pub fn stretching_offered_times_never_changes_outcomes(make: MakeEngine<'_>) -> Result<(), String> {
-    check(|offers| {
+    check(LENGTH, |offers| {
         let tight = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
         // Uneven: times seven, and a gap that grows.
         let stretched: Vec<Offer> = (0_u64..)
@@ -203,7 +207,7 @@ pub fn stretching_offered_times_never_changes_outcomes(make: MakeEngine<'_>) -> 
 /// # Errors
 /// The objection to the smallest failing stream.
 pub fn bound_is_never_slower(bound: MakeEngine<'_>, engine: MakeEngine<'_>) -> Result<(), String> {
-    check(|offers| {
+    check(LENGTH, |offers| {
         let bounds = judge(bound().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
         let answers = judge(engine().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
         let late = bounds.iter().zip(&answers).position(|(bound, answer)| bound.completion.at > answer.completion.at);
