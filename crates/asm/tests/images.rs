@@ -35,7 +35,7 @@ fn forged(at: usize, value: u8) -> Vec<u8> {
     for &byte in &image[..end] {
         crc ^= u32::from(byte);
         for _ in 0..8 {
-            crc = if crc % 2 == 1 { crc / 2 ^ 0xedb8_8320 } else { crc / 2 };
+            crc = if crc % 2 == 1 { (crc / 2) ^ 0xedb8_8320 } else { crc / 2 };
         }
     }
     image[end..].copy_from_slice(&(!crc).to_le_bytes());
@@ -92,7 +92,7 @@ fn damage_is_told_by_its_reason() {
         (forged(44, 0xff), "word 0: bits above bit 163 are set"),
         (forged(24, 1), "word 0: field alu.imm has no effect in this word and must be zero"),
         (forged(24 + 3 * 24 + 14, 0x90), "word 3 branches to 9, but the last word of the program is 5"),
-        (forged(24 + 5 * 24 + 16, 8), "word 5 branches, but its two delay slots are not both words of the program"),
+        (forged(24 + 5 * 24 + 16, 0x0c), "word 5 branches, but its two delay slots are not both words of the program"),
     ] {
         assert_eq!(refusal(&image), reason);
     }

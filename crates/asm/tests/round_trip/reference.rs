@@ -109,10 +109,10 @@ impl Reading<'_> {
         Some(if statements.is_empty() { "nop".to_owned() } else { statements.join(" || ") })
     }
 
-    fn alu(&self, written: &mut Vec<String>) -> Option<Option<String>> {
+    fn alu(&self, written: &mut Vec<String>) -> Option<Vec<String>> {
         let op = self.get("alu.op");
         if op == 0 {
-            return Some(None);
+            return Some(Vec::new());
         }
         if let Some(text) = self.code("ComputeOp", op) {
             let (rd, guard) = (self.get("alu.rd"), self.get("alu.pred"));
@@ -121,14 +121,14 @@ impl Reading<'_> {
             }
             let groups = if matches!(text, "add" | "sub") { groups(self.get("alu.simd")) } else { String::new() };
             written.push(format!("a{rd}"));
-            Some(Some(format!("a{rd} = {text}{groups} a{}, {} if p{guard}", self.get("alu.rs1"), self.second()?)))
+            Some(vec![format!("a{rd} = {text}{groups} a{}, {} if p{guard}", self.get("alu.rs1"), self.second()?)])
         } else if let Some(text) = self.code("CompareOp", op) {
             let simd = self.get("alu.simd");
             let targets = targets(self.get("alu.cmp_we"), simd, 8)?;
             written.extend(targets.clone());
             let combine = self.code("Combine", self.get("alu.combine"))?;
             let operands = format!("a{}, {}", self.get("alu.rs1"), self.second()?);
-            Some(Some(format!("{} {combine} {text}{} {operands}", targets.join(", "), groups(simd))))
+            Some(vec![format!("{} {combine} {text}{} {operands}", targets.join(", "), groups(simd))])
         } else {
             let text = self.code("PermuteOp", op)?;
             let (rd, guard) = (self.get("alu.rd"), self.get("alu.pred"));
@@ -149,7 +149,7 @@ impl Reading<'_> {
             }
             written.push(format!("a{rd}"));
             let operands = format!("a{}, a{}", self.get("alu.rs1"), self.get("alu.rs2"));
-            Some(Some(format!("a{rd} = {text} {operands} [{}] if p{guard}", bytes.join(" "))))
+            Some(vec![format!("a{rd} = {text} {operands} [{}] if p{guard}", bytes.join(" "))])
         }
     }
 
@@ -164,10 +164,10 @@ impl Reading<'_> {
         Some(if half == "low" { format!("{{a{reg}.hi, {value}}}") } else { format!("{{{value}, a{reg}.lo}}") })
     }
 
-    fn ternary(&self, written: &mut Vec<String>) -> Option<Option<String>> {
+    fn ternary(&self, written: &mut Vec<String>) -> Option<Vec<String>> {
         let enable = self.get("ternary.we");
         if enable == 0 {
-            return Some(None);
+            return Some(Vec::new());
         }
         let simd = self.get("ternary.simd");
         let targets = targets(enable, simd, 12)?;
@@ -176,7 +176,7 @@ impl Reading<'_> {
         let mode = self.code("MaskMode", self.get("ternary.mode"))?;
         let (m0, m1, mask) = (self.get("ternary.m0"), self.get("ternary.m1"), self.get("ternary.mask"));
         let targets = targets.join(", ");
-        Some(Some(format!("{targets} {combine} match{} t{m0}, t{m1} {mode} t{mask}", groups(simd))))
+        Some(vec![format!("{targets} {combine} match{} t{m0}, t{m1} {mode} t{mask}", groups(simd))])
     }
 
     fn predicate(&self, written: &mut Vec<String>) -> Option<Vec<String>> {
@@ -196,9 +196,9 @@ impl Reading<'_> {
         Some(statements)
     }
 
-    fn branch(&self, waits: bool) -> Option<Option<String>> {
+    fn branch(&self, waits: bool) -> Option<Vec<String>> {
         if self.get("branch.enable") == 0 {
-            return Some(None);
+            return Some(Vec::new());
         }
         let target = self.get("branch.target");
         let condition = match (self.get("branch.polarity"), self.get("branch.pred")) {
@@ -207,7 +207,7 @@ impl Reading<'_> {
             (0, predicate) => format!("!p{predicate}"),
             (_, predicate) => format!("p{predicate}"),
         };
-        Some(Some(format!("goto {target} if {condition}")))
+        Some(vec![format!("goto {target} if {condition}")])
     }
 
     fn copy(&self, written: &mut Vec<String>) -> Option<String> {
