@@ -5,33 +5,14 @@ A `progress` callable is called now and then with work done and work in all; wha
 is raised by the call, and Ctrl-C arrives there. Everything that takes long releases the interpreter.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
-Progress: TypeAlias = Callable[[int, int], None]
-Columns: TypeAlias = dict[str, list[Any]]
+from matchbench.shapes import Card, Parameter, Pattern, Progress, Report, Stats
 
 class MatchbenchError(Exception):
     """Bad input, or work that cannot be done; the message says what and where."""
-
-class Parameter(TypedDict):
-    """One setting with its value and source."""
-
-    name: str
-    value: str
-    unit: str
-    help: str
-    source: Literal["paper", "measured", "assumed", "calibrated", "user"]
-    detail: str
-
-class Card(TypedDict):
-    """What an engine or a network is, in words."""
-
-    name: str
-    summary: str
-    reference: str
-    timing: str
-    presets: list[str]
 
 class Engine:
     """An engine, its preset and its complete settings."""
@@ -50,6 +31,28 @@ class Network:
     def __init__(self, preset: str, settings: Sequence[str]) -> None: ...
     def parameters(self) -> list[Parameter]: ...
 
+class Trace:
+    """An open trace."""
+
+    ranks: int
+    records: int
+    def __init__(self, path: Path) -> None: ...
+    def rank_records(self) -> list[int]: ...
+    def ends(self) -> list[Literal["finalized", "stopped", "cut"]]: ...
+    def check(self, progress: Progress | None = None) -> None: ...
+    def stats(self, progress: Progress | None = None) -> Stats: ...
+    def record_bytes(self, rank: int, start: int, stop: int) -> bytes: ...
+    def replay(
+        self,
+        engine: Engine,
+        network: Network,
+        *,
+        cpu_scale: float,
+        free_wildcards: bool,
+        collectives: Sequence[tuple[str, str]],
+        progress: Progress | None = None,
+    ) -> Report: ...
+
 def version() -> str:
     """Version of the workbench."""
 
@@ -64,3 +67,17 @@ def networks() -> list[tuple[str, str]]:
 
 def collectives() -> list[tuple[str, list[str]]]:
     """Every collective that the replay expands with its algorithms; the first is the default."""
+
+def patterns() -> list[Pattern]:
+    """Every pattern that traces can be generated from."""
+
+def generate(
+    pattern: str,
+    path: Path,
+    *,
+    ranks: int,
+    seed: int,
+    settings: Sequence[tuple[str, str]],
+    progress: Progress | None = None,
+) -> None:
+    """Write a trace into the empty directory `path`."""

@@ -7,7 +7,12 @@
 use pyo3::prelude::*;
 
 mod catalog;
+mod columns;
 mod errors;
+mod generate;
+mod progress;
+mod stats;
+mod trace;
 
 /// The binding; `python/matchbench/_native.pyi` is its typed description.
 #[pymodule]
@@ -16,6 +21,10 @@ mod _native {
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
     use super::errors::MatchbenchError;
+    #[pymodule_export]
+    use super::generate::{generate, patterns};
+    #[pymodule_export]
+    use super::trace::Trace;
     #[pymodule_export]
     use super::{revision, version};
 }

@@ -7,10 +7,10 @@ A command is imported only when it is called. Exit status: 0 done, 1 a check fai
 """
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -18,7 +18,9 @@ from matchbench import MatchbenchError, __version__
 
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
+    "trace": "Look into a trace: info, check, stats, export.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
+    "generate": "Make a trace of any size from a pattern of communication.",
 }
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
 
@@ -75,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         Words after the command's name; those of the process by default.
     """
     # A process started with a closed standard stream has none at all; what it prints is discarded.
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     try:
         words = list(sys.argv[1:] if argv is None else argv)
         with cli.make_context("matchbench", words) as context:

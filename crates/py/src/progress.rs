@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Progress of long work, told to a Python callable; what it raises stops the work, and so does Ctrl-C.
+
+use std::ops::ControlFlow;
+
+use pyo3::prelude::*;
+
+/// A callable `progress(done, total)`, or none, and what it raised.
+pub(crate) struct Progress {
+    callable: Option<Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl Progress {
+    pub(crate) const fn new(callable: Option<Py<PyAny>>) -> Self {
+        Self { callable, raised: None }
+    }
+
+    /// Tells how far the work is. Call it without the interpreter, and stop when it breaks.
+    pub(crate) fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        if self.raised.is_some() {
+            return ControlFlow::Break(());
+        }
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            self.callable.as_ref().map_or(Ok(()), |callable| callable.call1(py, (done, total)).map(|_| ()))
+        });
+        match told {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What was raised, if anything: it goes before any result of the work.
+    pub(crate) fn finish(self) -> PyResult<()> {
+        self.raised.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A replay's report as columns: a dictionary of lists for each table, named as in `spec/results.md`.
+
+use mb_core::Picos;
+use mb_replay::{Report, Totals};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns::columns;
+
+/// Nanoseconds, as all result tables have them.
+fn ns(time: Picos) -> f64 {
+    time.as_ns()
+}
+
+fn totals<'py>(py: Python<'py>, rows: &[&Totals]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    columns!(dict, rows, |row| {
+        "time_ns" => ns(row.time),
+        "compute_ns" => ns(row.compute),
+        "in_mpi_ns" => ns(row.in_mpi),
+        "blocked_on_matching_ns" => ns(row.blocked_on_matching),
+        "match_latency_mean_ns" => latency(row, |row| row.match_latency.mean()),
+        "match_latency_median_ns" => latency(row, |row| row.match_latency.quantile(0.5)),
+        "match_latency_p99_ns" => latency(row, |row| row.match_latency.quantile(0.99)),
+        "match_latency_max_ns" => latency(row, |row| row.match_latency.max()),
+        "matches" => row.match_latency.count(),
+        "searches" => row.searches,
+        "visits" => row.visits,
+        "depth_mean" => (row.searches > 0).then(|| row.visits as f64 / row.searches as f64),
+        "depth_max" => row.visits_max,
+        "posted_max" => row.posted_max,
+        "unexpected_max" => row.unexpected_max,
+        "operations" => row.operations,
+        "busy_answers" => row.busy_answers,
+        "engine_busy_ns" => ns(row.engine_busy),
+        "sent" => row.sent,
+        "sent_bytes" => row.sent_bytes,
+        "sent_user" => row.sent_user,
+        "received" => row.received,
+        "never_received" => row.never_received,
+        "never_matched" => row.never_matched,
+        "unexpected" => row.unexpected,
+        "cancelled" => row.cancelled,
+        "truncated" => row.truncated,
+        "held_messages" => row.held_messages,
+        "held_ns" => ns(row.held),
+        "diverged" => row.diverged,
+        "probes_diverged" => row.probes_diverged,
+        "collectives_expanded" => row.collectives,
+        "collectives_skipped" => row.collectives_skipped,
+    });
+    Ok(dict)
+}
+
+/// A latency, or nothing when there was no match.
+fn latency(row: &Totals, of: impl Fn(&Totals) -> Picos) -> Option<f64> {
+    (row.match_latency.count() > 0).then(|| ns(of(row)))
+}
+
+/// The whole report.
+pub(crate) fn to_python<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let ranks = totals(py, &report.ranks.iter().map(|rank| &rank.totals).collect::<Vec<_>>())?;
+    columns!(ranks, report.ranks, |row| { "rank" => row.rank });
+
+    let depths = PyDict::new(py);
+    columns!(depths, report.depths, |bin| {
+        "visits_from" => bin.visits_from,
+        "visits_to" => bin.visits_to,
+        "matches" => bin.matches,
+        "match_latency_mean_ns" => (bin.matches > 0).then(|| ns(bin.latency_sum) / bin.matches as f64),
+        "match_latency_max_ns" => (bin.matches > 0).then(|| ns(bin.latency_max)),
+    });
+
+    let timeline = PyDict::new(py);
+    columns!(timeline, report.timeline, |bin| {
+        "from_ns" => ns(bin.from),
+        "posted_max" => bin.posted_max,
+        "unexpected_max" => bin.unexpected_max,
+        "operations" => bin.operations,
+    });
+
+    let unfinished = PyDict::new(py);
+    columns!(unfinished, report.unfinished, |row| {
+        "rank" => row.rank,
+        "record" => row.record,
+        "since_ns" => ns(row.since),
+        "waits" => row.waits.as_str(),
+        "waits_for" => row.waits_for.clone(),
+    });
+
+    let all = PyDict::new(py);
+    all.set_item("total", totals(py, &[&report.total])?)?;
+    all.set_item("ranks", ranks)?;
+    all.set_item("depths", depths)?;
+    all.set_item("timeline", timeline)?;
+    all.set_item("unfinished", unfinished)?;
+    all.set_item("cycle", &report.cycle)?;
+    all.set_item("notes", &report.notes)?;
+    Ok(all)
+}

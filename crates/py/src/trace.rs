@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Traces as Python sees them: open, check, count, hand out records.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use mb_trace::{Communicators, RankEnd};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyBytes, PyDict};
+use zerocopy::IntoBytes;
+
+use crate::errors::bad_input;
+use crate::progress::Progress;
+use crate::stats;
+
+/// An open trace.
+#[pyclass(frozen, module = "matchbench._native")]
+pub(crate) struct Trace {
+    pub(crate) trace: mb_trace::Trace,
+    /// Known once the trace was checked.
+    communicators: OnceLock<Communicators>,
+}
+
+impl Trace {
+    /// The communicators, from the one check of this trace; later calls cost nothing.
+    pub(crate) fn checked(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<&Communicators> {
+        if let Some(known) = self.communicators.get() {
+            return Ok(known);
+        }
+        let mut progress = Progress::new(progress);
+        let total = u64::from(self.trace.ranks());
+        let checked = py.detach(|| self.trace.check(|done| progress.tell(u64::from(done), total)));
+        progress.finish()?;
+        let checked = checked.map_err(bad_input)?;
+        Ok(self.communicators.get_or_init(|| checked))
+    }
+}
+
+#[pymethods]
+impl Trace {
+    /// Opens the trace in directory `path`; records are not checked.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let trace = py.detach(|| mb_trace::Trace::open(path)).map_err(bad_input)?;
+        Ok(Self { trace, communicators: OnceLock::new() })
+    }
+
+    /// Ranks in the world.
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.trace.ranks()
+    }
+
+    /// Records of all ranks.
+    #[getter]
+    fn records(&self) -> u64 {
+        self.trace.records()
+    }
+
+    /// Number of records of every rank.
+    fn rank_records(&self) -> Vec<u64> {
+        (0..self.trace.ranks()).map(|rank| self.trace.rank(rank).len() as u64).collect()
+    }
+
+    /// How the records of every rank end: "finalized", "stopped" or "cut".
+    fn ends(&self) -> Vec<&'static str> {
+        (0..self.trace.ranks())
+            .map(|rank| match self.trace.end(rank) {
+                RankEnd::Finalized => "finalized",
+                RankEnd::Stopped => "stopped",
+                RankEnd::Cut => "cut",
+            })
+            .collect()
+    }
+
+    /// Checks every record; raises at the first defect.
+    #[pyo3(signature = (progress=None))]
+    fn check(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        self.checked(py, progress).map(|_| ())
+    }
+
+    /// Statistics: one row of numbers per rank and one for all, histograms and collectives of all ranks.
+    #[pyo3(signature = (progress=None))]
+    fn stats<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+        let communicators = self.checked(py, None)?;
+        let mut progress = Progress::new(progress);
+        let total = u64::from(self.trace.ranks());
+        let mut ranks = Vec::new();
+        let all = py.detach(|| {
+            self.trace.stats(communicators, |rank, stats| {
+                ranks.push(stats.clone());
+                let _ = progress.tell(u64::from(rank) + 1, total);
+            })
+        });
+        progress.finish()?;
+        let dict = PyDict::new(py);
+        dict.set_item("ranks", stats::numbers(py, &ranks)?)?;
+        dict.set_item("histograms", stats::histograms(&all).into_py_dict(py)?)?;
+        dict.set_item("collectives", stats::collectives(&all).into_py_dict(py)?)?;
+        dict.set_item("total", stats::numbers(py, &[all])?)?;
+        Ok(dict)
+    }
+
+    /// Bytes of the records `start` to `stop` (exclusive) of `rank`, 64 each, as in `spec/trace.md`.
+    fn record_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        rank: u32,
+        start: usize,
+        stop: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let records = (rank < self.trace.ranks()).then(|| self.trace.rank(rank)).and_then(|all| all.get(start..stop));
+        let records = records.ok_or_else(|| bad_input(format!("rank {rank} has no records {start} to {stop}")))?;
+        Ok(PyBytes::new(py, records.as_bytes()))
+    }
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench generate`: a trace of any size from a pattern, whose settings become options."""
+
+from pathlib import Path
+
+import click
+
+from matchbench import _native, tables
+from matchbench.cli.progress import progress_bar
+from matchbench.generate import generate
+from matchbench.shapes import Pattern
+
+MOST_SEED = (1 << 64) - 1
+
+
+class Patterns(click.Group):
+    """One command per pattern that the trace library knows."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Name the patterns."""
+        return [pattern["name"] for pattern in _native.patterns()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Make the command of one pattern, or none."""
+        found = [pattern for pattern in _native.patterns() if pattern["name"] == cmd_name]
+        return _command(found[0]) if found else None
+
+
+@click.group(
+    cls=Patterns,
+    name="generate",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench generate halo3d --ranks 64 -o out/halo
+      matchbench generate depth --help
+    """,
+)
+def command() -> None:
+    """Make a trace of any size from a pattern of communication."""
+
+
+def _command(pattern: Pattern) -> click.Command:
+    name = pattern["name"]
+
+    def run(output: Path, ranks: int, seed: int, *, force: bool, **settings: str | None) -> None:
+        given = {key: value for key, value in settings.items() if value is not None}
+        with progress_bar("generating") as progress:
+            trace = generate(
+                name, output, ranks=ranks, seed=seed, settings=given, force=force, progress=progress
+            )
+        tables.line(f"{output}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records")
+
+    options: list[click.Parameter] = [
+        click.Option(["-o", "--output"], metavar="DIR", required=True, type=click.Path(path_type=Path)),
+        click.Option(
+            ["-n", "--ranks"],
+            metavar="N",
+            required=True,
+            type=int,
+            help=f"Ranks in the world, {pattern['least_ranks']} or more.",
+        ),
+        click.Option(
+            ["--seed"], default=1, show_default=True, type=click.IntRange(0, MOST_SEED), metavar="N"
+        ),
+        click.Option(["--force"], is_flag=True, help="Replace the trace in DIR."),
+    ]
+    for setting in pattern["settings"]:
+        unit = setting["unit"] if setting["unit"] not in ("count", "choice") else "N"
+        options.append(
+            click.Option(
+                [f"--{setting['name'].replace('_', '-')}", setting["name"]],
+                metavar="|".join(setting["choices"]) or unit,
+                help=f"{setting['help']} [default: {setting['default']}]",
+            )
+        )
+    return click.Command(
+        name,
+        callback=run,
+        params=options,
+        help=pattern["summary"],
+        epilog=f"Example: matchbench generate {name} --ranks 64 -o out/{name}",
+    )

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench trace`: what is in a trace."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from matchbench import tables
+from matchbench._native import MatchbenchError
+from matchbench.cli.progress import progress_bar
+from matchbench.trace import Trace, TraceStats
+
+CHECK_FAILED = 1
+
+trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
+
+
+@click.group(
+    name="trace",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench trace info traces/halo3d.tar.xz
+      matchbench trace check out/mine
+      matchbench trace stats out/mine
+      matchbench trace export out/mine -o mine.parquet
+
+    TRACE is a trace's directory or NAME.tar.xz.
+    """,
+)
+def command() -> None:
+    """Look into a trace."""
+
+
+@command.command(epilog="Example: matchbench trace info traces/halo3d.tar.xz")
+@trace_argument
+def info(path: Path) -> None:
+    """Print where a trace is from and how large it is, without checking its records."""
+    trace = Trace.open(path)
+    meta = trace.meta
+    ends: Counter[str] = Counter(trace.native.ends())
+    words: list[tuple[str, object]] = [
+        ("trace", trace.name),
+        ("origin", meta["origin"]),
+        ("ranks", tables.count(trace.ranks)),
+        ("records", tables.count(trace.records)),
+        ("size", tables.size(trace.size_bytes)),
+        ("hash", trace.hash),
+        ("run id", meta["run_id"]),
+    ]
+    words += [(key, meta[key]) for key in ("date", "mpi", "recorder") if key in meta]
+    if "command" in meta:
+        words.append(("command", " ".join(map(str, meta["command"]))))
+    if "hosts" in meta:
+        words.append(("hosts", ", ".join(map(str, meta["hosts"]))))
+    if "generator" in meta:
+        generator = dict(meta["generator"])
+        generator |= generator.pop("settings", {})
+        words.append(("generator", " ".join(f"{key}={value}" for key, value in generator.items())))
+    for key, what in (("cut", "without MPI_Finalize"), ("stopped", "recorder stopped early")):
+        if ends[key]:
+            words.append(("ranks " + key, f"{ends[key]} ({what})"))
+    for name, value in words:
+        tables.line(f"{name:<14}{value}")
+
+
+@command.command(epilog="Example: matchbench trace check out/mine")
+@trace_argument
+def check(path: Path) -> int:
+    """Check every record of a trace against `spec/trace.md`; exit status 1 at the first defect."""
+    trace = Trace.open(path)
+    try:
+        with progress_bar("checking") as progress:
+            trace.check(progress=progress)
+    except MatchbenchError as error:
+        sys.stderr.write(f"matchbench: {error}\n")
+        return CHECK_FAILED
+    tables.line(
+        f"{trace.name}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records: good"
+    )
+    for rank, end in enumerate(trace.native.ends()):
+        if end != "finalized":
+            where = f"rank {rank} ends after {trace.native.rank_records()[rank]} records"
+            why = "its recorder stopped early" if end == "stopped" else "it did not come to MPI_Finalize"
+            tables.line(f"{where}: {why}")
+    return 0
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench trace stats out/mine
+      matchbench trace stats out/mine --ranks
+      matchbench trace stats out/mine --json > mine.json
+    """
+)
+@trace_argument
+@click.option("--ranks", is_flag=True, help="Print one row per rank too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
+    """Print messages, list lengths, search depths, unexpected messages and wildcards.
+
+    A trace does not say when a message arrived: it is taken to arrive as early as the recorded times allow.
+    """
+    trace = Trace.open(path)
+    with progress_bar("checking") as progress:
+        trace.check(progress=progress)
+    with progress_bar("counting") as progress:
+        found = trace.stats(progress=progress)
+    if as_json:
+        everything = {
+            "trace": trace.name,
+            "trace_hash": trace.hash,
+            "total": found.total,
+            "collectives": found.collectives,
+            "histograms": found.histograms,
+            "ranks": found.ranks.to_dicts(),
+        }
+        sys.stdout.write(json.dumps(everything, indent=1) + "\n")
+        return
+    _show_totals(trace, found)
+    _show_histograms(found)
+    if ranks:
+        _show_ranks(found)
+
+
+def _show_totals(trace: Trace, found: TraceStats) -> None:
+    total = found.total
+    count = tables.count
+    receives = max(total["receives"], 1)
+    wildcards = total["any_source"] + total["any_tag"] + total["any_both"]
+    collectives = ", ".join(f"{count(number)} {name}" for name, number in found.collectives.items())
+    rows = [
+        ("ranks", count(trace.ranks)),
+        ("records", count(total["records"])),
+        ("recorded time", f"{tables.time(total['wall_ns'])}, of which in calls {_in_calls(trace, total)}"),
+        ("messages sent", f"{count(total['sent'])}, {tables.size(total['sent_bytes'])}"),
+        ("messages received", f"{count(total['received'])}, {tables.size(total['received_bytes'])}"),
+        ("never received", count(total["never_received"])),
+        ("unexpected", f"{count(total['unexpected'])} ({tables.share(total['unexpected_share'])})"),
+        ("receives posted", f"{count(total['receives'])}, {count(total['cancelled'])} cancelled"),
+        (
+            "with a wildcard",
+            f"{count(wildcards)} ({tables.share(wildcards / receives)}): "
+            f"{count(total['any_source'])} source, {count(total['any_tag'])} tag, "
+            f"{count(total['any_both'])} both",
+        ),
+        ("probes", f"{count(total['probes'])} found a message, {count(total['probe_misses'])} none"),
+        ("tests in vain", count(total["test_misses"])),
+        ("collectives", collectives or "0"),
+        ("most sources", f"{count(total['sources'])} of one rank"),
+        ("tags", count(total["tags"])),
+        ("communicators", count(total["communicators"])),
+    ]
+    for name, value in rows:
+        tables.line(f"{name:<20}{value}")
+
+
+def _in_calls(trace: Trace, total: dict[str, Any]) -> str:
+    whole = trace.ranks * total["wall_ns"]
+    return tables.share(total["calls_wall_ns"] / whole if whole else None)
+
+
+def _show_histograms(found: TraceStats) -> None:
+    total = found.total
+    names = ["posted_length", "posted_depth", "unexpected_length", "unexpected_depth"]
+    counted = {name: {low: (high, number) for low, high, number in found.histograms[name]} for name in names}
+    lows = sorted({low for bins in counted.values() for low in bins})
+    highs = {low: high for bins in counted.values() for low, (high, _) in bins.items()}
+    rows: list[list[object]] = [
+        [
+            str(low) if low == highs[low] else f"{low} to {highs[low]}",
+            *(tables.count(counted[name][low][1]) if low in counted[name] else None for name in names),
+        ]
+        for low in lows
+    ]
+    maxima = ["posted_max", "posted_depth_max", "unexpected_max", "unexpected_depth_max"]
+    rows.append(["mean", *(tables.decimal(total[f"{name}_mean"]) for name in names)])
+    rows.append(["max", *(tables.count(total[name]) for name in maxima)])
+    tables.line()
+    tables.show(
+        "entries in a list that is searched, and entries visited by a search that finds",
+        ["entries", ">posted: length", ">visited", ">unexpected: length", ">visited"],
+        rows,
+    )
+
+
+def _show_ranks(found: TraceStats) -> None:
+    tables.line()
+    tables.show(
+        None,
+        [
+            *(">rank", ">sent", ">received", ">unexpected", ">wildcards"),
+            *(">posted max", ">depth mean", ">max", ">unexpected max", ">depth mean", ">max"),
+        ],
+        [
+            (
+                row["rank"],
+                tables.count(row["sent"]),
+                tables.count(row["received"]),
+                tables.share(row["unexpected_share"]),
+                tables.count(row["any_source"] + row["any_tag"] + row["any_both"]),
+                row["posted_max"],
+                tables.decimal(row["posted_depth_mean"]),
+                row["posted_depth_max"],
+                row["unexpected_max"],
+                tables.decimal(row["unexpected_depth_mean"]),
+                row["unexpected_depth_max"],
+            )
+            for row in found.ranks.iter_rows(named=True)
+        ],
+    )
+
+
+@command.command(epilog="Example: matchbench trace export out/mine -o mine.parquet")
+@trace_argument
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), required=True)
+@click.option("--force", is_flag=True, help="Replace FILE.")
+def export(path: Path, output: Path, *, force: bool) -> None:
+    """Write all records to a Parquet file, one row each (`spec/results.md`, section 7)."""
+    trace = Trace.open(path)
+    with progress_bar("checking") as progress:
+        trace.check(progress=progress)
+    with progress_bar("exporting") as progress:
+        trace.export(output, force=force, progress=progress)
+    tables.line(f"{output}: {tables.count(trace.records)} records")

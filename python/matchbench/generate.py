@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Makes a trace of any size from a pattern of communication."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from matchbench import _native
+from matchbench.output import whole_directory
+from matchbench.shapes import Progress
+from matchbench.trace import Trace
+
+
+def generate(
+    pattern: str,
+    directory: str | os.PathLike[str],
+    *,
+    ranks: int,
+    seed: int = 1,
+    settings: Mapping[str, object] | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Trace:
+    """Write a trace and open it. The same arguments give the same trace, bit for bit.
+
+    Parameters
+    ----------
+    pattern
+        One of `matchbench generate --help`.
+    directory
+        A directory that does not exist or is empty.
+    ranks
+        Ranks in the world.
+    seed
+        Seed of what is random in the pattern.
+    settings
+        The pattern's settings by name; those left out have their defaults.
+    force
+        Replace an earlier trace there.
+    progress
+        Called as `progress(ranks done, ranks)`.
+
+    Raises
+    ------
+    MatchbenchError
+        When pattern, ranks or a setting will not do, or the directory is in use.
+    """
+    texts = [(name, str(value)) for name, value in (settings or {}).items()]
+    with whole_directory(Path(directory), marker="meta.json", force=force) as partial:
+        _native.generate(pattern, partial, ranks=ranks, seed=seed, settings=texts, progress=progress)
+    return Trace.open(directory)

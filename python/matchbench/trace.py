@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A trace: what one MPI program did, as a directory or packed (`spec/trace.md`)."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+
+from matchbench import _native
+from matchbench._native import MatchbenchError
+from matchbench.archive import unpack
+from matchbench.shapes import Progress
+
+PACKED = ".tar.xz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStats:
+    """What a trace says about matching (`spec/results.md`, section 8).
+
+    Parameters
+    ----------
+    total
+        The numbers of all ranks together, by name.
+    ranks
+        The same numbers, one row per rank.
+    histograms
+        By name: smallest and largest number of each bucket, and how many fell into it.
+    collectives
+        How many of each kind, counted on every rank.
+    """
+
+    total: dict[str, Any]
+    ranks: pl.DataFrame
+    histograms: dict[str, list[tuple[int, int, int]]]
+    collectives: dict[str, int]
+
+
+class Trace:
+    """A trace, open for reading.
+
+    Make one with :meth:`open`. Its files must not be changed while it is open.
+
+    Parameters
+    ----------
+    path
+        What the user named.
+    directory
+        The directory with the trace's files.
+    unpacked
+        Keeps a temporary directory alive as long as the trace.
+    """
+
+    def __init__(
+        self, path: Path, directory: Path, unpacked: tempfile.TemporaryDirectory[str] | None = None
+    ) -> None:
+        self.path = path
+        self.directory = directory
+        self._unpacked = unpacked
+        self.native = _native.Trace(directory)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open the trace `path`.
+
+        Parameters
+        ----------
+        path
+            A trace's directory, or `NAME.tar.xz`, which is unpacked to a temporary directory.
+
+        Raises
+        ------
+        MatchbenchError
+            When there is no trace, or when its files contradict each other.
+
+        Examples
+        --------
+        >>> trace = Trace.open("traces/halo3d.tar.xz")  # doctest: +SKIP
+        >>> trace.ranks  # doctest: +SKIP
+        27
+        """
+        path = Path(path)
+        if path.is_dir():
+            if not (path / "meta.json").is_file():
+                msg = f"{path}: holds no trace (no meta.json)"
+                raise MatchbenchError(msg)
+            return cls(path, path)
+        if not path.exists():
+            msg = f"{path}: no such file or directory"
+            raise MatchbenchError(msg)
+        if not path.name.endswith(PACKED):
+            msg = f"{path}: is neither a trace's directory nor NAME{PACKED}"
+            raise MatchbenchError(msg)
+        unpacked = tempfile.TemporaryDirectory(prefix="matchbench-", ignore_cleanup_errors=True)
+        try:
+            return cls(path, unpack(path, Path(unpacked.name)), unpacked)
+        except MatchbenchError as error:
+            unpacked.cleanup()
+            raise _renamed(error, Path(unpacked.name), path) from None
+        except BaseException:
+            unpacked.cleanup()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The last part of the path, without `.tar.xz`."""
+        return self.path.absolute().name.removesuffix(PACKED)
+
+    @property
+    def ranks(self) -> int:
+        """Ranks in the world."""
+        return self.native.ranks
+
+    @property
+    def records(self) -> int:
+        """Records of all ranks."""
+        return self.native.records
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """What `meta.json` says."""
+        meta: dict[str, Any] = json.loads((self.directory / "meta.json").read_bytes())
+        return meta
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the trace's files, unpacked."""
+        return sum(file.stat().st_size for file in self._files())
+
+    @cached_property
+    def hash(self) -> str:
+        """First 16 hexadecimal digits of the SHA-256 of the trace's files, in order of their names."""
+        digest = hashlib.sha256()
+        for file in self._files():
+            with file.open("rb") as content:
+                while block := content.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()[:16]
+
+    def check(self, *, progress: Progress | None = None) -> None:
+        """Check every record of the trace; done once, later calls return at once.
+
+        Parameters
+        ----------
+        progress
+            Called as `progress(ranks done, ranks)`.
+
+        Raises
+        ------
+        MatchbenchError
+            At the first defect; names file, rank, record and the rule of `spec/trace.md`.
+        """
+        try:
+            self.native.check(progress)
+        except MatchbenchError as error:
+            raise _renamed(error, self.directory.parent if self._unpacked else None, self.path) from None
+
+    def stats(self, *, progress: Progress | None = None) -> TraceStats:
+        """Count messages, list lengths, search depths, unexpected messages and wildcards.
+
+        Parameters
+        ----------
+        progress
+            Called as `progress(ranks done, ranks)`.
+
+        Raises
+        ------
+        MatchbenchError
+            When the trace is defective.
+        """
+        self.check()
+        stats = self.native.stats(progress)
+        ranks = pl.DataFrame(stats["ranks"])
+        return TraceStats(
+            total={name: values[0] for name, values in stats["total"].items()},
+            ranks=ranks.select(pl.Series("rank", range(ranks.height), dtype=pl.Int64), pl.all()),
+            histograms=stats["histograms"],
+            collectives=stats["collectives"],
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write all records to the Parquet file `path`, one row each (`spec/results.md`, section 7).
+
+        Memory does not grow with the trace.
+
+        Parameters
+        ----------
+        path
+            The file.
+        force
+            Replace an earlier one.
+        progress
+            Called as `progress(records done, records)`.
+        """
+        # Arrow takes a while to load and is needed here alone.
+        from matchbench.export import export
+
+        export(self.native, Path(path), force=force, progress=progress)
+
+    def _files(self) -> list[Path]:
+        return sorted([self.directory / "meta.json", *self.directory.glob("*.mbt")])
+
+    def __repr__(self) -> str:
+        """Name the trace and its size."""
+        return f"Trace({str(self.path)!r}: {self.ranks} ranks, {self.records} records)"
+
+
+def _renamed(error: MatchbenchError, unpacked: Path | None, path: Path) -> MatchbenchError:
+    """Name the packed trace that the user knows instead of a temporary directory."""
+    return MatchbenchError(str(error).replace(f"{unpacked}/", f"{path}: ")) if unpacked else error
