@@ -182,7 +182,7 @@ def slowdown(
 
 def figures(
     results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame
-) -> Iterator[tuple[str, str, Figure]]:
+) -> Iterator[tuple[str, str, str, Figure]]:
     """Draw every plot of a comparison.
 
     Parameters
@@ -193,7 +193,7 @@ def figures(
     Yields
     ------
     tuple
-        File name without its ending, a title, and the figure.
+        The trace, the name of the file without its ending, a title, and the figure.
     """
     traces = results["trace"].unique(maintain_order=True).to_list()
     colour = colours(_labels(results))
@@ -204,13 +204,13 @@ def figures(
             slowdown(figure.subplots(), results.filter(mine), colour=colour)
             figure.suptitle(f"{trace}: application slowdown")
             _kinds(figure, results.filter(mine)["timing"].to_list(), bars=True)
-            yield f"{trace}.slowdown", f"{trace}: application slowdown by engine", figure
+            yield trace, f"{trace}.slowdown", f"{trace}: application slowdown by engine", figure
 
             figure = Figure(figsize=(9, 4.8))
             latency_by_depth(figure.subplots(), depths.filter(mine), colour=colour)
             figure.suptitle(f"{trace}: match latency by search depth")
             _legend(figure)
-            yield f"{trace}.latency", f"{trace}: match latency against search depth", figure
+            yield trace, f"{trace}.latency", f"{trace}: match latency against search depth", figure
 
             figure = Figure(figsize=(9, 5.6))
             upper, lower = figure.subplots(2, 1, sharex=True)
@@ -219,7 +219,7 @@ def figures(
             upper.set_xlabel("")
             figure.suptitle(f"{trace}: queue lengths over time")
             _legend(figure)
-            yield f"{trace}.queues", f"{trace}: queue lengths over time", figure
+            yield trace, f"{trace}.queues", f"{trace}: queue lengths over time", figure
 
 
 def _label() -> pl.Expr:

@@ -107,6 +107,15 @@ class Trace:
             unpacked.cleanup()
             raise
 
+    def __enter__(self) -> Self:
+        """Return the trace itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what was unpacked; the trace must not be used afterwards."""
+        if self._unpacked:
+            self._unpacked.cleanup()
+
     @property
     def name(self) -> str:
         """The last part of the path, without `.tar.xz`."""

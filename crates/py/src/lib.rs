@@ -11,6 +11,8 @@ mod columns;
 mod errors;
 mod generate;
 mod progress;
+mod replay;
+mod report;
 mod stats;
 mod trace;
 

@@ -9,9 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 use zerocopy::IntoBytes;
 
+use crate::catalog::{Engine, Network};
 use crate::errors::bad_input;
 use crate::progress::Progress;
-use crate::stats;
+use crate::replay::{self, Options};
+use crate::{report, stats};
 
 /// An open trace.
 #[pyclass(frozen, module = "matchbench._native")]
@@ -89,16 +91,34 @@ impl Trace {
         let all = py.detach(|| {
             self.trace.stats(communicators, |rank, stats| {
                 ranks.push(stats.clone());
-                let _ = progress.tell(u64::from(rank) + 1, total);
+                progress.tell(u64::from(rank) + 1, total)
             })
         });
         progress.finish()?;
+        let all = all.map_err(bad_input)?;
         let dict = PyDict::new(py);
         dict.set_item("ranks", stats::numbers(py, &ranks)?)?;
         dict.set_item("histograms", stats::histograms(&all).into_py_dict(py)?)?;
         dict.set_item("collectives", stats::collectives(&all).into_py_dict(py)?)?;
         dict.set_item("total", stats::numbers(py, &[all])?)?;
         Ok(dict)
+    }
+
+    /// Replays the trace on `engine`.
+    #[pyo3(signature = (engine, network, *, cpu_scale, free_wildcards, collectives, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn replay<'py>(
+        &self,
+        py: Python<'py>,
+        engine: &Engine,
+        network: &Network,
+        cpu_scale: f64,
+        free_wildcards: bool,
+        collectives: Vec<(String, String)>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let options = Options { cpu_scale, free_wildcards, collectives };
+        report::to_python(py, &replay::run(py, self, engine, network, options, progress)?)
     }
 
     /// Bytes of the records `start` to `stop` (exclusive) of `rank`, 64 each, as in `spec/trace.md`.

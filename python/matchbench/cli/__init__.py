@@ -19,6 +19,7 @@ from matchbench import MatchbenchError, __version__
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
     "trace": "Look into a trace: info, check, stats, export.",
+    "compare": "Replay traces on engines: table, plots and report of what matching costs.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
     "generate": "Make a trace of any size from a pattern of communication.",
 }

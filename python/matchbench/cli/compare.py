@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench compare`: replay traces on engines, print the table, write the results."""
+
+import datetime as dt
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from matchbench import _native, summary, tables
+from matchbench._native import MatchbenchError
+from matchbench.cli.progress import progress_bar
+from matchbench.compare import ReplayConfig, choose_engines, compare
+from matchbench.trace import Trace
+
+CHECK_FAILED = 1
+
+
+@click.command(
+    name="compare",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench compare traces/*.tar.xz
+      matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
+      matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
+      matchbench compare out/mine --collective allreduce=ring --network-set latency=600
+
+    TRACE is a trace's directory or NAME.tar.xz. `matchbench engines` lists engines, presets and networks.
+    Exit status: 0 done, 1 if a replay did not finish (deadlock, or a trace cut short), 2 bad input.
+    """,
+)
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-e",
+    "--engine",
+    "engines",
+    metavar="NAME[:PRESET]",
+    multiple=True,
+    help="An engine; may be given again. [every preset of every engine]",
+)
+@click.option(
+    "-s",
+    "--set",
+    "settings",
+    metavar="[ENGINE.]KEY=VALUE",
+    multiple=True,
+    help="Replace a setting of the engines that have it, or of ENGINE; may be given again.",
+)
+@click.option("--network", metavar="PRESET", help=f"The network. [{_native.networks()[0][0]}]")
+@click.option("--network-set", metavar="KEY=VALUE", multiple=True, help="Replace a setting of the network.")
+@click.option(
+    "--cpu-scale", metavar="X", type=float, default=1.0, help="Factor on recorded compute time. [1]"
+)
+@click.option(
+    "--free-wildcards",
+    is_flag=True,
+    help="Let wildcard receives take what comes first, not what they took in the recording.",
+)
+@click.option(
+    "--collective", "collectives", metavar="OP=ALGORITHM", multiple=True, help="How OP is expanded."
+)
+@click.option(
+    "-j", "--jobs", metavar="N", type=click.IntRange(1, 1024), default=2, help="Replays at a time. [2]"
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where results go. [out/compare-DATE-TIME]",
+)
+@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+def command(
+    paths: tuple[Path, ...],
+    engines: tuple[str, ...],
+    settings: tuple[str, ...],
+    network: str | None,
+    network_set: tuple[str, ...],
+    cpu_scale: float,
+    collectives: tuple[str, ...],
+    jobs: int,
+    output: Path | None,
+    *,
+    free_wildcards: bool,
+    force: bool,
+) -> int:
+    """Replay traces on receive engines and compare what matching costs.
+
+    Prints one table per trace, and writes tables, plots and a report to DIR.
+    """
+    if output is None:
+        output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
+    elif output.exists() and not force and any(output.iterdir()):
+        msg = f"{output}: holds earlier output; choose another directory or give --force"
+        raise MatchbenchError(msg)
+    chosen = choose_engines(engines, settings)
+    config = ReplayConfig(
+        network=network or _native.networks()[0][0],
+        network_settings=network_set,
+        cpu_scale=cpu_scale,
+        free_wildcards=free_wildcards,
+        collectives=dict(map(_assignment, collectives)),
+    )
+    with ExitStack() as stack:
+        traces = [stack.enter_context(Trace.open(path)) for path in paths]
+        with progress_bar("replaying") as progress:
+            comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
+    for block in summary.blocks(comparison.results):
+        tables.show(block.title, summary.HEADINGS, block.rows)
+        tables.line()
+    for remark in comparison.remarks:
+        sys.stderr.write(f"matchbench: {remark.trace} on {remark.engine}: {remark.text}\n")
+    comparison.write(output, force=force)
+    tables.line(f"results: {output}/report.html")
+    return 0 if comparison.finished else CHECK_FAILED
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        msg = f"`{text}` is no choice of an algorithm; expected OP=ALGORITHM"
+        raise MatchbenchError(msg)
+    return name, value

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The table that people read, for the terminal and for the report: one block of rows per trace."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from matchbench import tables
+
+HEADINGS = (
+    "engine",
+    "at",
+    "timing",
+    ">application",
+    ">slowdown",
+    ">match mean",
+    ">median",
+    ">p99",
+    ">max",
+    ">depth mean",
+    ">max",
+    ">posted max",
+    ">unexpected max",
+    ">blocked",
+    ">assumed",
+)
+"""Headings of the table; one that begins with `>` is of a column of numbers."""
+
+LEGEND = (
+    "application: simulated time of the program; slowdown: over that on ideal:zero; "
+    "match: from the offer of the later of receive and message to the engine's answer; "
+    "depth: entries visited by a search; posted, unexpected: longest lists; "
+    "blocked: share of rank time that matching takes; "
+    "assumed: share of parameters that are assumptions."
+)
+"""What the headings mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """The rows of one trace.
+
+    Parameters
+    ----------
+    trace
+        Its name.
+    title
+        Name, size and how it was replayed.
+    rows
+        Cells in the order of `HEADINGS`.
+    """
+
+    trace: str
+    title: str
+    rows: list[tuple[str, ...]]
+
+
+def blocks(results: pl.DataFrame) -> Iterator[Block]:
+    """Make the table of every trace from the table `results`.
+
+    Parameters
+    ----------
+    results
+        As `spec/results.md`, section 2, says.
+    """
+    for (name,), rows in results.group_by("trace", maintain_order=True):
+        first = rows.row(0, named=True)
+        collectives = f", {first['collectives']}" if first["collectives"] else ""
+        title = (
+            f"{name}: {tables.count(first['ranks'])} ranks, {tables.count(first['sent'])} messages; "
+            f"network {first['network']}, compute time x {first['cpu_scale']:g}, "
+            f"wildcards {first['wildcards']}{collectives}"
+        )
+        yield Block(trace=str(name), title=title, rows=[_cells(row) for row in rows.iter_rows(named=True)])
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{row['engine']}:{row['preset']}",
+        row["placement"],
+        row["timing"],
+        tables.time(row["time_ns"]) if row["finished"] else "not finished",
+        "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}",
+        tables.time(row["match_latency_mean_ns"]),
+        tables.time(row["match_latency_median_ns"]),
+        tables.time(row["match_latency_p99_ns"]),
+        tables.time(row["match_latency_max_ns"]),
+        tables.decimal(row["depth_mean"]),
+        tables.count(row["depth_max"]),
+        tables.count(row["posted_max"]),
+        tables.count(row["unexpected_max"]),
+        tables.share(row["blocked_share"]),
+        tables.share(row["assumed_share"]),
+    )
