@@ -2,7 +2,7 @@
 """Makes the traces in this folder anew, and the table about them in `traces/README.md`.
 
 `traces/record.sh [NAME...]` calls this: it records all plans, or some, packs them and writes the table.
-With `--table` it only writes the table, from the packed traces.
+With `--table` it only writes the table, from the packed traces; with `--check` it says whether that is fresh.
 A run must end with status 0, its trace must pass `matchbench trace check` and count what the program counted.
 The program's own count is kept in `meta.json`, so that the shipped file can be held against it later.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import re
 import subprocess
 import sys
 import tarfile
@@ -52,9 +53,9 @@ class Plan:
     words: tuple[str, ...]
 
 
-# Sizes: some tens of thousands of records each, about 14 bytes per packed record, a few MB in all.
+# Sizes: some ten thousands of records each; packed, a record takes about 10 bytes (measured on these).
 PLANS = (
-    Plan("halo3d-64", "halo3d", OPENMPI, 64, ("--steps", "10")),
+    Plan("halo3d-64", "halo3d", OPENMPI, 64, ("--fields", "2", "--steps", "6")),
     Plan("cg-32", "cg", OPENMPI, 32, ("--nx", "12", "--ny", "12", "--nz", "12", "--springs", "96")),
     Plan("fft-16", "fft", OPENMPI, 16, ()),
     Plan("sweep-32", "sweep", OPENMPI, 32, ("--iterations", "3")),
@@ -115,12 +116,12 @@ def row(packed: Path, meta: dict[str, Any], counts: Counts) -> str:
     """Return one line of the table."""
     program = next(at for at, word in enumerate(meta["command"]) if word.startswith("./"))
     arguments = " ".join(meta["command"][program:]).removeprefix("./")
-    library = meta["mpi"].partition(",")[0]
+    library = re.search(r"(Open MPI|MPICH)\D*([\d.]+)", meta["mpi"])
     size_kib = -(-packed.stat().st_size // 1024)
     cells = [
         f"`{packed.name}`",
         f"`{arguments}`",
-        library,
+        " ".join(library.groups()) if library else meta["mpi"],
         meta["ranks"],
         f"{counts.sent_messages:,}",
         f"{counts.sent_bytes:,}",
@@ -145,24 +146,28 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def write_table() -> None:
-    """Put the table between its marks in the README."""
-    path = HERE / "README.md"
-    head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+def readme() -> str:
+    """Return what `traces/README.md` should say."""
+    head, _, rest = (HERE / "README.md").read_text(encoding="utf-8").partition(BEGIN)
     _, _, tail = rest.partition(END)
-    path.write_text(f"{head}{BEGIN}\n{table()}\n{END}{tail}", encoding="utf-8")
+    return f"{head}{BEGIN}\n{table()}\n{END}{tail}"
 
 
 def main() -> int:
     """Record what is asked for and write the table."""
     parser = argparse.ArgumentParser(description="make the shipped traces anew")
     parser.add_argument("names", nargs="*", help="traces to record; all if none is named", metavar="NAME")
-    parser.add_argument("--table", action="store_true", help="record nothing")
+    parser.add_argument("--table", action="store_true", help="record nothing, write the table")
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if it is not fresh")
     arguments = parser.parse_args()
     known = {plan.name: plan for plan in PLANS}
     unknown = [name for name in arguments.names if name not in known]
     if unknown:
         parser.error(f"no trace is called {', '.join(unknown)}; there are {', '.join(known)}")
+    if arguments.check:
+        fresh = readme() == (HERE / "README.md").read_text(encoding="utf-8")
+        sys.stderr.write("" if fresh else "traces/README.md: not fresh; run `traces/record.sh --table`\n")
+        return 0 if fresh else 1
     plans = [] if arguments.table else [known[name] for name in arguments.names or known]
     for plan in plans:
         with tempfile.TemporaryDirectory() as folder:
@@ -170,7 +175,7 @@ def main() -> int:
             record(plan, directory)
             pack(directory, HERE / f"{plan.name}.tar.xz")
         sys.stderr.write(f"{plan.name}: recorded\n")
-    write_table()
+    (HERE / "README.md").write_text(readme(), encoding="utf-8")
     return 0
 
 
