@@ -17,8 +17,9 @@ def specified() -> dict[str, list[tuple[str, pl.DataType, str, str]]]:
     tables: dict[str, list[tuple[str, pl.DataType, str, str]]] = {}
     table = None
     for line in SPECIFICATION.read_text(encoding="utf-8").splitlines():
-        if heading := re.fullmatch(r"## \d+\. `(\w+)`", line):
-            table = tables.setdefault(heading[1], [])
+        if line.startswith("## "):
+            heading = re.fullmatch(r"## \d+\. `(\w+)`", line)
+            table = tables.setdefault(heading[1], []) if heading else None
         elif table is not None and (row := re.fullmatch(r"\| `(\w+)` \| (\w+) \|(.*)\| (.+) \|", line)):
             table.append((row[1], TYPES[row[2]], row[3].strip(), row[4]))
     return tables

@@ -5,6 +5,7 @@ Lines tell what a time is worth: solid is simulated, dotted a bound, dashed meas
 An engine preset has the same colour in every plot of a comparison.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 LINES = {"bound": ":", "simulated": "-", "measured": "--"}
 """Line style by what a time is worth."""
+
+QUEUES = {
+    "posted_max": ("posted receives", "#1f5fa8"),
+    "unexpected_max": ("unexpected messages", "#d9711c"),
+}
+"""Name and colour of each list, by the column of its length."""
 
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -76,57 +83,36 @@ def latency_by_depth(
     smallest, largest = positive.min(), positive.max()
     if isinstance(smallest, float) and isinstance(largest, float) and largest > _LOG_RATIO * smallest:
         # Linear below the smallest time, so that an engine that takes no time stays on the paper.
-        ax.set_yscale("symlog", linthresh=smallest, linscale=0.3)
+        ax.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(smallest)), linscale=0.4)
         ax.set_ylim(bottom=0)
-    ax.set_xscale("symlog", linthresh=1, linscale=0.3)
-    ax.set_xlim(left=0)
+    ax.set_xscale("symlog", linthresh=1, linscale=0.4)
+    deepest = found["visits_to"].max()
+    ax.set_xlim(0, 1.2 * deepest if isinstance(deepest, int) else None)
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
     ax.yaxis.set_major_formatter(FuncFormatter(_plain))
     ax.set_xlabel("entries visited by the search")
     ax.set_ylabel("match latency, mean [ns]")
 
 
-def queue_length(
-    ax: Axes,
-    timeline: pl.DataFrame,
-    column: str,
-    *,
-    colour: Mapping[str, tuple[float, float, float]] | None = None,
-) -> None:
-    """Draw the longest list of any rank over simulated time, one line per engine preset.
+def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) -> None:
+    """Draw the longest lists of any rank over simulated time, for one engine preset.
 
     Parameters
     ----------
     ax
         Where to draw.
     timeline
-        Table `timeline` of one trace.
-    column
-        `posted_max` or `unexpected_max`.
-    colour
-        Colour by label; made here when it is not given.
+        Table `timeline` of one trace and engine preset.
+    scale_ns
+        Nanoseconds in a unit of the time axis.
     """
-    labels = _labels(timeline)
-    colour = colour or colours(labels)
-    last = timeline["from_ns"].max()
-    scale, unit = _time_scale(last if isinstance(last, float) else 0.0)
-    for label in labels:
-        bins = timeline.filter(_label() == label).sort("from_ns")
-        ax.step(
-            (bins["from_ns"] / scale).to_list(),
-            bins[column].to_list(),
-            LINES[bins["timing"][0]],
-            where="post",
-            linewidth=1.1,
-            color=colour[label],
-            label=label,
-        )
-    ax.set_ylim(bottom=0)
-    ax.set_xlim(left=0)
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    ax.set_xlabel(f"simulated time [{unit}]")
-    what = {"posted_max": "posted receives", "unexpected_max": "unexpected messages"}[column]
-    ax.set_ylabel(f"{what},\nlongest list [entries]")
+    bins = timeline.sort("from_ns")
+    time = bins["from_ns"] / scale_ns
+    for column, (name, shade) in QUEUES.items():
+        ax.fill_between(time, bins[column], step="post", color=shade, alpha=0.45, linewidth=0, label=name)
+        ax.step(time, bins[column], where="post", color=shade, linewidth=0.8)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
 
 
 def slowdown(
@@ -212,14 +198,34 @@ def figures(
             _legend(figure)
             yield trace, f"{trace}.latency", f"{trace}: match latency against search depth", figure
 
-            figure = Figure(figsize=(9, 5.6))
-            upper, lower = figure.subplots(2, 1, sharex=True)
-            queue_length(upper, timeline.filter(mine), "posted_max", colour=colour)
-            queue_length(lower, timeline.filter(mine), "unexpected_max", colour=colour)
-            upper.set_xlabel("")
-            figure.suptitle(f"{trace}: queue lengths over time")
-            _legend(figure)
-            yield trace, f"{trace}.queues", f"{trace}: queue lengths over time", figure
+            yield (
+                trace,
+                f"{trace}.queues",
+                f"{trace}: queue lengths over time",
+                _queues(trace, timeline.filter(mine)),
+            )
+
+
+def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
+    """Draw one strip per engine preset, all on the same axes of time and length."""
+    labels = _labels(timeline)
+    figure = Figure(figsize=(9, 0.85 * len(labels) + 1.3))
+    strips = figure.subplots(len(labels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    last = timeline["from_ns"].max()
+    scale, unit = _time_scale(last if isinstance(last, float) else 0.0)
+    for ax, label in zip(strips, labels, strict=True):
+        bins = timeline.filter(_label() == label)
+        queue_lengths(ax, bins, scale_ns=scale)
+        timing = "" if bins["timing"][0] == "simulated" else f" ({bins['timing'][0]})"
+        ax.set_title(label + timing, loc="left", fontsize=8, pad=2)
+    longest = timeline.select(pl.max_horizontal("posted_max", "unexpected_max").max()).item()
+    strips[0].set_ylim(0, 1.05 * max(longest, 1))
+    strips[0].set_xlim(left=0)
+    strips[-1].set_xlabel(f"simulated time [{unit}]")
+    figure.supylabel("longest list of any rank [entries]", fontsize=10)
+    figure.suptitle(f"{trace}: queue lengths over time")
+    figure.legend(*strips[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=8)
+    return figure
 
 
 def _label() -> pl.Expr:
