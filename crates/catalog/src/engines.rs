@@ -8,4 +8,5 @@ use mb_core::EngineEntry;
 pub static ENGINES: &[EngineEntry] = &[
     mb_ideal::ENTRY,
     mb_linear::ENTRY,
+    mb_microcode::ENTRY,
 ];

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The engine `microcode`: every operation of a receiver runs on the match unit and its list manager.
+//!
+//! Contract: arrivals search the posted list, posts and probes the unexpected list, each by the selected program; cancels go
+//! by handle. One operation is served after the other, and appending is part of the search that found nothing.
+//! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next
+//! one starts. Full lists refuse nothing: order would forbid the very operation that makes room, so items beyond
+//! `capacity` go to host memory.
+//! Cost: that of the words the unit issues, see [`crate::machine`].
+
+use std::collections::VecDeque;
+
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
+use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+
+use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use crate::list_manager::{Answer, List, MAX_HEAD_CACHE, Memory};
+use crate::machine::Machine;
+use crate::programs::Builtin;
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "microcode",
+        summary: "A microcoded match unit and its list manager, cycle by cycle, running real match programs",
+        reference: "K. S. Hemmert, K. D. Underwood, A. Rodrigues: An Architecture to Perform NIC Based MPI Matching \
+                    (000_491b57cae24201eb.txt)",
+        timing: Timing::Simulated,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "s0", toml: include_str!("../presets/s0.toml") },
+        Preset { name: "mpi", toml: include_str!("../presets/mpi.toml") },
+        Preset { name: "fpga", toml: include_str!("../presets/fpga.toml") },
+        Preset { name: "asic", toml: include_str!("../presets/asic.toml") },
+    ],
+    placement: |_| Placement::Nic,
+    build: |settings| Ok(Box::new(Microcode::new(settings)?)),
+};
+
+const SETTINGS: &[SettingSpec] = &[
+    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of unit and list manager.", range: (1, 100_000) },
+    SettingSpec {
+        key: "program",
+        unit: Unit::Choice(Builtin::NAMES),
+        help: "Match program, a file of `ucode/`.",
+        range: (0, 0),
+    },
+    SettingSpec {
+        key: "memory_latency",
+        unit: Unit::Cycles,
+        help: "From a request to local memory to its first word.",
+        range: (1, 1_000_000),
+    },
+    SettingSpec {
+        key: "words_per_cycle",
+        unit: Unit::Count,
+        help: "64-bit words that local memory delivers in a cycle.",
+        range: (1, 8),
+    },
+    SettingSpec {
+        key: "head_cache",
+        unit: Unit::Count,
+        help: "First items of each list held at hand, and memory requests in flight.",
+        range: (1, MAX_HEAD_CACHE as u64),
+    },
+    SettingSpec {
+        key: "reaction",
+        unit: Unit::Cycles,
+        help: "From an answer in the output FIFO to the list manager's action on it.",
+        range: (1, 1_000_000),
+    },
+    SettingSpec { key: "unlink", unit: Unit::Cycles, help: "Taking an item out of its list.", range: (0, 1_000_000) },
+    SettingSpec { key: "fifo", unit: Unit::Count, help: "Words that the input FIFO holds.", range: (2, 4096) },
+    SettingSpec {
+        key: "capacity",
+        unit: Unit::Count,
+        help: "Items that local memory holds, both lists together; the rest is in host memory.",
+        range: (0, 1_000_000_000),
+    },
+    SettingSpec {
+        key: "spill_latency",
+        unit: Unit::Cycles,
+        help: "From a request to host memory to its first word.",
+        range: (1, 1_000_000),
+    },
+    SettingSpec {
+        key: "commands",
+        unit: Unit::Count,
+        help: "Operations that can wait; more are refused for the time being.",
+        range: (1, 1_000_000_000),
+    },
+];
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct Microcode {
+    clock: Clock,
+    machine: Machine,
+    commands: usize,
+    /// Start times of the accepted operations that may not have started.
+    waiting: VecDeque<Picos>,
+    pending: VecDeque<(Completion, Picos)>,
+    busy: Picos,
+}
+
+impl Microcode {
+    /// An engine with empty lists.
+    ///
+    /// # Errors
+    /// Never: no two settings of this engine can contradict each other.
+    ///
+    /// # Panics
+    /// When a program of `ucode/` is wrong, which the tests exclude.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let program = Builtin::from_name(settings.word("program")).expect("the setting names a program");
+        let memory = Memory {
+            latency: settings.cycles("memory_latency").0,
+            words_per_cycle: settings.whole("words_per_cycle"),
+            head_cache: settings.whole("head_cache") as usize,
+            reaction: settings.cycles("reaction").0,
+            unlink: settings.cycles("unlink").0,
+            fifo: settings.whole("fifo") as usize,
+            capacity: settings.whole("capacity") as usize,
+            spill_latency: settings.cycles("spill_latency").0,
+        };
+        Ok(Self {
+            clock: settings.clock("clock"),
+            machine: Machine::new(&program.assemble().words, memory).expect("the program waits for a header"),
+            commands: settings.whole("commands") as usize,
+            waiting: VecDeque::new(),
+            pending: VecDeque::new(),
+            busy: Picos::ZERO,
+        })
+    }
+
+    /// The machine inside.
+    #[must_use]
+    pub const fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn search(&mut self, list: List, header: Header, start: u64) -> Answer {
+        self.machine
+            .search(list, header.words(), start, &mut ())
+            .expect("the programs of ucode/ keep the protocol of the list manager")
+    }
+
+    /// Searches the unexpected list for `pattern`; takes what it finds if `take` says so.
+    fn find_message(&mut self, pattern: &Pattern, take: bool, start: u64) -> (Option<MsgId>, Answer) {
+        let answer = self.search(List::Unexpected, pattern_header(pattern), start);
+        let found = answer.found.map(|position| {
+            MsgId(if take {
+                self.machine.lists_mut().remove(List::Unexpected, position, answer.at)
+            } else {
+                self.machine.lists().item(List::Unexpected, position).1
+            })
+        });
+        (found, answer)
+    }
+
+    /// Serves one operation from cycle `start` on: its outcome, its visits, and the cycle of its completion.
+    fn serve(&mut self, operation: Op, start: u64) -> (Outcome, u32, u64) {
+        match operation {
+            Op::Arrive { msg, envelope } => {
+                let answer = self.search(List::Posted, envelope_header(&envelope), start);
+                let outcome = if let Some(position) = answer.found {
+                    let recv = self.machine.lists_mut().remove(List::Posted, position, answer.at);
+                    Outcome::Matched(RecvId(recv), msg)
+                } else {
+                    let lists = self.machine.lists_mut();
+                    lists.append(List::Unexpected, envelope_item(&envelope), msg.0, answer.at);
+                    Outcome::Unexpected(msg)
+                };
+                (outcome, answer.visits, answer.at)
+            }
+            Op::Post { recv, pattern } => match self.find_message(&pattern, true, start) {
+                (Some(msg), answer) => (Outcome::Matched(recv, msg), answer.visits, answer.at),
+                (None, answer) => {
+                    self.machine.lists_mut().append(List::Posted, pattern_item(&pattern), recv.0, answer.at);
+                    (Outcome::Posted(recv), answer.visits, answer.at)
+                }
+            },
+            Op::Probe { probe, pattern } => {
+                let (found, answer) = self.find_message(&pattern, false, start);
+                (Outcome::Probed(probe, found), answer.visits, answer.at)
+            }
+            Op::MatchedProbe { probe, pattern } => {
+                let (found, answer) = self.find_message(&pattern, true, start);
+                (Outcome::Probed(probe, found), answer.visits, answer.at)
+            }
+            Op::Cancel { recv } => {
+                let lists = self.machine.lists_mut();
+                let outcome = if let Some(position) = lists.position(List::Posted, recv.0) {
+                    lists.remove(List::Posted, position, start);
+                    Outcome::Cancelled(recv)
+                } else {
+                    lists.occupy(start);
+                    Outcome::NotCancelled(recv)
+                };
+                (outcome, 0, lists.free_at())
+            }
+        }
+    }
+
+    fn hand_out_first(&mut self, done: &mut Vec<Completion>) {
+        if let Some((completion, span)) = self.pending.pop_front() {
+            self.busy += span;
+            done.push(completion);
+        }
+    }
+}
+
+impl Engine for Microcode {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        while self.waiting.front().is_some_and(|&start| start <= now) {
+            self.waiting.pop_front();
+        }
+        if self.waiting.len() >= self.commands {
+            return Accepted::Busy { retry_at: self.waiting[0] };
+        }
+        let start = self.clock.edge_at_or_after(now).0.max(self.machine.lists().free_at());
+        let (outcome, visits, end) = self.serve(op, start);
+        let [start, at] = [start, end].map(|cycle| self.clock.span(Cycles(cycle)));
+        self.waiting.push_back(start);
+        self.pending.push_back((Completion { at, outcome, visits }, at - start));
+        Accepted::Yes
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.pending.front().map(|(completion, _)| completion.at)
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        while self.pending.front().is_some_and(|(completion, _)| completion.at <= until) {
+            self.hand_out_first(done);
+        }
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        while !self.pending.is_empty() {
+            self.hand_out_first(done);
+        }
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        let lists = self.machine.lists();
+        (lists.len(List::Posted), lists.len(List::Unexpected))
+    }
+
+    fn busy(&self) -> Picos {
+        self.busy
+    }
+}
+
+/// The process id that goes with an initiator. Initiator 2^32 - 1 is the network id that stands for any, so a pattern that
+/// names it is told from one that does not by the process id.
+const fn pid(initiator: Initiator) -> u16 {
+    if initiator.0 == ANY_NID { 1 } else { 0 }
+}
+
+/// The header of an arriving message: a put of no bytes, as sizes take no part in matching.
+fn envelope_header(envelope: &Envelope) -> Header {
+    let Envelope { bits, initiator } = *envelope;
+    Header { op: op::PUT, pid: pid(initiator), nid: initiator.0, bits, ..Header::default() }
+}
+
+/// The item of an unexpected message.
+fn envelope_item(envelope: &Envelope) -> Item {
+    let Envelope { bits, initiator } = *envelope;
+    Item { bits, care: u64::MAX, nid: initiator.0, pid: pid(initiator), ..Item::default() }
+}
+
+/// The header of a search for `pattern`.
+fn pattern_header(pattern: &Pattern) -> Header {
+    let any = if pattern.initiator.is_none() { flags::ANY_SOURCE } else { 0 };
+    let nid = pattern.initiator.map_or(0, |initiator| initiator.0);
+    Header { flags: flags::SEARCH | any, nid, bits: pattern.bits, length: !pattern.ignore, ..Header::default() }
+}
+
+/// The item of a posted receive: one use, any length, offset zero.
+fn pattern_item(pattern: &Pattern) -> Item {
+    let (nid, pid, any) = match pattern.initiator {
+        Some(initiator) => (initiator.0, pid(initiator), 0),
+        None => (ANY_NID, ANY_PID, options::ANY_SOURCE),
+    };
+    Item {
+        bits: pattern.bits,
+        care: !pattern.ignore,
+        nid,
+        pid,
+        options: options::VALID | options::PUT | options::TRUNCATE | options::USE_ONCE | any,
+        threshold: 1,
+        ..Item::default()
+    }
+}

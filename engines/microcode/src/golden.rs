@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the programs of `ucode/` must answer, written from the semantics and without regard to the microcode.
+//!
+//! Sources: [`portals_s0`] is S0 (`000_491b57cae24201eb.txt`) figure 1; [`mpi`] is `spec/matching.md`, clause G-1;
+//! [`portals4`] follows the Portals 4 specification (see its own text). Cost: one pass over the list.
+
+use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+
+/// An item that matched, and what the message may do with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Match {
+    /// Position in the list.
+    pub position: usize,
+    /// The words of the answer.
+    pub words: [u64; 4],
+    /// How many words it has.
+    pub count: usize,
+}
+
+impl Match {
+    fn new(position: usize, words: &[u64]) -> Self {
+        let mut all = [0; 4];
+        all[..words.len()].copy_from_slice(words);
+        Self { position, words: all, count: words.len() }
+    }
+}
+
+/// Whether `item` has every option of `set`.
+const fn has(item: &Item, set: u16) -> bool {
+    item.options & set == set
+}
+
+/// The word that names an item in an answer.
+const fn handle(item: &Item) -> u64 {
+    (item.event_queue as u64) << 32 | item.handle as u64
+}
+
+const fn process_accepted(item: &Item, header: &Header) -> bool {
+    (item.nid == ANY_NID || item.nid == header.nid) && (item.pid == ANY_PID || item.pid == header.pid)
+}
+
+/// The first item that accepts the header by S0 figure 1: handle, offset, length to receive.
+#[must_use]
+pub fn portals_s0(list: &[Item], header: &Header) -> Option<Match> {
+    list.iter().enumerate().find_map(|(position, item)| {
+        let (offset, length) = portals_s0_item(item, header)?;
+        Some(Match::new(position, &[handle(item), offset, length]))
+    })
+}
+
+/// One turn of the loop of S0 figure 1, test by test.
+fn portals_s0_item(item: &Item, header: &Header) -> Option<(u64, u64)> {
+    if (item.bits ^ header.bits) & item.care != 0 {
+        return None;
+    }
+    if !process_accepted(item, header) {
+        return None;
+    }
+    if !has(item, options::VALID) || item.threshold == 0 {
+        return None;
+    }
+    if header.op == op::PUT && !has(item, options::PUT) || header.op == op::GET && !has(item, options::GET) {
+        return None;
+    }
+    let offset =
+        if has(item, options::REMOTE_OFFSET) { header.remote_offset.min(item.length) } else { item.local_offset };
+    // The kept offset is not clamped: beyond the length, the room wraps around.
+    let room = item.length.wrapping_sub(offset);
+    let truncates = has(item, options::TRUNCATE);
+    if has(item, options::MAX_SIZE) && !truncates && room < u64::from(item.max_size) {
+        return None;
+    }
+    match header.length {
+        fits if fits <= room => Some((offset, fits)),
+        _ if truncates => Some((offset, room)),
+        _ => None,
+    }
+}
+
+/// The first item whose pattern accepts the header's envelope: handle.
+#[must_use]
+pub fn mpi(list: &[Item], header: &Header) -> Option<Match> {
+    let accepts = |item: &Item| {
+        (item.bits ^ header.bits) & item.care == 0 && (has(item, options::ANY_SOURCE) || item.nid == header.nid)
+    };
+    let position = list.iter().position(accepts)?;
+    Some(Match::new(position, &[handle(&list[position])]))
+}
+
+/// The first unexpected message that the pattern in the header accepts: handle.
+#[must_use]
+pub fn unexpected(list: &[Item], header: &Header) -> Option<Match> {
+    let care = header.length;
+    let accepts = |item: &Item| {
+        (item.bits ^ header.bits) & care == 0 && (header.flags & flags::ANY_SOURCE != 0 || item.nid == header.nid)
+    };
+    let position = list.iter().position(accepts)?;
+    Some(Match::new(position, &[handle(&list[position])]))
+}
+
+/// Bits of the last word of a `portals4` answer.
+pub mod portals4_flags {
+    /// The entry is used up and must be unlinked.
+    pub const UNLINK: u64 = 1;
+    /// The entry does not permit the operation: the message is dropped and the entry stays as it is.
+    pub const VIOLATION: u64 = 2;
+}
+
+/// The first match list entry that accepts the header: handle, offset, length, flags.
+///
+/// An entry accepts by process, match bits and, if it does not truncate, by room. Only then the operation is checked: an
+/// entry that does not permit it takes the message and drops it. The offset is the entry's own (manage local) unless
+/// [`options::REMOTE_OFFSET`] is set; beyond the length, nothing is received. The entry is used up by one use
+/// ([`options::USE_ONCE`]), or when its own offset leaves less than its min free size ([`options::MIN_FREE`]).
+#[must_use]
+pub fn portals4(list: &[Item], header: &Header) -> Option<Match> {
+    list.iter().enumerate().find_map(|(position, item)| {
+        if (item.bits ^ header.bits) & item.care != 0 || !process_accepted(item, header) {
+            return None;
+        }
+        let remote = has(item, options::REMOTE_OFFSET);
+        let offset = if remote { header.remote_offset } else { item.local_offset };
+        let room = item.length.saturating_sub(offset);
+        if !has(item, options::TRUNCATE) && header.length > room {
+            return None;
+        }
+        let permitted = match header.op {
+            op::PUT => has(item, options::PUT),
+            op::GET => has(item, options::GET),
+            _ => true,
+        };
+        let length = if permitted { header.length.min(room) } else { 0 };
+        let left = room - length;
+        let full = !remote && has(item, options::MIN_FREE) && left < u64::from(item.max_size);
+        let result = match permitted {
+            false => portals4_flags::VIOLATION,
+            true if has(item, options::USE_ONCE) || full => portals4_flags::UNLINK,
+            true => 0,
+        };
+        Some(Match::new(position, &[handle(item), offset, length, result]))
+    })
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The 64 bytes of a list item and of a header, word by word: what the list manager writes and the programs read.
+//!
+//! ```text
+//!  item    63        32 31    16 15     0      header  63  56 55  48 47    32 31        0
+//!   w0   match bits                             h0     | op  | flags | pid    | nid      |
+//!   w1   bits that take part in the match       h1      match bits
+//!   w2   | nid        | pid     | options |     h2      length; of a search: bits that take part
+//!   w3   length of the memory, bytes            h3      remote offset, bytes
+//!   w4   local offset, bytes                    h4      header data
+//!   w5   | max size   | threshold         |     h5      | user     | event queue         |
+//!   w6   | event queue| handle            |     h6, h7  not read
+//!   w7   start address
+//! ```
+//!
+//! Source: the fields are those of S0 figure 1, in the order in which the function tests them; the packing is ours (the
+//! paper prints none), and differs between header and item so that the header code has to rearrange, as S0 4.3 says it does.
+
+/// Words of an item and of a header: 64 bytes (S0 3.1).
+pub const WORDS: usize = 8;
+
+/// Eight words as they pass the input FIFO.
+pub type Words = [u64; WORDS];
+
+/// Network id that accepts any (`ANY` of S0 figure 1).
+pub const ANY_NID: u32 = u32::MAX;
+/// Process id that accepts any.
+pub const ANY_PID: u16 = u16::MAX;
+
+/// Options of an item, in the low 16 bits of its word 2.
+pub mod options {
+    /// The descriptor is valid.
+    pub const VALID: u16 = 0x0001;
+    /// Puts are accepted.
+    pub const PUT: u16 = 0x0002;
+    /// Gets are accepted.
+    pub const GET: u16 = 0x0004;
+    /// A message longer than the room is cut to fit.
+    pub const TRUNCATE: u16 = 0x0008;
+    /// The offset is the one in the header.
+    pub const REMOTE_OFFSET: u16 = 0x0010;
+    /// The descriptor is closed when less than its max size remains.
+    pub const MAX_SIZE: u16 = 0x0020;
+    /// `mpi`: any initiator is accepted.
+    pub const ANY_SOURCE: u16 = 0x0040;
+    /// `portals4`: the entry unlinks after one use.
+    pub const USE_ONCE: u16 = 0x0080;
+    /// `portals4`, in place of [`MAX_SIZE`]: the entry unlinks when less than its min free size remains.
+    pub const MIN_FREE: u16 = 0x0020;
+    /// The item is the end of the list and no entry.
+    pub const END: u16 = 0x8000;
+}
+
+/// Operations in a header's top byte. Others than put and get pass every operation test (S0 figure 1, lines 21 and 22).
+pub mod op {
+    /// Data arrives.
+    pub const PUT: u8 = 1;
+    /// Data is fetched.
+    pub const GET: u8 = 2;
+}
+
+/// Flags of a header. They lie on the bits of two item options, so that one constant tests them all.
+pub mod flags {
+    /// Of a search: any initiator is accepted.
+    pub const ANY_SOURCE: u8 = 0x10;
+    /// The words are a pattern to look for in the unexpected list.
+    pub const SEARCH: u8 = 0x20;
+}
+
+/// A list item by its fields. Sizes in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Item {
+    /// Match bits.
+    pub bits: u64,
+    /// Bits that take part in the match (the complement of ignore bits).
+    pub care: u64,
+    /// Network id, or [`ANY_NID`].
+    pub nid: u32,
+    /// Process id, or [`ANY_PID`].
+    pub pid: u16,
+    /// [`options`].
+    pub options: u16,
+    /// Length of the memory.
+    pub length: u64,
+    /// Offset kept by the item.
+    pub local_offset: u64,
+    /// Max size, or min free size in `portals4`.
+    pub max_size: u32,
+    /// Uses left; an item with none is inactive.
+    pub threshold: u32,
+    /// Where events go.
+    pub event_queue: u32,
+    /// Names the item in an answer; not zero.
+    pub handle: u32,
+    /// Address of the memory.
+    pub start: u64,
+}
+
+impl Item {
+    /// The eight words.
+    #[must_use]
+    pub const fn words(&self) -> Words {
+        [
+            self.bits,
+            self.care,
+            (self.nid as u64) << 32 | (self.pid as u64) << 16 | self.options as u64,
+            self.length,
+            self.local_offset,
+            (self.max_size as u64) << 32 | self.threshold as u64,
+            (self.event_queue as u64) << 32 | self.handle as u64,
+            self.start,
+        ]
+    }
+
+    /// The fields of eight words.
+    #[must_use]
+    pub const fn from_words(words: &Words) -> Self {
+        Self {
+            bits: words[0],
+            care: words[1],
+            nid: (words[2] >> 32) as u32,
+            pid: (words[2] >> 16) as u16,
+            options: words[2] as u16,
+            length: words[3],
+            local_offset: words[4],
+            max_size: (words[5] >> 32) as u32,
+            threshold: words[5] as u32,
+            event_queue: (words[6] >> 32) as u32,
+            handle: words[6] as u32,
+            start: words[7],
+        }
+    }
+
+    /// The item that closes every list: it accepts every header, so that each program gets as far as its
+    /// [`options::END`], and its handle is zero, so that the answer says that nothing was found.
+    #[must_use]
+    pub const fn end() -> Self {
+        Self {
+            bits: 0,
+            care: 0,
+            nid: ANY_NID,
+            pid: ANY_PID,
+            options: options::END
+                | options::VALID
+                | options::PUT
+                | options::GET
+                | options::TRUNCATE
+                | options::ANY_SOURCE,
+            length: 0,
+            local_offset: 0,
+            max_size: 0,
+            threshold: 1,
+            event_queue: 0,
+            handle: 0,
+            start: 0,
+        }
+    }
+}
+
+/// A header by its fields. Sizes in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// [`op`].
+    pub op: u8,
+    /// [`flags`].
+    pub flags: u8,
+    /// The sender's process id.
+    pub pid: u16,
+    /// The sender's network id.
+    pub nid: u32,
+    /// Match bits.
+    pub bits: u64,
+    /// Length of the message; of a search, the bits that take part in the match.
+    pub length: u64,
+    /// Offset that the sender asks for.
+    pub remote_offset: u64,
+    /// Passed on to the event.
+    pub data: u64,
+}
+
+impl Header {
+    /// The eight words.
+    #[must_use]
+    pub const fn words(&self) -> Words {
+        let first = (self.op as u64) << 56 | (self.flags as u64) << 48 | (self.pid as u64) << 32 | self.nid as u64;
+        [first, self.bits, self.length, self.remote_offset, self.data, 0, 0, 0]
+    }
+
+    /// The fields of eight words.
+    #[must_use]
+    pub const fn from_words(words: &Words) -> Self {
+        Self {
+            op: (words[0] >> 56) as u8,
+            flags: (words[0] >> 48) as u8,
+            pid: (words[0] >> 32) as u16,
+            nid: words[0] as u32,
+            bits: words[1],
+            length: words[2],
+            remote_offset: words[3],
+            data: words[4],
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What S0 prints about its program and its cycles, measured on `portals_s0`.
+
+use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_microcode::list_manager::{List, Memory};
+use mb_microcode::machine::{Event, Machine};
+use mb_microcode::programs::Builtin;
+use mb_microcode::unit::{Unit, WRITE_STAGE};
+
+const MEMORY: Memory = Memory {
+    latency: 10,
+    words_per_cycle: 1,
+    head_cache: 2,
+    reaction: 1,
+    unlink: 2,
+    fifo: 16,
+    capacity: 1024,
+    spill_latency: 250,
+};
+
+fn item(bits: u64) -> Item {
+    Item {
+        bits,
+        care: u64::MAX,
+        nid: ANY_NID,
+        pid: ANY_PID,
+        options: options::VALID | options::PUT,
+        length: 4096,
+        threshold: 1,
+        ..Item::default()
+    }
+}
+
+fn header(bits: u64) -> Header {
+    Header { op: op::PUT, bits, length: 64, nid: 7, pid: 9, ..Header::default() }
+}
+
+/// A machine with a list of `length` items of which the last matches `header(1)`.
+fn machine(length: usize) -> Machine {
+    let mut machine = Machine::new(&Builtin::PortalsS0.assemble().words, MEMORY).unwrap();
+    for position in 0..length {
+        let bits = if position + 1 == length { 1 } else { 2 };
+        machine.lists_mut().append(List::Posted, item(bits), position as u64, 0);
+    }
+    machine.lists_mut().append(List::Posted, item(3), length as u64, 0);
+    machine
+}
+
+/// The words of one search, from the first that takes a header word on.
+fn words(machine: &mut Machine, arrival: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut watch = |event: &Event, _: &Unit| events.push(*event);
+    machine.search(List::Posted, header(1).words(), arrival, &mut watch).unwrap();
+    events
+}
+
+/// Cycles from the read stage of the first word to the write stage of the last.
+fn cycles(events: &[Event]) -> u64 {
+    events[events.len() - 1].cycle + WRITE_STAGE + 1 - events[0].cycle
+}
+
+#[test]
+fn the_program_has_the_words_of_table_1() {
+    let program = Builtin::PortalsS0.assemble();
+    let words = |name: &str| program.segments.iter().find(|segment| segment.name == name).unwrap().words;
+    let split = ["init", "header", "shared", "fast", "slow", "flush"].map(words);
+    assert_eq!(split, [4, 9, 6, 7, 10, 8]);
+    assert_eq!(split.iter().sum::<usize>(), 44);
+}
+
+#[test]
+fn a_header_with_one_item_takes_29_words_and_31_cycles() {
+    let events = words(&mut machine(1), 1000);
+    assert_eq!(events.len(), 9 + 12 + 8);
+    assert_eq!(cycles(&events), 31);
+}
+
+#[test]
+fn a_full_match_takes_12_words_in_14_cycles() {
+    let program = Builtin::PortalsS0.assemble();
+    let events = words(&mut machine(1), 1000);
+    let at = |label: &str| program.labels[label].index() as u16;
+    let matched: Vec<Event> =
+        events.iter().filter(|event| (at("shared")..at("flush")).contains(&event.issued.at)).copied().collect();
+    assert_eq!(matched.len(), 12);
+    assert_eq!(matched.iter().filter(|event| event.issued.at < at("fast")).count(), 5);
+    assert_eq!(cycles(&matched), 14);
+}
+
+#[test]
+fn an_item_that_fails_on_match_bits_takes_8_cycles_and_nothing_else() {
+    for length in 2..40 {
+        let events = words(&mut machine(length), 1000);
+        assert_eq!(cycles(&events), 31 + 8 * (length as u64 - 1), "{length} items");
+        assert!(events[1..].iter().all(|event| event.stall.is_none()), "{length} items");
+    }
+}
