@@ -6,6 +6,7 @@
 
 use pyo3::prelude::*;
 
+mod asm;
 mod catalog;
 mod columns;
 mod errors;
@@ -19,6 +20,8 @@ mod trace;
 /// The binding; `python/matchbench/_native.pyi` is its typed description.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::asm::Microcode;
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]

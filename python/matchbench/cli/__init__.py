@@ -22,6 +22,8 @@ COMMANDS = {
     "compare": "Replay traces on engines: table, plots and report of what matching costs.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
     "generate": "Make a trace of any size from a pattern of communication.",
+    "asm": "Assemble a program for the match unit.",
+    "disasm": "Print the program of an image.",
 }
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
 

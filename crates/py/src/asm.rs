@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs for the match unit: text to image, image to text.
+
+use mb_asm::{Program, image};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::bad_input;
+
+/// A program for the match unit.
+#[pyclass(frozen)]
+pub(crate) struct Microcode(Program);
+
+#[pymethods]
+impl Microcode {
+    /// Assembles `text`, the bytes of the file `name`; the error holds every diagnostic.
+    #[staticmethod]
+    fn assemble(name: &str, text: &[u8]) -> PyResult<Self> {
+        let text = std::str::from_utf8(text)
+            .map_err(|error| bad_input(format!("{name}: not UTF-8 text from byte {} on", error.valid_up_to())))?;
+        mb_asm::assemble(name, text).map(Self).map_err(|errors| bad_input(mb_asm::render(&errors)))
+    }
+
+    /// Reads the image in the file `name`.
+    #[staticmethod]
+    fn load(name: &str, data: &[u8]) -> PyResult<Self> {
+        image::read(name, data).map(Self).map_err(|error| bad_input(format!("{name}: {error}")))
+    }
+
+    /// The program as an image.
+    fn image<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &image::write(&self.0))
+    }
+
+    /// The program as text that assembles to the same words.
+    fn text(&self) -> String {
+        mb_asm::disassemble(&self.0)
+    }
+
+    /// Addresses, encodings, slots and text.
+    fn listing(&self) -> String {
+        mb_asm::listing(&self.0)
+    }
+
+    /// Number of words.
+    fn __len__(&self) -> usize {
+        self.0.words.len()
+    }
+
+    /// Words that the microcode store holds.
+    #[getter]
+    fn store(&self) -> usize {
+        self.0.store
+    }
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench asm`: the text of a match program to the image that a match unit loads."""
+
+from pathlib import Path
+
+import click
+
+from matchbench import MatchbenchError, _native, tables
+from matchbench.output import whole_file
+
+
+@click.command(
+    name="asm",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench asm program.mb
+      matchbench asm program.mb -o program.img
+      matchbench asm program.mb --listing
+
+    Exit status: 0 done, 2 bad input.
+    """,
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the image here.")
+@click.option("--force", is_flag=True, help="Replace an earlier image.")
+@click.option("--listing", is_flag=True, help="Print addresses, encodings and the slots in use.")
+def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> int:
+    """Assemble a program for the match unit, and tell everything that is wrong with it.
+
+    Without an option, FILE is only checked.
+    """
+    try:
+        program = _native.Microcode.assemble(str(file), file.read_bytes())
+    except MatchbenchError as error:
+        # Diagnostics point at their places and so have more than one line.
+        click.echo(str(error), err=True)
+        return 2
+    if output:
+        with whole_file(output, force=force) as partial:
+            partial.write_bytes(program.image())
+    if listing:
+        click.echo(program.listing(), nl=False)
+    else:
+        tables.line(f"{file}: {len(program)} words, the store holds {program.store}")
+    return 0

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench disasm`: the image of a match program back to text."""
+
+from pathlib import Path
+
+import click
+
+from matchbench import _native
+
+
+@click.command(
+    name="disasm",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench disasm program.img
+      matchbench disasm program.img --listing
+
+    Exit status: 0 done, 2 bad input.
+    """,
+)
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--listing", is_flag=True, help="Print addresses, encodings and the slots in use instead.")
+def command(image: Path, *, listing: bool) -> None:
+    """Print the program of IMAGE as text that assembles to the same words.
+
+    An image holds no names: targets of branches are named after their addresses.
+    """
+    program = _native.Microcode.load(str(image), image.read_bytes())
+    click.echo(program.listing() if listing else program.text(), nl=False)
