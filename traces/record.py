@@ -19,10 +19,9 @@ import tarfile
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from examples_mpi import MPICH, OPENMPI, Mpi, build, environment, read_tally
-from rank_files import Counts, count
+from rank_files import count
 
 HERE = Path(__file__).resolve().parent
 BEGIN, END = "<!-- begin: traces/record.sh --table -->", "<!-- end -->"
@@ -105,28 +104,27 @@ def pack(directory: Path, target: Path) -> None:
         archive.add(directory, arcname=directory.name, filter=plain)
 
 
-def unpack(packed: Path, into: Path) -> Path:
-    """Unpack a trace that this script packed."""
-    with tarfile.open(packed) as archive:
-        archive.extractall(into, filter="data")
-    return into / packed.name.removesuffix(".tar.xz")
-
-
-def row(packed: Path, meta: dict[str, Any], counts: Counts) -> str:
+def row(packed: Path) -> str:
     """Return one line of the table."""
+    name = packed.name.removesuffix(".tar.xz")
+    with tarfile.open(packed) as archive:
+        member = archive.extractfile(f"{name}/meta.json")
+        meta = json.load(member) if member else {}
     program = next(at for at, word in enumerate(meta["command"]) if word.startswith("./"))
-    arguments = " ".join(meta["command"][program:]).removeprefix("./")
     library = re.search(r"(Open MPI|MPICH)\D*([\d.]+)", meta["mpi"])
-    size_kib = -(-packed.stat().st_size // 1024)
+    total = json.loads(matchbench("trace", "stats", "--json", str(packed)))["total"]
     cells = [
-        f"`{packed.name}`",
-        f"`{arguments}`",
+        f"`{name}`",
+        f"`{' '.join(meta['command'][program:]).removeprefix('./')}`",
         " ".join(library.groups()) if library else meta["mpi"],
         meta["ranks"],
-        f"{counts.sent_messages:,}",
-        f"{counts.sent_bytes:,}",
-        f"{counts.records:,}",
-        f"{size_kib:,}",
+        f"{total['sent']:,}",
+        f"{total['sent_bytes']:,}",
+        total["posted_max"],
+        total["unexpected_max"],
+        f"{total['unexpected_share']:.0%}",
+        f"{total['records']:,}",
+        f"{-(-packed.stat().st_size // 1024):,}",
         meta["date"][:10],
     ]
     return "| " + " | ".join(map(str, cells)) + " |"
@@ -134,16 +132,11 @@ def row(packed: Path, meta: dict[str, Any], counts: Counts) -> str:
 
 def table() -> str:
     """Return the table about the packed traces of this folder."""
-    lines = [
-        "| trace | program and arguments | MPI | ranks | messages | bytes sent | records | KiB | date |",
-        "|---|---|---|---:|---:|---:|---:|---:|---|",
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        for packed in sorted(HERE.glob("*.tar.xz")):
-            trace = unpack(packed, Path(folder))
-            meta = json.loads((trace / "meta.json").read_text(encoding="utf-8"))
-            lines.append(row(packed, meta, count(trace)))
-    return "\n".join(lines)
+    head = "trace|program and arguments|MPI|ranks|messages|bytes|posted|unexpected|share|records|KiB|date"
+    columns = head.split("|")
+    marks = ["---"] * 3 + ["---:"] * 8 + ["---"]
+    lines = ["| " + " | ".join(columns) + " |", "|" + "|".join(marks) + "|"]
+    return "\n".join(lines + [row(packed) for packed in sorted(HERE.glob("*.tar.xz"))])
 
 
 def readme() -> str:
