@@ -131,6 +131,8 @@ impl Picos {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
     hertz: u64,
+    /// The period in picoseconds if it is a whole number below 2^20, else zero: most clocks need no division.
+    period: u64,
 }
 
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -143,7 +145,10 @@ impl Clock {
     #[must_use]
     pub const fn from_mhz(mhz: u64) -> Self {
         assert!(mhz > 0, "a clock needs a frequency above zero");
-        Self { hertz: mhz * 1_000_000 }
+        let hertz = mhz * 1_000_000;
+        let period = 1_000_000_000_000 / hertz;
+        let is_whole = period * hertz == 1_000_000_000_000 && period < 1 << 20;
+        Self { hertz, period: if is_whole { period } else { 0 } }
     }
 
     /// The frequency in hertz.
@@ -159,12 +164,8 @@ impl Clock {
     #[must_use]
     #[inline]
     pub fn span(self, cycles: Cycles) -> Picos {
-        // The common clocks have a whole period below 2^20 ps; 64 bits are then enough and much faster.
-        if 1_000_000_000_000 % self.hertz == 0 && cycles.0 < 1 << 40 {
-            let period = 1_000_000_000_000 / self.hertz;
-            if period < 1 << 20 {
-                return Picos(cycles.0 * period);
-            }
+        if self.period > 0 && cycles.0 < 1 << 40 {
+            return Picos(cycles.0 * self.period);
         }
         let ps = (u128::from(cycles.0) * PICOS_PER_SECOND).div_ceil(u128::from(self.hertz));
         Picos(u64::try_from(ps).expect("span overflows 64 bits of picoseconds"))

@@ -105,6 +105,12 @@ impl Index {
         Self { buckets: vec![EMPTY; SMALLEST], keys: 0 }
     }
 
+    /// Bytes allocated.
+    #[cfg(test)]
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.buckets)
+    }
+
     /// Forgets every chain; keeps the memory.
     pub(super) fn clear(&mut self) {
         self.buckets.fill(EMPTY);

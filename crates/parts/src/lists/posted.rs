@@ -327,3 +327,24 @@ impl Names {
         self.index.remove(&mut self.links, slot, hash, |other| ring.get(other).recv == name);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_posted_receive_takes_less_than_a_hundred_bytes() {
+        // Just after the ring has grown, and when it is nearly full.
+        for count in [65_537, 131_072] {
+            let mut posted = PostedReceives::new();
+            for number in 0..count {
+                let envelope = Envelope { bits: number, initiator: Initiator(7) };
+                posted.append(RecvId(number), &Pattern::exactly(envelope));
+            }
+            let many = posted.many.expect("there are many");
+            let classes: usize = many.classes.iter().map(|class| class.index.heap_bytes()).sum();
+            let bytes = many.ring.heap_bytes() + size_of_val(&*many.links) + classes;
+            assert!(bytes <= 100 * count as usize, "{bytes} bytes for {count} receives");
+        }
+    }
+}

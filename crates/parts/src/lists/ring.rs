@@ -67,6 +67,12 @@ impl<E: Copy + Default> Ring<E> {
         self.window == self.slots.len()
     }
 
+    /// Bytes allocated.
+    #[cfg(test)]
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.slots) + size_of_val(&*self.live) + size_of_val(&*self.blocks)
+    }
+
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &E {
         &self.slots[slot as usize]

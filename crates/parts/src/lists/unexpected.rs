@@ -238,3 +238,25 @@ impl Many {
         self.ring.remove(slot).msg
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unexpected_message_takes_less_than_a_hundred_bytes() {
+        // Just after the ring has grown, and when it is nearly full.
+        for count in [65_537, 131_072] {
+            let mut unexpected = UnexpectedMessages::new();
+            for number in 0..count {
+                unexpected.append(MsgId(number), &Envelope { bits: number, initiator: Initiator(7) });
+            }
+            let last = Envelope { bits: count - 1, initiator: Initiator(7) };
+            assert_eq!(unexpected.find(&Pattern::exactly(last)), (Some(MsgId(count - 1)), count as u32));
+            let many = unexpected.many.expect("there are many");
+            let class = &many.classes[0];
+            let bytes = many.ring.heap_bytes() + size_of_val(&*class.links) + class.index.heap_bytes();
+            assert!(bytes <= 100 * count as usize, "{bytes} bytes for {count} messages");
+        }
+    }
+}
