@@ -39,6 +39,12 @@ struct role {
     struct side sent, received;
 };
 
+/* What a receive or probe asked for. */
+struct posted {
+    int32_t peer, tag;
+    uint64_t room;
+};
+
 /* What a call keeps from before to after the real function. */
 struct frame {
     struct mbr_stamp begin;
@@ -46,6 +52,7 @@ struct frame {
     uint32_t request;
     uint64_t count;
     mbr_word status;
+    struct posted posted;
     bool recorded;
 };
 
@@ -102,11 +109,15 @@ static void append_unknown(struct mbr_thread *thread, const struct mbr_stamp *be
 
 static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
 
-/* Earlier sends to the same peer. */
-static inline uint64_t sent_before(const struct mbr_comm *comm, int32_t peer) {
-    if (peer < 0 || (uint32_t)peer >= comm->peers)
-        return 0;
-    return mbr_threaded ? __atomic_fetch_add(&comm->sent[peer], 1, __ATOMIC_RELAXED) : comm->sent[peer]++;
+/* Reserves `count` records, the first of them for `send`, whose aux becomes the number of earlier sends to its peer: in the
+ * file these numbers count up, also when several threads send. */
+static inline uint64_t reserve_send(struct mbr_thread *thread, const struct mbr_comm *comm, struct mbr_record *send, uint64_t count) {
+    mbr_lock_take(&mbr_table_lock);
+    if (send->peer >= 0 && (uint32_t)send->peer < comm->peers)
+        send->aux = comm->sent[send->peer]++;
+    uint64_t index = mbr_reserve(thread, count);
+    mbr_lock_drop(&mbr_table_lock);
+    return index;
 }
 
 /* Where the status of one completion is read: the caller's own, or ours if the caller ignores it. */
@@ -119,31 +130,36 @@ static inline mbr_word own_status(struct mbr_thread *thread, mbr_word *argument,
     return *argument;
 }
 
-/* A Done of a receive or a probe. */
-static void fill_done(struct mbr_record *done, const struct mbr_status *status, int error) {
-    if (error) {
-        done->flags |= FAILED;
-        if (mbr_error_class(error) != mbr_library.err_truncate)
-            return;
-    }
+/* The result of a receive or probe. What was asked for exactly is taken from there: libraries leave statuses of failed
+ * and of some other calls unset. */
+static void fill_done(struct mbr_record *done, const struct posted *posted, const struct mbr_status *status, int error) {
     if (status->cancelled) {
         done->flags |= CANCELLED;
         return;
     }
-    done->peer = status->source;
-    done->tag = status->tag;
-    done->bytes = status->bytes;
-    if (status->source == TRACE_PROC_NULL) {
+    if (posted->peer == TRACE_PROC_NULL) {
+        done->peer = TRACE_PROC_NULL;
         done->tag = TRACE_ANY_TAG;
-        done->bytes = 0;
+        return;
     }
+    bool is_set = !error || mbr_error_class(error) == mbr_library.err_truncate;
+    done->peer = posted->peer >= 0 ? posted->peer : is_set && status->source >= 0 ? status->source : 0;
+    done->tag = posted->tag >= 0 ? posted->tag : is_set && status->tag >= 0 ? status->tag : 0;
+    done->bytes = is_set ? status->bytes : 0;
+    if (error || done->bytes > posted->room)
+        done->flags |= FAILED;
 }
 
-static void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, mbr_word status, int error) {
+static struct posted posted_of(const struct mbr_record *record) {
+    return (struct posted){record->peer, record->tag, record->kind == PROBE ? UINT64_MAX : record->bytes};
+}
+
+static void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, const struct posted *posted,
+                        mbr_word status, int error) {
     struct mbr_status read = mbr_status_read((const void *)status, false);
     struct mbr_record done = record_of(thread, end, DONE, 0);
     done.request = request;
-    fill_done(&done, &read, error);
+    fill_done(&done, posted, &read, error);
     append(thread, done);
 }
 
@@ -163,9 +179,9 @@ static void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word
     record.peer = mbr_peer(a[3]);
     record.tag = mbr_tag(a[4]);
     record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
-    record.aux = sent_before(comm, record.peer);
+    uint64_t index = reserve_send(thread, comm, &record, 1);
     frame->count = record.aux;
-    frame->open = append(thread, record);
+    frame->open = mbr_put(thread, index, record);
     frame->recorded = true;
 }
 
@@ -184,14 +200,14 @@ static void remember(const struct mbr_record *record, uint64_t handle, struct ke
     if (entry) {
         entry->kind = record->kind;
         entry->number = record->request;
+        entry->peer = record->peer;
+        entry->tag = record->tag;
+        entry->bytes = record->bytes;
         entry->persistent = kept.persistent;
         if (kept.persistent) {
             entry->flags = record->flags & ~CPU_CARRIED;
             entry->comm = record->comm;
             entry->comm_handle = kept.comm_handle;
-            entry->peer = record->peer;
-            entry->tag = record->tag;
-            entry->bytes = record->bytes;
             entry->aux = record->aux;
             entry->words = kept.words;
             entry->words_count = kept.words_count;
@@ -218,9 +234,7 @@ static void start_request(struct mbr_thread *thread, struct frame *frame, mbr_wo
         record.flags |= PERSISTENT;
     } else {
         record.request = mbr_request_take(1);
-        if (kind == SEND)
-            record.aux = sent_before(comm, record.peer);
-        append(thread, record);
+        mbr_put(thread, kind == SEND ? reserve_send(thread, comm, &record, 1) : mbr_reserve(thread, 1), record);
     }
     remember(&record, mbr_handle_at(a[6], 0), (struct kept){.persistent = role->persistent, .comm_handle = mbr_handle(a[5])});
 }
@@ -249,6 +263,7 @@ static void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word
     record.tag = mbr_tag(a[4]);
     record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
     record.request = frame->request = mbr_request_take(1);
+    frame->posted = posted_of(&record);
     frame->open = append(thread, record);
     frame->status = own_status(thread, &a[6], 1);
     frame->recorded = true;
@@ -257,7 +272,7 @@ static void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word
 static void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (frame->recorded) {
         struct mbr_stamp end = close_open(thread, frame, 0);
-        append_done(thread, &end, frame->request, frame->status, error);
+        append_done(thread, &end, frame->request, &frame->posted, frame->status, error);
     } else if (!(role->flags & BLOCKING) && !error) {
         start_request(thread, frame, a, role, RECV);
     }
@@ -288,6 +303,7 @@ static void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_wor
     record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
     record.request = frame->request = mbr_request_take(1);
     frame->count = record.aux;
+    frame->posted = posted_of(&record);
     frame->open = append(thread, record);
     if (role->flags & BLOCKING)
         frame->status = own_status(thread, &a[4], 1);
@@ -298,9 +314,14 @@ static void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word
         return;
     struct mbr_stamp end = close_open(thread, frame, frame->count);
     if (role->flags & BLOCKING)
-        append_done(thread, &end, frame->request, frame->status, error);
+        append_done(thread, &end, frame->request, &frame->posted, frame->status, error);
     else if (!error)
-        remember(&(struct mbr_record){.kind = RECV, .request = frame->request}, mbr_handle_at(a[4], 0), (struct kept){0});
+        remember(&(struct mbr_record){.kind = RECV,
+                                      .request = frame->request,
+                                      .peer = frame->posted.peer,
+                                      .tag = frame->posted.tag,
+                                      .bytes = frame->posted.room},
+                 mbr_handle_at(a[4], 0), (struct kept){0});
 }
 
 /* --- a send and a receive in one call: (buffer, count, type, destination, tag, ...) --- */
@@ -313,7 +334,6 @@ static void sendrecv_records(struct mbr_thread *thread, struct frame *frame, con
     send->peer = mbr_peer(a[3]);
     send->tag = mbr_tag(a[4]);
     send->bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
-    send->aux = sent_before(comm, send->peer);
     recv->peer = mbr_peer(a[role->recv[2]]);
     recv->tag = mbr_tag(a[role->recv[3]]);
     recv->bytes = mbr_type_bytes(a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
@@ -332,10 +352,11 @@ static void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_
     }
     struct mbr_record send, recv;
     sendrecv_records(thread, frame, comm, a, role, &send, &recv);
-    uint64_t index = mbr_reserve(thread, 3);
+    uint64_t index = reserve_send(thread, comm, &send, 3);
     mbr_put(thread, index, send);
     mbr_put(thread, index + 1, recv);
     frame->open = mbr_put(thread, index + 2, record_of(thread, &frame->begin, WAIT, BLOCKING));
+    frame->posted = posted_of(&recv);
     frame->status = own_status(thread, &a[role->status], 1);
     frame->recorded = true;
 }
@@ -346,7 +367,7 @@ static void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_w
         struct mbr_record done = record_of(thread, &end, DONE, 0);
         done.request = frame->request;
         append(thread, done);
-        append_done(thread, &end, frame->request + 1, frame->status, error);
+        append_done(thread, &end, frame->request + 1, &frame->posted, frame->status, error);
         return;
     }
     if ((role->flags & BLOCKING) || error)
@@ -360,7 +381,7 @@ static void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_w
     struct mbr_record send, recv;
     sendrecv_records(thread, frame, comm, a, role, &send, &recv);
     set_spans(&recv, &frame->begin, &end);
-    uint64_t index = mbr_reserve(thread, 2);
+    uint64_t index = reserve_send(thread, comm, &send, 2);
     mbr_put(thread, index, send);
     mbr_put(thread, index + 1, recv);
     uint64_t handle = mbr_handle_at(a[role->request], 0);
@@ -368,6 +389,9 @@ static void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_w
     struct mbr_entry *entry = mbr_entry_push(handle);
     if (entry) {
         entry->kind = RECV;
+        entry->peer = recv.peer;
+        entry->tag = recv.tag;
+        entry->bytes = recv.bytes;
         entry->number = recv.request;
         entry->paired = true;
     }
@@ -415,6 +439,7 @@ static void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_wor
     record.peer = mbr_peer(a[0]);
     record.tag = mbr_tag(a[1]);
     record.request = frame->request = mbr_request_take(1);
+    frame->posted = posted_of(&record);
     frame->open = append(thread, record);
 }
 
@@ -441,9 +466,10 @@ static void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word
         end = mbr_stamp_end(thread);
         set_spans(&record, &frame->begin, &end);
         record.request = frame->request = mbr_request_take(1);
+        frame->posted = posted_of(&record);
         append(thread, record);
     }
-    append_done(thread, &end, frame->request, frame->status, error);
+    append_done(thread, &end, frame->request, &frame->posted, frame->status, error);
     if (role->message && !error) {
         mbr_lock_take(&mbr_table_lock);
         struct mbr_entry *entry = mbr_entry_push(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY);
@@ -459,8 +485,17 @@ static void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word
 
 /* --- completion --- */
 
-/* What wait_after keeps of each finished request, packed into the word where its handle was. */
-enum { FINISHED_NOTHING = 0, FINISHED_RECV = 1, FINISHED_PLAIN = 2, FINISHED_PAIR = 4, FINISHED_CANCELLED = 8, FINISHED_BITS = 4 };
+/* One request of a completion call: its handle before, what finished after. */
+struct waiting {
+    union {
+        uint64_t handle;
+        struct {
+            uint32_t request; /* 0 = nothing finished */
+            bool is_recv, is_pair, is_cancelled;
+        };
+    };
+    struct posted posted;
+};
 
 static void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
@@ -468,34 +503,39 @@ static void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_word
         frame->open = append(thread, record_of(thread, &frame->begin, WAIT, role->flags));
     int64_t count = role->form == ONE ? 1 : (int)a[0];
     frame->count = count > 0 ? (uint64_t)count : 0;
-    uint64_t *handles = mbr_buffer_fit(&thread->words, (frame->count + 1) * sizeof *handles);
-    if (!handles)
+    struct waiting *waiting = mbr_buffer_fit(&thread->words, (frame->count + 1) * sizeof *waiting);
+    if (!waiting)
         return;
     if (role->by_value)
-        handles[0] = mbr_handle(a[0]);
+        waiting[0].handle = mbr_handle(a[0]);
     else
         for (uint64_t i = 0; i < frame->count; i++)
-            handles[i] = mbr_handle_at(a[role->requests], i);
+            waiting[i].handle = mbr_handle_at(a[role->requests], i);
     frame->status = own_status(thread, &a[role->status], role->form == ANY ? 1 : frame->count + 1);
     frame->recorded = true;
 }
 
-/* Takes the oldest unfinished use of a handle off the table; returns number and bits, or FINISHED_NOTHING. */
-static uint64_t finish(uint64_t handle, bool peek) {
+/* Takes the oldest unfinished use of a handle off the table; returns the number of Done records for it. */
+static unsigned finish(struct waiting *waiting, bool peek) {
+    uint64_t handle = waiting->handle;
+    waiting->request = 0;
     struct mbr_entry *entry = mbr_entry_oldest(handle);
     if (!entry)
-        return FINISHED_NOTHING;
-    uint64_t result = FINISHED_NOTHING;
-    if (entry->number && !entry->reported)
-        result = (uint64_t)entry->number << FINISHED_BITS | (entry->kind == RECV ? FINISHED_RECV : FINISHED_PLAIN) |
-                 (entry->paired ? FINISHED_PAIR : 0) | (entry->cancelled ? FINISHED_CANCELLED : 0);
+        return 0;
+    if (!entry->reported) {
+        waiting->request = entry->number;
+        waiting->is_recv = entry->kind == RECV;
+        waiting->is_pair = entry->paired;
+        waiting->is_cancelled = entry->cancelled;
+        waiting->posted = (struct posted){entry->peer, entry->tag, entry->bytes};
+    }
     if (peek)
         entry->reported = true;
     else if (entry->persistent)
         entry->number = 0, entry->reported = entry->cancelled = false;
     else
         mbr_entry_pop(handle);
-    return result;
+    return waiting->request ? 1 + waiting->is_pair : 0;
 }
 
 /* The error of completion number `at` of a call that returned `error`. */
@@ -510,7 +550,7 @@ static int completion_error(const struct role *role, mbr_word statuses, uint64_t
 static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (!frame->recorded)
         return;
-    uint64_t *handles = thread->words.data;
+    struct waiting *waiting = thread->words.data;
     const int *indices = role->index ? (const int *)a[role->index] : NULL;
     uint64_t completed = frame->count;
     bool hit = true;
@@ -528,16 +568,16 @@ static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word 
         return;
     }
 
-    /* Each finished request replaces its handle. */
     uint64_t dones = 0;
     mbr_lock_take(&mbr_table_lock);
     for (uint64_t i = 0; i < completed; i++) {
         int code = completion_error(role, frame->status, i, error);
         uint64_t at = indices ? (uint64_t)indices[i] : i;
         bool pending = code && role->form == ALL && mbr_error_class(code) == mbr_library.err_pending;
-        uint64_t result = pending ? FINISHED_NOTHING : finish(handles[at], role->peek);
-        handles[at] = result;
-        dones += (result != FINISHED_NOTHING) + ((result & FINISHED_PAIR) != 0);
+        if (pending)
+            waiting[at].request = 0;
+        else
+            dones += finish(&waiting[at], role->peek);
     }
     mbr_lock_drop(&mbr_table_lock);
 
@@ -555,23 +595,30 @@ static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word 
         mbr_put(thread, index++, wait);
     }
     for (uint64_t i = 0; i < completed; i++) {
-        uint64_t result = handles[indices ? (uint64_t)indices[i] : i];
-        if (result == FINISHED_NOTHING)
+        const struct waiting *finished = &waiting[indices ? (uint64_t)indices[i] : i];
+        if (!finished->request)
             continue;
         struct mbr_record done = record_of(thread, &end, DONE, 0);
-        done.request = (uint32_t)(result >> FINISHED_BITS);
-        if (result & FINISHED_PAIR) {
+        done.request = finished->request;
+        if (finished->is_pair) {
             struct mbr_record sent = done;
             sent.request--;
             mbr_put(thread, index++, sent);
         }
-        if (result & (FINISHED_RECV | FINISHED_CANCELLED)) {
-            struct mbr_status status = mbr_status_read((const char *)frame->status + i * mbr_library.status_bytes,
-                                                       result & FINISHED_CANCELLED);
-            if (!(result & FINISHED_RECV))
-                status = (struct mbr_status){.cancelled = status.cancelled};
-            fill_done(&done, &status, completion_error(role, frame->status, i, error));
-        } else if (completion_error(role, frame->status, i, error)) {
+        int code = completion_error(role, frame->status, i, error);
+        if (finished->is_recv || finished->is_cancelled) {
+            struct mbr_status status =
+                mbr_status_read((const char *)frame->status + i * mbr_library.status_bytes, finished->is_cancelled);
+            bool unset = finished->is_pair && mbr_library.isendrecv_status_unset;
+            if (unset) /* what was received is not known; a size beyond the room would be a truncation */
+                status.bytes = finished->posted.room;
+            if (finished->is_recv)
+                fill_done(&done, &finished->posted, &status, code);
+            if (unset && (finished->posted.peer == TRACE_ANY_SOURCE || finished->posted.tag == TRACE_ANY_TAG))
+                done.flags |= FAILED;
+            if (!finished->is_recv && status.cancelled)
+                done.flags |= CANCELLED;
+        } else if (code) {
             done.flags |= FAILED;
         }
         mbr_put(thread, index++, done);
@@ -662,11 +709,14 @@ static void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word
         record.peer = copy.peer;
         record.tag = copy.tag;
         record.bytes = copy.bytes;
-        record.aux = copy.kind == SEND ? sent_before(comm, copy.peer) : copy.aux;
+        record.aux = copy.aux;
         record.request = copy.number;
         if (i + 1 == count)
             set_spans(&record, &frame->begin, &end);
-        mbr_put_words(thread, record, copy.words, copy.words_count);
+        if (copy.kind == SEND)
+            mbr_put(thread, reserve_send(thread, comm, &record, 1), record);
+        else
+            mbr_put_words(thread, record, copy.words, copy.words_count);
     }
 }
 

@@ -81,6 +81,7 @@ static void use_mpich(struct mbr_library *lib) {
     lib->in_place = (mbr_word)-1, lib->status_ignore = 1;
     lib->status_bytes = 20, lib->status_source = 8, lib->status_tag = 12, lib->status_error = 16;
     lib->status_layout = STATUS_MPICH;
+    lib->isendrecv_status_unset = true;
     for (int level = 0; level < 4; level++)
         lib->thread_levels[level] = level;
 }
@@ -95,6 +96,7 @@ static void use_standard_abi(struct mbr_library *lib) {
     lib->in_place = 1, lib->status_ignore = 0;
     lib->status_bytes = 32, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
     lib->status_layout = STATUS_BY_CALL;
+    lib->isendrecv_status_unset = true;
     for (int level = 0; level < 4; level++)
         lib->thread_levels[level] = level * 1024;
 }

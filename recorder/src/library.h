@@ -25,6 +25,8 @@ struct mbr_library {
     unsigned status_bytes, status_source, status_tag, status_error;
     /* Read size and cancellation directly from the status, else by calls. */
     enum { STATUS_BY_CALL, STATUS_OPEN_MPI, STATUS_MPICH } status_layout;
+    /* MPI_Isendrecv ends with an arbitrary status (seen in MPICH 4.0 to 5.0 and Intel MPI 2021). */
+    bool isendrecv_status_unset;
     char version[8192];
 
     int (*comm_rank)(mbr_word, int *), (*comm_size)(mbr_word, int *), (*comm_remote_size)(mbr_word, int *);

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Compiles and records the test programs under every MPI that is installed.
+
+Debian's Open MPI and MPICH are looked for by name. Others are added by `MATCHBENCH_MPI_PREFIXES`: directories
+separated by colons, each with `bin/mpicc` and `bin/mpiexec`; `mpicc_abi` there is an MPI of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from decode import OPERATIONS, Rank, Record, read_trace, runs
+
+HERE = Path(__file__).parent
+LIBRARY = HERE.parent / "build" / "libmbrecord.so"
+RUN_ID = "0123456789abcdef"
+SECONDS = 120
+"""Most that a program may take."""
+
+FIELDS = ("comm", "peer", "tag", "bytes", "request", "aux")
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI: its compiler, its launcher, and where its own libraries are if that is not the system's place."""
+
+    name: str
+    compiler: str
+    launcher: str
+    open_mpi: bool
+    library_path: str = ""
+
+    def environment(self) -> dict[str, str]:
+        """The environment for compiler and launcher."""
+        extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if self.library_path:
+            extra["LD_LIBRARY_PATH"] = self.library_path
+            extra["I_MPI_FABRICS"] = "shm"
+            extra["PATH"] = f"{Path(self.launcher).parent}:{os.environ['PATH']}"
+            extra["OPAL_PREFIX" if self.open_mpi else "I_MPI_ROOT"] = str(Path(self.launcher).parents[1])
+        return os.environ | extra
+
+    def compile(self, source: Path, target: Path, language: str = "c") -> Path:
+        """Compile a program of the tests."""
+        compiler = self.compiler if language == "c" else self.compiler.replace("mpicc", language)
+        command = [compiler, "-O1", "-o", str(target), str(source), "-lpthread"]
+        subprocess.run(command, check=True, capture_output=True, text=True, env=self.environment(), timeout=SECONDS)
+        return target
+
+    def record(
+        self, directory: Path, ranks: int, program: list[str], *, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program with the recorder in every rank; `directory` must exist."""
+        variables = {"LD_PRELOAD": str(LIBRARY), "MATCHBENCH_RECORD_DIR": str(directory), "MATCHBENCH_RECORD_RUN_ID": RUN_ID}
+        if self.open_mpi:
+            words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+            words = ["--oversubscribe", *words]
+        else:
+            words = [word for name, value in variables.items() for word in ("-genv", name, value)]
+        command = [self.launcher, *words, "-n", str(ranks), *program]
+        return subprocess.run(
+            command,
+            check=check,
+            capture_output=True,
+            text=True,
+            env=self.environment(),
+            timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+
+
+@functools.cache
+def installed() -> tuple[Mpi, ...]:
+    """Every MPI that can be used here."""
+    found = [
+        Mpi(name, compiler, launcher, open_mpi)
+        for name, compiler, launcher, open_mpi in (
+            ("openmpi", "mpicc.openmpi", "mpirun.openmpi", True),
+            ("mpich", "mpicc.mpich", "mpiexec.mpich", False),
+        )
+        if shutil.which(compiler) and shutil.which(launcher)
+    ]
+    for prefix in filter(None, os.environ.get("MATCHBENCH_MPI_PREFIXES", "").split(":")):
+        for suffix in ("", "_abi"):
+            compiler, launcher = Path(prefix, "bin", f"mpicc{suffix}"), Path(prefix, "bin", "mpiexec")
+            if compiler.exists():
+                said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
+                open_mpi = any(word in said for word in ("Open MPI", "OpenRTE", "PRRTE"))
+                found.append(Mpi(Path(prefix).name + suffix, str(compiler), str(launcher), open_mpi, f"{prefix}/lib"))
+    return tuple(found)
+
+
+Line = tuple[str, tuple[int, ...], frozenset[str], tuple[int, ...]]
+"""A record without times: kind, the values of `FIELDS`, names of flags, words or world ranks."""
+
+
+def line_of(record: Record, other_calls: list[str]) -> Line:
+    """What a record says, without times and identities."""
+    names = {1: "BLOCKING", 2: "PERSISTENT", 4: "SYNCHRONOUS", 8: "BUFFERED", 16: "MATCHED", 32: "VECTOR", 64: "SENDRECV"}
+    if record.kind == "Send":
+        names[16] = "READY"
+    elif record.kind == "Done":
+        names |= {4: "CANCELLED", 8: "FAILED"}
+    elif record.kind == "Miss":
+        names[32] = "PROBE"
+    flags = frozenset(name for bit, name in names.items() if record.flags & bit)
+    values = [getattr(record, name) for name in FIELDS]
+    words = record.words
+    if record.kind == "Comm":
+        words = runs(record.words)
+        values[3] = values[5] = 0
+    if record.kind == "Other":
+        return (other_calls[record.aux], (0,) * len(FIELDS), flags, ())
+    if "FAILED" in flags:  # what a status says behind an error is up to the MPI library
+        values[1] = values[2] = values[3] = 0
+    return (record.kind, tuple(values), flags, tuple(words))
+
+
+def line_from(text: str) -> Line:
+    """Parse a line that a test program wrote."""
+    text, _, listed = text.partition("[")
+    words = tuple(int(word) for word in listed.rstrip("] \n").split(",")) if listed else ()
+    kind, *rest = text.split()
+    if kind == "Other":
+        return (rest[0], (0,) * len(FIELDS), frozenset(), ())
+    values = dict.fromkeys(FIELDS, 0)
+    flags = set()
+    at = 0
+    while at < len(rest):
+        if rest[at] in values:
+            value = rest[at + 1]
+            values[rest[at]] = OPERATIONS.index(value) if value in OPERATIONS else int(value)
+            at += 2
+        else:
+            if rest[at] != "ranks":
+                flags.add(rest[at])
+            at += 1
+    return (kind, tuple(values.values()), frozenset(flags), words)
+
+
+def lines_of(rank: Rank, other_calls: list[str], thread: int | None = None) -> list[Line]:
+    """What a rank did between MPI_Init and MPI_Finalize."""
+    records = rank.records if thread is None else rank.of_thread(thread)
+    outer = ("Init", "Finalize")
+    return [
+        line_of(record, other_calls)
+        for record in records
+        if record.kind not in outer and not (record.kind == "Comm" and record.comm < 2)
+    ]
+
+
+def check_frame(rank: Rank) -> None:
+    """Check what every trace of a finished program begins and ends with, and that clocks do not go back."""
+    assert rank.finalized
+    assert not rank.stopped
+    assert [record.kind for record in rank.records[:3]] == ["Init", "Comm", "Comm"]
+    assert rank.records[-1].kind == "Finalize"
+    assert runs(rank.records[1].words) == list(range(rank.world))
+    assert runs(rank.records[2].words) == [rank.rank]
+    for thread in {record.thread for record in rank.records}:
+        records = rank.of_thread(thread)
+        for before, after in zip(records, records[1:], strict=False):
+            assert before.wall_ns <= after.wall_ns
+            assert before.cpu_ns <= after.cpu_ns
+
+
+__all__ = ["HERE", "LIBRARY", "Mpi", "check_frame", "installed", "line_from", "line_of", "lines_of", "read_trace"]
