@@ -1,41 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The command line as a process: what it prints, and its exit status, word for word."""
+"""The command line as a process: exit status, and messages word for word."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-from matchbench import __version__, _native
+import polars as pl
+import pytest
+
+import matchbench as mb
+from matchbench import columns
+from matchbench.cli import COMMANDS
+from tests.conftest import Command
+
+BAD_INPUT = 2
+CHECK_FAILED = 1
 
 
-def matchbench(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    return subprocess.run(
-        [sys.executable, "-m", "matchbench", *words], capture_output=True, text=True, check=False, timeout=300
-    )
+def assert_refused(done: subprocess.CompletedProcess[str], message: str) -> None:
+    assert (done.returncode, done.stderr, done.stdout) == (BAD_INPUT, f"matchbench: {message}\n", "")
 
 
-def test_version_is_one_line() -> None:
+def test_version_is_one_line(matchbench: Command) -> None:
     done = matchbench("--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"matchbench {__version__}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"matchbench {mb.__version__}\n", "")
 
 
-def test_an_unknown_command_is_bad_input() -> None:
-    done = matchbench("conpare")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == "matchbench: No such command 'conpare' (see `matchbench --help`)\n"
+def test_no_command_prints_the_overview_as_bad_input(matchbench: Command) -> None:
+    done = matchbench()
+    assert done.returncode == BAD_INPUT
+    assert all(f"\n  {command} " in done.stderr for command in COMMANDS)
 
 
-def test_an_unknown_engine_names_those_that_exist() -> None:
-    done = matchbench("engines", "show", "lienar")
-    known = ", ".join(card["name"] for card in _native.engines())
-    assert done.returncode == 2
-    assert done.stderr == f"matchbench: unknown engine `lienar`; expected one of: {known}\n"
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(matchbench: Command, name: str) -> None:
+    done = matchbench(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"matchbench {name}" in done.stdout.partition("Example")[2]
 
 
-def test_every_preset_of_every_engine_can_be_shown() -> None:
-    for card in _native.engines():
+def test_an_unknown_command_is_refused(matchbench: Command) -> None:
+    assert_refused(matchbench("conpare"), "No such command 'conpare' (see `matchbench --help`)")
+
+
+def test_an_unknown_option_is_refused(matchbench: Command) -> None:
+    done = matchbench("compare", "--engin", "ideal", "x")
+    assert done.returncode == BAD_INPUT
+    assert done.stderr.startswith("matchbench: No such option")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unknown_engine_names_those_that_exist(matchbench: Command) -> None:
+    known = ", ".join(card["name"] for card in mb.engines())
+    message = f"unknown engine `lienar`; expected one of: {known}"
+    assert_refused(matchbench("engines", "show", "lienar"), message)
+
+
+def test_every_preset_of_every_engine_can_be_shown(matchbench: Command) -> None:
+    for card in mb.engines():
         done = matchbench("engines", "show", card["name"])
         assert (done.returncode, done.stderr) == (0, "")
         for preset in card["presets"]:
@@ -64,4 +86,154 @@ def test_a_full_disk_is_one_line() -> None:
             check=False,
             timeout=300,
         )
-    assert (done.returncode, done.stderr) == (2, "matchbench: No space left on device\n")
+    assert (done.returncode, done.stderr) == (BAD_INPUT, "matchbench: No space left on device\n")
+
+
+@pytest.mark.parametrize("words", [("info",), ("check",), ("stats",), ("export", "-o", "x.parquet")])
+def test_a_missing_trace_is_refused(matchbench: Command, words: tuple[str, ...]) -> None:
+    done = matchbench("trace", words[0], "nowhere", *words[1:])
+    assert_refused(done, "nowhere: no such file or directory")
+
+
+def test_a_directory_without_a_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert_refused(matchbench("compare", "empty"), "empty: holds no trace (no meta.json)")
+
+
+def test_a_file_that_is_no_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no trace")
+    message = "notes.txt: is neither a trace's directory nor NAME.tar.xz"
+    assert_refused(matchbench("trace", "info", "notes.txt"), message)
+
+
+def test_a_good_trace_passes_its_check(matchbench: Command, halo: mb.Trace) -> None:
+    done = matchbench("trace", "check", halo.path)
+    records = f"{halo.records:,}".replace(",", " ")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"halo: 8 ranks, {records} records: good\n"
+
+
+def test_a_flipped_bit_fails_the_check_and_names_the_record(
+    matchbench: Command, halo: mb.Trace, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for file in halo.path.iterdir():
+        (bad / file.name).write_bytes(file.read_bytes())
+    bundle = bytearray((bad / "bundle.mbt").read_bytes())
+    bundle[-64 + 16] ^= 1  # the size in the last record of the last rank
+    (bad / "bundle.mbt").write_bytes(bundle)
+    last = halo.native.rank_records()[7] - 1
+    done = matchbench("trace", "check", "bad")
+    assert (done.returncode, done.stdout) == (CHECK_FAILED, "")
+    assert done.stderr.startswith(f"matchbench: bad/bundle.mbt: rank 7, record {last}: ")
+    assert done.stderr.endswith("(T-13)\n")
+    assert matchbench("compare", "bad").returncode == BAD_INPUT
+
+
+def test_statistics_count_every_message(matchbench: Command, halo: mb.Trace) -> None:
+    done = matchbench("trace", "stats", halo.path, "--ranks")
+    assert (done.returncode, done.stderr) == (0, "")
+    # Six neighbours on a periodic 2 x 2 x 2 grid, ten times, on eight ranks.
+    assert "\nmessages sent       480, " in done.stdout
+    assert "\nmessages received   480, " in done.stdout
+
+
+def test_an_export_has_one_row_per_record(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
+    done = matchbench("trace", "export", halo.path, "-o", "halo.parquet")
+    assert (done.returncode, done.stderr) == (0, "")
+    table = pl.read_parquet(tmp_path / "halo.parquet")
+    assert table.height == halo.records
+    assert table["rank"].value_counts().sort("rank")["count"].to_list() == halo.native.rank_records()
+    assert table.filter(pl.col("kind").cast(pl.String) == "Send").height == 480
+    message = "halo.parquet: exists; choose another name or give --force"
+    assert_refused(matchbench("trace", "export", halo.path, "-o", "halo.parquet"), message)
+
+
+def test_a_pattern_refuses_what_it_cannot_make(matchbench: Command, tmp_path: Path) -> None:
+    done = matchbench("generate", "depth", "--ranks", "1", "-o", "x")
+    assert_refused(done, "pattern `depth`: found 1 ranks, expected 2 to 2147483647")
+    done = matchbench("generate", "depth", "--ranks", "2", "--queue", "both", "-o", "x")
+    assert_refused(done, "setting `queue`: found `both`, expected one of: posted, unexpected")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_is_not_overwritten_unasked(matchbench: Command, tmp_path: Path) -> None:
+    words = ("generate", "depth", "--ranks", "2", "-o", "x")
+    assert matchbench(*words).returncode == 0
+    first = (tmp_path / "x" / "bundle.mbt").read_bytes()
+    message = "x: holds earlier output; choose another directory or give --force"
+    assert_refused(matchbench(*words), message)
+    assert matchbench(*words, "--force").returncode == 0
+    assert (tmp_path / "x" / "bundle.mbt").read_bytes() == first
+
+
+def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
+    words = ("compare", halo.path, "--engine", "ideal", "--engine", "linear:qsnet2", "-o", "r")
+    done = matchbench(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("results: r/report.html\n")
+    expected = {f"{table}.{ending}" for table in columns.TABLES for ending in ("csv", "parquet")}
+    assert {path.name for path in (tmp_path / "r").iterdir()} == expected | {
+        "results.json",
+        "report.html",
+        "plots",
+    }
+    plots = {
+        f"halo.{name}.{ending}" for name in ("slowdown", "latency", "queues") for ending in ("png", "svg")
+    }
+    assert {path.name for path in (tmp_path / "r" / "plots").iterdir()} == plots
+    message = "r: holds earlier output; choose another directory or give --force"
+    assert_refused(matchbench(*words), message)
+    assert matchbench(*words, "--force").returncode == 0
+
+
+def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("text")
+    done = matchbench("compare", halo.path, "--engine", "ideal", "-o", "mine", "--force")
+    message = "mine: is not empty and holds no `results.json`; choose another directory"
+    assert (done.returncode, done.stderr) == (BAD_INPUT, f"matchbench: {message}\n")
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "text"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--engine", "ideal:one"), "engine `ideal` has no preset `one`; expected one of: "),
+        (
+            ("--engine", "ideal", "--set", "linear.entry=1"),
+            "setting `linear.entry=1`: engine `linear` is not compared",
+        ),
+        (("--engine", "linear", "--set", "entyr=1"), "unknown setting `entyr`; expected one of: entry, "),
+        (("--engine", "linear", "--set", "entry"), "`entry` is no setting; expected [engine.]key=value"),
+        (
+            ("--engine", "linear", "--set", "entry=-1"),
+            "engine `linear`: setting `entry`: found `-1`, expected ",
+        ),
+        (("--network", "token_ring"), "unknown network `token_ring`; expected one of: "),
+        (("--network-set", "latency"), "network: `latency` is no setting; expected key=value"),
+        (("--network-set", "latency=x"), "network: setting `latency`: found `x`, expected "),
+        (("--cpu-scale", "-1"), "cpu_scale must be from 0 to 1000000, not -1.0"),
+        (("--cpu-scale", "nan"), "cpu_scale must be from 0 to 1000000, not nan"),
+        (("--collective", "allreduce"), "`allreduce` is no choice of an algorithm; expected OP=ALGORITHM"),
+        (("--collective", "alreduce=ring"), "unknown collective `alreduce`; expected one of: "),
+        (
+            ("--collective", "barrier=ring"),
+            "collective `barrier`: unknown algorithm `ring`; expected one of: ",
+        ),
+    ],
+)
+def test_a_wrong_choice_is_refused(
+    matchbench: Command, halo: mb.Trace, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = matchbench("compare", halo.path, *words)
+    assert (done.returncode, done.stdout) == (BAD_INPUT, "")
+    assert done.stderr.startswith(f"matchbench: {message}")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: mb.Trace) -> None:
+    done = matchbench("compare", halo.path, "--engine", "ideal", TERM="xterm-256color")
+    assert "\x1b" not in done.stdout + done.stderr

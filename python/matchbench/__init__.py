@@ -1,8 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""matchbench: what message matching costs an MPI program, engine by engine."""
+"""matchbench: what message matching costs an MPI program, engine by engine.
 
-from matchbench._native import MatchbenchError, revision, version
+>>> import matchbench as mb
+>>> trace = mb.Trace.open("traces/halo3d-64.tar.xz")  # doctest: +SKIP
+>>> mb.compare(trace, ["ideal", "linear:qsnet2"]).to_polars()  # doctest: +SKIP
+
+`docs/python.md` shows more.
+"""
+
+from matchbench._native import Engine, MatchbenchError, Network, engines, networks, revision, version
+from matchbench.compare import Comparison, Remark, ReplayConfig, choose_engines, compare
+from matchbench.generate import generate
+from matchbench.record import Recording, record
+from matchbench.trace import Trace, TraceStats
 
 __version__ = version()
 
-__all__ = ["MatchbenchError", "__version__", "revision"]
+__all__ = [
+    "Comparison",
+    "Engine",
+    "MatchbenchError",
+    "Network",
+    "Recording",
+    "Remark",
+    "ReplayConfig",
+    "Trace",
+    "TraceStats",
+    "__version__",
+    "choose_engines",
+    "compare",
+    "engines",
+    "generate",
+    "networks",
+    "record",
+    "revision",
+]

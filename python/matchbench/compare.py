@@ -308,6 +308,16 @@ def _gather(
     network: Network,
     config: ReplayConfig,
 ) -> Comparison:
+    order = {trace.name: at for at, (trace, _) in enumerate(pairs)}
+    replays = sorted(
+        zip(pairs, reports, strict=True),
+        key=lambda replay: (
+            order[replay[0][0].name],
+            _TIMING_ORDER.index(replay[0][1].timing),
+            replay[1]["total"]["time_ns"][0],
+            _label(replay[0][1]),
+        ),
+    )
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[pl.DataFrame]] = {
         name: [] for name in ("ranks", "depths", "timeline", "parameters")
@@ -315,11 +325,11 @@ def _gather(
     remarks: list[Remark] = []
     baseline = {
         trace.name: report["total"]["time_ns"][0]
-        for (trace, engine), report in zip(pairs, reports, strict=True)
+        for (trace, engine), report in replays
         if _label(engine) == BASELINE and not report["unfinished"]["rank"]
     }
     hashes = set()
-    for (trace, engine), report in zip(pairs, reports, strict=True):
+    for (trace, engine), report in replays:
         parameters: list[dict[str, Any]] = [
             {"part": part, "parameter": each["name"], "parameter_unit": each["unit"], **each}
             for part, settings in (("engine", engine.parameters()), ("network", network.parameters()))
@@ -365,16 +375,6 @@ def _gather(
             Remark(trace=trace.name, engine=_label(engine), text=text)
             for text in [*_waiting(report), *report["notes"]]
         ]
-    order = {trace.name: at for at, (trace, _) in enumerate(pairs)}
-    rows.sort(
-        key=lambda row: (
-            order[row["trace"]],
-            _TIMING_ORDER.index(row["timing"]),
-            row["time_ns"],
-            row["engine"],
-            row["preset"],
-        )
-    )
     return Comparison(
         results=pl.DataFrame(rows, schema=columns.RESULTS),
         remarks=tuple(remarks),

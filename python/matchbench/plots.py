@@ -110,9 +110,7 @@ def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) ->
     time = bins["from_ns"] / scale_ns
     for column, (name, shade) in QUEUES.items():
         ax.fill_between(time, bins[column], step="post", color=shade, alpha=0.45, linewidth=0, label=name)
-        ax.step(time, bins[column], where="post", color=shade, linewidth=0.8)
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+        ax.step(time, bins[column], where="post", color=shade, linewidth=0.5)
 
 
 def slowdown(
@@ -218,8 +216,18 @@ def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
         queue_lengths(ax, bins, scale_ns=scale)
         timing = "" if bins["timing"][0] == "simulated" else f" ({bins['timing'][0]})"
         ax.set_title(label + timing, loc="left", fontsize=8, pad=2)
-    longest = timeline.select(pl.max_horizontal("posted_max", "unexpected_max").max()).item()
-    strips[0].set_ylim(0, 1.05 * max(longest, 1))
+    longest = [
+        max(bins["posted_max"].to_list() + bins["unexpected_max"].to_list())
+        for bins in timeline.partition_by("engine", "preset")
+    ]
+    if max(longest) > _LOG_RATIO * max(min(longest), 1):
+        strips[0].set_yscale("symlog", linthresh=10, linscale=0.5)
+        strips[0].set_ylim(0, 2 * max(longest))
+        strips[0].set_yticks([0, *(10**power for power in range(2, 12, 2) if 10**power <= max(longest))])
+    else:
+        strips[0].set_ylim(0, 1.05 * max(*longest, 1))
+        strips[0].yaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
+    strips[0].yaxis.set_major_formatter(FuncFormatter(_plain))
     strips[0].set_xlim(left=0)
     strips[-1].set_xlabel(f"simulated time [{unit}]")
     figure.supylabel("longest list of any rank [entries]", fontsize=10)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The table that people read, for the terminal and for the report: one block of rows per trace."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from matchbench import tables
+from matchbench.compare import Remark
 
 HEADINGS = (
     "engine",
@@ -74,6 +75,28 @@ def blocks(results: pl.DataFrame) -> Iterator[Block]:
             f"wildcards {first['wildcards']}{collectives}"
         )
         yield Block(trace=str(name), title=title, rows=[_cells(row) for row in rows.iter_rows(named=True)])
+
+
+def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
+    """Say each remark once, with the engines that it is about, and of each trace only the first ones.
+
+    Parameters
+    ----------
+    remarks
+        Of all replays.
+    most
+        Lines per trace.
+    """
+    about: dict[tuple[str, str], list[str]] = {}
+    for remark in remarks:
+        about.setdefault((remark.trace, remark.text), []).append(remark.engine)
+    for trace in dict.fromkeys(remark.trace for remark in remarks):
+        mine = [(text, engines) for (name, text), engines in about.items() if name == trace]
+        for text, engines in mine[:most]:
+            more = f" and {len(engines) - 1} more" if len(engines) > 1 else ""
+            yield f"{trace} on {engines[0]}{more}: {text}"
+        if len(mine) > most:
+            yield f"{trace}: {len(mine) - most} more remarks in report.html"
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -111,8 +111,8 @@ def command(
     for block in summary.blocks(comparison.results):
         tables.show(block.title, summary.HEADINGS, block.rows)
         tables.line()
-    for remark in comparison.remarks:
-        sys.stderr.write(f"matchbench: {remark.trace} on {remark.engine}: {remark.text}\n")
+    sys.stdout.flush()
+    sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
     comparison.write(output, force=force)
     tables.line(f"results: {output}/report.html")
     return 0 if comparison.finished else CHECK_FAILED

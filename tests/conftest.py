@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What the pipeline tests share: small generated traces, and the command as a process."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import matchbench as mb
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="rewrite the expected output in tests/cli/*.md")
+
+
+@pytest.fixture
+def matchbench(tmp_path: Path) -> Command:
+    """Run the command in an empty directory, as a user does, and return what it printed."""
+
+    def run(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "matchbench", *map(str, words)],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def halo(tmp_path_factory: pytest.TempPathFactory) -> mb.Trace:
+    """Eight ranks that exchange halos ten times."""
+    return mb.generate(
+        "halo3d", tmp_path_factory.mktemp("traces") / "halo", ranks=8, settings={"iterations": 10}
+    )
+
+
+@pytest.fixture(scope="session")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> mb.Trace:
+    """Two ranks; every search goes past 64 posted receives."""
+    return mb.generate(
+        "depth", tmp_path_factory.mktemp("traces") / "deep", ranks=2, settings={"iterations": 10, "depth": 64}
+    )
