@@ -73,6 +73,8 @@ pub(crate) fn commands(tree: &Tree) -> Vec<Objection> {
             let mut words = command.split_whitespace();
             let reason = match (words.next(), words.next()) {
                 (Some("make"), Some(target)) if targets.contains(target) => continue,
+                // Another folder's Makefile: its page tells of it.
+                (Some("make"), _) if command.contains(" -C ") => continue,
                 (Some("make"), target) => format!("the Makefile has no target `{}`", target.unwrap_or_default()),
                 (Some(word), _) if COMMANDS.contains(&word) => continue,
                 (word, _) => format!("`{}` is not a command of this house", word.unwrap_or_default()),
