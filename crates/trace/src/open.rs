@@ -167,7 +167,7 @@ impl Trace {
                 *record = record.sealed(index as u64);
             }
             let count = records.len() as u64;
-            let header = Header::new(&trace.meta, rank as u32, count);
+            let header = Header::finalized(&trace.meta, rank as u32, count);
             trace.files.push(TraceFile {
                 path: rank_file(rank as u32).into(),
                 content: Content::Owned(records, 0),
@@ -406,8 +406,9 @@ impl Trace {
 }
 
 impl Header {
-    /// The header of a finalized rank file.
-    pub(crate) fn new(meta: &Meta, rank: u32, records: u64) -> Self {
+    /// The header of the file of `rank`, which has `records` and ends with Finalize.
+    #[must_use]
+    pub fn finalized(meta: &Meta, rank: u32, records: u64) -> Self {
         let header = Self {
             magic: MAGIC,
             version: VERSION,

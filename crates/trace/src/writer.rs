@@ -96,7 +96,7 @@ impl TraceWriter {
             && let Some(output) = self.output.take()
         {
             let rank = self.index.len() as u32 - 1;
-            output.finish(&[], &Header::new(&self.meta, rank, self.index[rank as usize][1]))?;
+            output.finish(&[], &Header::finalized(&self.meta, rank, self.index[rank as usize][1]))?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl TraceWriter {
         }
         let Some(output) = self.output else { return Ok(()) };
         let records = self.index.iter().map(|[_, records]| records).sum();
-        let mut header = Header { segments: self.meta.ranks, ..Header::new(&self.meta, 0, records) };
+        let mut header = Header { segments: self.meta.ranks, ..Header::finalized(&self.meta, 0, records) };
         header.check = header.expected_check();
         output.finish(self.index.as_bytes(), &header)
     }

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Turns the fuzzer's bytes into the files of a trace and reads them as a user would: open, check, statistics, columns.
+//!
+//! No seeds are needed: the good traces that edits start from are built here, from those of the tests of `crates/trace`.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use mb_trace::generate::Plan;
+use mb_trace::record::{RECORD_BYTES, checksum};
+use mb_trace::{Header, Meta, Origin, Record, Trace};
+use zerocopy::{FromBytes, IntoBytes};
+
+#[path = "../../crates/trace/tests/common/mod.rs"]
+mod common;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The run of all traces here.
+const RUN_ID: u64 = 0x5eed;
+
+/// Opens, checks and measures; all outcomes but a panic are fine.
+fn read(meta: &[u8], files: &Files) {
+    let Ok(trace) = Trace::from_bytes(meta, files) else { return };
+    let Ok(comms) = trace.check(|_| ControlFlow::Continue(())) else { return };
+    let mut ranks = 0;
+    let total = trace.stats(&comms, |_, _| {
+        ranks += 1;
+        ControlFlow::Continue(())
+    });
+    let total = total.expect("nobody interrupts");
+    assert_eq!(ranks, trace.ranks());
+    assert!(total.posted_depth.count + total.unexpected == total.sent);
+    assert!(total.unexpected_depth.count <= total.unexpected);
+    let rows: usize = trace.batches(&comms, 100).map(|columns| columns.len()).sum();
+    assert!(rows > 0);
+    for rank in 0..trace.ranks() {
+        for local in 0..comms.local_count(rank) {
+            let view = comms.view(rank, local);
+            assert_eq!(comms.world_rank(view.local, view.rank), rank);
+            assert_eq!(comms.rank_of(view.local, rank), Some(view.rank));
+        }
+    }
+}
+
+fn meta(ranks: u32) -> Vec<u8> {
+    serde_json::to_vec(&Meta::new(Origin::Generated, ranks, RUN_ID)).expect("strings and numbers")
+}
+
+fn rank_file(rank: usize) -> String {
+    format!("rank-{rank:05}.mbt")
+}
+
+/// The first byte says what the others are: `meta.json`, a bundle, or equal parts for up to eight rank files.
+pub fn read_raw(data: &[u8]) {
+    let Some((&form, rest)) = data.split_first() else { return };
+    let ranks = usize::from(form & 7) + 1;
+    match form >> 6 {
+        0 => read(rest, &Files::from([(rank_file(0), Vec::new())])),
+        1 => read(&meta(ranks as u32), &Files::from([("bundle.mbt".to_owned(), rest.to_vec())])),
+        _ => {
+            let part = rest.len().div_ceil(ranks).max(1);
+            let mut parts = rest.chunks(part);
+            let files = (0..ranks).map(|rank| (rank_file(rank), parts.next().unwrap_or_default().to_vec())).collect();
+            read(&meta(ranks as u32), &files);
+        }
+    }
+}
+
+/// A good trace: two ranks and a message, every kind of record, or a pattern.
+fn base(which: u8) -> &'static [Vec<Record>] {
+    static BASES: LazyLock<[Vec<Vec<Record>>; 4]> = LazyLock::new(|| std::array::from_fn(make_base));
+    &BASES[usize::from(which) % 4]
+}
+
+fn make_base(which: usize) -> Vec<Vec<Record>> {
+    let pattern = |name: &str, ranks: u32| {
+        let settings = [("iterations".to_owned(), "1".to_owned())].into();
+        let trace = Plan::new(name, ranks, 1, &settings).expect("a pattern").in_memory();
+        (0..ranks).map(|rank| trace.rank(rank).to_vec()).collect()
+    };
+    match which {
+        0 => common::ping(),
+        1 => common::everything(),
+        2 => pattern("random", 3),
+        _ => pattern("halo3d", 8),
+    }
+}
+
+/// Changes units of 64 bytes, the header among them. Each edit takes 12 bytes: what, file, unit (2), and a value (8).
+fn edit(files: &mut [Vec<[u8; RECORD_BYTES]>], edit: &[u8; 12]) {
+    let [what, file, unit_low, unit_high, value @ ..] = *edit;
+    let count = files.len();
+    let other = files[usize::from(value[0]) % count].get(usize::from(value[1])).copied();
+    let units = &mut files[usize::from(file) % count];
+    if units.is_empty() {
+        return;
+    }
+    let at = usize::from(u16::from_le_bytes([unit_low, unit_high])) % units.len();
+    match what % 16 {
+        0..=7 => {
+            // One word, or 1, 2 or 4 bytes of it, at each of its places.
+            let bytes = 8 >> (what >> 4 & 3);
+            let place = usize::from(what % 8) * 8 + usize::from(what >> 6) * bytes % 8;
+            let end = (place + bytes).min(RECORD_BYTES);
+            units[at][place..end].copy_from_slice(&value[..end - place]);
+        }
+        8 => drop(units.remove(at)),
+        9 => units.insert(at, units[at]),
+        10 => {
+            let with = usize::from(value[0]) % units.len();
+            units.swap(at, with);
+        }
+        11 => units.truncate(at),
+        12 => units.extend(std::iter::repeat_n([0; RECORD_BYTES], usize::from(value[0]))),
+        13 => units[at] = other.unwrap_or([0xff; RECORD_BYTES]),
+        // Not finalized: a killed rank.
+        14 => {
+            if let Ok(header) = Header::mut_from_bytes(&mut units[0]) {
+                (header.flags, header.records) = (u32::from(value[0] & 2), 0);
+            }
+        }
+        // Finalized with as many records as there are.
+        _ => {
+            let records = units.len() as u64 - 1;
+            if let Ok(header) = Header::mut_from_bytes(&mut units[0]) {
+                (header.flags, header.records) = (Header::FINALIZED, records);
+            }
+        }
+    }
+}
+
+/// A good trace with edits and right checksums. The first byte chooses the trace and, by its upper bits, whether it is a bundle and
+/// whether the header of each file is made to fit its length.
+pub fn read_edited(data: &[u8]) {
+    let Some((&choice, edits)) = data.split_first() else { return };
+    let ranks = base(choice);
+    let world = ranks.len() as u32;
+    let meta_text = meta(world);
+    let description: Meta = serde_json::from_slice(&meta_text).expect("just made");
+    let header = |rank: u32, records: usize| {
+        let header = Header::finalized(&description, rank, records as u64);
+        zerocopy::transmute!(header)
+    };
+    let mut files: Vec<Vec<[u8; RECORD_BYTES]>> = ranks
+        .iter()
+        .enumerate()
+        .map(|(rank, records)| {
+            let mut units = vec![header(rank as u32, records.len())];
+            units.extend(records.iter().map(|record| -> [u8; RECORD_BYTES] { zerocopy::transmute!(*record) }));
+            units
+        })
+        .collect();
+    for chunk in edits.chunks_exact(12) {
+        edit(&mut files, chunk.try_into().expect("twelve bytes"));
+    }
+    if choice & 0x40 != 0 {
+        for units in &mut files {
+            edit(std::slice::from_mut(units), &[15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+    for units in &mut files {
+        for (index, unit) in units.iter_mut().enumerate() {
+            if let (0, Ok(header)) = (index, Header::mut_from_bytes(unit)) {
+                header.check = header.expected_check();
+            } else if let Ok(record) = Record::mut_from_bytes(unit)
+                && record.kind != 0
+            {
+                record.check = checksum(record, index as u64 - 1);
+            }
+        }
+    }
+    if choice & 0x80 == 0 {
+        let files =
+            files.iter().enumerate().map(|(rank, units)| (rank_file(rank), units.as_bytes().to_vec())).collect();
+        return read(&meta_text, &files);
+    }
+    // The records of all files in a bundle with a right index.
+    let index_units = files.len().div_ceil(4);
+    let mut offset = (1 + index_units) * RECORD_BYTES;
+    let mut index = vec![0_u64; index_units * 8];
+    let mut records = Vec::new();
+    for (rank, units) in files.iter().enumerate() {
+        let segment = units.get(1..).unwrap_or_default();
+        index[2 * rank] = offset as u64;
+        index[2 * rank + 1] = segment.len() as u64;
+        offset += segment.len() * RECORD_BYTES;
+        records.extend_from_slice(segment.as_bytes());
+    }
+    let mut head =
+        Header { segments: world, ..Header::finalized(&description, 0, (records.len() / RECORD_BYTES) as u64) };
+    head.check = head.expected_check();
+    let bundle = [head.as_bytes(), index.as_bytes(), &records].concat();
+    read(&meta_text, &Files::from([("bundle.mbt".to_owned(), bundle)]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without edits all bases are good traces, in both forms; else the fuzzer would be stuck at the door.
+    #[test]
+    fn the_bases_pass() {
+        for which in 0..4 {
+            let trace = Trace::in_memory(base(which).to_vec());
+            trace.check(|_| ControlFlow::Continue(())).unwrap();
+            for choice in [which, which | 0x40, which | 0x80, which | 0xc0] {
+                read_edited(&[choice]);
+            }
+        }
+    }
+}
