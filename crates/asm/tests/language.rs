@@ -65,3 +65,42 @@ find.mb:1:27: error: this word pops the input FIFO but does not say `wait`
    = refused (input unsaid): Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
     );
 }
+
+#[test]
+fn errors_without_end_come_to_an_end() {
+    let text = "a0 = a1 a2\n".repeat(100_000);
+    let errors = assemble("long.mb", &text).expect_err("an error in every line");
+    assert_eq!(errors.len(), 101);
+    assert_eq!(errors[100].message, "more than 100 errors; the others are not shown");
+    assert_eq!(errors[99].message, "unexpected `a2` after a statement");
+}
+
+#[test]
+fn a_line_without_end_is_refused_whole() {
+    let text = format!("loop: {}goto loop\n", "nop || ".repeat(1000));
+    let errors = assemble("long.mb", &text).expect_err("a line of 7000 characters");
+    assert_eq!(errors[0].message, "the line has 7015 characters, at most 1000 are read");
+    assert_eq!(errors[0].source, "(line too long)");
+}
+
+#[test]
+fn expressions_cannot_exhaust_the_stack() {
+    let text = format!(".const DEEP = {}1{}", "(".repeat(400), ")".repeat(400));
+    let errors = assemble("deep.mb", &text).expect_err("400 parentheses");
+    assert_eq!(errors[0].message, "the expression is nested too deeply");
+}
+
+#[test]
+fn one_word_is_neither_none_nor_two() {
+    for (text, found) in [("", 0), ("nop\nnop", 2)] {
+        let errors = assemble_word(text).expect_err("not one word");
+        assert_eq!(errors[0].message, format!("expected one word, found {found}"));
+    }
+}
+
+#[test]
+fn program_rules_leave_a_single_word_alone() {
+    assert!(assemble_word("goto 1023").is_ok());
+    let errors = assemble_word("goto 1024").expect_err("beyond every store");
+    assert_eq!(errors[0].message, "branch target 1024 is beyond the 1024 words an address can name");
+}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Words in bits: decoding and encoding are inverse, and what is refused is refused for its reason.
 
+use mb_asm::layout::{CompareOp, ComputeOp, Half};
 use mb_asm::word::{
     Address, Alu, AluReg, Branch, ByteSelect, ByteSource, Chain, Condition, DecodeError, Encoded, Fault, FieldPermute,
-    Predicate, Slot, Word,
+    Operand2, Predicate, Slot, TruthTable, Word,
 };
 use proptest::prelude::*;
 
@@ -100,6 +101,35 @@ fn a_permute_keeps_its_forty_bits() {
     let word = Word { alu: Some(alu), ..Word::default() };
     assert_eq!(Word::decode(word.encode()), Ok(word));
     assert!(word.uses(Slot::Alu) && !word.uses(Slot::Copy));
+}
+
+#[test]
+fn an_immediate_replaces_its_half_only() {
+    let reg = AluReg::new(1).expect("below 16");
+    let value = 0x1111_2222_3333_4444;
+    let operand = |immediate| Operand2 { reg, immediate }.value(value);
+    assert_eq!(operand(None), value);
+    assert_eq!(operand(Some((Half::Low, 0xaaaa_bbbb))), 0x1111_2222_aaaa_bbbb);
+    assert_eq!(operand(Some((Half::High, 0xaaaa_bbbb))), 0xaaaa_bbbb_3333_4444);
+}
+
+#[test]
+fn a_truth_table_is_indexed_by_both_inputs() {
+    let a_and_not_b = TruthTable::new(0b0100).expect("four bits");
+    let rows = [(false, false), (false, true), (true, false), (true, true)];
+    assert_eq!(rows.map(|(a, b)| a_and_not_b.eval(a, b)), [false, false, true, false]);
+}
+
+#[test]
+fn every_code_comes_back_from_its_bits_and_its_text() {
+    for op in ComputeOp::ALL {
+        assert_eq!((ComputeOp::from_code(op.code()), ComputeOp::from_text(op.text())), (Some(op), Some(op)));
+    }
+    for op in CompareOp::ALL {
+        assert_eq!((CompareOp::from_code(op.code()), CompareOp::from_text(op.text())), (Some(op), Some(op)));
+        assert_eq!(ComputeOp::from_code(op.code()), None, "one code, one operation");
+    }
+    assert_eq!((ComputeOp::from_code(0), CompareOp::from_code(0)), (None, None), "zero is the idle slot");
 }
 
 proptest! {

@@ -4,22 +4,25 @@
 mod reference;
 mod strategies;
 
+use std::sync::LazyLock;
+
 use mb_asm::word::{Encoded, Word};
 use mb_asm::{Program, assemble, assemble_word, disassemble, image, render};
 use proptest::prelude::*;
 
 use reference::Reference;
 
+static REFERENCE: LazyLock<Reference> = LazyLock::new(Reference::new);
+
 #[test]
 fn the_second_decoder_knows_the_whole_word() {
-    let reference = Reference::new();
-    assert_eq!(reference.text(Encoded([0; 3])), Some("nop".to_owned()));
+    assert_eq!(REFERENCE.text(Encoded([0; 3])), Some("nop".to_owned()));
     // Each bit alone: both decoders take it or refuse it together.
     for bit in 0..164 {
         let mut bits = [0; 3];
         bits[bit / 64] = 1 << (bit % 64);
         let decoded = Word::decode(Encoded(bits));
-        assert_eq!(decoded.is_ok(), reference.text(Encoded(bits)).is_some(), "bit {bit}: {decoded:?}");
+        assert_eq!(decoded.is_ok(), REFERENCE.text(Encoded(bits)).is_some(), "bit {bit}: {decoded:?}");
     }
 }
 
@@ -39,7 +42,7 @@ proptest! {
 
     #[test]
     fn the_second_decoder_reads_the_same_words(word in strategies::word()) {
-        let text = Reference::new().text(word.encode());
+        let text = REFERENCE.text(word.encode());
         let text = text.ok_or_else(|| TestCaseError::fail("the second decoder refuses it"))?;
         let again = assemble_word(&text).map_err(|errors| TestCaseError::fail(render(&errors)))?;
         prop_assert_eq!(again, word, "{}", text);
@@ -56,7 +59,7 @@ proptest! {
             bits.0[bit / 64] ^= 1 << (bit % 64);
         }
         let decoded = Word::decode(bits);
-        prop_assert_eq!(decoded.is_ok(), Reference::new().text(bits).is_some(), "{} {:?}", bits, decoded);
+        prop_assert_eq!(decoded.is_ok(), REFERENCE.text(bits).is_some(), "{} {:?}", bits, decoded);
         if let Ok(word) = decoded {
             prop_assert_eq!(word.encode(), bits);
         }

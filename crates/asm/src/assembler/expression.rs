@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Constant expressions over 64-bit numbers without sign; nothing overflows silently.
+
+use super::cursor::Cursor;
+use super::{Assembler, Meaning, Parsed, is_reserved};
+use crate::layout::Rule;
+use crate::lexer::Kind;
+
+impl Assembler {
+    /// A constant expression: `|`, `^`, `&`, shifts, `+` `-`, `*` and unary `~`, binding tighter in this order.
+    pub(super) fn expression(&self, cursor: &mut Cursor<'_>) -> Parsed<u64> {
+        self.binary(cursor, 0, 0)
+    }
+
+    fn binary(&self, cursor: &mut Cursor<'_>, level: usize, depth: usize) -> Parsed<u64> {
+        const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*"]];
+        let Some(operators) = LEVELS.get(level) else { return self.primary(cursor, depth) };
+        let mut value = self.binary(cursor, level + 1, depth)?;
+        while let Some(operator) = cursor.peek().filter(|token| operators.contains(&token.text)).copied() {
+            cursor.next += 1;
+            let right = self.binary(cursor, level + 1, depth)?;
+            let shift = u32::try_from(right).unwrap_or(u32::MAX);
+            let result = match operator.text {
+                "|" => Some(value | right),
+                "^" => Some(value ^ right),
+                "&" => Some(value & right),
+                "<<" => value.checked_shl(shift).filter(|shifted| shifted >> shift == value),
+                ">>" => Some(value.checked_shr(shift).unwrap_or(0)),
+                "+" => value.checked_add(right),
+                "-" => value.checked_sub(right),
+                _ => value.checked_mul(right),
+            };
+            let outside = || operator.problem(Rule::Range, "the result is not a number of 64 bits without sign");
+            value = result.ok_or_else(outside)?;
+        }
+        Ok(value)
+    }
+
+    fn primary(&self, cursor: &mut Cursor<'_>, depth: usize) -> Parsed<u64> {
+        const DEPTH_LIMIT: usize = 32;
+        let token = cursor.any("a number or constant")?;
+        if depth > DEPTH_LIMIT {
+            return Err(token.problem(Rule::Syntax, "the expression is nested too deeply"));
+        }
+        match (token.kind, token.text) {
+            (Kind::Number(value), _) => Ok(value),
+            (_, "~") => Ok(!self.primary(cursor, depth + 1)?),
+            (_, "(") => {
+                let value = self.binary(cursor, 0, depth + 1)?;
+                cursor.expect(")")?;
+                Ok(value)
+            }
+            (Kind::Name, name) => match self.names.get(name) {
+                Some((Meaning::Constant(value), _)) => Ok(*value),
+                Some(_) => Err(token.problem(Rule::Names, &format!("`{name}` is not a constant"))),
+                None if is_reserved(name) => {
+                    Err(token.problem(Rule::Syntax, &format!("expected a number or constant, found `{name}`")))
+                }
+                None => Err(token.problem(Rule::Names, &format!("unknown name `{name}`"))),
+            },
+            _ => Err(token.problem(Rule::Syntax, &format!("expected a number or constant, found `{}`", token.text))),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a word that can be written down must not say.
+
+use super::{Alu, Chain, Condition, Predicate, Register, Sections, Slot, Ternary, Word};
+use crate::layout::{ComputeOp, Rule};
+
+/// What a word that can be written down must not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// A write to register 0.
+    #[error("{register} is constant and cannot be written")]
+    ConstantWritten {
+        /// The writing slot.
+        slot: Slot,
+        /// a0, t0 or p0.
+        register: Register,
+    },
+    /// Two writes to one register.
+    #[error("{register} is written by {} of one word", writers(*first, *second))]
+    TwoWriters {
+        /// The slot that comes first in [`Slot::ALL`].
+        first: Slot,
+        /// The other one.
+        second: Slot,
+        /// The register.
+        register: Register,
+    },
+    /// The predicate unit writes a comparator's predicate.
+    #[error("the predicate unit writes p1 to p7 only, not {0}")]
+    PredicateReach(Predicate),
+    /// A comparison result is taken from inside a group.
+    #[error("section {section} is not the highest of its group in {chain}: it holds no result")]
+    InnerSection {
+        /// The comparing slot.
+        slot: Slot,
+        /// The section.
+        section: usize,
+        /// The grouping.
+        chain: Chain,
+    },
+    /// A comparison or copy that writes nothing.
+    #[error("the {0} slot writes nothing")]
+    NoTarget(Slot),
+    /// A pop without the tag.
+    #[error("this word pops the input FIFO but does not say `wait`")]
+    PopUnsaid,
+    /// A test of the head's tag without the tag.
+    #[error("this word tests the head of the input FIFO but does not say `wait`")]
+    HeadTestUnsaid,
+    /// A branch on p0 being zero.
+    #[error("p0 is constantly one: `if !p0` never holds")]
+    ConstantTested,
+    /// Sections named in an operation that has none.
+    #[error("`{}` works on single bits: sections have no effect", .0.text())]
+    ChainInLogic(ComputeOp),
+    /// Logic unit 1 without logic unit 0.
+    #[error("logic unit 1 is used while logic unit 0 is idle")]
+    SecondUnitAlone,
+}
+
+fn writers(first: Slot, second: Slot) -> String {
+    if first == second {
+        format!("both halves of the {first} slot")
+    } else {
+        format!("the {first} and the {second} slot")
+    }
+}
+
+impl Fault {
+    /// The rule it breaks.
+    #[must_use]
+    pub const fn rule(&self) -> Rule {
+        match self {
+            Self::ConstantWritten { .. } => Rule::ConstantRegister,
+            Self::TwoWriters { .. } => Rule::TwoWriters,
+            Self::PredicateReach(_) => Rule::PredicateReach,
+            Self::InnerSection { .. } => Rule::InnerSection,
+            Self::PopUnsaid | Self::HeadTestUnsaid => Rule::InputUnsaid,
+            Self::NoTarget(_) | Self::ConstantTested | Self::ChainInLogic(_) | Self::SecondUnitAlone => Rule::Slot,
+        }
+    }
+
+    /// The slot at fault; for two writers the second one.
+    #[must_use]
+    pub const fn slot(&self) -> Slot {
+        match *self {
+            Self::ConstantWritten { slot, .. } | Self::InnerSection { slot, .. } | Self::NoTarget(slot) => slot,
+            Self::TwoWriters { second, .. } => second,
+            Self::PredicateReach(_) | Self::SecondUnitAlone => Slot::Predicate,
+            Self::PopUnsaid => Slot::Input,
+            Self::HeadTestUnsaid | Self::ConstantTested => Slot::Branch,
+            Self::ChainInLogic(_) => Slot::Alu,
+        }
+    }
+}
+
+impl Word {
+    /// Everything this word says and must not, in the order of the slots.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let writes = self.writes();
+        for (place, &(slot, register)) in writes.iter().enumerate() {
+            let constant = match register {
+                Register::Alu(reg) => reg.is_constant(),
+                Register::Ternary(reg) => reg.is_constant(),
+                Register::Predicate(reg) => reg.is_constant(),
+            };
+            if constant {
+                faults.push(Fault::ConstantWritten { slot, register });
+            } else if let Some(&(first, _)) = writes[..place].iter().find(|write| write.1 == register) {
+                faults.push(Fault::TwoWriters { first, second: slot, register });
+            }
+        }
+        if self.input.pop.is_some() && !self.input.needs_input {
+            faults.push(Fault::PopUnsaid);
+        }
+        match self.alu {
+            Some(Alu::Compute { op, chain, .. }) if op.is_logic() && chain != Chain::SPLIT => {
+                faults.push(Fault::ChainInLogic(op));
+            }
+            Some(Alu::Compare { chain, enable, .. }) => comparison_faults(&mut faults, Slot::Alu, chain, enable),
+            _ => {}
+        }
+        if let Some(Ternary { chain, enable, .. }) = self.ternary {
+            comparison_faults(&mut faults, Slot::Ternary, chain, enable);
+        }
+        if matches!(self.predicate, [None, Some(_)]) {
+            faults.push(Fault::SecondUnitAlone);
+        }
+        for merge in self.predicate.into_iter().flatten() {
+            if !merge.rd.is_free() && !merge.rd.is_constant() {
+                faults.push(Fault::PredicateReach(merge.rd));
+            }
+        }
+        if self.branch.is_some_and(|branch| branch.condition == Condition::NoItem) && !self.input.needs_input {
+            faults.push(Fault::HeadTestUnsaid);
+        }
+        if self.branch.is_some_and(|branch| branch.condition == Condition::Unless(Predicate::TRUE)) {
+            faults.push(Fault::ConstantTested);
+        }
+        if self.copy.is_some_and(|copy| copy.ternary.is_none() && copy.output.is_none()) {
+            faults.push(Fault::NoTarget(Slot::Copy));
+        }
+        faults
+    }
+}
+
+fn comparison_faults(faults: &mut Vec<Fault>, slot: Slot, chain: Chain, enable: Sections) {
+    if enable == Sections::default() {
+        faults.push(Fault::NoTarget(slot));
+    }
+    let inner = enable.iter().filter(|&section| !chain.ends_at(section));
+    faults.extend(inner.map(|section| Fault::InnerSection { slot, section, chain }));
+}
