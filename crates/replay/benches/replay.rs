@@ -30,7 +30,7 @@ fn replay_rate(criterion: &mut Criterion) {
         let settings: BTreeMap<_, _> =
             settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let trace = Plan::new(pattern, *ranks, 1, &settings).expect("a known pattern").in_memory();
-        let communicators = trace.check(|_| {}).expect("generated traces have no defects");
+        let communicators = trace.check(|_| ControlFlow::Continue(())).expect("generated traces have no defects");
         for spec in ["ideal:zero", "linear:qsnet2"] {
             let choice = mb_catalog::find(spec).expect("a known engine");
             let mut run = || {

@@ -41,7 +41,7 @@ pub(crate) fn replayed(ranks: Vec<Vec<Record>>, choice: &EngineChoice, config: &
 
 /// Checks and replays a trace.
 pub(crate) fn replayed_trace(trace: &Trace, choice: &EngineChoice, config: &ReplayConfig) -> Report {
-    let communicators = trace.check(|_| {}).expect("a trace without defects");
+    let communicators = trace.check(|_| ControlFlow::Continue(())).expect("a trace without defects");
     let mut build = || choice.build().expect("settings without contradiction");
     let go_on = &mut |_, _| ControlFlow::Continue(());
     let report = replay(trace, &communicators, &mut build, choice.placement(), config, go_on).expect("not interrupted");
