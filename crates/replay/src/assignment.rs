@@ -71,15 +71,6 @@ pub(crate) const fn is_receiving(kind: Kind, record: &Record) -> bool {
         }
 }
 
-/// Whether a rank may have bound receives.
-pub(crate) fn has_bound(records: &[Record]) -> bool {
-    records.iter().any(|record| match record.kind() {
-        Some(Kind::Recv | Kind::Probe) => record.peer == ANY_SOURCE || record.tag == ANY_TAG,
-        Some(Kind::Cancel) => true,
-        _ => false,
-    })
-}
-
 struct Receive {
     pattern: Pattern,
     resolved: Option<Envelope>,
@@ -101,7 +92,7 @@ enum End {
 impl<T> Assignment<T> {
     /// Reads the records of `rank`; `None` if no receive is bound.
     pub(crate) fn new(communicators: &Communicators, rank: u32, records: &[Record]) -> Option<Self> {
-        if !has_bound(records) {
+        if !communicators.may_race(rank) {
             return None;
         }
         let mut receives: Vec<Receive> = Vec::new();

@@ -255,6 +255,7 @@ impl<'a> RankCheck<'a> {
             Kind::Cancel => {
                 only(record, Fields::REQUEST, 0)?;
                 self.active(record.request, &[Kind::Send, Kind::Recv])?;
+                self.builder.may_race();
             }
             Kind::Free => {
                 only(record, Fields::REQUEST, 0)?;
@@ -429,7 +430,7 @@ impl<'a> RankCheck<'a> {
 
     /// Checks source and tag as posted or probed for.
     #[inline]
-    fn pattern(&self, record: &Record) -> Result<(), Broken> {
+    fn pattern(&mut self, record: &Record) -> Result<(), Broken> {
         let size = self.peers(record.comm)?;
         if !(record.peer >= 0 && (record.peer as u32) < size || matches!(record.peer, ANY_SOURCE | PROC_NULL)) {
             let expected = expected_rank(size, ", -1 (MPI_ANY_SOURCE) or -3 (MPI_PROC_NULL)");
@@ -437,6 +438,9 @@ impl<'a> RankCheck<'a> {
         }
         if record.tag < 0 && record.tag != ANY_TAG && record.peer != PROC_NULL {
             return broken(6, format!("tag is {}, expected one from 0 on or -2 (MPI_ANY_TAG)", record.tag));
+        }
+        if record.peer == ANY_SOURCE || record.tag == ANY_TAG {
+            self.builder.may_race();
         }
         Ok(())
     }
@@ -481,7 +485,7 @@ impl<'a> RankCheck<'a> {
         Ok(())
     }
 
-    fn miss(&self, record: &Record) -> Result<(), Broken> {
+    fn miss(&mut self, record: &Record) -> Result<(), Broken> {
         if record.has(Flags::PROBE) {
             only(record, Fields::ENVELOPE.and(Fields::AUX), Flags::PROBE | Flags::MATCHED)?;
             self.pattern(record)?;

@@ -141,6 +141,8 @@ pub struct Communicators {
     views: Vec<View>,
     /// Where each rank's begin in `views`; one more at the end.
     first: Vec<usize>,
+    /// Ranks whose receives may race.
+    races: Vec<bool>,
 }
 
 impl std::fmt::Debug for Communicators {
@@ -186,6 +188,15 @@ impl Communicators {
                 self.views[from..to][local as usize - 2]
             }
         }
+    }
+
+    /// Whether what the receives of `rank` take may depend on the order of arrivals: it posts or probes with wildcards, or cancels.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[must_use]
+    pub fn may_race(&self, rank: u32) -> bool {
+        self.races[rank as usize]
     }
 
     /// The identity (`spec/trace.md`, T-14) of communicator `comm`.
@@ -264,6 +275,7 @@ impl Builder {
             comms: Vec::new(),
             views: Vec::new(),
             first: Vec::with_capacity(world as usize + 1),
+            races: Vec::with_capacity(world as usize + 1),
         };
         Self { found, by_identity: BTreeMap::new(), by_runs: BTreeMap::new(), members: Vec::new() }
     }
@@ -271,6 +283,12 @@ impl Builder {
     /// The records that follow are those of the next rank.
     pub(crate) fn next_rank(&mut self) {
         self.found.first.push(self.found.views.len());
+        self.found.races.push(false);
+    }
+
+    /// The rank at hand posts a wildcard or cancels.
+    pub(crate) fn may_race(&mut self) {
+        *self.found.races.last_mut().expect("a rank has begun") = true;
     }
 
     pub(crate) fn finish(mut self) -> Communicators {
