@@ -69,17 +69,16 @@ impl Call<'_> {
                 self.scatter_tree(plan, |_| 0, 0);
             }
             (CollectiveOp::Barrier, _) => self.dissemination(plan, |_| 0),
-            (CollectiveOp::Bcast, Algorithm::Linear) => self.from_root(plan, |_| self.sent.max(self.received)),
+            (CollectiveOp::Bcast, Algorithm::Linear) => self.direct_out(plan, |_| self.sent.max(self.received)),
             (CollectiveOp::Bcast, _) => self.scatter_tree(plan, |_| self.sent.max(self.received), self.root),
-            (CollectiveOp::Reduce, Algorithm::Linear) => self.to_root(plan, self.sent),
+            (CollectiveOp::Reduce | CollectiveOp::Gather, Algorithm::Linear) => self.direct_in(plan, self.sent),
             (CollectiveOp::Reduce, _) => self.gather_tree(plan, |_| self.sent, self.root),
-            (CollectiveOp::Gather, Algorithm::Linear) => self.to_root(plan, self.sent),
             (CollectiveOp::Gather, _) => {
-                self.gather_tree(plan, |members| self.block().saturating_mul(members), self.root)
+                self.gather_tree(plan, |members| self.block().saturating_mul(members), self.root);
             }
-            (CollectiveOp::Scatter, Algorithm::Linear) => self.from_root(plan, |peer| self.count(peer, self.sent)),
+            (CollectiveOp::Scatter, Algorithm::Linear) => self.direct_out(plan, |peer| self.count(peer, self.sent)),
             (CollectiveOp::Scatter, _) => {
-                self.scatter_tree(plan, |members| self.block().saturating_mul(members), self.root)
+                self.scatter_tree(plan, |members| self.block().saturating_mul(members), self.root);
             }
             (CollectiveOp::Allreduce, Algorithm::Ring) => {
                 let part = self.sent.div_ceil(u64::from(self.ranks));
@@ -153,26 +152,26 @@ impl Call<'_> {
     }
 
     /// This rank counted from `root`.
-    fn from(&self, root: u32) -> u32 {
+    fn relative(&self, root: u32) -> u32 {
         (self.rank + self.ranks - root) % self.ranks
     }
 
-    fn to_rank(&self, root: u32, relative: u32) -> u32 {
+    fn absolute(&self, root: u32, relative: u32) -> u32 {
         (relative + root) % self.ranks
     }
 
     /// Binomial tree towards `root`; `bytes` of the number of ranks whose data a message carries.
     fn gather_tree(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64, root: u32) {
-        let me = self.from(root);
+        let me = self.relative(root);
         let mut mask = 1;
         while mask < self.ranks {
             if me & mask != 0 {
-                plan.send(self.to_rank(root, me - mask), bytes(u64::from(mask.min(self.ranks - me))));
+                plan.send(self.absolute(root, me - mask), bytes(u64::from(mask.min(self.ranks - me))));
                 plan.next();
                 return;
             }
             if me + mask < self.ranks {
-                plan.receive(self.to_rank(root, me + mask));
+                plan.receive(self.absolute(root, me + mask));
                 plan.next();
             }
             mask *= 2;
@@ -181,11 +180,11 @@ impl Call<'_> {
 
     /// Binomial tree away from `root`.
     fn scatter_tree(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64, root: u32) {
-        let me = self.from(root);
+        let me = self.relative(root);
         let mut mask = 1;
         while mask < self.ranks {
             if me & mask != 0 {
-                plan.receive(self.to_rank(root, me - mask));
+                plan.receive(self.absolute(root, me - mask));
                 plan.next();
                 break;
             }
@@ -194,14 +193,14 @@ impl Call<'_> {
         mask /= 2;
         while mask > 0 {
             if me + mask < self.ranks {
-                plan.send(self.to_rank(root, me + mask), bytes(u64::from(mask.min(self.ranks - me - mask))));
+                plan.send(self.absolute(root, me + mask), bytes(u64::from(mask.min(self.ranks - me - mask))));
             }
             mask /= 2;
         }
         plan.next();
     }
 
-    fn to_root(&self, plan: &mut Plan, bytes: u64) {
+    fn direct_in(&self, plan: &mut Plan, bytes: u64) {
         if self.rank == self.root {
             for peer in (0..self.ranks).filter(|&peer| peer != self.root) {
                 plan.receive(peer);
@@ -211,7 +210,7 @@ impl Call<'_> {
         }
     }
 
-    fn from_root(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+    fn direct_out(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
         if self.rank == self.root {
             for peer in (0..self.ranks).filter(|&peer| peer != self.root) {
                 plan.send(peer, bytes(peer));
@@ -290,6 +289,8 @@ impl Call<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, VecDeque};
+
     use super::*;
     use crate::config::COLLECTIVE_ALGORITHMS;
 
@@ -306,7 +307,7 @@ mod tests {
         let mut knows: Vec<u128> = (0..ranks).map(|rank| 1 << rank).collect();
         let mut at = vec![0_usize; ranks as usize];
         let mut sent = vec![false; ranks as usize];
-        let mut wires: std::collections::BTreeMap<(u32, u32), std::collections::VecDeque<u128>> = Default::default();
+        let mut wires: BTreeMap<(u32, u32), VecDeque<u128>> = BTreeMap::new();
         loop {
             let mut moved = false;
             for rank in 0..ranks as usize {
@@ -360,9 +361,9 @@ mod tests {
                                 CollectiveOp::Scan | CollectiveOp::Exscan => (1 << (rank + 1)) - 1,
                                 _ => all,
                             };
-                            let known = knows[rank as usize];
+                            let got = knows[rank as usize];
                             assert_eq!(
-                                known & wanted,
+                                got & wanted,
                                 wanted,
                                 "{op:?} {algorithm:?} ranks {ranks} root {root} rank {rank}"
                             );
@@ -376,12 +377,12 @@ mod tests {
     #[test]
     fn a_gather_tree_sends_every_block_once_to_the_root() {
         for ranks in 2..40_u64 {
-            let into_root: u64 = (1..ranks as u32)
+            let direct_in: u64 = (1..ranks as u32)
                 .flat_map(|rank| plan_of(CollectiveOp::Gather, Algorithm::Binomial, rank, ranks as u32, 0))
                 .filter(|step| step.peer == 0)
                 .filter_map(|step| step.sends)
                 .sum();
-            assert_eq!(into_root, 96 * (ranks - 1));
+            assert_eq!(direct_in, 96 * (ranks - 1));
         }
     }
 }

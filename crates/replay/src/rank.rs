@@ -89,8 +89,9 @@ impl Item {
         mpi::envelope(Context::new(self.comm), self.traffic, Initiator(self.source), self.tag)
     }
 
-    const fn key(&self) -> (Picos, u32) {
-        (self.at, self.source)
+    /// Order of arrival. A reply goes before what its sender injects at the same time, whichever was known first.
+    fn key(&self) -> (Picos, u32, bool) {
+        (self.at, self.source, self.kind != ItemKind::Reply)
     }
 }
 
@@ -191,6 +192,13 @@ struct Finished {
     overhead: bool,
 }
 
+enum Later {
+    /// The receive is matched or cancelled: messages that waited for it may go on.
+    Close(u32),
+    /// The thread's probe is offered again.
+    Probe(u16),
+}
+
 /// A collective in progress.
 struct Schedule {
     steps: Vec<Step>,
@@ -240,12 +248,11 @@ pub(crate) struct Rank<'a> {
 
     assignment: Option<Box<Assignment<Item>>>,
     ordinal: u32,
-    released: VecDeque<Held<Item>>,
+    /// What an answer of the engine sets off, at the time of that answer, in order of time.
+    later: VecDeque<(Picos, Later)>,
     /// Messages taken by matched probes, by the probe's number.
     taken: BTreeMap<u32, u32>,
     cancelling: Vec<(u32, u16)>,
-    /// Threads whose probe must be offered again.
-    again: Vec<u16>,
     idle_probes: u32,
 
     posted: u32,
@@ -281,10 +288,9 @@ impl<'a> Rank<'a> {
             collectives_of: BTreeMap::new(),
             assignment: Assignment::new(world.communicators, id, records).map(Box::new),
             ordinal: 0,
-            released: VecDeque::new(),
+            later: VecDeque::new(),
             taken: BTreeMap::new(),
             cancelling: Vec::new(),
-            again: Vec::new(),
             idle_probes: 0,
             posted: 0,
             unexpected: 0,
@@ -297,7 +303,8 @@ impl<'a> Rank<'a> {
     /// When something happens here next, as far as this rank knows.
     pub(crate) fn next_event(&self) -> Picos {
         let item = self.queue.front().map_or(Picos::MAX, |item| item.at.max(self.rx_free));
-        item.min(self.program_at).min(self.engine_at).min(self.retry_at).min(self.schedule_at)
+        let later = self.later.front().map_or(Picos::MAX, |(at, _)| *at);
+        item.min(later).min(self.program_at).min(self.engine_at).min(self.retry_at).min(self.schedule_at)
     }
 
     /// Runs all that happens before `until`.
@@ -317,6 +324,12 @@ impl<'a> Rank<'a> {
                 self.retry(world, now, out);
             } else if now == self.retry_at {
                 self.retry(world, now, out);
+            } else if self.later.front().is_some_and(|(at, _)| *at == now) {
+                match self.later.pop_front() {
+                    Some((_, Later::Close(ordinal))) => self.close(world, now, ordinal, out),
+                    Some((_, Later::Probe(thread))) => self.offer_probe(world, now, thread, out),
+                    None => {}
+                }
             } else if self.queue.front().is_some_and(|item| item.at.max(self.rx_free) == now) {
                 let item = self.queue.pop_front().expect("an item was at the front");
                 self.receive_item(world, now, item, out);
@@ -324,12 +337,6 @@ impl<'a> Rank<'a> {
                 self.run_schedules(world, now, out);
             } else {
                 self.step(world, now, out);
-            }
-            while let Some(held) = self.released.pop_front() {
-                self.admit(world, now, held, out);
-            }
-            while let Some(thread) = self.again.pop() {
-                self.offer_probe(world, now, thread, out);
             }
         }
     }
@@ -522,19 +529,13 @@ impl<'a> Rank<'a> {
         } else if world.host && slot.is_some() {
             state.activity = Activity::Answering;
         }
-        match slot {
-            Some(slot) => {
-                let pattern = pattern_of(world.communicators, self.id, record.comm, record.peer, record.tag);
-                self.offer(world, now, Op::Post { recv: RecvId(u64::from(slot)), pattern }, out);
-            }
-            None => {
-                let number = record.aux as u32;
-                if let Some(slot) = self.taken.remove(&number) {
-                    let message = *self.messages.at(slot);
-                    self.totals.truncated += u64::from(message.bytes > record.bytes);
-                    self.transfer(world, slot, target, now, now, out);
-                }
-            }
+        if let Some(slot) = slot {
+            let pattern = pattern_of(world.communicators, self.id, record.comm, record.peer, record.tag);
+            self.offer(world, now, Op::Post { recv: RecvId(u64::from(slot)), pattern }, out);
+        } else if let Some(slot) = self.taken.remove(&(record.aux as u32)) {
+            let message = *self.messages.at(slot);
+            self.totals.truncated += u64::from(message.bytes > record.bytes);
+            self.transfer(world, slot, target, now, now, out);
         }
     }
 
@@ -680,7 +681,9 @@ impl<'a> Rank<'a> {
             self.unexpected -= 1;
             self.totals.received += 1;
             self.taken.insert(self.records[record].request, slot);
-            self.close(ordinal);
+            if self.assignment.is_some() {
+                self.set_off(at, Later::Close(ordinal));
+            }
         } else if other {
             let there = |(slot, message): (u32, &Message)| {
                 message.listed && Some(message.envelope) == probe.wanted && !self.is_taken(slot)
@@ -703,7 +706,8 @@ impl<'a> Rank<'a> {
 
     /// An unexpected message came: whose probe looks for it?
     #[cold]
-    fn wake_probes(&mut self, world: &World, envelope: Envelope) {
+    fn wake_probes(&mut self, world: &World, envelope: Envelope, at: Picos) {
+        let mut woken = Vec::new();
         for (number, thread) in (0..).zip(&mut self.threads) {
             let probe = &mut thread.probe;
             if thread.activity != Activity::Probing || !probe.idle {
@@ -716,8 +720,11 @@ impl<'a> Rank<'a> {
             if fits {
                 probe.idle = false;
                 self.idle_probes -= 1;
-                self.again.push(number);
+                woken.push(number);
             }
+        }
+        for thread in woken {
+            self.set_off(at, Later::Probe(thread));
         }
     }
 
@@ -795,7 +802,7 @@ impl<'a> Rank<'a> {
                 self.totals.unexpected += 1;
                 self.totals.unexpected_max = self.totals.unexpected_max.max(self.unexpected);
                 if self.idle_probes > 0 {
-                    self.wake_probes(world, envelope);
+                    self.wake_probes(world, envelope, at);
                 }
             }
             Outcome::Matched(recv, msg) => self.matched(world, recv, msg, at, visits, out),
@@ -803,7 +810,9 @@ impl<'a> Rank<'a> {
                 let receive = self.receives.remove(recv.0 as u32);
                 self.posted -= 1;
                 self.totals.cancelled += 1;
-                self.close(receive.ordinal);
+                if self.assignment.is_some() {
+                    self.set_off(at, Later::Close(receive.ordinal));
+                }
                 self.answer_cancel(recv, at);
                 self.complete(world, receive.target, Finished { at, ideal: at, overhead: false }, out);
             }
@@ -826,7 +835,7 @@ impl<'a> Rank<'a> {
         out.depths.add(visits, latency);
         if self.assignment.is_some() && receive.ordinal != u32::MAX {
             self.totals.diverged += u64::from(message.ordinal != receive.ordinal);
-            self.close(receive.ordinal);
+            self.set_off(at, Later::Close(receive.ordinal));
         }
         self.answer_poster(receive.poster, at);
         self.transfer(world, msg.0 as u32, receive.target, at, offered, out);
@@ -846,11 +855,16 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// Receive `ordinal` is matched or cancelled: messages that waited for it may go on.
-    fn close(&mut self, ordinal: u32) {
-        if let Some(assignment) = &mut self.assignment {
-            self.released.extend(assignment.close(ordinal));
+    fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut Outside) {
+        let waiting = self.assignment.as_mut().map_or_else(Vec::new, |assignment| assignment.close(ordinal));
+        for held in waiting {
+            self.admit(world, now, held, out);
         }
+    }
+
+    fn set_off(&mut self, at: Picos, what: Later) {
+        let after = self.later.iter().rposition(|(earlier, _)| *earlier <= at).map_or(0, |found| found + 1);
+        self.later.insert(after, (at, what));
     }
 
     /// The message in `slot` goes to `target`'s buffer: matched at `matched`, which a faster engine would have known at `ideal`.
@@ -1000,9 +1014,9 @@ impl<'a> Rank<'a> {
 
     /// Offers a message to the engine, unless a bound receive must be closed first; says whether it was offered.
     fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) -> bool {
-        let hold = world.config.wildcards == Wildcards::Recorded && held.item.traffic == Traffic::User;
+        let recorded = world.config.wildcards == Wildcards::Recorded && held.item.traffic == Traffic::User;
         let admitted = match &mut self.assignment {
-            Some(assignment) if hold => assignment.admit(held),
+            Some(assignment) if recorded => assignment.admit(held),
             _ => Some(held),
         };
         let Some(Held { item, envelope, ordinal, since }) = admitted else { return false };
@@ -1263,6 +1277,7 @@ impl<'a> Rank<'a> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Outgoing {
     destination: u32,
     comm: u32,

@@ -145,8 +145,7 @@ fn find_cycle(unfinished: &[Unfinished]) -> Vec<u32> {
     for (start, waiting) in (1..).zip(unfinished) {
         let mut path = Vec::new();
         let mut rank = waiting.rank;
-        loop {
-            let Ok(at) = unfinished.binary_search_by_key(&rank, |waiting| waiting.rank) else { break };
+        while let Ok(at) = unfinished.binary_search_by_key(&rank, |waiting| waiting.rank) {
             if seen[at] == start {
                 let from = path.iter().position(|passed| *passed == rank).unwrap_or(0);
                 return path.split_off(from);

@@ -57,7 +57,7 @@ fn a_preposted_receive_at_depth_d_takes_latency_plus_the_engines_search() {
         // Then it computes for a millisecond; the others have long arrived, each found at the head, and cost o_r each.
         let expected = ns(wait + 1_000_000 + depth * RECV);
         assert_eq!(report.ranks[1].totals.time, expected, "depth {depth}");
-        assert_eq!(report.total.visits_max as u64, depth + 1);
+        assert_eq!(u64::from(report.total.visits_max), depth + 1);
     }
 }
 

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a replay promises whatever the numbers: every message once, order kept, the recording's choices kept, deadlocks named.
+
+mod common;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+
+use common::{ANY, ANY_TAG, engine, network, replayed, replayed_trace};
+use mb_core::engine::{Accepted, Completion, Engine, Placement};
+use mb_core::matching::Op;
+use mb_core::time::Picos;
+use mb_replay::config::COLLECTIVE_ALGORITHMS;
+use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
+use mb_trace::generate::{PATTERNS, Plan};
+use mb_trace::{CollectiveOp, Flags, Program, Record, Status, Trace};
+
+fn plain() -> ReplayConfig {
+    network([1000, 100, 50, 20, 1, 1, 1000])
+}
+
+fn status(source: i32, tag: i32) -> Status {
+    Status { source, tag, bytes: 8 }
+}
+
+/// Every pattern of the generator, small.
+fn generated() -> impl Iterator<Item = (&'static str, Trace)> {
+    PATTERNS.iter().map(|pattern| {
+        let ranks = pattern.least_ranks.max(8);
+        let plan = Plan::new(pattern.name, ranks, 7, &BTreeMap::new()).expect("defaults fit");
+        (pattern.name, plan.in_memory())
+    })
+}
+
+#[test]
+fn every_generated_pattern_is_received_to_the_last_message_on_every_engine() {
+    for (name, trace) in generated() {
+        for choice in
+            mb_catalog::all().unwrap().iter().filter(|choice| ["ideal", "linear"].contains(&choice.entry.card.name))
+        {
+            let report = replayed_trace(&trace, choice, &plain());
+            assert_eq!(report.unfinished, [], "{name} on {}", choice.spec());
+            assert_eq!(report.total.never_received, 0, "{name} on {}", choice.spec());
+            assert_eq!(report.total.never_matched, 0, "{name} on {}", choice.spec());
+            assert_eq!(report.total.diverged, 0, "{name} on {}", choice.spec());
+            assert!(report.total.sent > 0);
+        }
+    }
+}
+
+#[test]
+fn the_same_replay_gives_the_same_report_bit_for_bit() {
+    for (_, trace) in generated() {
+        let choice = engine("linear:qsnet2");
+        assert_eq!(replayed_trace(&trace, &choice, &plain()), replayed_trace(&trace, &choice, &plain()));
+    }
+}
+
+#[test]
+fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
+    // The pair of workloads that peers predict to take equally long: receives posted in order of arrival, and in reverse.
+    let alltoall = |order: &str| {
+        let settings = [("iterations", "2"), ("bytes", "64"), ("order", order)];
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Plan::new("transpose", 64, 1, &settings).unwrap().in_memory()
+    };
+    let (arrival, reverse) = (alltoall("arrival"), alltoall("reverse"));
+    let time = |trace: &Trace, spec: &str| replayed_trace(trace, &engine(spec), &plain()).total.time;
+    let slow = "linear:qsnet2";
+    assert!(time(&reverse, slow) > time(&arrival, slow));
+    assert_eq!(time(&reverse, "ideal:zero"), time(&arrival, "ideal:zero"));
+}
+
+/// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at once.
+struct Narrow {
+    inner: Box<dyn Engine>,
+    pending: VecDeque<Completion>,
+    room: usize,
+}
+
+impl Engine for Narrow {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let open = self.pending.iter().filter(|completion| completion.at > now).count();
+        if open >= self.room {
+            return Accepted::Busy { retry_at: self.pending[self.pending.len() - open].at };
+        }
+        let taken = self.inner.offer(now, op);
+        let mut done = Vec::new();
+        self.inner.settle(&mut done);
+        self.pending.extend(done);
+        taken
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.pending.front().map(|completion| completion.at)
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        while self.pending.front().is_some_and(|completion| completion.at <= until) {
+            done.extend(self.pending.pop_front());
+        }
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        self.inner.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.inner.busy()
+    }
+}
+
+fn replayed_narrow(trace: &Trace, spec: &str, room: usize, placement: Placement) -> Report {
+    let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
+    let choice = engine(spec);
+    let mut build =
+        || -> Box<dyn Engine> { Box::new(Narrow { inner: choice.build().unwrap(), pending: VecDeque::new(), room }) };
+    replay(trace, &communicators, &mut build, placement, &plain(), &mut |_, _| ControlFlow::Continue(())).unwrap()
+}
+
+#[test]
+fn answers_in_time_and_answers_ahead_of_time_give_the_same_replay() {
+    for (name, trace) in generated() {
+        for spec in ["linear:qsnet2", "linear:software"] {
+            let choice = engine(spec);
+            let ahead = replayed_trace(&trace, &choice, &plain());
+            let in_time = replayed_narrow(&trace, spec, usize::MAX, choice.placement());
+            // Probes aside, which may be offered again at other moments, every time is the same.
+            assert_eq!(ahead.total.time, in_time.total.time, "{name} on {spec}");
+            assert_eq!(ahead.ranks, in_time.ranks, "{name} on {spec}");
+        }
+    }
+}
+
+#[test]
+fn a_busy_engine_delays_and_loses_nothing() {
+    for (name, trace) in generated() {
+        let report = replayed_narrow(&trace, "linear:qsnet2", 1, Placement::Nic);
+        assert_eq!(report.unfinished, [], "{name}");
+        assert_eq!((report.total.never_received, report.total.diverged), (0, 0), "{name}");
+    }
+    let deep = Plan::new("transpose", 32, 1, &BTreeMap::new()).unwrap().in_memory();
+    let report = replayed_narrow(&deep, "linear:qsnet2 operation=40", 1, Placement::Nic);
+    assert!(report.total.busy_answers > 0);
+    assert_eq!(report.total.received, report.total.sent);
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
+    let ranks = (0..3)
+        .map(|rank| {
+            let mut program = Program::new(rank, 3);
+            program.recv(0, (rank as i32 + 1) % 3, 5, 8, status((rank as i32 + 1) % 3, 5));
+            program.send(0, (rank as i32 + 2) % 3, 5, 8);
+            program.finalize()
+        })
+        .collect();
+    let report = replayed(ranks, &engine("ideal:zero"), &plain());
+    let waits: Vec<_> = report.unfinished.iter().map(|rank| (rank.rank, rank.waits.as_str())).collect();
+    let expected = [
+        (0, "MPI_Recv with tag 5 from rank 1"),
+        (1, "MPI_Recv with tag 5 from rank 2"),
+        (2, "MPI_Recv with tag 5 from rank 0"),
+    ];
+    assert_eq!(waits, expected);
+    assert_eq!(report.cycle, [0, 1, 2]);
+    assert_eq!(report.total.never_matched, 3);
+}
+
+#[test]
+fn a_wait_for_a_message_that_nobody_sends_names_what_it_misses() {
+    let mut receiver = Program::new(0, 2);
+    let there = receiver.irecv(0, 1, 1, 8);
+    let missing = receiver.irecv(0, ANY, 2, 8);
+    receiver.wait(&[there, missing.from(1, 2, 8)]);
+    let mut sender = Program::new(1, 2);
+    sender.send(0, 0, 1, 8);
+    sender.send(0, 0, 3, 8);
+    let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished.len(), 1);
+    assert_eq!(report.unfinished[0].waits, "MPI_Recv with tag 2 from MPI_ANY_SOURCE");
+    assert!(report.cycle.is_empty());
+    assert_eq!(report.total.never_received, 1);
+    let notes = ["1 message(s) were never received", "1 posted receive(s) were never matched"];
+    assert_eq!(report.notes, notes);
+}
+
+#[test]
+fn a_large_blocking_send_that_nobody_receives_never_returns() {
+    let mut sender = Program::new(0, 2);
+    sender.send(0, 1, 1, 5000);
+    let ranks = vec![sender.finalize(), Program::new(1, 2).finalize()];
+    let report = replayed(ranks, &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished[0].waits, "MPI_Send of 5000 bytes with tag 1 to rank 1");
+    assert_eq!(report.total.never_received, 1);
+}
+
+/// A master receives one message from each of `workers` with both wildcards, in the order of rank; in the replay they come in the opposite order.
+fn race(workers: u32) -> Vec<Vec<Record>> {
+    let mut master = Program::new(0, workers + 1);
+    for worker in 1..=workers as i32 {
+        master.recv(0, ANY, ANY_TAG, 8, status(worker, worker));
+    }
+    let mut ranks = vec![master.finalize()];
+    for worker in 1..=workers {
+        let mut program = Program::new(worker, workers + 1);
+        program.compute(u64::from(workers - worker) * 10_000);
+        program.send(0, 0, worker as i32, 8);
+        ranks.push(program.finalize());
+    }
+    ranks
+}
+
+#[test]
+fn wildcards_take_what_they_took_in_the_recording() {
+    let report = replayed(race(20), &engine("linear:qsnet2"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!(report.total.diverged, 0);
+    assert_eq!(report.total.held_messages, 19);
+    assert!(report.total.held > Picos::from_ns(10_000));
+}
+
+#[test]
+fn free_wildcards_race_and_every_difference_is_counted() {
+    let config = ReplayConfig { wildcards: Wildcards::Free, ..plain() };
+    let report = replayed(race(20), &engine("linear:qsnet2"), &config);
+    assert_eq!(report.unfinished, []);
+    assert_eq!(report.total.diverged, 20);
+    assert_eq!(report.total.held_messages, 0);
+    assert_eq!(report.total.received, 20);
+}
+
+#[test]
+fn a_receive_that_was_cancelled_takes_no_message_that_came_later() {
+    let mut receiver = Program::new(0, 2);
+    let cancelled = receiver.irecv(0, 1, 5, 8);
+    receiver.compute(1_000_000);
+    receiver.cancel(cancelled);
+    receiver.push(Record { kind: mb_trace::Kind::Wait as u8, flags: Flags::BLOCKING, aux: 1, ..Record::default() });
+    receiver.done_with(Flags::CANCELLED, cancelled.from(0, 0, 0));
+    receiver.recv(0, 1, 5, 8, status(1, 5));
+    let mut sender = Program::new(1, 2);
+    sender.send(0, 0, 5, 8);
+    let trace = Trace::in_memory(vec![receiver.finalize(), sender.finalize()]);
+    let report = replayed_trace(&trace, &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!((report.total.cancelled, report.total.received, report.total.held_messages), (1, 1, 1));
+}
+
+#[test]
+fn a_probe_waits_for_the_message_that_it_found_in_the_recording() {
+    let mut receiver = Program::new(0, 3);
+    receiver.probe_miss(0, ANY, ANY_TAG, 12);
+    receiver.probe(Flags::BLOCKING, 0, ANY, ANY_TAG, status(2, 9));
+    receiver.recv(0, 2, 9, 8, status(2, 9));
+    receiver.probe(0, 0, 1, ANY_TAG, status(1, 4));
+    receiver.recv(0, 1, 4, 8, status(1, 4));
+    let mut first = Program::new(1, 3);
+    first.send(0, 0, 4, 8);
+    let mut second = Program::new(2, 3);
+    second.compute(50_000);
+    second.send(0, 0, 9, 8);
+    let ranks = vec![receiver.finalize(), first.finalize(), second.finalize()];
+    let report = replayed(ranks, &engine("linear:qsnet2"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!((report.total.received, report.total.unexpected), (2, 2));
+    assert_eq!(report.total.probes_diverged, 1, "the first probe's search finds the other message first");
+    assert!(report.ranks[0].totals.time > Picos::from_ns(50_000));
+}
+
+#[test]
+fn every_collective_with_every_algorithm_finishes_on_any_number_of_ranks() {
+    for &(op, name, algorithms) in COLLECTIVE_ALGORITHMS {
+        for algorithm in algorithms {
+            for ranks in [1_u32, 2, 3, 6, 8, 13] {
+                let mut config = plain();
+                config.collectives.set(name, algorithm.name()).unwrap();
+                let rooted = matches!(
+                    op,
+                    CollectiveOp::Bcast | CollectiveOp::Reduce | CollectiveOp::Gather | CollectiveOp::Scatter
+                );
+                let root = if rooted { ranks as i32 / 2 } else { -1 };
+                let programs = (0..ranks).map(|rank| {
+                    let mut program = Program::new(rank, ranks);
+                    program.compute(u64::from(rank) * 1000);
+                    for bytes in [0, 8, 5000] {
+                        let bytes = if op == CollectiveOp::Barrier { 0 } else { bytes };
+                        program.collective(op, 0, root, bytes, bytes, &[]);
+                    }
+                    program.finalize()
+                });
+                let trace = Trace::in_memory(programs.collect());
+                let communicators = trace.check(|_| ControlFlow::Continue(()));
+                if let Err(error) = &communicators {
+                    panic!("{name}: {error}");
+                }
+                let report = replayed_trace(&trace, &engine("linear:qsnet2"), &config);
+                assert_eq!(report.unfinished, [], "{name} {} on {ranks} ranks", algorithm.name());
+                assert_eq!(report.total.never_received + report.total.never_matched, 0);
+                assert_eq!(report.total.sent > 0, ranks > 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_nonblocking_collective_runs_beside_the_program() {
+    let programs = (0..4).map(|rank| {
+        let mut program = Program::new(rank, 4);
+        let request = program.icollective(CollectiveOp::Barrier, 0, -1, 0, 0, &[]);
+        program.compute(1_000_000);
+        program.wait(&[request]);
+        program.finalize()
+    });
+    let report = replayed(programs.collect(), &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!(report.total.time, Picos::from_ns(1_000_000));
+}
+
+#[test]
+fn threads_of_a_rank_wait_on_their_own() {
+    let mut both = Program::new(0, 2);
+    both.push(Record {
+        kind: mb_trace::Kind::Recv as u8,
+        flags: Flags::BLOCKING,
+        peer: 1,
+        tag: 1,
+        bytes: 8,
+        request: 1,
+        ..Record::default()
+    });
+    both.thread(1);
+    both.send(0, 1, 2, 8);
+    both.push(Record { kind: mb_trace::Kind::Finalize as u8, ..Record::default() });
+    let mut records = both.finalize();
+    records.pop();
+    let finalize = records.pop().unwrap();
+    records.push(Record {
+        kind: mb_trace::Kind::Done as u8,
+        peer: 1,
+        tag: 1,
+        bytes: 8,
+        request: 1,
+        thread: 0,
+        ..finalize
+    });
+    records.push(Record { thread: 0, ..finalize });
+    let mut other = Program::new(1, 2);
+    other.recv(0, 0, 2, 8, status(0, 2));
+    other.send(0, 0, 1, 8);
+    let report = replayed(vec![records, other.finalize()], &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!(report.total.received, 2);
+}
+
+#[test]
+fn a_message_to_oneself_does_not_cross_the_network() {
+    let mut program = Program::new(0, 1);
+    let receive = program.irecv(0, 0, 3, 8);
+    let send = program.isend(0, 0, 3, 8);
+    program.wait(&[receive, send]);
+    let big = program.irecv(0, 0, 3, 9000);
+    let send = program.isend(0, 0, 3, 9000);
+    program.wait(&[big, send]);
+    let report = replayed(vec![program.finalize()], &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!(report.total.time, Picos::from_ns(2 * (100 + 50)));
+}
+
+#[test]
+fn compute_time_scales_exactly() {
+    let mut program = Program::new(0, 1);
+    program.compute(1_000_003);
+    let records = program.finalize();
+    for (scale, expected) in [(0.0, 0), (0.5, 500_001_500), (1.0, 1_000_003_000), (2.0, 2_000_006_000)] {
+        let config = ReplayConfig { cpu_scale: scale, ..plain() };
+        let report = replayed(vec![records.clone()], &engine("ideal:zero"), &config);
+        assert_eq!(report.total.time, Picos(expected));
+        assert_eq!(report.total.compute, Picos(expected));
+    }
+}
+
+#[test]
+fn a_cpu_scale_that_makes_no_sense_is_refused() {
+    let trace = Trace::in_memory(vec![Program::new(0, 1).finalize()]);
+    let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
+    let config = ReplayConfig { cpu_scale: f64::NAN, ..plain() };
+    let choice = engine("ideal:zero");
+    let mut build = || choice.build().unwrap();
+    let go_on = &mut |_, _| ControlFlow::Continue(());
+    let error = replay(&trace, &communicators, &mut build, Placement::Nic, &config, go_on).unwrap_err();
+    assert!(matches!(error, ReplayError::BadParameter(_)));
+    assert_eq!(error.to_string(), "cpu_scale: found NaN, expected 0 to 1000000");
+}
