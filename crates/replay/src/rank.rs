@@ -837,12 +837,14 @@ impl<'a> Rank<'a> {
             self.totals.diverged += u64::from(message.ordinal != receive.ordinal);
             self.set_off(at, Later::Close(receive.ordinal));
         }
-        self.answer_poster(receive.poster, at);
+        if !receive.listed {
+            self.answer_poster(receive.poster, at);
+        }
         self.transfer(world, msg.0 as u32, receive.target, at, offered, out);
     }
 
     fn answer_poster(&mut self, poster: u16, at: Picos) {
-        if poster != NO_WAITER && self.threads[usize::from(poster)].activity == Activity::Answering {
+        if poster != NO_WAITER {
             self.totals.blocked_on_matching += at - self.threads[usize::from(poster)].begin;
             self.resume(poster, at);
         }
