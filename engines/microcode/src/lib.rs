@@ -5,12 +5,14 @@
 //! - [`list_manager`]: both lists, their stream into the unit, and the unit's answers.
 //! - [`machine`]: the two together; searches in, answers and cycles out.
 //! - [`engine`]: all of it behind the interface of a receive engine.
+//! - [`figure5`]: the benchmark of S0 figure 5.
 //! - [`programs`]: the match programs of `ucode/`; [`golden`]: what each must answer.
 //! - [`layout`]: what the 64 bytes of an item and of a header mean.
 //!
 //! Source: S0 (`000_491b57cae24201eb.txt`); see `README.md` for what is the paper's and what is ours.
 
 pub mod engine;
+pub mod figure5;
 pub mod golden;
 pub mod layout;
 pub mod list_manager;

@@ -10,8 +10,6 @@
 //! Cost: constant per word; appending is constant, removing moves 4 bytes for each younger item.
 //! Source: S0 (`000_491b57cae24201eb.txt`) section 3.2 and figure 2; what S0 leaves open is listed in the model card.
 
-use std::collections::VecDeque;
-
 use crate::layout::{Item, WORDS, Words};
 use crate::unit::{Head, Sent, Tag};
 
@@ -20,6 +18,9 @@ pub const MAX_HEAD_CACHE: usize = 16;
 
 /// Most words of one answer that are kept.
 pub const ANSWER_WORDS: usize = 4;
+
+/// No slot of item memory has this number.
+const NO_SLOT: u32 = u32::MAX;
 
 /// What the list manager and its memory are like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -214,7 +215,8 @@ struct Search {
     cursor: Cursor,
     /// Cycle of the last request to memory.
     requested: u64,
-    /// Cycle in which the current item's first word can enter.
+    /// The slot of the current item, or `NO_SLOT` for the one that marks the end, and when its first word can enter.
+    slot: u32,
     available: u64,
     /// Cycles in which recent items began to enter, by position modulo [`MAX_HEAD_CACHE`].
     began: [u64; MAX_HEAD_CACHE],
@@ -238,12 +240,15 @@ pub struct ListManager {
     posted: Order,
     unexpected: Order,
     search: Search,
-    /// Words computed and not taken; the front is the head of the FIFO (once it has entered).
-    ahead: VecDeque<Entry>,
-    /// Number of words that ever entered, and when the last `fifo` ones left.
+    /// The last end mark, and how many marks are at the head of the FIFO.
+    mark: Entry,
+    marks: usize,
+    /// A word that was looked at and not taken; it is behind the marks.
+    seen: Option<Entry>,
+    /// Number of words that ever entered and left, and when the last ones left, by number modulo a power of two.
     entered: usize,
     left: usize,
-    left_at: Vec<u64>,
+    left_at: Box<[u64]>,
     last_entered: u64,
     last_cause: Cause,
     free: u64,
@@ -268,10 +273,12 @@ impl ListManager {
             posted: Order::default(),
             unexpected: Order::default(),
             search: Search::none(),
-            ahead: VecDeque::with_capacity(2),
+            mark: Entry { entered: 0, word: 0, tag: Tag::End, cause: Cause::Idle },
+            marks: 0,
+            seen: None,
             entered: 0,
             left: 0,
-            left_at: vec![0; memory.fifo],
+            left_at: vec![0; memory.fifo.next_power_of_two()].into(),
             last_entered: 0,
             last_cause: Cause::Idle,
             free: 0,
@@ -406,60 +413,59 @@ impl ListManager {
         self.search.over.as_ref()
     }
 
-    /// The word at the head of the FIFO, now or in future; `None` when no word will come before the next operation.
+    /// The word or end mark at the head of the FIFO, now or in future; `None` when none will come before the next operation.
     ///
     /// # Errors
     /// When the program has not given the answers that the next word depends on.
-    #[inline]
     pub fn head(&mut self, pc: u16) -> Result<Option<Entry>, ProtocolError> {
-        if self.ahead.is_empty() {
-            match self.produce(pc)? {
-                Some(entry) => self.ahead.push_back(entry),
-                None => return Ok(None),
+        if self.marks > 0 {
+            return Ok(Some(self.mark));
+        }
+        if self.seen.is_none() {
+            self.seen = self.produce(pc)?;
+            if let Some(mark) = self.seen.take_if(|entry| entry.tag == Tag::End) {
+                (self.mark, self.marks) = (mark, 1);
+                return Ok(Some(mark));
             }
         }
-        Ok(self.ahead.front().copied())
+        Ok(self.seen)
     }
 
-    /// The next word that a pop takes, end marks passed over; `None` when no word will come before the next operation.
+    /// The next word that is no end mark, to be taken; `None` when none will come before the next operation. When it is taken,
+    /// [`ListManager::taken`] must be told.
     ///
     /// # Errors
-    /// When the program has not given the answers that the next word depends on.
+    /// As [`ListManager::head`].
     #[inline]
-    pub fn word(&mut self, pc: u16) -> Result<Option<Entry>, ProtocolError> {
-        let mut index = 0;
+    pub fn take(&mut self, pc: u16) -> Result<Option<Entry>, ProtocolError> {
         loop {
-            if self.ahead.len() == index {
-                match self.produce(pc)? {
-                    Some(entry) => self.ahead.push_back(entry),
-                    None => return Ok(None),
-                }
+            let next = match self.seen.take() {
+                Some(entry) => Some(entry),
+                None => self.produce(pc)?,
+            };
+            match next {
+                Some(mark) if mark.tag == Tag::End => (self.mark, self.marks) = (mark, self.marks + 1),
+                other => return Ok(other),
             }
-            if self.ahead[index].tag != Tag::End {
-                return Ok(Some(self.ahead[index]));
-            }
-            index += 1;
         }
     }
 
-    /// Whether the head of the FIFO is an end mark, with or without a word behind it.
+    /// The word that was handed out last left the FIFO in cycle `at`, and with it the end marks before it.
     #[inline]
-    #[must_use]
-    pub fn at_end_mark(&self) -> bool {
-        self.ahead.front().is_some_and(|entry| entry.tag == Tag::End)
-    }
-
-    /// Takes the next word in cycle `at`, and the end marks before it.
-    #[inline]
-    pub fn take(&mut self, at: u64) {
-        while let Some(entry) = self.ahead.pop_front() {
-            let place = self.left % self.left_at.len();
+    pub fn taken(&mut self, at: u64) {
+        for _ in 0..=self.marks {
+            let place = self.left & (self.left_at.len() - 1);
             self.left_at[place] = at;
             self.left += 1;
-            if entry.tag != Tag::End {
-                break;
-            }
         }
+        self.marks = 0;
+    }
+
+    /// Whether the head of the FIFO is an end mark.
+    #[inline]
+    #[must_use]
+    pub const fn at_end_mark(&self) -> bool {
+        self.marks > 0
     }
 
     /// Receives a word that the program at `pc` put into the output FIFO in cycle `at`.
@@ -514,14 +520,16 @@ impl ListManager {
     /// The words in the FIFO at the end of cycle `now`, head first, as far as they are decided.
     #[must_use]
     pub fn fifo(&self, now: u64) -> Vec<Entry> {
+        let mut words = vec![self.mark; self.marks];
+        words.extend(self.seen);
         let mut copy = self.clone();
-        while copy.ahead.len() < self.memory.fifo {
-            match copy.produce(0) {
-                Ok(Some(entry)) => copy.ahead.push_back(entry),
-                Ok(None) | Err(_) => break,
-            }
+        while words.len() < self.memory.fifo
+            && let Ok(Some(entry)) = copy.produce(0)
+        {
+            words.push(entry);
         }
-        copy.ahead.into_iter().take(self.memory.fifo).take_while(|entry| entry.entered <= now).collect()
+        words.retain(|entry| entry.entered <= now);
+        words
     }
 
     /// Items answered so far in the current search.
@@ -558,7 +566,7 @@ impl ListManager {
             Cursor::Item(item, 0) => {
                 if let Some((earliest, cause)) = self.begin_item(item, pc)? {
                     self.search.cursor = Cursor::Item(item, 1);
-                    (self.item_word(item, 0), Tag::Item, earliest, cause)
+                    (self.item_word(0), Tag::Item, earliest, cause)
                 } else {
                     self.search.cursor = Cursor::Done;
                     let known = self.search.over.map_or(self.search.start, |answer| answer.at);
@@ -569,7 +577,7 @@ impl ListManager {
                 self.search.cursor =
                     if place + 1 < WORDS { Cursor::Item(item, place + 1) } else { Cursor::Item(item + 1, 0) };
                 let earliest = self.search.available + place as u64 / self.memory.words_per_cycle;
-                (self.item_word(item, place), Tag::Item, earliest, Cause::Memory)
+                (self.item_word(place), Tag::Item, earliest, Cause::Memory)
             }
         };
         // One word enters per cycle; what delayed the word before delays this one as well.
@@ -583,9 +591,9 @@ impl ListManager {
             entered = earliest;
             why = cause;
         }
-        let depth = self.left_at.len();
-        if self.entered >= depth {
-            let room = self.left_at[(self.entered - depth) % depth] + 1;
+        if self.entered >= self.memory.fifo {
+            let place = (self.entered - self.memory.fifo) & (self.left_at.len() - 1);
+            let room = self.left_at[place] + 1;
             if room > entered {
                 entered = room;
                 why = Cause::Full;
@@ -621,13 +629,14 @@ impl ListManager {
             cause = Cause::Answer;
         }
         let head_cache = self.memory.head_cache;
+        let slot = self.order(list).slots.get(item).copied().unwrap_or(NO_SLOT);
+        self.search.slot = slot;
         let available = if item == items {
             // The item that marks the end is in a register of the list manager.
             0
         } else if item < head_cache {
             self.order(list).ready[item]
         } else {
-            let slot = self.order(list).slots[item];
             let far = self.slots[slot as usize].spilled;
             // As many requests are in flight as the head cache has items; the first goes out with the header.
             let window = if item == head_cache {
@@ -650,10 +659,10 @@ impl ListManager {
     }
 
     #[inline]
-    fn item_word(&self, item: usize, place: usize) -> u64 {
+    fn item_word(&self, place: usize) -> u64 {
         const END: Words = Item::end().words();
-        match self.order(self.search.list).slots.get(item) {
-            Some(&slot) => self.slots[slot as usize].words[place],
+        match self.slots.get(self.search.slot as usize) {
+            Some(slot) => slot.words[place],
             None => END[place],
         }
     }
@@ -668,6 +677,7 @@ impl Search {
             cause: Cause::Idle,
             cursor: Cursor::Done,
             requested: 0,
+            slot: NO_SLOT,
             available: 0,
             began: [0; MAX_HEAD_CACHE],
             answered: 0,

@@ -42,7 +42,7 @@ impl Observer for () {
     fn issued(&mut self, _: &Event, _: &Unit) {}
 }
 
-impl<F: FnMut(&Event, &Unit)> Observer for F {
+impl<F: FnMut(&Event, &Unit) + ?Sized> Observer for F {
     #[inline]
     fn issued(&mut self, event: &Event, unit: &Unit) {
         self(event, unit);
@@ -111,46 +111,44 @@ impl Machine {
         }
     }
 
-    /// Issues one word, after as many cycles of waiting as it takes.
-    ///
-    /// # Errors
-    /// When the program breaks the protocol.
+    /// Issues one word, after as many cycles of waiting as it takes; tells whether there was one to issue.
     #[inline]
-    pub fn step(&mut self, observer: &mut impl Observer) -> Result<Step, ProtocolError> {
+    fn advance(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<bool, ProtocolError> {
         let pc = self.unit.pc();
         let need = self.unit.need();
         let seen = match need {
             Need::Nothing => None,
-            Need::Head | Need::Word => {
-                let entry = if need == Need::Word { self.lists.word(pc)? } else { self.lists.head(pc)? };
-                let Some(entry) = entry else { return Ok(Step::Waiting) };
-                Some(entry)
-            }
+            Need::Head => self.lists.head(pc)?,
+            Need::Word => self.lists.take(pc)?,
         };
         let mut stall = None;
         let mut head = NO_HEAD;
-        if let Some(entry) = seen {
-            head = entry.as_head();
-            let visible = entry.entered + 1;
-            if visible > self.next {
-                let cycles = visible - self.next;
-                self.stalls.0[entry.cause as usize] += cycles;
-                stall = Some((cycles, entry.cause));
-                self.next = visible;
+        match seen {
+            Some(entry) => {
+                head = entry.as_head();
+                let visible = entry.entered + 1;
+                if visible > self.next {
+                    let cycles = visible - self.next;
+                    self.stalls.0[entry.cause as usize] += cycles;
+                    stall = Some((cycles, entry.cause));
+                    self.next = visible;
+                }
             }
-            if need == Need::Word && self.lists.at_end_mark() {
-                head.tag = Tag::End;
-            }
+            None if need == Need::Nothing => {}
+            None => return Ok(false),
         }
         let cycle = self.next;
+        if need == Need::Word {
+            if self.lists.at_end_mark() {
+                head.tag = Tag::End;
+            }
+            self.lists.taken(cycle);
+            self.quiet = 0;
+        }
         let issued = self.unit.issue(head);
         self.next += 1;
         self.issued += 1;
         self.quiet += 1;
-        if issued.popped {
-            self.lists.take(cycle);
-            self.quiet = 0;
-        }
         if let Some(sent) = issued.sent {
             self.lists.receive(sent, cycle + WRITE_STAGE, pc)?;
             self.quiet = 0;
@@ -160,7 +158,21 @@ impl Machine {
         }
         let event = Event { cycle, issued, stall, took: if issued.popped { seen } else { None } };
         observer.issued(&event, &self.unit);
-        Ok(Step::Issued(event))
+        Ok(true)
+    }
+
+    /// Issues one word, after as many cycles of waiting as it takes.
+    ///
+    /// # Errors
+    /// When the program breaks the protocol.
+    pub fn step(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<Step, ProtocolError> {
+        let mut last = None;
+        let mut watch = |event: &Event, unit: &Unit| {
+            last = Some(*event);
+            observer.issued(event, unit);
+        };
+        self.advance(&mut watch)?;
+        Ok(last.map_or(Step::Waiting, Step::Issued))
     }
 
     /// Issues words until the unit waits for the next header.
@@ -168,8 +180,8 @@ impl Machine {
     /// # Errors
     /// As [`Machine::step`].
     #[inline]
-    pub fn settle(&mut self, observer: &mut impl Observer) -> Result<(), ProtocolError> {
-        while let Step::Issued(_) = self.step(observer)? {}
+    pub fn settle(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<(), ProtocolError> {
+        while self.advance(observer)? {}
         Ok(())
     }
 
@@ -182,7 +194,7 @@ impl Machine {
         list: List,
         header: Words,
         arrival: u64,
-        observer: &mut impl Observer,
+        observer: &mut (impl Observer + ?Sized),
     ) -> Result<Answer, ProtocolError> {
         self.lists.begin(list, header, arrival);
         self.settle(observer)?;

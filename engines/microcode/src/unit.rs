@@ -235,13 +235,13 @@ impl Unit {
     #[inline]
     pub fn issue(&mut self, head: Head) -> Issued {
         let at = self.pc;
-        let word = self.store[usize::from(at)];
+        let word = &self.store[usize::from(at)];
         let old = self.predicates;
         let holds = |predicate: u8| old >> predicate & 1 == 1;
 
         // Everything is read before anything is written: results of a word do not reach the word itself.
-        let first = self.alu[usize::from(word.rs1)];
-        let second = self.alu[usize::from(word.rs2)] & word.keep | word.immediate;
+        let (first, second) =
+            (self.alu[usize::from(word.rs1)], self.alu[usize::from(word.rs2)] & word.keep | word.immediate);
         let copied = self.alu[usize::from(word.copy_from)];
         let mut new = old;
 
@@ -266,7 +266,7 @@ impl Unit {
             }
             kind => {
                 if holds(word.guard) {
-                    self.alu[usize::from(word.rd)] = kind.compute(&word, first, second);
+                    self.alu[usize::from(word.rd)] = kind.compute(word, first, second);
                 }
             }
         }
