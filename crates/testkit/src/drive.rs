@@ -253,8 +253,22 @@ impl<'a> Run<'a> {
             };
             answers.push(Answer { accepted: expected.accepted, completion });
         }
+        let (busy, open) = (self.engine.busy(), time_open(&answers));
+        if busy > open {
+            return Err(format!("the engine was busy for {busy}, but had something to do for {open} only"));
+        }
         Ok(answers)
     }
+}
+
+/// How long any operation was accepted and not answered.
+fn time_open(answers: &[Answer]) -> Picos {
+    let (mut open, mut end) = (Picos::ZERO, Picos::ZERO);
+    for Answer { accepted, completion } in answers {
+        open += completion.at.saturating_sub(end.max(*accepted));
+        end = end.max(completion.at);
+    }
+    open
 }
 
 fn describe(index: usize, op: Op) -> String {

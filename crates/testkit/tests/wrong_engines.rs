@@ -37,6 +37,8 @@ enum Defect {
     SlowWhenSettled,
     /// A completion is lost.
     Forgets,
+    /// Time in a queue is counted as work.
+    BusyWhileWaiting,
 }
 
 /// A list engine that takes a nanosecond for each visit and one for each operation.
@@ -46,6 +48,7 @@ struct Engineered {
     unexpected: Vec<Option<(MsgId, Envelope)>>,
     free_at: Picos,
     pending: Vec<Completion>,
+    busy: Picos,
 }
 
 fn make(defect: Defect) -> Box<dyn Engine> {
@@ -55,6 +58,7 @@ fn make(defect: Defect) -> Box<dyn Engine> {
         unexpected: Vec::new(),
         free_at: Picos::ZERO,
         pending: Vec::new(),
+        busy: Picos::ZERO,
     })
 }
 
@@ -152,6 +156,9 @@ impl Engine for Engineered {
         let visits = visited as u32 - u32::from(self.defect == Defect::CountsMisses && hit.is_some());
         let at = self.free_at.max(now) + Picos::from_ns(1 + u64::from(visits));
         self.free_at = at;
+        if self.defect == Defect::BusyWhileWaiting {
+            self.busy += at - now;
+        }
         if !(self.defect == Defect::Forgets && matches!(outcome, Outcome::NotCancelled(_))) {
             self.pending.push(Completion { at, outcome, visits });
         }
@@ -186,7 +193,7 @@ impl Engine for Engineered {
     }
 
     fn busy(&self) -> Picos {
-        Picos::ZERO
+        self.busy
     }
 }
 
@@ -252,6 +259,10 @@ fn wrong_times_are_rejected() {
     assert_rejected(streams_say(Defect::LateEvent), "before the engine's next event");
     assert_rejected(streams_say(Defect::SettlesTwice), "which answers no open operation");
     assert_rejected(streams_say(Defect::SlowWhenSettled), "by run_until");
+    assert_rejected(
+        streams_say(Defect::BusyWhileWaiting),
+        "the engine was busy for 3000 ps, but had something to do for 2000 ps only",
+    );
 }
 
 #[test]
