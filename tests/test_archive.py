@@ -75,6 +75,12 @@ def test_a_path_outside_a_trace_is_refused(tmp_path: Path, name: str) -> None:
     assert refusal(path, tmp_path) == f"member `{name}` is no part of a trace"
 
 
+@pytest.mark.parametrize("name", ["../meta.json", "/meta.json"])
+def test_a_first_member_above_the_directory_is_refused(tmp_path: Path, name: str) -> None:
+    path = pack(tmp_path / "x.tar.xz", [file(name, b"{}")])
+    assert refusal(path, tmp_path) == f"member `{name}` is no part of a trace"
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
 def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: bytes) -> None:
     path = pack(tmp_path / "x.tar.xz", [special("t/meta.json", kind, "/etc/passwd")])

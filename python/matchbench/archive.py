@@ -8,6 +8,7 @@ lead elsewhere, more than `limit_bytes` unpacked, and headers or dictionaries th
 import io
 import lzma
 import re
+import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
 
@@ -85,9 +86,10 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
             for member in archive:
                 parts = PurePosixPath(member.name).parts
                 top = top or (parts[0] if parts else None)
+                is_inside = bool(parts) and parts[0] == top and top not in {"/", ".."}
                 is_file = member.isreg() and not member.issparse() and len(parts) == 2
                 is_top = member.isdir() and len(parts) == 1
-                if not parts or parts[0] != top or not (is_top or (is_file and _MEMBER.fullmatch(parts[1]))):
+                if not is_inside or not (is_top or (is_file and _MEMBER.fullmatch(parts[1]))):
                     msg = f"member `{member.name}` is no part of a trace"
                     raise tarfile.ReadError(msg)
                 left_bytes -= member.size
@@ -95,7 +97,9 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                     msg = f"it unpacks to more than {limit_bytes} bytes"
                     raise tarfile.ReadError(msg)
                 stream.allow(member.size)
-                archive.extract(member, into, filter="data")
+                (into / parts[0]).mkdir(exist_ok=True)
+                if is_file:
+                    _store(archive, member, into / parts[0] / parts[1])
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
         msg = f"{path}: no packed trace: {error}"
         raise MatchbenchError(msg) from error
@@ -103,3 +107,13 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
         msg = f"{path}: no packed trace: it is empty"
         raise MatchbenchError(msg)
     return into / top
+
+
+def _store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    """Write a member's content to `target`; the filters of `tarfile.extract` need Python 3.11.4."""
+    content = archive.extractfile(member)
+    if content is None:
+        msg = f"member `{member.name}` has no content"
+        raise tarfile.ReadError(msg)
+    with content, target.open("wb") as file:
+        shutil.copyfileobj(content, file)

@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from examples_mpi import HERE, PROGRAMS, Tally, environment
+from matchbench.archive import unpack
 from rank_files import count
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def matchbench(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("packed", PACKED, ids=lambda packed: packed.name.removesuffix(".tar.xz"))
 def test_shipped_trace_counts_what_its_program_counted(packed: Path, tmp_path: Path) -> None:
     """The tally was printed by the program when it was recorded."""
-    with tarfile.open(packed) as archive:
-        archive.extractall(tmp_path, filter="data")
-    trace = tmp_path / packed.name.removesuffix(".tar.xz")
+    trace = unpack(packed, tmp_path)
     meta = json.loads((trace / "meta.json").read_text(encoding="utf-8"))
     counts = count(trace)
     assert counts.tally == Tally(**meta["tally"])
