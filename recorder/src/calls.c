@@ -400,27 +400,25 @@ static void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_w
 
 /* --- probes and tests without result --- */
 
-/* Adds to the Miss that this thread wrote last, if it is of the same kind, else begins one. */
+/* Adds to the Miss of the same kind if this thread wrote nothing but Misses since, else begins one: a loop that polls with
+ * several calls in turn would otherwise fill the disk. */
 static void append_miss(struct mbr_thread *thread, const struct frame *frame, struct mbr_record miss) {
     struct mbr_stamp end = mbr_stamp_end(thread);
-    struct mbr_record *last = &thread->miss;
-    bool same = thread->miss_live && last->comm == miss.comm && last->peer == miss.peer && last->tag == miss.tag &&
-                !((last->flags ^ miss.flags) & ~CPU_CARRIED);
     set_spans(&miss, &frame->begin, &end);
-    if (!same) {
-        miss.aux = 1;
-        struct mbr_open open = append(thread, miss);
-        thread->miss = miss;
-        thread->miss_open = open;
-        thread->miss_live = true;
+    for (uint32_t i = 0; i < thread->miss_count; ++i) {
+        struct mbr_record *sum = &thread->misses[i].sum;
+        if (sum->comm != miss.comm || sum->peer != miss.peer || sum->tag != miss.tag || ((sum->flags ^ miss.flags) & ~CPU_CARRIED))
+            continue;
+        sum->wall_span_ns = mbr_span(0, (uint64_t)sum->wall_span_ns + miss.wall_span_ns);
+        sum->cpu_span_ns = mbr_span(0, (uint64_t)sum->cpu_span_ns + miss.cpu_span_ns);
+        sum->aux++;
+        mbr_patch(thread, &thread->misses[i].open, sum->wall_span_ns, sum->cpu_span_ns, sum->aux);
         return;
     }
-    struct mbr_record sum = *last;
-    sum.wall_span_ns = mbr_span(0, (uint64_t)last->wall_span_ns + miss.wall_span_ns);
-    sum.cpu_span_ns = mbr_span(0, (uint64_t)last->cpu_span_ns + miss.cpu_span_ns);
-    sum.aux++;
-    mbr_patch(thread, &thread->miss_open, sum.wall_span_ns, sum.cpu_span_ns, sum.aux);
-    *last = sum;
+    uint32_t count = thread->miss_count < MISS_KINDS ? thread->miss_count : 0;
+    miss.aux = 1;
+    thread->misses[count] = (struct mbr_miss){miss, append(thread, miss)};
+    thread->miss_count = count + 1;
 }
 
 static void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {

@@ -363,7 +363,7 @@ uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
         slot = file.next_slot;
         file.next_slot += count;
     }
-    thread->miss_live = false;
+    thread->miss_count = 0;
     if (__builtin_expect(slot + count > __atomic_load_n(&file.allocated_slots, __ATOMIC_ACQUIRE), 0))
         file_grow(slot + count);
     return slot - 1;

@@ -63,6 +63,14 @@ struct mbr_comm {
     bool inter;
 };
 
+/* Assumed: polling loops alternate between few calls; one that probes more sources in turn writes a record for each. */
+enum { MISS_KINDS = 16 };
+
+struct mbr_miss {
+    struct mbr_record sum;
+    struct mbr_open open;
+};
+
 struct mbr_thread {
     bool ready, inside, dead;
     uint16_t number;
@@ -72,9 +80,8 @@ struct mbr_thread {
     struct mbr_buffer words, statuses;
     struct mbr_comm comm;               /* the communicator used last */
     uint64_t comm_generation;
-    bool miss_live;                     /* the newest record of this thread is a Miss and can be added to */
-    struct mbr_record miss;
-    struct mbr_open miss_open;
+    uint32_t miss_count;                /* the newest records of this thread that are Misses and can be added to */
+    struct mbr_miss misses[MISS_KINDS];
 };
 
 extern _Thread_local struct mbr_thread mbr_self __attribute__((tls_model("initial-exec")));

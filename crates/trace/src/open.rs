@@ -434,9 +434,10 @@ fn written(units: &[Record]) -> u64 {
     let count = units.iter().position(|record| record.kind == 0).unwrap_or(units.len());
     let valid = |index: usize| units[index].check == checksum(&units[index], index as u64);
     let Some(wrong) = (0..count).find(|&index| !valid(index)) else { return count as u64 };
-    // Extra records have no thread of their own and say nothing here.
+    // Extra records have no thread of their own, and a Miss may be added to when others stand behind it.
+    let says_nothing = [Kind::Extra as u8, Kind::Miss as u8];
     let thread = units[wrong].thread;
     let goes_on = (wrong + 1..count)
-        .any(|index| units[index].thread == thread && units[index].kind != Kind::Extra as u8 && valid(index));
+        .any(|index| units[index].thread == thread && !says_nothing.contains(&units[index].kind) && valid(index));
     if goes_on { count as u64 } else { wrong as u64 }
 }

@@ -120,8 +120,8 @@ pub enum Kind {
     /// A probe: [`Flags::BLOCKING`] for `MPI_Probe`/`MPI_Mprobe`, [`Flags::MATCHED`] for the M forms. `request` is its
     /// number. Found: a [`Kind::Done`] with that number follows.
     Probe = 7,
-    /// `aux` calls in a row of one `MPI_Test*` (with [`Flags::PROBE`]: of one `MPI_Iprobe`/`MPI_Improbe` with `peer` and
-    /// `tag`) that found nothing, collapsed into one record.
+    /// `aux` calls of `MPI_Test*` (with [`Flags::PROBE`]: of `MPI_Iprobe`/`MPI_Improbe` with `peer` and `tag`) that found
+    /// nothing since the thread's last record of another kind, collapsed into one record.
     Miss = 8,
     /// `MPI_Cancel` of `request`.
     Cancel = 9,

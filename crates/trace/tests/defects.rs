@@ -618,12 +618,28 @@ fn a_killed_rank_ends_where_it_stopped_writing() {
 }
 
 #[test]
+fn a_killed_rank_ends_before_the_poll_that_was_being_counted() {
+    let mut program = Program::new(1, 2);
+    program.miss(3);
+    program.probe_miss(0, -1, 7, 3);
+    let torn = |records: &[Record]| {
+        let (meta, mut files) = killed(records, 64);
+        files.get_mut("rank-00001.mbt").unwrap()[64 + 5 * 64 + 56] ^= 2;
+        read(&meta, &files).map(|trace| trace.rank(1).len())
+    };
+    assert_eq!(torn(program.records()), Ok(5), "only a Miss stands behind it");
+    program.send(0, 0, 7, 0);
+    let error = torn(program.records()).unwrap_err();
+    assert!(error.starts_with("rank-00001.mbt: rank 1, record 5: checksum is "), "{error}");
+}
+
+#[test]
 fn with_several_threads_a_killed_rank_ends_before_the_call_that_was_being_written() {
     let mut program = Program::new(1, 2);
     program.thread(1);
-    program.miss(1);
+    program.send(0, 0, 7, 0);
     program.thread(0);
-    program.miss(2);
+    program.send(0, 0, 8, 0);
     let (meta, mut files) = killed(program.records(), 64);
     files.get_mut("rank-00001.mbt").unwrap()[64 + 5 * 64 + 56] ^= 2;
     assert_eq!(read(&meta, &files).unwrap().rank(1).len(), 5, "thread 1 wrote nothing behind it");
