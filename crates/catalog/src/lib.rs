@@ -201,6 +201,22 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_preset_is_named_with_its_engine() {
+        static WRONG: EngineEntry = EngineEntry {
+            presets: &[mb_core::engine::Preset {
+                name: "odd",
+                toml: "entry = { value = \"-1\", source = \"assumed\", note = \"why\" }",
+            }],
+            ..mb_linear::ENTRY
+        };
+        assert_eq!(
+            choose(&WRONG, None).unwrap_err().to_string(),
+            "engine `linear`, preset `odd`: setting `entry`: found `-1`, \
+             expected 0 to 1000000 ns with at most three decimals"
+        );
+    }
+
+    #[test]
     fn a_setting_of_the_user_replaces_the_value_and_its_source() {
         let mut choice = find("linear:qsnet2").unwrap();
         choice.set("entry = 12.5").unwrap();
