@@ -5,6 +5,7 @@
 //! - [`list_manager`]: both lists, their stream into the unit, and the unit's answers.
 //! - [`machine`]: the two together; searches in, answers and cycles out.
 //! - [`engine`]: all of it behind the interface of a receive engine.
+//! - [`session`]: runs and the debugger; [`profile`] and [`export`]: what to make of them.
 //! - [`figure5`]: the benchmark of S0 figure 5.
 //! - [`programs`]: the match programs of `ucode/`; [`golden`]: what each must answer.
 //! - [`layout`]: what the 64 bytes of an item and of a header mean.
@@ -12,12 +13,15 @@
 //! Source: S0 (`000_491b57cae24201eb.txt`); see `README.md` for what is the paper's and what is ours.
 
 pub mod engine;
+pub mod export;
 pub mod figure5;
 pub mod golden;
 pub mod layout;
 pub mod list_manager;
 pub mod machine;
+pub mod profile;
 pub mod programs;
+pub mod session;
 pub mod unit;
 
 pub use engine::{ENTRY, Microcode};
