@@ -126,7 +126,7 @@ fn notes(total: &Totals) -> Vec<String> {
     note(total.never_matched, "posted receive(s) were never matched");
     note(total.truncated, "message(s) were longer than the receive they matched");
     note(total.diverged, "receive(s) took another message than in the recording");
-    note(total.probes_diverged, "probe(s) found another message than in the recording");
+    note(total.probes_diverged, "probe(s) found another message first than the one they found in the recording");
     note(total.collectives_skipped, "collective(s) of a form that is not expanded were taken to need no time");
     notes
 }

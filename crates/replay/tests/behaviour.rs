@@ -27,7 +27,9 @@ fn status(source: i32, tag: i32) -> Status {
 fn generated() -> impl Iterator<Item = (&'static str, Trace)> {
     PATTERNS.iter().map(|pattern| {
         let ranks = pattern.least_ranks.max(8);
-        let plan = Plan::new(pattern.name, ranks, 7, &BTreeMap::new()).expect("defaults fit");
+        let few = pattern.parameters.iter().filter(|parameter| parameter.spec.key == "iterations");
+        let settings = few.map(|parameter| (parameter.spec.key.to_owned(), "4".to_owned())).collect();
+        let plan = Plan::new(pattern.name, ranks, 7, &settings).expect("defaults fit");
         (pattern.name, plan.in_memory())
     })
 }

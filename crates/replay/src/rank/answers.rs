@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The engine's side: offers, answers, and what an answer sets off.
+//!
+//! Effects on matching (a held message goes on, a probe searches anew) happen at the time of the answer, not when it is known, so that an engine that
+//! settles its answers ahead of time is replayed like one that does not.
+
+use mb_core::engine::{Accepted, Completion};
+use mb_core::matching::{MsgId, Op, Outcome, RecvId};
+use mb_core::mpi::Traffic;
+use mb_core::time::Picos;
+
+use super::{Finished, Item, ItemKind, Later, Outside, Rank, Target, World, times};
+use crate::requests::{NO_WAITER, State};
+
+impl Rank<'_> {
+    #[inline]
+    pub(super) fn offer(&mut self, world: &World, now: Picos, op: Op, out: &mut Outside) {
+        if !self.backlog.is_empty() {
+            self.backlog.push_back(op);
+            return;
+        }
+        self.offer_now(world, now, op, out);
+    }
+
+    #[inline]
+    pub(super) fn offer_now(&mut self, world: &World, now: Picos, op: Op, out: &mut Outside) -> bool {
+        match self.engine.offer(now, op) {
+            Accepted::Yes => {
+                self.totals.operations += 1;
+                self.engine.settle(&mut out.done);
+                self.answers(world, out);
+                true
+            }
+            Accepted::Busy { retry_at } => {
+                self.totals.busy_answers += 1;
+                self.retry_at = retry_at;
+                self.engine_at = self.engine.next_event().unwrap_or(Picos::MAX);
+                self.backlog.push_front(op);
+                false
+            }
+        }
+    }
+
+    pub(super) fn retry(&mut self, world: &World, now: Picos, out: &mut Outside) {
+        self.retry_at = Picos::MAX;
+        while let Some(op) = self.backlog.pop_front() {
+            if !self.offer_now(world, now, op, out) {
+                return;
+            }
+        }
+    }
+
+    /// Handles what the engine handed out.
+    #[inline]
+    pub(super) fn answers(&mut self, world: &World, out: &mut Outside) {
+        self.engine_at = self.engine.next_event().unwrap_or(Picos::MAX);
+        let mut done = std::mem::take(&mut out.done);
+        for completion in done.drain(..) {
+            self.answer(world, completion, out);
+        }
+        out.done = done;
+    }
+
+    pub(super) fn answer(&mut self, world: &World, Completion { at, outcome, visits }: Completion, out: &mut Outside) {
+        let searched = !matches!(outcome, Outcome::Cancelled(_) | Outcome::NotCancelled(_));
+        if searched {
+            self.totals.searches += 1;
+            self.totals.visits += u64::from(visits);
+            self.totals.visits_max = self.totals.visits_max.max(visits);
+        }
+        match outcome {
+            Outcome::Posted(recv) => {
+                let receive = self.receives.at(recv.0 as u32);
+                receive.listed = true;
+                let poster = receive.poster;
+                self.posted += 1;
+                self.totals.posted_max = self.totals.posted_max.max(self.posted);
+                self.answer_poster(poster, at);
+            }
+            Outcome::Unexpected(msg) => {
+                let message = self.messages.at(msg.0 as u32);
+                message.listed = true;
+                let envelope = message.envelope;
+                self.unexpected += 1;
+                self.totals.unexpected += 1;
+                self.totals.unexpected_max = self.totals.unexpected_max.max(self.unexpected);
+                if self.idle_probes > 0 {
+                    self.wake_probes(world, envelope, at);
+                }
+            }
+            Outcome::Matched(recv, msg) => self.matched(world, recv, msg, at, visits, out),
+            Outcome::Cancelled(recv) => {
+                let receive = self.receives.remove(recv.0 as u32);
+                self.posted -= 1;
+                self.totals.cancelled += 1;
+                if self.assignment.is_some() {
+                    self.set_off(at, Later::Close(receive.ordinal));
+                }
+                self.answer_cancel(recv, at);
+                self.complete(world, receive.target, Finished { at, ideal: at, overhead: false }, out);
+            }
+            Outcome::NotCancelled(recv) => self.answer_cancel(recv, at),
+            Outcome::Probed(probe, found) => self.probed(world, probe.0 as u16, found, at),
+        }
+        out.timeline.add(at, self.posted, self.unexpected);
+    }
+
+    pub(super) fn matched(
+        &mut self,
+        world: &World,
+        recv: RecvId,
+        msg: MsgId,
+        at: Picos,
+        visits: u32,
+        out: &mut Outside,
+    ) {
+        let receive = self.receives.remove(recv.0 as u32);
+        let message = self.messages.at(msg.0 as u32);
+        let offered = receive.offered.max(message.offered);
+        self.posted -= u32::from(receive.listed);
+        self.unexpected -= u32::from(message.listed);
+        self.totals.received += 1;
+        self.totals.truncated += u64::from(message.bytes > receive.room);
+        let latency = at - offered;
+        self.totals.match_latency.add(latency);
+        out.depths.add(visits, latency);
+        if self.assignment.is_some() && receive.ordinal != u32::MAX {
+            self.totals.diverged += u64::from(message.ordinal != receive.ordinal);
+            self.set_off(at, Later::Close(receive.ordinal));
+        }
+        if !receive.listed {
+            self.answer_poster(receive.poster, at);
+        }
+        self.transfer(world, msg.0 as u32, receive.target, at, offered, out);
+    }
+
+    pub(super) fn answer_poster(&mut self, poster: u16, at: Picos) {
+        if poster != NO_WAITER {
+            self.totals.blocked_on_matching += at - self.threads[usize::from(poster)].begin;
+            self.resume(poster, at);
+        }
+    }
+
+    pub(super) fn answer_cancel(&mut self, recv: RecvId, at: Picos) {
+        if let Some(found) = self.cancelling.iter().position(|(slot, _)| u64::from(*slot) == recv.0) {
+            let (_, thread) = self.cancelling.swap_remove(found);
+            self.resume(thread, at);
+        }
+    }
+
+    pub(super) fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut Outside) {
+        let waiting = self.assignment.as_mut().map_or_else(Vec::new, |assignment| assignment.close(ordinal));
+        for held in waiting {
+            self.admit(world, now, held, out);
+        }
+    }
+
+    pub(super) fn set_off(&mut self, at: Picos, what: Later) {
+        let after = self.later.iter().rposition(|(earlier, _)| *earlier <= at).map_or(0, |found| found + 1);
+        self.later.insert(after, (at, what));
+    }
+
+    /// The message in `slot` goes to `target`'s buffer: matched at `matched`, which a faster engine would have known at `ideal`.
+    pub(super) fn transfer(
+        &mut self,
+        world: &World,
+        slot: u32,
+        target: Target,
+        matched: Picos,
+        ideal: Picos,
+        out: &mut Outside,
+    ) {
+        let message = self.messages.at(slot);
+        if message.announced {
+            message.target = target;
+            message.delay = matched - ideal;
+            let reply = Item {
+                at: matched,
+                bytes: message.delay.0,
+                source: self.id,
+                comm: 0,
+                tag: slot,
+                token: message.token,
+                kind: ItemKind::Reply,
+                traffic: Traffic::User,
+            };
+            let destination = message.envelope.initiator.0;
+            self.launch(world, destination, matched, reply, out);
+            return;
+        }
+        let message = self.messages.remove(slot);
+        let copy = if message.listed { times(world.times.copy_per_byte, message.bytes) } else { Picos::ZERO };
+        let finished =
+            Finished { at: matched.max(message.ready) + copy, ideal: ideal.max(message.ready) + copy, overhead: true };
+        self.complete(world, target, finished, out);
+    }
+
+    pub(super) fn complete(&mut self, world: &World, target: Target, finished: Finished, out: &mut Outside) {
+        match target {
+            Target::Nobody => {}
+            Target::Request(number) => {
+                let Some(entry) = self.requests.get_mut(number) else { return };
+                if entry.state == State::Detached {
+                    self.requests.remove(number);
+                    return;
+                }
+                let Finished { at, ideal, overhead } = finished;
+                entry.state = State::Finished { at, ideal, overhead };
+                let waiter = entry.waiter;
+                if waiter != NO_WAITER {
+                    let thread = &mut self.threads[usize::from(waiter)];
+                    thread.pending -= 1;
+                    if thread.pending == 0 {
+                        self.finish_wait(world, waiter, out);
+                    }
+                }
+            }
+            Target::Thread(thread) => {
+                self.totals.blocked_on_matching += finished.at.saturating_sub(finished.ideal);
+                self.resume(thread, finished.at);
+            }
+            Target::Schedule(number) => {
+                let schedule = self.schedules[number as usize].as_mut().expect("a schedule lives until its last round");
+                schedule.time = schedule.time.max(finished.at);
+                schedule.ideal = schedule.ideal.max(finished.ideal);
+                schedule.pending -= 1;
+                if schedule.pending == 0 {
+                    self.round_done(world, number, out);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The end of a replay: what was never received or matched, and what a rank that did not finish waits for.
+
+use mb_core::matching::{Initiator, Pattern};
+use mb_core::mpi;
+use mb_core::time::Picos;
+use mb_trace::{CollectiveOp, Flags, Kind};
+
+use super::{Activity, ItemKind, Rank, Target, Thread, World};
+use crate::assignment::pattern_of;
+use crate::requests::State;
+
+impl Rank<'_> {
+    /// Closes the books: what is left in the lists was never received or never matched.
+    pub(crate) fn settle_up(&mut self) {
+        let held = self.assignment.as_ref().map_or(0, |assignment| assignment.waiting().count());
+        let unmatched = self.messages.live().filter(|(_, message)| message.target == Target::Nobody);
+        let left = unmatched.filter(|(slot, _)| !self.is_taken(*slot)).count();
+        let queued = self.queue.iter().chain(&self.incoming);
+        let in_flight = queued.filter(|item| matches!(item.kind, ItemKind::Eager | ItemKind::Announce)).count();
+        self.totals.never_received = (held + left + in_flight) as u64;
+        self.totals.never_matched = self.receives.len() as u64;
+        self.totals.engine_busy = self.engine.busy();
+        if !self.finished {
+            self.totals.time = self.threads.iter().map(|thread| thread.clock).max().unwrap_or(Picos::ZERO);
+        }
+    }
+
+    /// The thread that keeps the program from going on: the record of its call, since when, what it waits for, and for which ranks.
+    pub(crate) fn waiting(&self, world: &World) -> Option<(u64, Picos, String, Vec<u32>)> {
+        if self.finished {
+            return None;
+        }
+        let thread = self.threads.iter().filter(|thread| thread.activity != Activity::Ready).min_by_key(|t| t.begin)?;
+        let record = &self.records[thread.record];
+        let (waits, ranks) = match thread.activity {
+            Activity::Ready => return None,
+            Activity::Waiting => self.waiting_requests(world, thread),
+            Activity::Answering => ("an answer of its engine".to_owned(), Vec::new()),
+            Activity::Sending => {
+                let view = world.communicators.view(self.id, record.comm);
+                let to = world.communicators.world_rank(view.remote, record.peer as u32);
+                (format!("MPI_Send of {} bytes with tag {} to rank {to}", record.bytes, record.tag), vec![to])
+            }
+            Activity::Probing => {
+                let what = if thread.probe.ordinal.is_some() { "MPI_Mprobe" } else { "MPI_Probe" };
+                let sought = thread.probe.wanted.map_or(thread.probe.pattern, Pattern::exactly);
+                describe_receive(what, &sought)
+            }
+            Activity::Collective => {
+                let schedule = self.schedules.iter().flatten().find(|schedule| {
+                    schedule.target == Target::Thread(record.thread) && schedule.next <= schedule.steps.len()
+                });
+                let peers = schedule.map_or(Vec::new(), |schedule| {
+                    let done = &schedule.steps[..schedule.next];
+                    let round = done.last().map_or(0, |step| step.round);
+                    let receives = done.iter().filter(|step| step.round == round && step.sends.is_none());
+                    receives.map(|step| world.communicators.world_rank(schedule.group, step.peer)).collect()
+                });
+                let name = CollectiveOp::from_tag(record.tag).map_or("a collective".to_owned(), |op| format!("{op:?}"));
+                (format!("{name} with rank{} {}", if peers.len() == 1 { "" } else { "s" }, join(&peers)), peers)
+            }
+        };
+        Some((thread.record as u64, thread.begin, waits, ranks))
+    }
+
+    pub(super) fn waiting_requests(&self, world: &World, thread: &Thread) -> (String, Vec<u32>) {
+        let own = self.records[thread.record].thread;
+        let open = self.requests.iter().filter(|(_, entry)| {
+            entry.waiter == own && !matches!(entry.state, State::Finished { .. } | State::Detached)
+        });
+        let mut texts = Vec::new();
+        let mut ranks = Vec::new();
+        for (number, _) in open {
+            // The call that made the request stands before the wait.
+            let made = self.records[..=thread.record].iter().rfind(|record| {
+                record.request == number && matches!(record.kind(), Some(Kind::Send | Kind::Recv | Kind::Collective))
+            });
+            let Some(made) = made else { continue };
+            if texts.len() == 4 {
+                texts.push("more".to_owned());
+                break;
+            }
+            let view = world.communicators.view(self.id, made.comm);
+            if made.kind == Kind::Recv as u8 && !made.has(Flags::MATCHED) {
+                let pattern = pattern_of(world.communicators, self.id, made.comm, made.peer, made.tag);
+                let (text, named) = describe_receive("MPI_Recv", &pattern);
+                texts.push(text);
+                ranks.extend(named);
+            } else if made.kind == Kind::Send as u8 {
+                let to = world.communicators.world_rank(view.remote, made.peer as u32);
+                texts.push(format!("MPI_Send of {} bytes with tag {} to rank {to}", made.bytes, made.tag));
+                ranks.push(to);
+            } else {
+                texts.push("a collective or matched receive".to_owned());
+            }
+        }
+        ranks.sort_unstable();
+        ranks.dedup();
+        (texts.join(", "), ranks)
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.records.len()
+    }
+}
+
+fn describe_receive(what: &str, pattern: &Pattern) -> (String, Vec<u32>) {
+    let tag = if pattern.ignore == 0 { (pattern.bits & mpi::TAG_BITS).to_string() } else { "MPI_ANY_TAG".to_owned() };
+    match pattern.initiator {
+        Some(Initiator(rank)) => (format!("{what} with tag {tag} from rank {rank}"), vec![rank]),
+        None => (format!("{what} with tag {tag} from MPI_ANY_SOURCE"), Vec::new()),
+    }
+}
+
+fn join(ranks: &[u32]) -> String {
+    ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One rank: its program, its NIC, its receive engine.
+//!
+//! [`Rank::advance`] runs everything that happens at this rank before a given time, in order of time; at equal times the engine comes first, then
+//! messages from the network, collectives, the program. What other ranks must know leaves through [`Outside::outbox`] and arrives at least one network
+//! latency later, so ranks can run one after the other within a window of that length.
+//!
+//! Records are executed in the order of the file. Each thread has a clock of its own; a record starts when its thread is ready and no earlier
+//! than the records before it started. Compute time is the thread's CPU time between the end of one call and the begin of the next.
+
+mod answers;
+mod collectives;
+mod ending;
+mod nic;
+mod probes;
+mod program;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use mb_core::engine::{Completion, Engine};
+use mb_core::matching::{Envelope, Initiator, Op, Pattern};
+use mb_core::mpi::{self, Context, Traffic};
+use mb_core::time::Picos;
+use mb_trace::{Communicators, Record};
+
+use crate::assignment::Assignment;
+use crate::collective::Step;
+use crate::config::ReplayConfig;
+use crate::network::Times;
+use crate::report::Totals;
+use crate::requests::Requests;
+use crate::slab::Slab;
+use crate::stats::{Depths, Timeline};
+
+/// What all ranks share and none changes.
+pub(crate) struct World<'a> {
+    pub(crate) communicators: &'a Communicators,
+    pub(crate) config: &'a ReplayConfig,
+    pub(crate) times: Times,
+    /// The engine runs on the rank's processor.
+    pub(crate) host: bool,
+}
+
+/// What a rank leaves for others while it runs.
+pub(crate) struct Outside {
+    /// Items for other ranks, with their world ranks.
+    pub(crate) outbox: Vec<(u32, Item)>,
+    pub(crate) depths: Depths,
+    pub(crate) timeline: Timeline,
+    /// Scratch space.
+    done: Vec<Completion>,
+    finished: Vec<Finished>,
+}
+
+impl Outside {
+    pub(crate) fn new() -> Self {
+        Self {
+            outbox: Vec::new(),
+            depths: Depths::default(),
+            timeline: Timeline::new(),
+            done: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ItemKind {
+    /// Header and data of a message.
+    Eager,
+    /// Header of a message whose data waits for a reply. `token`: the sender's slot.
+    Announce,
+    /// The receiver is ready. `token`: the sender's slot; `tag`: the receiver's message slot; `bytes`: the time in ps that matching took.
+    Reply,
+    /// Data of an announced message. `token`: the receiver's message slot.
+    Data,
+}
+
+/// Something that crosses the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    /// When its first byte reaches the receiver's NIC.
+    pub(crate) at: Picos,
+    pub(crate) bytes: u64,
+    /// World rank of the sender.
+    pub(crate) source: u32,
+    comm: u32,
+    tag: u32,
+    token: u32,
+    kind: ItemKind,
+    traffic: Traffic,
+}
+
+impl Item {
+    fn envelope(&self) -> Envelope {
+        mpi::envelope(Context::new(self.comm), self.traffic, Initiator(self.source), self.tag)
+    }
+
+    /// Order of arrival. A reply goes before what its sender injects at the same time, whichever was known first.
+    fn key(&self) -> (Picos, u32, bool) {
+        (self.at, self.source, self.kind != ItemKind::Reply)
+    }
+}
+
+/// Who learns that an operation is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    Nobody,
+    Request(u32),
+    /// The thread is in a blocking send.
+    Thread(u16),
+    Schedule(u32),
+}
+
+/// A posted receive.
+#[derive(Clone, Copy, Debug)]
+struct Receive {
+    target: Target,
+    offered: Picos,
+    room: u64,
+    /// Position among the receives of its rank.
+    ordinal: u32,
+    /// Thread that waits for the engine's answer to the post, or `NO_WAITER`.
+    poster: u16,
+    listed: bool,
+}
+
+/// A message between its header's arrival and its receive's completion.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    envelope: Envelope,
+    bytes: u64,
+    offered: Picos,
+    /// When an eager message's data are there.
+    ready: Picos,
+    /// Ordinal of the receive that took it in the recording.
+    ordinal: u32,
+    /// Sender's slot.
+    token: u32,
+    announced: bool,
+    listed: bool,
+    /// Once matched: whose receive, and how long matching took.
+    target: Target,
+    delay: Picos,
+}
+
+/// A send that waits for its reply.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    target: Target,
+    destination: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Activity {
+    Ready,
+    /// In a wait, a blocking receive: `pending` requests are missing.
+    Waiting,
+    /// For the engine's answer to a post or cancel.
+    Answering,
+    /// In a blocking send.
+    Sending,
+    Probing,
+    Collective,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    clock: Picos,
+    cpu_end_ns: u64,
+    activity: Activity,
+    /// When the call began that it is in.
+    begin: Picos,
+    pending: u32,
+    /// Record of the call.
+    record: usize,
+    probe: Probing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probing {
+    pattern: Pattern,
+    /// What the recording's probe found, if it found something.
+    wanted: Option<Envelope>,
+    /// `MPI_Mprobe` forms: position among the receives.
+    ordinal: Option<u32>,
+    /// The recorded call found nothing.
+    miss: bool,
+    /// The engine found nothing so far.
+    idle: bool,
+}
+
+/// A completed request, as a wait sees it.
+#[derive(Clone, Copy, Debug)]
+struct Finished {
+    at: Picos,
+    ideal: Picos,
+    overhead: bool,
+}
+
+enum Later {
+    /// The receive is matched or cancelled: messages that waited for it may go on.
+    Close(u32),
+    /// The thread's probe is offered again.
+    Probe(u16),
+}
+
+/// A collective in progress.
+struct Schedule {
+    steps: Vec<Step>,
+    next: usize,
+    pending: u32,
+    /// When the next round begins; `MAX` while one is under way.
+    next_at: Picos,
+    /// Latest completion of the round, and what it would be with an engine that takes no time.
+    time: Picos,
+    ideal: Picos,
+    received: u32,
+    /// Delay by matching over all rounds.
+    delay: Picos,
+    target: Target,
+    comm: u32,
+    group: u32,
+    tag: u32,
+}
+
+pub(crate) struct Rank<'a> {
+    pub(crate) id: u32,
+    records: &'a [Record],
+    pub(crate) cursor: usize,
+    floor: Picos,
+    threads: Vec<Thread>,
+    program_at: Picos,
+    stale: bool,
+    pub(crate) finished: bool,
+
+    engine: Box<dyn Engine>,
+    engine_at: Picos,
+    backlog: VecDeque<Op>,
+    retry_at: Picos,
+
+    tx_free: Picos,
+    rx_free: Picos,
+    pub(crate) incoming: Vec<Item>,
+    queue: VecDeque<Item>,
+
+    receives: Slab<Receive>,
+    messages: Slab<Message>,
+    sends: Slab<Sending>,
+    requests: Requests,
+    schedules: Vec<Option<Box<Schedule>>>,
+    schedule_at: Picos,
+    collectives_of: BTreeMap<u32, u32>,
+
+    assignment: Option<Box<Assignment<Item>>>,
+    ordinal: u32,
+    /// What an answer of the engine sets off, at the time of that answer, in order of time.
+    later: VecDeque<(Picos, Later)>,
+    /// Messages taken by matched probes, by the probe's number.
+    taken: BTreeMap<u32, u32>,
+    cancelling: Vec<(u32, u16)>,
+    idle_probes: u32,
+
+    posted: u32,
+    unexpected: u32,
+    pub(crate) totals: Totals,
+}
+
+impl<'a> Rank<'a> {
+    pub(crate) fn new(world: &World, id: u32, records: &'a [Record], engine: Box<dyn Engine>) -> Self {
+        let mut rank = Self {
+            id,
+            records,
+            cursor: 0,
+            floor: Picos::ZERO,
+            threads: Vec::new(),
+            program_at: Picos::MAX,
+            stale: true,
+            finished: false,
+            engine,
+            engine_at: Picos::MAX,
+            backlog: VecDeque::new(),
+            retry_at: Picos::MAX,
+            tx_free: Picos::ZERO,
+            rx_free: Picos::ZERO,
+            incoming: Vec::new(),
+            queue: VecDeque::new(),
+            receives: Slab::default(),
+            messages: Slab::default(),
+            sends: Slab::default(),
+            requests: Requests::default(),
+            schedules: Vec::new(),
+            schedule_at: Picos::MAX,
+            collectives_of: BTreeMap::new(),
+            assignment: Assignment::new(world.communicators, id, records).map(Box::new),
+            ordinal: 0,
+            later: VecDeque::new(),
+            taken: BTreeMap::new(),
+            cancelling: Vec::new(),
+            idle_probes: 0,
+            posted: 0,
+            unexpected: 0,
+            totals: Totals::default(),
+        };
+        rank.look_ahead(world);
+        rank
+    }
+
+    /// When something happens here next, as far as this rank knows.
+    pub(crate) fn next_event(&self) -> Picos {
+        let item = self.queue.front().map_or(Picos::MAX, |item| item.at.max(self.rx_free));
+        let later = self.later.front().map_or(Picos::MAX, |(at, _)| *at);
+        item.min(later).min(self.program_at).min(self.engine_at).min(self.retry_at).min(self.schedule_at)
+    }
+
+    /// Runs all that happens before `until`.
+    pub(crate) fn advance(&mut self, world: &World, until: Picos, out: &mut Outside) {
+        self.sort_in();
+        loop {
+            if self.stale {
+                self.look_ahead(world);
+            }
+            let now = self.next_event();
+            if now >= until {
+                return;
+            }
+            if now == self.engine_at {
+                self.engine.run_until(now, &mut out.done);
+                self.answers(world, out);
+                self.retry(world, now, out);
+            } else if now == self.retry_at {
+                self.retry(world, now, out);
+            } else if self.later.front().is_some_and(|(at, _)| *at == now) {
+                match self.later.pop_front() {
+                    Some((_, Later::Close(ordinal))) => self.close(world, now, ordinal, out),
+                    Some((_, Later::Probe(thread))) => self.offer_probe(world, now, thread, out),
+                    None => {}
+                }
+            } else if self.queue.front().is_some_and(|item| item.at.max(self.rx_free) == now) {
+                let item = self.queue.pop_front().expect("an item was at the front");
+                self.receive_item(world, now, item, out);
+            } else if now == self.schedule_at {
+                self.run_schedules(world, now, out);
+            } else {
+                self.step(world, now, out);
+            }
+        }
+    }
+
+    /// Merges `incoming` into the queue, by time, then source; one source's items keep their order.
+    fn sort_in(&mut self) {
+        if self.incoming.is_empty() {
+            return;
+        }
+        self.incoming.sort_by_key(Item::key);
+        let first = self.incoming[0].key();
+        let mut later = Vec::new();
+        while self.queue.back().is_some_and(|item| item.key() > first) {
+            later.extend(self.queue.pop_back());
+        }
+        let mut new = self.incoming.drain(..).peekable();
+        while let Some(old) = later.pop() {
+            while let Some(item) = new.next_if(|item| item.key() < old.key()) {
+                self.queue.push_back(item);
+            }
+            self.queue.push_back(old);
+        }
+        self.queue.extend(new);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Outgoing {
+    destination: u32,
+    comm: u32,
+    tag: u32,
+    bytes: u64,
+    announced: bool,
+    target: Target,
+}
+
+/// Scales recorded CPU time.
+#[inline]
+fn compute_time(world: &World, ns: u64) -> Picos {
+    let picos = ns.saturating_mul(1000);
+    let scale = world.config.cpu_scale;
+    // Exact in the common case; floating point has 53 bits, enough for 2.5 hours in picoseconds.
+    #[expect(clippy::float_cmp, reason = "exactly one means: do not scale")]
+    let unscaled = scale == 1.0;
+    if unscaled { Picos(picos) } else { Picos((picos as f64 * scale) as u64) }
+}
+
+/// `each` for every one of `bytes`; the end of time when that does not fit.
+#[inline]
+fn times(each: Picos, bytes: u64) -> Picos {
+    Picos(each.0.saturating_mul(bytes).min(1 << 62))
+}
