@@ -38,7 +38,8 @@ struct Blocks {
 std::vector<Complex> unit_roots(long n) {
     std::vector<Complex> roots(static_cast<std::size_t>(n));
     for (long k = 0; k < n; ++k) {
-        roots[static_cast<std::size_t>(k)] = std::polar(1.0, 2 * std::acos(-1.0) * static_cast<double>(k) / static_cast<double>(n));
+        const double turn = static_cast<double>(k) / static_cast<double>(n);
+        roots[static_cast<std::size_t>(k)] = std::polar(1.0, 2 * std::acos(-1.0) * turn);
     }
     return roots;
 }
@@ -109,7 +110,8 @@ private:
             const int source = (rank_ - shift + blocks_.ranks) % blocks_.ranks;
             for (int row = blocks_.begin(source); row < blocks_.begin(source + 1); row += group_) {
                 const int many = std::min(group_, blocks_.begin(source + 1) - row);
-                MPI_Irecv(&moved_[static_cast<std::size_t>(row)], many, column_, source, row, comm_, &requests.emplace_back());
+                MPI_Irecv(&moved_[static_cast<std::size_t>(row)], many, column_, source, row, comm_,
+                          &requests.emplace_back());
             }
         }
         const std::size_t receives = requests.size();
@@ -159,14 +161,17 @@ std::vector<Wave> seeded_waves(long count, long size) {
     std::vector<Wave> waves;
     for (long k = 0; k < count; ++k) {
         const auto index = static_cast<std::uint64_t>(2 * k);
-        const auto bin = [&](std::uint64_t i) { return static_cast<long>(random_bits(kSeedBin, i) % static_cast<std::uint64_t>(size)); };
+        const auto bin = [&](std::uint64_t i) {
+            return static_cast<long>(random_bits(kSeedBin, i) % static_cast<std::uint64_t>(size));
+        };
         waves.push_back({bin(index), bin(index + 1),
                          {random_unit(kSeedAmplitude, index) - 0.5, random_unit(kSeedAmplitude, index + 1) - 0.5}});
     }
     return waves;
 }
 
-double largest_difference(const std::vector<Complex> &values, const std::vector<Complex> &expected, double scale, MPI_Comm comm) {
+double largest_difference(const std::vector<Complex> &values, const std::vector<Complex> &expected, double scale,
+                          MPI_Comm comm) {
     double worst = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const double error = std::abs(values[i] * scale - expected[i]);
@@ -240,11 +245,11 @@ int main(int argc, char **argv) {
         }
         right = forward_error <= kLimit && inverse_error <= kLimit;
         if (rank == 0) {
-            std::printf("fft: %ld x %ld points, spectrum error %.1e, inverse error %.1e (limit %.0e)\n", size, size, forward_error,
-                        inverse_error, kLimit);
+            std::printf("fft: %ld x %ld points, spectrum error %.1e, inverse error %.1e (limit %.0e)\n", size, size,
+                        forward_error, inverse_error, kLimit);
             if (!right) {
-                std::fprintf(stderr, "fft: WRONG: spectrum off by %.1e, input after the inverse off by %.1e\n", forward_error,
-                             inverse_error);
+                std::fprintf(stderr, "fft: WRONG: spectrum off by %.1e, input after the inverse off by %.1e\n",
+                             forward_error, inverse_error);
             }
         }
         right = tally_report(&count, "fft", comm) && right;

@@ -2,7 +2,8 @@
 //
 // graph: shortest paths from vertex 0 of a weighted graph with a few very busy vertices, without any global step.
 // Vertices are dealt to the ranks in turn. A rank takes its nearest open vertices, and sends better distances to the
-// owners of their neighbours in many small messages; nobody knows beforehand who sends to whom, or when the last one has come.
+// owners of their neighbours in many small messages; nobody knows beforehand who sends to whom, or when the last one
+// has come.
 // Receives take any source: from a pool of posted persistent ones, or by matched probes.
 // The end is found by Safra's token, which counts messages around a ring (Dijkstra, EWD 998, 1987).
 // Check: distances equal those of a serial Dijkstra on the same graph.
@@ -221,7 +222,8 @@ private:
 /// One rank's part of the search.
 class Search {
 public:
-    Search(const Graph &graph, int batch, MPI_Comm comm, tally *count) : graph_(graph), batch_(batch), comm_(comm), count_(count) {
+    Search(const Graph &graph, int batch, MPI_Comm comm, tally *count)
+        : graph_(graph), batch_(batch), comm_(comm), count_(count) {
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &ranks_);
         best_.assign(graph.start.size() - 1, kUnreached);

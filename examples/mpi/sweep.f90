@@ -46,7 +46,7 @@ program sweep
   dims = 0
   call MPI_Dims_create(ranks, 2, dims)
   if (verdict < 0 .and. any(options(1:2) < dims)) then
-    if (rank == 0) write (error_unit, '(a,i0,a,i0,a)') 'sweep: the grid is too small for ', dims(1), ' x ', dims(2), ' ranks'
+    if (rank == 0) write (error_unit, '(2(a,i0),a)') 'sweep: the grid is too small for ', dims(1), ' x ', dims(2), ' ranks'
     verdict = 2
   end if
   if (verdict >= 0) then
