@@ -395,3 +395,55 @@ impl Builder {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn run() -> impl Strategy<Value = Run> {
+        (0..60_u32, -9..9_i32, 1..9_u32).prop_map(|(first, stride, length)| {
+            let stride = if length > 1 && stride == 0 { 1 } else { stride };
+            // Shifted so that no member is below 0.
+            Run { first: first + 80, stride, length }
+        })
+    }
+
+    fn members(run: Run) -> Vec<u32> {
+        (0..run.length).map(|at| run.member(at)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn runs_meet_when_they_have_a_member_in_common(a in run(), b in run()) {
+            let common = members(a).iter().any(|member| members(b).contains(member));
+            prop_assert_eq!(a.meets(&b), common);
+        }
+
+        #[test]
+        fn position_is_the_inverse_of_member(run in run(), world_rank in 0..250_u32) {
+            let found = members(run).iter().position(|&member| member == world_rank);
+            prop_assert_eq!(run.position(world_rank), found.map(|at| at as u32));
+        }
+
+        #[test]
+        fn a_group_that_lists_a_rank_twice_is_refused(runs in prop::collection::vec(run(), 1..12)) {
+            let mut all: Vec<u32> = runs.iter().flat_map(|&run| members(run)).collect();
+            let listed = all.len();
+            all.sort_unstable();
+            all.dedup();
+            prop_assert_eq!(Builder::new(250).distinct(&runs).is_ok(), all.len() == listed);
+        }
+    }
+
+    /// More overlapping pairs than members: they are counted one by one.
+    #[test]
+    fn many_interleaved_pairs_are_told_apart_too() {
+        let mut runs: Vec<Run> = (0..100).map(|first| Run { first, stride: 100, length: 2 }).collect();
+        assert_eq!(Builder::new(1000).distinct(&runs), Ok(()));
+        runs.push(Run::one(150));
+        let error = Builder::new(1000).distinct(&runs).unwrap_err();
+        assert_eq!(error, "the group lists world rank 150 twice");
+    }
+}

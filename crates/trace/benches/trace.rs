@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Speed of the check (bytes per second), of the statistics (messages) and of the generator (records), on workloads of about a
+//! hundred thousand messages: a halo on 64 ranks, and an all-to-all on 256 whose receives are posted in reverse order.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use mb_trace::Trace;
+use mb_trace::generate::Plan;
+use mb_trace::record::RECORD_BYTES;
+
+fn go(_: u32) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn workloads() -> [(&'static str, Plan); 2] {
+    let plan = |pattern, ranks, settings: &[(&str, &str)]| {
+        let settings: BTreeMap<_, _> = settings.iter().map(|(key, text)| (key.to_string(), text.to_string())).collect();
+        Plan::new(pattern, ranks, 1, &settings).expect("a pattern and its settings")
+    };
+    [
+        ("halo_64", plan("halo3d", 64, &[("iterations", "260")])),
+        ("reverse_256", plan("transpose", 256, &[("iterations", "2"), ("order", "reverse")])),
+    ]
+}
+
+fn speed(criterion: &mut Criterion) {
+    let directory = std::env::temp_dir().join(format!("mb-trace-bench-{}", std::process::id()));
+    for (name, plan) in workloads() {
+        let trace: Trace = plan.in_memory();
+        let comms = trace.check(go).expect("a good trace");
+        let messages = trace.stats(&comms, |_, _| ControlFlow::Continue(())).expect("nobody interrupts").sent;
+        let mut group = criterion.benchmark_group(name);
+        group.throughput(Throughput::Bytes(trace.records() * RECORD_BYTES as u64));
+        group.bench_function("check", |bench| bench.iter(|| trace.check(go).expect("a good trace")));
+        group.throughput(Throughput::Elements(messages));
+        group.bench_function("stats", |bench| {
+            bench.iter(|| trace.stats(black_box(&comms), |_, _| ControlFlow::Continue(())));
+        });
+        group.throughput(Throughput::Elements(trace.records()));
+        group.bench_function("generate", |bench| {
+            bench.iter(|| {
+                std::fs::remove_dir_all(&directory).ok();
+                plan.write(&directory, go).expect("room on the disk");
+            });
+        });
+        group.finish();
+    }
+    std::fs::remove_dir_all(&directory).ok();
+}
+
+criterion_group!(benches, speed);
+criterion_main!(benches);
