@@ -14,10 +14,6 @@ import matchbench as mb
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--bless", action="store_true", help="rewrite the expected output in tests/cli/*.md")
-
-
 @pytest.fixture
 def matchbench(tmp_path: Path) -> Command:
     """Run the command in an empty directory, as a user does, and return what it printed."""

@@ -8,7 +8,16 @@
 `docs/python.md` shows more.
 """
 
-from matchbench._native import Engine, MatchbenchError, Network, engines, networks, revision, version
+from matchbench._native import (
+    Engine,
+    MatchbenchError,
+    Network,
+    TraceError,
+    engines,
+    networks,
+    revision,
+    version,
+)
 from matchbench.compare import Comparison, Remark, ReplayConfig, choose_engines, compare
 from matchbench.generate import generate
 from matchbench.record import Recording, record
@@ -25,6 +34,7 @@ __all__ = [
     "Remark",
     "ReplayConfig",
     "Trace",
+    "TraceError",
     "TraceStats",
     "__version__",
     "choose_engines",

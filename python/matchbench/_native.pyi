@@ -14,6 +14,9 @@ from matchbench.shapes import Card, Parameter, Pattern, Progress, Report, Stats
 class MatchbenchError(Exception):
     """Bad input, or work that cannot be done; the message says what and where."""
 
+class TraceError(MatchbenchError):
+    """A trace breaks a rule of `spec/trace.md`; the message says which one and where."""
+
 class Engine:
     """An engine, its preset and its complete settings."""
 

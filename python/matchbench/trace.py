@@ -228,4 +228,4 @@ class Trace:
 
 def _renamed(error: MatchbenchError, unpacked: Path | None, path: Path) -> MatchbenchError:
     """Name the packed trace that the user knows instead of a temporary directory."""
-    return MatchbenchError(str(error).replace(f"{unpacked}/", f"{path}: ")) if unpacked else error
+    return type(error)(str(error).replace(f"{unpacked}/", f"{path}: ")) if unpacked else error

@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
-    use super::errors::MatchbenchError;
+    use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]
     use super::generate::{generate, patterns};
     #[pymodule_export]

@@ -10,7 +10,7 @@ use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 use zerocopy::IntoBytes;
 
 use crate::catalog::{Engine, Network};
-use crate::errors::bad_input;
+use crate::errors::{bad_input, trace_error};
 use crate::progress::Progress;
 use crate::replay::{self, Options};
 use crate::{report, stats};
@@ -33,7 +33,7 @@ impl Trace {
         let total = u64::from(self.trace.ranks());
         let checked = py.detach(|| self.trace.check(|done| progress.tell(u64::from(done), total)));
         progress.finish()?;
-        let checked = checked.map_err(bad_input)?;
+        let checked = checked.map_err(trace_error)?;
         Ok(self.communicators.get_or_init(|| checked))
     }
 }
@@ -43,7 +43,7 @@ impl Trace {
     /// Opens the trace in directory `path`; records are not checked.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let trace = py.detach(|| mb_trace::Trace::open(path)).map_err(bad_input)?;
+        let trace = py.detach(|| mb_trace::Trace::open(path)).map_err(trace_error)?;
         Ok(Self { trace, communicators: OnceLock::new() })
     }
 
@@ -95,7 +95,7 @@ impl Trace {
             })
         });
         progress.finish()?;
-        let all = all.map_err(bad_input)?;
+        let all = all.map_err(trace_error)?;
         let dict = PyDict::new(py);
         dict.set_item("ranks", stats::numbers(py, &ranks)?)?;
         dict.set_item("histograms", stats::histograms(&all).into_py_dict(py)?)?;

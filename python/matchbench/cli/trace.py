@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from matchbench import tables
-from matchbench._native import MatchbenchError
+from matchbench._native import TraceError
 from matchbench.cli.progress import progress_bar
 from matchbench.trace import Trace, TraceStats
 
@@ -73,11 +73,11 @@ def info(path: Path) -> None:
 @trace_argument
 def check(path: Path) -> int:
     """Check every record of a trace against `spec/trace.md`; exit status 1 at the first defect."""
-    trace = Trace.open(path)
     try:
+        trace = Trace.open(path)
         with progress_bar("checking") as progress:
             trace.check(progress=progress)
-    except MatchbenchError as error:
+    except TraceError as error:
         sys.stderr.write(f"matchbench: {error}\n")
         return CHECK_FAILED
     tables.line(
