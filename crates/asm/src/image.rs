@@ -89,8 +89,7 @@ pub fn write(program: &Program) -> Vec<u8> {
         bytes.extend(word.encode().to_bytes());
         bytes.extend([0; WORD - Encoded::BYTES]);
     }
-    let checksum = crc32(&bytes);
-    bytes.extend(checksum.to_le_bytes());
+    bytes.extend(checksum(&bytes).to_le_bytes());
     bytes
 }
 
@@ -118,7 +117,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Program, ImageError> {
     if bytes.len() != end + CHECKSUM {
         return Err(ImageError::Length { found: bytes.len(), expected: end + CHECKSUM });
     }
-    let (found, expected) = (number(end), crc32(&bytes[..end]));
+    let (found, expected) = (number(end), checksum(&bytes[..end]));
     if found != expected {
         return Err(ImageError::Checksum { found, expected });
     }
@@ -148,8 +147,10 @@ fn check_count(field: &'static str, found: u32, least: u32, most: u32) -> Result
     Err(ImageError::Count { field, found, expected })
 }
 
-/// CRC-32 as in IEEE 802.3: reflected polynomial 0xedb88320, ones before and complemented after.
-fn crc32(bytes: &[u8]) -> u32 {
+/// The checksum at the end of an image: CRC-32 as in IEEE 802.3, reflected polynomial 0xedb88320, ones before and
+/// complemented after.
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
     })
@@ -162,6 +163,6 @@ mod tests {
     #[test]
     fn the_checksum_is_the_published_one() {
         // The check value that catalogues of CRCs give for the nine digits.
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
     }
 }

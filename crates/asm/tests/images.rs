@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Images: what is written is read, and what is damaged is refused by its reason.
 
-use mb_asm::image::{read, write};
+use mb_asm::image::{checksum, read, write};
 use mb_asm::{Program, assemble, disassemble, listing, render};
 
 const LOOP: &str = "\
@@ -31,14 +31,8 @@ fn damaged(at: usize, value: u8) -> Vec<u8> {
 fn forged(at: usize, value: u8) -> Vec<u8> {
     let mut image = damaged(at, value);
     let end = image.len() - 4;
-    let mut crc = u32::MAX;
-    for &byte in &image[..end] {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc % 2 == 1 { (crc / 2) ^ 0xedb8_8320 } else { crc / 2 };
-        }
-    }
-    image[end..].copy_from_slice(&(!crc).to_le_bytes());
+    let right = checksum(&image[..end]);
+    image[end..].copy_from_slice(&right.to_le_bytes());
     image
 }
 
