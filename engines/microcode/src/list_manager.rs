@@ -173,6 +173,12 @@ pub enum ProtocolError {
         /// Position of the first item without an answer.
         item: usize,
     },
+    /// It branches to one of its last two words and runs on.
+    #[error("execution runs past the last word: word {pc} is not part of the program")]
+    PastEnd {
+        /// The address that has no word.
+        pc: u16,
+    },
     /// It runs without taking a word or sending one.
     #[error("no word was taken and none was sent in {words} words up to word {pc}: the program does not end")]
     Runaway {

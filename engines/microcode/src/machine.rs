@@ -115,7 +115,7 @@ impl Machine {
     #[inline]
     fn advance(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<bool, ProtocolError> {
         let pc = self.unit.pc();
-        let need = self.unit.need();
+        let need = self.unit.need().ok_or(ProtocolError::PastEnd { pc })?;
         let seen = match need {
             Need::Nothing => None,
             Need::Head => self.lists.head(pc)?,

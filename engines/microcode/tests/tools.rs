@@ -176,6 +176,7 @@ fn a_program_that_breaks_the_protocol_is_told_where() {
         error_of("here: nop\ngoto here\nnop\nnop"),
         "no word was taken and none was sent in 65537 words up to word 8: the program does not end"
     );
+    assert_eq!(error_of("goto 13\nnop\nnop"), "execution runs past the last word: word 14 is not part of the program");
     let answered = "wait || _ = in || out.last = a0\n";
     let item = "wait || _ = in\n".repeat(7);
     let two = format!("{answered}{item}{answered}{item}");
