@@ -5,7 +5,8 @@
 //! end ([`Item::end`]). At most two items are unanswered at any time, so a match is followed by exactly one further item,
 //! which is always sent whole, and then by an end mark.
 //! Times are cycles. Nothing is stepped: when a word enters the FIFO follows from when earlier words entered and left, from the
-//! memory and from the answers, and is computed when the unit asks for the word.
+//! memory and from the answers, and is computed when the unit asks for the word. `engines/microcode/tests/stepped.rs`
+//! holds this against a model that moves every word in every cycle.
 //!
 //! Cost: constant per word; appending is constant, removing moves 4 bytes for each younger item.
 //! Source: S0 (`000_491b57cae24201eb.txt`) section 3.2 and figure 2; what S0 leaves open is listed in the model card.
@@ -608,8 +609,10 @@ impl ListManager {
         self.entered += 1;
         self.last_entered = entered;
         self.last_cause = why;
-        if tag == Tag::End {
-            self.free = self.free.max(entered + 1);
+        match (tag, self.search.cursor) {
+            (Tag::Item, Cursor::Item(item, 1)) => self.search.began[item % MAX_HEAD_CACHE] = entered,
+            (Tag::End, _) => self.free = self.free.max(entered + 1),
+            _ => {}
         }
         Ok(Some(Entry { entered, word, tag, cause: why }))
     }
@@ -659,8 +662,6 @@ impl ListManager {
             cause = Cause::Memory;
         }
         self.search.available = available;
-        let after_last = self.last_entered + 1;
-        self.search.began[item % MAX_HEAD_CACHE] = earliest.max(after_last);
         Ok(Some((earliest, cause)))
     }
 
