@@ -42,6 +42,7 @@ check: setup .venv/dev.stamp ## formatting, lints, types, guards, generated file
 
 bench: setup ## speed: criterion, the recorder, whole commands
 	cargo bench --workspace --exclude mb-py --benches
+	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 
 nightly: setup .venv/dev.stamp .venv/mpi.stamp ## long property runs and fuzzing
