@@ -21,28 +21,22 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <x86intrin.h>
 #endif
 
 enum {
     RECORD_BYTES = 64,
-    /* One view of the file. Large enough that mapping it (about 5 us, measured) is nothing per record, small enough that
-     * hundreds of threads can have one. */
-    WINDOW_SLOTS = 4096,
     /* Space set aside at a time: 4 MiB. The tail is given back at MPI_Finalize. */
     GROWTH_SLOTS = 65536,
     HEADER_FINALIZED = 1,
     HEADER_STOPPED = 2,
 };
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* the kernel's number; the C library may be older */
+#endif
+
 _Static_assert(sizeof(struct mbr_record) == RECORD_BYTES, "a record has 64 bytes");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "traces are little-endian and written in place");
-
-/* Keys of the checksum: spec/trace.md, T-13. */
-static const uint64_t check_keys[9] = {
-    0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1, 0x082efa98ec4e6c89, 0x452821e638d01377,
-    0xbe5466cf34e90c6d, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917, 0x9216d5d98979fb1b,
-};
 
 struct header {
     uint8_t magic[8];
@@ -53,6 +47,8 @@ struct header {
 _Static_assert(sizeof(struct header) == RECORD_BYTES, "a header has 64 bytes");
 
 _Thread_local struct mbr_thread mbr_self;
+struct mbr_clocks mbr_clocks = {.scale = UINT64_C(1) << 32};
+struct mbr_shared mbr_shared;
 bool mbr_active;
 bool mbr_threaded;
 int mbr_rank = -1;
@@ -60,8 +56,6 @@ int mbr_rank = -1;
 static struct {
     int fd;
     struct header header;
-    uint64_t next_slot, allocated_slots;
-    uint64_t next_request;
     uint32_t next_thread;
     int stopped;
     struct mbr_lock lock;
@@ -121,14 +115,11 @@ void mbr_warn(const char *format, ...) {
 
 /* --- clocks --- */
 
+/* Pair of readings when the library was loaded. */
 static struct {
-    bool counter;         /* read the processor's counter, not clock_gettime */
-    bool loaded;
-    uint64_t ticks0, ns0; /* pair of readings when the library was loaded */
-    uint64_t base_ticks;  /* ticks at wall time 0 */
-    uint64_t scale;       /* ns per tick, 32.32 fixed point */
-    uint64_t cpu_gap_ns;  /* gap beyond which the thread's CPU clock is read */
-} clocks = {.scale = UINT64_C(1) << 32};
+    bool taken;
+    uint64_t ticks, ns;
+} loaded;
 
 uint64_t mbr_clock_ns(clockid_t which) {
     struct timespec now;
@@ -155,14 +146,6 @@ static bool counter_is_usable(void) {
 #endif
 }
 
-uint64_t mbr_clock_ticks(void) {
-#if defined(__x86_64__)
-    if (__builtin_expect(clocks.counter, 1))
-        return __rdtsc();
-#endif
-    return mbr_clock_ns(CLOCK_MONOTONIC);
-}
-
 /* Counter and system clock at one moment: the closest of several tries. */
 static void read_pair(uint64_t *ticks, uint64_t *ns) {
     uint64_t best = UINT64_MAX;
@@ -177,23 +160,23 @@ static void read_pair(uint64_t *ticks, uint64_t *ns) {
 }
 
 void mbr_clock_calibrate(void) {
-    if (!clocks.loaded) {
-        clocks.loaded = true;
-        clocks.counter = counter_is_usable();
-        read_pair(&clocks.ticks0, &clocks.ns0);
+    if (!loaded.taken) {
+        loaded.taken = true;
+        mbr_clocks.counter = counter_is_usable();
+        read_pair(&loaded.ticks, &loaded.ns);
         return;
     }
-    if (clocks.counter) {
+    if (mbr_clocks.counter) {
         /* A pair is good to about 20 ns, so 20 ms give the rate to 2 parts in a million; MPI_Init mostly takes longer. */
         const uint64_t least_ns = 20000000;
-        uint64_t passed = mbr_clock_ns(CLOCK_MONOTONIC) - clocks.ns0;
+        uint64_t passed = mbr_clock_ns(CLOCK_MONOTONIC) - loaded.ns;
         if (passed < least_ns) {
             struct timespec rest = {.tv_nsec = (long)(least_ns - passed)};
             nanosleep(&rest, NULL);
         }
         uint64_t ticks, ns;
         read_pair(&ticks, &ns);
-        clocks.scale = (uint64_t)(((unsigned __int128)(ns - clocks.ns0) << 32) / (ticks - clocks.ticks0));
+        mbr_clocks.scale = (uint64_t)(((unsigned __int128)(ns - loaded.ns) << 32) / (ticks - loaded.ticks));
     }
     /* Read the CPU clock, a system call, only for gaps of which it costs at most one twentieth. */
     uint64_t cost = UINT64_MAX;
@@ -203,52 +186,22 @@ void mbr_clock_calibrate(void) {
         uint64_t took = mbr_clock_ns(CLOCK_MONOTONIC) - before;
         cost = took < cost ? took : cost;
     }
-    clocks.cpu_gap_ns = cost * 20;
+    mbr_clocks.cpu_gap_ns = cost * 20;
 }
 
-static inline uint64_t wall_ns(uint64_t ticks) {
-    return (uint64_t)(((unsigned __int128)(ticks - clocks.base_ticks) * clocks.scale) >> 32);
-}
-
-void mbr_clock_start(uint64_t begin_ticks) { clocks.base_ticks = begin_ticks; }
-
-/* CPU time runs with wall time in a short gap: a thread that was taken off its core stays off for longer. */
-static inline struct mbr_stamp stamp(struct mbr_thread *thread, bool begin) {
-    uint64_t now = wall_ns(mbr_clock_ticks());
-    if (__builtin_expect((int64_t)(now - thread->wall_ns) < 0, 0))
-        now = thread->wall_ns;
-    uint64_t gap = now - thread->wall_ns;
-    struct mbr_stamp result = {now, thread->cpu_ns + gap, CPU_CARRIED};
-    if (__builtin_expect(gap > clocks.cpu_gap_ns, 0)) {
-        uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        result.cpu_ns = cpu > thread->cpu_ns ? cpu : thread->cpu_ns;
-        result.carried = 0;
-        if (begin) /* the reading itself belongs before the call, not into it */
-            result.wall_ns = wall_ns(mbr_clock_ticks());
-    }
-    thread->wall_ns = result.wall_ns;
-    thread->cpu_ns = result.cpu_ns;
-    return result;
-}
-
-struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return stamp(thread, true); }
-struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return stamp(thread, false); }
+void mbr_clock_start(uint64_t begin_ticks) { mbr_clocks.base_ticks = begin_ticks; }
 
 /* --- the file --- */
-
-static inline uint64_t sum_words(const uint64_t *words, uint64_t index) {
-    uint64_t sum = (index + 1) * check_keys[8];
-    for (int i = 0; i < 8; i++)
-        sum += words[i] * check_keys[i];
-    return sum;
-}
 
 static bool header_write(void) {
     struct header *header = &file.header;
     uint64_t words[8];
+    uint64_t sum = 0; /* the index of a header is 2^64 - 1: its key counts zero times */
     header->check = 0;
     memcpy(words, header, sizeof words);
-    header->check = sum_words(words, UINT64_MAX) >> 32;
+    for (int i = 0; i < MBR_RECORD_WORDS; i++)
+        sum += words[i] * mbr_check_keys[i];
+    header->check = sum >> 32;
     return pwrite(file.fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
 }
 
@@ -263,25 +216,24 @@ void mbr_stop(const char *reason) {
 
 bool mbr_stopped(void) { return __atomic_load_n(&file.stopped, __ATOMIC_ACQUIRE); }
 
-static bool file_grow(uint64_t slots) {
+void mbr_file_grow(uint64_t slots) {
     mbr_lock_take(&file.lock);
     int error = 0;
-    while (!error && file.allocated_slots < slots && !file.stopped) {
+    while (!error && mbr_shared.allocated_slots < slots && !file.stopped) {
         do
-            error = posix_fallocate(file.fd, (off_t)(file.allocated_slots * RECORD_BYTES), GROWTH_SLOTS * RECORD_BYTES);
+            error = posix_fallocate(file.fd, (off_t)(mbr_shared.allocated_slots * RECORD_BYTES), GROWTH_SLOTS * RECORD_BYTES);
         while (error == EINTR);
         if (!error)
-            __atomic_store_n(&file.allocated_slots, file.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
+            __atomic_store_n(&mbr_shared.allocated_slots, mbr_shared.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
     }
     mbr_lock_drop(&file.lock);
     if (error)
         mbr_stop(strerror(error));
-    return !error && !file.stopped;
 }
 
 static void thread_release(void *argument) {
     struct mbr_thread *thread = argument;
-    mbr_pages_unmap(thread->window, WINDOW_SLOTS * RECORD_BYTES);
+    mbr_pages_unmap(thread->window, MBR_WINDOW_SLOTS * RECORD_BYTES);
     mbr_pages_unmap(thread->words.data, thread->words.bytes);
     mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
     *thread = (struct mbr_thread){.dead = true};
@@ -317,9 +269,10 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
         .epoch_ns = epoch_ns,
         .run_id = run_id,
     };
-    file.next_slot = 1;
-    file.next_request = 1;
-    if (!file_grow(1))
+    mbr_shared.next_slot = 1;
+    mbr_shared.next_request = 1;
+    mbr_file_grow(1);
+    if (mbr_stopped())
         return false;
     if (!header_write()) {
         mbr_stop(strerror(errno));
@@ -334,93 +287,30 @@ void mbr_file_finalize(void) {
     if (!mbr_active)
         return;
     mbr_active = false;
-    file.header.records = file.next_slot - 1;
+    file.header.records = mbr_shared.next_slot - 1;
     file.header.flags |= HEADER_FINALIZED;
-    if (ftruncate(file.fd, (off_t)(file.next_slot * RECORD_BYTES)) || !header_write())
+    if (ftruncate(file.fd, (off_t)(mbr_shared.next_slot * RECORD_BYTES)) || !header_write())
         mbr_warn("cannot close the trace: %s", strerror(errno));
     close(file.fd);
     file.fd = -1;
 }
 
-uint32_t mbr_request_take(uint32_t count) {
-    uint64_t first;
-    if (mbr_threaded) {
-        first = __atomic_fetch_add(&file.next_request, count, __ATOMIC_RELAXED);
-    } else {
-        first = file.next_request;
-        file.next_request += count;
-    }
-    if (__builtin_expect(first + count > UINT32_MAX, 0))
-        mbr_stop("more than 2^32 requests");
-    return (uint32_t)first;
-}
-
-uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
-    uint64_t slot;
-    if (mbr_threaded) {
-        slot = __atomic_fetch_add(&file.next_slot, count, __ATOMIC_RELAXED);
-    } else {
-        slot = file.next_slot;
-        file.next_slot += count;
-    }
-    thread->miss_count = 0;
-    if (__builtin_expect(slot + count > __atomic_load_n(&file.allocated_slots, __ATOMIC_ACQUIRE), 0))
-        file_grow(slot + count);
-    return slot - 1;
-}
-
-/* Where the record with this index is written; null once nothing can be. */
-static struct mbr_record *record_at_slow(struct mbr_thread *thread, uint64_t slot) {
-    const size_t bytes = (size_t)WINDOW_SLOTS * RECORD_BYTES;
+uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
+    const size_t bytes = (size_t)MBR_WINDOW_SLOTS * RECORD_BYTES;
     mbr_pages_unmap(thread->window, bytes);
     thread->window = NULL;
-    if (slot >= __atomic_load_n(&file.allocated_slots, __ATOMIC_ACQUIRE))
+    if (slot >= __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE))
         return NULL;
-    uint64_t first = slot / WINDOW_SLOTS * WINDOW_SLOTS;
+    uint64_t first = slot / MBR_WINDOW_SLOTS * MBR_WINDOW_SLOTS;
     void *view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)(first * RECORD_BYTES));
     if (view == MAP_FAILED) {
         mbr_stop(strerror(errno));
         return NULL;
     }
+    madvise(view, bytes, MADV_POPULATE_WRITE); /* one call instead of a page fault every 64 records; Linux 5.14, else no harm */
     thread->window = view;
     thread->window_slot = first;
-    return thread->window + (slot - first);
-}
-
-static inline struct mbr_record *record_at(struct mbr_thread *thread, uint64_t index) {
-    uint64_t within = index + 1 - thread->window_slot;
-    if (__builtin_expect(thread->window && within < WINDOW_SLOTS, 1))
-        return thread->window + within;
-    return record_at_slow(thread, index + 1);
-}
-
-/* The kind, in the first word, is stored last: a record is whole or of kind 0. */
-struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
-    uint64_t words[8];
-    record.check = 0;
-    memcpy(words, &record, sizeof words);
-    struct mbr_open open = {index, sum_words(words, index), words[6], words[7]};
-    uint64_t *place = (uint64_t *)(void *)record_at(thread, index);
-    if (!place)
-        return open;
-    words[3] |= open.sum >> 32 << 32;
-    for (int i = 1; i < 8; i++)
-        place[i] = words[i];
-    __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
-    return open;
-}
-
-void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns, uint64_t aux) {
-    uint64_t *place = (uint64_t *)(void *)record_at(thread, open->index);
-    if (!place)
-        return;
-    uint64_t spans = wall_span_ns | (uint64_t)cpu_span_ns << 32;
-    open->sum += (spans - open->spans) * check_keys[6] + (aux - open->aux) * check_keys[7];
-    open->spans = spans;
-    open->aux = aux;
-    place[6] = spans;
-    place[7] = aux;
-    ((struct mbr_record *)place)->check = (uint32_t)(open->sum >> 32);
+    return thread->window + (slot - first) * MBR_RECORD_WORDS;
 }
 
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {

@@ -75,7 +75,7 @@ struct mbr_thread {
     bool ready, inside, dead;
     uint16_t number;
     uint64_t wall_ns, cpu_ns;           /* newest reading of this thread's clocks */
-    struct mbr_record *window;          /* this thread's view of the file */
+    uint64_t *window;                   /* this thread's view of the file */
     uint64_t window_slot;               /* first slot in it; slot = record index + 1, slot 0 is the header */
     struct mbr_buffer words, statuses;
     struct mbr_comm comm;               /* the communicator used last */
@@ -108,13 +108,9 @@ void mbr_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Clocks: `calibrate` is called when the library is loaded and again when MPI_Init returns. */
 void mbr_clock_calibrate(void);
-uint64_t mbr_clock_ticks(void);
 uint64_t mbr_clock_ns(clockid_t which);
 /* Ticks of the first record's begin become wall time 0. */
 void mbr_clock_start(uint64_t begin_ticks);
-struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread);
-struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread);
-
 /* Create the file of `rank`; `false` (after a warning) if it cannot be. */
 bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint64_t epoch_ns);
 void mbr_file_finalize(void);
@@ -123,17 +119,144 @@ void mbr_stop(const char *reason);
 bool mbr_stopped(void);
 void mbr_thread_setup(struct mbr_thread *thread);
 
-/* Numbers for requests and probes: the first of `count`. */
-uint32_t mbr_request_take(uint32_t count);
-
-/* Reserve `count` records in a row and return the index of the first. */
-uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count);
-/* Fill a reserved record. */
-struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record);
-/* Set spans and aux of a record that was put before. */
-void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns, uint64_t aux);
 /* Write `head` and `count` words behind it, last record first. */
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count);
+
+/* Where the record with this index is written if it is not in the thread's window; null once nothing can be. */
+uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
+/* Set space aside up to this slot, or stop. */
+void mbr_file_grow(uint64_t slots);
+
+/* --- what every call does, inline: records are made in registers and stored word by word --- */
+
+enum {
+    MBR_RECORD_WORDS = 8,
+    /* One view of the file, 256 KiB. Mapping it costs nothing per record, and hundreds of threads can have one. */
+    MBR_WINDOW_SLOTS = 4096,
+};
+
+/* Keys of the checksum: spec/trace.md, T-13. */
+static const uint64_t mbr_check_keys[MBR_RECORD_WORDS + 1] = {
+    0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1, 0x082efa98ec4e6c89, 0x452821e638d01377,
+    0xbe5466cf34e90c6d, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917, 0x9216d5d98979fb1b,
+};
+
+extern struct mbr_clocks {
+    bool counter;        /* read the processor's counter, not clock_gettime */
+    uint64_t base_ticks; /* ticks at wall time 0 */
+    uint64_t scale;      /* ns per tick, 32.32 fixed point */
+    uint64_t cpu_gap_ns; /* gap beyond which the thread's CPU clock is read */
+} mbr_clocks;
+
+extern struct mbr_shared {
+    uint64_t next_slot, allocated_slots, next_request;
+} mbr_shared;
+
+static inline uint64_t mbr_clock_ticks(void) {
+#if defined(__x86_64__)
+    if (__builtin_expect(mbr_clocks.counter, 1))
+        return __builtin_ia32_rdtsc();
+#endif
+    return mbr_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t mbr_clock_wall(void) {
+    return (uint64_t)(((unsigned __int128)(mbr_clock_ticks() - mbr_clocks.base_ticks) * mbr_clocks.scale) >> 32);
+}
+
+/* Reads both clocks. CPU time runs with wall time in a short gap: a thread that was taken off its core stays off for longer. */
+static inline struct mbr_stamp mbr_stamp_read(struct mbr_thread *thread, bool begin) {
+    uint64_t now = mbr_clock_wall();
+    if (__builtin_expect((int64_t)(now - thread->wall_ns) < 0, 0))
+        now = thread->wall_ns;
+    uint64_t gap = now - thread->wall_ns;
+    struct mbr_stamp result = {now, thread->cpu_ns + gap, CPU_CARRIED};
+    if (__builtin_expect(gap > mbr_clocks.cpu_gap_ns, 0)) {
+        uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        result.cpu_ns = cpu > thread->cpu_ns ? cpu : thread->cpu_ns;
+        result.carried = 0;
+        if (begin) /* the reading itself belongs before the call, not into it */
+            result.wall_ns = mbr_clock_wall();
+    }
+    thread->wall_ns = result.wall_ns;
+    thread->cpu_ns = result.cpu_ns;
+    return result;
+}
+static inline struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return mbr_stamp_read(thread, true); }
+static inline struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return mbr_stamp_read(thread, false); }
+
+/* Numbers for requests and probes: the first of `count`. */
+static inline uint32_t mbr_request_take(uint32_t count) {
+    uint64_t first = mbr_shared.next_request;
+    if (__builtin_expect(mbr_threaded, 0))
+        first = __atomic_fetch_add(&mbr_shared.next_request, count, __ATOMIC_RELAXED);
+    else
+        mbr_shared.next_request = first + count;
+    if (__builtin_expect(first + count > UINT32_MAX, 0))
+        mbr_stop("more than 2^32 requests");
+    return (uint32_t)first;
+}
+
+/* Reserve `count` records in a row and return the index of the first. */
+static inline uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
+    uint64_t slot = mbr_shared.next_slot;
+    if (__builtin_expect(mbr_threaded, 0))
+        slot = __atomic_fetch_add(&mbr_shared.next_slot, count, __ATOMIC_RELAXED);
+    else
+        mbr_shared.next_slot = slot + count;
+    thread->miss_count = 0;
+    if (__builtin_expect(slot + count > __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE), 0))
+        mbr_file_grow(slot + count);
+    return slot - 1;
+}
+
+static inline uint64_t *mbr_place(struct mbr_thread *thread, uint64_t index) {
+    uint64_t within = index + 1 - thread->window_slot;
+    if (__builtin_expect(thread->window && within < MBR_WINDOW_SLOTS, 1))
+        return thread->window + within * MBR_RECORD_WORDS;
+    return mbr_place_find(thread, index + 1);
+}
+
+static inline uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+
+/* Fill a reserved record. The kind, in the first word, is stored last: a record is whole or of kind 0. */
+static inline struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
+    const uint64_t words[MBR_RECORD_WORDS] = {
+        mbr_pair(record.kind | (uint32_t)record.flags << 8 | (uint32_t)record.thread << 16, record.comm),
+        mbr_pair((uint32_t)record.peer, (uint32_t)record.tag),
+        record.bytes,
+        record.request,
+        record.wall_ns,
+        record.cpu_ns,
+        mbr_pair(record.wall_span_ns, record.cpu_span_ns),
+        record.aux,
+    };
+    uint64_t sum = (index + 1) * mbr_check_keys[MBR_RECORD_WORDS];
+    for (int i = 0; i < MBR_RECORD_WORDS; i++)
+        sum += words[i] * mbr_check_keys[i];
+    uint64_t *place = mbr_place(thread, index);
+    if (__builtin_expect(place != NULL, 1)) {
+        for (int i = 1; i < MBR_RECORD_WORDS; i++)
+            place[i] = i == 3 ? words[3] | sum >> 32 << 32 : words[i];
+        __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
+    }
+    return (struct mbr_open){index, sum, words[6], words[7]};
+}
+
+/* Set spans and aux of a record that was put before. */
+static inline void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns,
+                             uint64_t aux) {
+    uint64_t *place = mbr_place(thread, open->index);
+    if (__builtin_expect(place == NULL, 0))
+        return;
+    uint64_t spans = mbr_pair(wall_span_ns, cpu_span_ns);
+    open->sum += (spans - open->spans) * mbr_check_keys[6] + (aux - open->aux) * mbr_check_keys[7];
+    open->spans = spans;
+    open->aux = aux;
+    place[6] = spans;
+    place[7] = aux;
+    ((uint32_t *)(void *)place)[7] = (uint32_t)(open->sum >> 32);
+}
 
 /* The span between two readings, saturated. */
 static inline uint32_t mbr_span(uint64_t begin, uint64_t end) {

@@ -53,10 +53,16 @@ class Mpi:
         return target
 
     def record(
-        self, directory: Path, ranks: int, program: list[str], *, check: bool = True
+        self, directory: Path | None, ranks: int, program: list[str], *, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program with the recorder in every rank; `directory` must exist."""
-        variables = {"LD_PRELOAD": str(LIBRARY), "MATCHBENCH_RECORD_DIR": str(directory), "MATCHBENCH_RECORD_RUN_ID": RUN_ID}
+        """Run a program with the recorder in every rank, or without it; `directory` must exist."""
+        variables = {}
+        if directory is not None:
+            variables = {
+                "LD_PRELOAD": str(LIBRARY),
+                "MATCHBENCH_RECORD_DIR": str(directory),
+                "MATCHBENCH_RECORD_RUN_ID": RUN_ID,
+            }
         if self.open_mpi:
             words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
             words = ["--oversubscribe", *words]

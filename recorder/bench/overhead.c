@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Times three kernels on two ranks and prints, for each, the median over batches in ns per call that the recorder would record:
+ *   null      MPI_Send to MPI_PROC_NULL: nothing but the call
+ *   pingpong  MPI_Send and MPI_Recv of 8 bytes; a round trip holds four calls one after the other, two on each rank
+ *   waitall   1000 MPI_Irecv, 1000 MPI_Isend, one MPI_Waitall for all of them, between the two ranks: 2001 calls on each
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BATCHES = 201, NULL_CALLS = 100, ROUND_TRIPS = 50, REQUESTS = 1000, WAITALL_BATCHES = 41 };
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, by_size);
+    return values[count / 2];
+}
+
+int main(int argc, char **argv) {
+    static double took[BATCHES];
+    static MPI_Request requests[2 * REQUESTS];
+    static char in[REQUESTS][8], out[8];
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int other = 1 - rank;
+
+    for (int batch = 0; batch < BATCHES; batch++) {
+        double begin = MPI_Wtime();
+        for (int i = 0; i < NULL_CALLS; i++)
+            MPI_Send(out, 8, MPI_CHAR, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+        took[batch] = (MPI_Wtime() - begin) / NULL_CALLS;
+    }
+    double null_ns = 1e9 * median(took, BATCHES);
+
+    for (int batch = 0; batch < BATCHES; batch++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = MPI_Wtime();
+        for (int i = 0; i < ROUND_TRIPS; i++) {
+            if (rank == 0)
+                MPI_Send(out, 8, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+            MPI_Recv(in, 8, MPI_CHAR, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (rank == 1)
+                MPI_Send(out, 8, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+        }
+        took[batch] = (MPI_Wtime() - begin) / ROUND_TRIPS / 4;
+    }
+    double pingpong_ns = 1e9 * median(took, BATCHES);
+
+    for (int batch = 0; batch < WAITALL_BATCHES; batch++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = MPI_Wtime();
+        for (int i = 0; i < REQUESTS; i++)
+            MPI_Irecv(in[i], 8, MPI_CHAR, other, 0, MPI_COMM_WORLD, &requests[i]);
+        for (int i = 0; i < REQUESTS; i++)
+            MPI_Isend(out, 8, MPI_CHAR, other, 0, MPI_COMM_WORLD, &requests[REQUESTS + i]);
+        MPI_Waitall(2 * REQUESTS, requests, MPI_STATUSES_IGNORE);
+        took[batch] = (MPI_Wtime() - begin) / (2 * REQUESTS + 1);
+    }
+    double waitall_ns = 1e9 * median(took, WAITALL_BATCHES);
+
+    if (rank == 0)
+        printf("null %.1f\npingpong %.1f\nwaitall %.1f\n", null_ns, pingpong_ns, waitall_ns);
+    return MPI_Finalize();
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Measures what the recorder costs per recorded call, under every installed MPI.
+
+Each kernel of `overhead.c` runs with and without the recorder in turn, so that both see the same machine; the cost is the
+difference of the medians over the runs. Exit status 1 if a kernel costs more than the 100 ns that the project allows.
+
+Usage: overhead.py [RUNS]
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from harness import Mpi, installed  # noqa: E402
+
+MOST_NS = 100.0
+"""Most that a recorded call may cost (issue: overhead of the recorder)."""
+
+
+def kernels(mpi: Mpi, program: Path, directory: Path | None) -> dict[str, float]:
+    """Run the program, recorded if there is a directory, and return ns per call by kernel."""
+    done = mpi.record(directory, 2, [str(program)])
+    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+
+
+def main() -> int:
+    """Print a table and say whether the limit holds."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    worst = 0.0
+    print(f"{'MPI':12} {'kernel':10} {'plain ns':>9} {'recorded ns':>12} {'cost ns per call':>17}")
+    for mpi in installed():
+        with tempfile.TemporaryDirectory(dir=os.environ.get("MATCHBENCH_BENCH_DIR")) as scratch:
+            program = mpi.compile(HERE / "overhead.c", Path(scratch, "overhead"))
+            plain: dict[str, list[float]] = {}
+            recorded: dict[str, list[float]] = {}
+            for run in range(runs):
+                for name, value in kernels(mpi, program, None).items():
+                    plain.setdefault(name, []).append(value)
+                directory = Path(scratch, f"trace-{run}")
+                directory.mkdir()
+                for name, value in kernels(mpi, program, directory).items():
+                    recorded.setdefault(name, []).append(value)
+                subprocess.run(["rm", "-r", str(directory)], check=True)
+        for name in plain:
+            without, with_recorder = statistics.median(plain[name]), statistics.median(recorded[name])
+            cost = with_recorder - without
+            worst = max(worst, cost)
+            print(f"{mpi.name:12} {name:10} {without:9.1f} {with_recorder:12.1f} {cost:17.1f}")
+    print(f"largest cost {worst:.1f} ns per recorded call, at most {MOST_NS:.0f} allowed")
+    return 0 if worst <= MOST_NS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
