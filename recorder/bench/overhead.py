@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Measures what the recorder costs per recorded call, under every installed MPI.
 
-Each kernel of `overhead.c` runs with and without the recorder in turn, so that both see the same machine; the cost is the
-difference of the medians over the runs. Exit status 1 if a kernel costs more than the 100 ns that the project allows.
+Each kernel of `overhead.c` runs with and without the recorder in turn, so that both see the same machine;
+the cost is the difference of the medians over the runs. Exit status 1 if a kernel costs more than the 100 ns
+that the project allows.
 
 Usage: overhead.py [RUNS]
 """
@@ -10,8 +11,8 @@ Usage: overhead.py [RUNS]
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -48,7 +49,7 @@ def main() -> int:
                 directory.mkdir()
                 for name, value in kernels(mpi, program, directory).items():
                     recorded.setdefault(name, []).append(value)
-                subprocess.run(["rm", "-r", str(directory)], check=True)
+                shutil.rmtree(directory)
         for name in plain:
             without, with_recorder = statistics.median(plain[name]), statistics.median(recorded[name])
             cost = with_recorder - without

@@ -25,8 +25,8 @@
 
 enum {
     RECORD_BYTES = 64,
-    /* Space set aside at a time: 4 MiB. The tail is given back at MPI_Finalize. */
-    GROWTH_SLOTS = 65536,
+    /* Space set aside at a time: 1 MiB. The tail is given back at MPI_Finalize. */
+    GROWTH_SLOTS = 16384,
     HEADER_FINALIZED = 1,
     HEADER_STOPPED = 2,
 };

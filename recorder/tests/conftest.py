@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import HERE, LIBRARY, Mpi, installed
-
-Build = Callable[[str], Path]
+from harness import HERE, LIBRARY, Build, Mpi, installed
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -11,10 +11,39 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-KINDS = (
-    "unwritten Init Finalize Send Recv Done Wait Probe Miss Cancel Free Collective Comm CommFree Extra Other".split()
-)
-OPERATIONS = "none barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter scan exscan neighbor".split()
+KINDS = [
+    "unwritten",
+    "Init",
+    "Finalize",
+    "Send",
+    "Recv",
+    "Done",
+    "Wait",
+    "Probe",
+    "Miss",
+    "Cancel",
+    "Free",
+    "Collective",
+    "Comm",
+    "CommFree",
+    "Extra",
+    "Other",
+]
+OPERATIONS = [
+    "none",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+    "neighbor",
+]
 BLOCKING, PERSISTENT, SYNCHRONOUS, CANCELLED, BUFFERED, FAILED, READY = 1, 2, 4, 4, 8, 8, 16
 MATCHED, PROBE, VECTOR, SENDRECV, CPU_CARRIED = 16, 32, 32, 64, 128
 ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT = -1, -2, -3, -4
@@ -36,7 +65,7 @@ _KEYS = (
 
 def checksum(raw: bytes, index: int) -> int:
     """Upper half of the keyed sum of the eight words of `raw`, whose checksum field must be zero."""
-    words = struct.unpack("<8Q", raw)
+    words: tuple[int, ...] = struct.unpack("<8Q", raw)
     total = sum(word * key for word, key in zip(words, _KEYS[:8], strict=True)) + (index + 1) * _KEYS[8]
     return (total >> 32) & 0xFFFFFFFF
 
@@ -83,40 +112,53 @@ class Rank:
     records: list[Record]
 
     def of(self, *kinds: str) -> list[Record]:
-        """The records of these kinds, in order."""
+        """Return the records of these kinds, in order."""
         return [record for record in self.records if record.kind in kinds]
 
     def of_thread(self, thread: int) -> list[Record]:
-        """The records of one thread, in order."""
+        """Return the records of one thread, in order."""
         return [record for record in self.records if record.thread == thread]
 
 
 def read_rank(path: Path) -> Rank:
     """Read one rank file and check every checksum; raise `ValueError` at the first defect."""
     raw = path.read_bytes()
-    magic, version, record_bytes, flags, rank, segments, world, reserved, count, epoch, run_id, check = _HEADER.unpack(raw[:64])
+    magic, version, record_bytes, flags, rank, segments, world, reserved, count, epoch, run_id, check = (
+        _HEADER.unpack(raw[:64])
+    )
     if (magic, version, record_bytes, segments, reserved) != (b"MBTRACE\x01", 1, 64, 1, 0):
-        raise ValueError(f"{path}: not a header: {raw[:64].hex()}")
+        msg = f"{path}: not a header: {raw[:64].hex()}"
+        raise ValueError(msg)
     if check != checksum(raw[:56] + bytes(8), 2**64 - 1):
-        raise ValueError(f"{path}: checksum of the header is {check:#x}")
+        msg = f"{path}: checksum of the header is {check:#x}"
+        raise ValueError(msg)
     finalized, stopped = bool(flags & 1), bool(flags & 2)
     if finalized and len(raw) != 64 * (count + 1):
-        raise ValueError(f"{path}: {count} records in {len(raw)} bytes")
+        msg = f"{path}: {count} records in {len(raw)} bytes"
+        raise ValueError(msg)
     records: list[Record] = []
     for index, at in enumerate(range(64, len(raw) - 63, 64)):
         piece = raw[at : at + 64]
         if piece[0] == 0:
             if finalized:
-                raise ValueError(f"{path}: record {index} is not written")
+                msg = f"{path}: record {index} is not written"
+                raise ValueError(msg)
             break
         if checksum(piece[:28] + bytes(4) + piece[32:], index) != struct.unpack_from("<I", piece, 28)[0]:
-            raise ValueError(f"{path}: record {index} has a wrong checksum")
-        kind, flag, thread, comm, peer, tag, size, request, _, wall, cpu, wall_span, cpu_span, aux = _RECORD.unpack(piece)
+            msg = f"{path}: record {index} has a wrong checksum"
+            raise ValueError(msg)
+        kind, flag, thread, comm, peer, tag, size, request, _, wall, cpu, wall_span, cpu_span, aux = (
+            _RECORD.unpack(piece)
+        )
         if KINDS[kind] == "Extra":
             words = [comm | (peer & 0xFFFFFFFF) << 32, size, wall, cpu, wall_span | cpu_span << 32, aux]
             records[-1].words += words[:tag]
             continue
-        records.append(Record(KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux))
+        records.append(
+            Record(
+                KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux
+            )
+        )
     return Rank(finalized, stopped, rank, world, run_id, epoch, records)
 
 
@@ -125,10 +167,12 @@ def read_trace(directory: Path) -> list[Rank]:
     meta = json.loads((directory / "meta.json").read_text())
     ranks = [read_rank(path) for path in sorted(directory.glob("rank-*.mbt"))]
     if [rank.rank for rank in ranks] != list(range(meta["ranks"])):
-        raise ValueError(f"{directory}: ranks {[rank.rank for rank in ranks]} of {meta['ranks']}")
+        msg = f"{directory}: ranks {[rank.rank for rank in ranks]} of {meta['ranks']}"
+        raise ValueError(msg)
     for rank in ranks:
         if rank.run_id != int(meta["run_id"], 16) or rank.world != meta["ranks"]:
-            raise ValueError(f"{directory}: rank {rank.rank} is of another run")
+            msg = f"{directory}: rank {rank.rank} is of another run"
+            raise ValueError(msg)
     return ranks
 
 

@@ -8,9 +8,11 @@ separated by colons, each with `bin/mpicc` and `bin/mpiexec`; `mpicc_abi` there 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +24,15 @@ RUN_ID = "0123456789abcdef"
 SECONDS = 120
 """Most that a program may take."""
 
+Build = Callable[[str], Path]
+"""Compiles a program of `programs/`, by name."""
+
 FIELDS = ("comm", "peer", "tag", "bytes", "request", "aux")
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """One MPI: its compiler, its launcher, and where its own libraries are if that is not the system's place."""
+    """One MPI: its compiler, its launcher, and where its libraries are if not in the system's place."""
 
     name: str
     compiler: str
@@ -36,7 +41,7 @@ class Mpi:
     library_path: str = ""
 
     def environment(self) -> dict[str, str]:
-        """The environment for compiler and launcher."""
+        """Return the environment for compiler and launcher."""
         extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if self.library_path:
             extra["LD_LIBRARY_PATH"] = self.library_path
@@ -49,7 +54,9 @@ class Mpi:
         """Compile a program of the tests."""
         compiler = self.compiler if language == "c" else self.compiler.replace("mpicc", language)
         command = [compiler, "-O1", "-o", str(target), str(source), "-lpthread"]
-        subprocess.run(command, check=True, capture_output=True, text=True, env=self.environment(), timeout=SECONDS)
+        subprocess.run(
+            command, check=True, capture_output=True, text=True, env=self.environment(), timeout=SECONDS
+        )
         return target
 
     def record(
@@ -95,9 +102,13 @@ def installed() -> tuple[Mpi, ...]:
         for suffix in ("", "_abi"):
             compiler, launcher = Path(prefix, "bin", f"mpicc{suffix}"), Path(prefix, "bin", "mpiexec")
             if compiler.exists():
-                said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
+                said = subprocess.run(
+                    [launcher, "--version"], capture_output=True, text=True, check=False
+                ).stdout
                 open_mpi = any(word in said for word in ("Open MPI", "OpenRTE", "PRRTE"))
-                found.append(Mpi(Path(prefix).name + suffix, str(compiler), str(launcher), open_mpi, f"{prefix}/lib"))
+                found.append(
+                    Mpi(Path(prefix).name + suffix, str(compiler), str(launcher), open_mpi, f"{prefix}/lib")
+                )
     return tuple(found)
 
 
@@ -106,8 +117,16 @@ Line = tuple[str, tuple[int, ...], frozenset[str], tuple[int, ...]]
 
 
 def line_of(record: Record, other_calls: list[str]) -> Line:
-    """What a record says, without times and identities."""
-    names = {1: "BLOCKING", 2: "PERSISTENT", 4: "SYNCHRONOUS", 8: "BUFFERED", 16: "MATCHED", 32: "VECTOR", 64: "SENDRECV"}
+    """Return what a record says, without times and identities."""
+    names = {
+        1: "BLOCKING",
+        2: "PERSISTENT",
+        4: "SYNCHRONOUS",
+        8: "BUFFERED",
+        16: "MATCHED",
+        32: "VECTOR",
+        64: "SENDRECV",
+    }
     if record.kind == "Send":
         names[16] = "READY"
     elif record.kind == "Done":
@@ -150,7 +169,7 @@ def line_from(text: str) -> Line:
 
 
 def lines_of(rank: Rank, other_calls: list[str], thread: int | None = None) -> list[Line]:
-    """What a rank did between MPI_Init and MPI_Finalize."""
+    """Return what a rank did between MPI_Init and MPI_Finalize."""
     records = rank.records if thread is None else rank.of_thread(thread)
     outer = ("Init", "Finalize")
     return [
@@ -170,9 +189,21 @@ def check_frame(rank: Rank) -> None:
     assert runs(rank.records[2].words) == [rank.rank]
     for thread in {record.thread for record in rank.records}:
         records = rank.of_thread(thread)
-        for before, after in zip(records, records[1:], strict=False):
+        for before, after in itertools.pairwise(records):
             assert before.wall_ns <= after.wall_ns
             assert before.cpu_ns <= after.cpu_ns
 
 
-__all__ = ["HERE", "LIBRARY", "Mpi", "check_frame", "installed", "line_from", "line_of", "lines_of", "read_trace"]
+__all__ = [
+    "HERE",
+    "LIBRARY",
+    "RUN_ID",
+    "Build",
+    "Mpi",
+    "check_frame",
+    "installed",
+    "line_from",
+    "line_of",
+    "lines_of",
+    "read_trace",
+]

@@ -3,26 +3,43 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
-from conftest import Build
 from decode import BLOCKING, Rank, Record
-from harness import Mpi, check_frame, line_from, lines_of, read_trace
+from harness import Build, Mpi, check_frame, line_from, lines_of, read_trace
 
-SCENARIOS = (
-    "blocking nonblocking completion persistent sendrecv probes cancel truncation collectives communicators neighbors sizes mpi4 others"
-).split()
+SCENARIOS = [
+    "blocking",
+    "nonblocking",
+    "completion",
+    "persistent",
+    "sendrecv",
+    "probes",
+    "cancel",
+    "truncation",
+    "collectives",
+    "communicators",
+    "neighbors",
+    "sizes",
+    "mpi4",
+    "others",
+]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_trace_says_what_the_program_did(scenario: str, mpi: Mpi, build: Build, trace: Path, tmp_path: Path) -> None:
+def test_a_trace_says_what_the_program_did(
+    scenario: str, mpi: Mpi, build: Build, trace: Path, tmp_path: Path
+) -> None:
     mpi.record(trace, 4, [str(build("calls.c")), scenario, str(tmp_path)])
     other_calls = json.loads((trace / "meta.json").read_text())["other_calls"]
     ranks = read_trace(trace)
     for rank in ranks:
-        expected = [line_from(line) for line in (tmp_path / f"expected-{rank.rank}.txt").read_text().splitlines()]
+        expected = [
+            line_from(line) for line in (tmp_path / f"expected-{rank.rank}.txt").read_text().splitlines()
+        ]
         got = [line for line in lines_of(rank, other_calls) if scenario != "completion" or line[0] != "Miss"]
         assert got == expected, f"rank {rank.rank}"
         check_frame(rank)
@@ -30,12 +47,14 @@ def test_a_trace_says_what_the_program_did(scenario: str, mpi: Mpi, build: Build
 
 
 def check_identities(ranks: list[Rank]) -> None:
-    """Members of a communicator give it one identity and list the same groups; no two have the same identity."""
+    """Check that members of a communicator give it one identity and the same groups, and no other has it."""
     made: dict[int, dict[int, Record]] = {}
     for rank in ranks:
         for record in rank.of("Comm"):
             members = made.setdefault(record.aux, {})
-            assert rank.rank not in members, f"two communicators of rank {rank.rank} have identity {record.aux:#x}"
+            assert rank.rank not in members, (
+                f"two communicators of rank {rank.rank} have identity {record.aux:#x}"
+            )
             members[rank.rank] = record
     for identity, members in made.items():
         sizes = {record.tag + max(record.peer, 0) for record in members.values()}
@@ -48,6 +67,6 @@ def test_spans_lie_between_the_begins_of_calls(mpi: Mpi, build: Build, trace: Pa
     mpi.record(trace, 4, [str(build("calls.c")), "collectives", str(tmp_path)])
     for rank in read_trace(trace):
         records = rank.records
-        for before, after in zip(records, records[1:], strict=False):
+        for before, after in itertools.pairwise(records):
             assert before.wall_ns + before.wall_span_ns <= after.wall_ns + 1
         assert all(record.wall_span_ns > 0 for record in rank.of("Collective") if record.has(BLOCKING))
