@@ -85,13 +85,8 @@ impl Stream<'_> {
         if item == self.items.len() {
             return Some((Tag::Item, Item::end().words()[self.place]));
         }
-        let there = match item < memory.head_cache {
-            true => true,
-            false => self
-                .asked
-                .get(&item)
-                .is_some_and(|asked| *asked + memory.latency + self.place as u64 / memory.words_per_cycle <= now),
-        };
+        let after = memory.latency + self.place as u64 / memory.words_per_cycle;
+        let there = item < memory.head_cache || self.asked.get(&item).is_some_and(|asked| *asked + after <= now);
         there.then(|| (Tag::Item, self.items[item][self.place]))
     }
 
