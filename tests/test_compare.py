@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The Python API: tables that agree with each other, errors, interruption."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import matchbench as mb
+from matchbench import columns, plots, summary, tables
+
+ENGINES = ["ideal", "linear:qsnet2", "linear:bgp"]
+
+
+@pytest.fixture(scope="module")
+def comparison(halo: mb.Trace, deep: mb.Trace) -> mb.Comparison:
+    return mb.compare([halo, deep], ENGINES)
+
+
+def test_every_table_has_the_columns_of_the_specification(comparison: mb.Comparison) -> None:
+    for name, schema in columns.TABLES.items():
+        assert getattr(comparison, name).schema == schema
+
+
+def test_the_rows_are_sorted_with_bounds_first(comparison: mb.Comparison) -> None:
+    rows = comparison.results.select("trace", "engine", "preset").rows()
+    one = [("ideal", "zero"), ("linear", "qsnet2"), ("linear", "bgp")]
+    assert sorted(rows[:3], key=rows.index) == rows[:3]
+    assert {row[0] for row in rows[:3]} == {"halo"}
+    assert {row[0] for row in rows[3:]} == {"deep"}
+    assert [row[1:] for row in rows[3:]] == one
+
+
+def test_the_same_input_gives_the_same_rows(
+    halo: mb.Trace, deep: mb.Trace, comparison: mb.Comparison
+) -> None:
+    again = mb.compare([halo, deep], ENGINES, jobs=1)
+    for name in columns.TABLES:
+        assert getattr(again, name).equals(getattr(comparison, name)), name
+
+
+def test_ranks_add_up_to_the_row(comparison: mb.Comparison) -> None:
+    sums = ["sent", "received", "matches", "searches", "visits", "operations", "engine_busy_ns", "in_mpi_ns"]
+    key = ["trace", "engine", "preset"]
+    added = comparison.ranks.group_by(key).agg(pl.col(sums).sum(), pl.col("time_ns").max())
+    rows = comparison.results.join(added, on=key, suffix="_ranks")
+    assert rows.height == comparison.results.height
+    for name in [*sums, "time_ns"]:
+        difference = (rows[name] - rows[f"{name}_ranks"]).abs().max()
+        assert isinstance(difference, int | float)
+        assert difference < 1e-3, name  # a picosecond: floating-point sums of exact ones
+
+
+def test_depths_add_up_to_the_matches(comparison: mb.Comparison) -> None:
+    key = ["trace", "engine", "preset"]
+    added = comparison.depths.group_by(key).agg(pl.col("matches").sum().alias("added"))
+    rows = comparison.results.join(added, on=key)
+    assert rows["added"].to_list() == rows["matches"].to_list()
+    assert rows["matches"].to_list() == rows["received"].to_list()
+
+
+def test_outcomes_are_the_same_on_every_engine(comparison: mb.Comparison) -> None:
+    for trace in ("halo", "deep"):
+        rows = comparison.results.filter(trace=trace)
+        for name in ("sent", "received", "matches", "never_received", "never_matched", "sent_bytes"):
+            assert rows[name].n_unique() == 1, name
+
+
+def test_a_row_says_what_was_replayed_by_what(halo: mb.Trace, comparison: mb.Comparison) -> None:
+    row = comparison.results.row(0, named=True)
+    assert (row["trace_hash"], row["version"], row["revision"]) == (halo.hash, mb.__version__, mb.revision())
+    behind = comparison.parameters.filter(parameter_hash=row["parameter_hash"])
+    assumed = behind.filter(source="assumed").height / behind.height
+    assert row["assumed_share"] == assumed
+    assert comparison.results["parameter_hash"].n_unique() == len(ENGINES)
+
+
+def test_a_slowdown_is_measured_against_ideal_zero(comparison: mb.Comparison) -> None:
+    for trace in ("halo", "deep"):
+        rows = comparison.results.filter(trace=trace)
+        base = rows.filter(engine="ideal", preset="zero")["time_ns"].item()
+        assert rows["slowdown"].to_list() == [time_ns / base for time_ns in rows["time_ns"]]
+
+
+def test_the_baseline_is_replayed_even_if_nobody_asks(deep: mb.Trace) -> None:
+    rows = mb.compare(deep, ["linear:qsnet2"]).to_polars()
+    assert rows.select("engine", "preset").rows() == [("ideal", "zero"), ("linear", "qsnet2")]
+
+
+def test_a_changed_setting_marks_its_preset_and_its_hash(deep: mb.Trace) -> None:
+    chosen = mb.choose_engines(["linear:qsnet2"], ["entry=50"])
+    changed = mb.compare(deep, [*chosen, "linear:qsnet2"]).to_polars().filter(engine="linear")
+    assert changed["preset"].to_list() == ["qsnet2+", "qsnet2"]
+    assert changed["parameter_hash"].n_unique() == 2
+    mean = changed["match_latency_mean_ns"]
+    # Half the time per entry, and no other cost: every latency is halved.
+    assert mean[0] * 2 == pytest.approx(mean[1], rel=1e-12)
+
+
+def test_without_names_every_preset_of_every_engine_is_chosen() -> None:
+    every = [(card["name"], preset) for card in mb.engines() for preset in card["presets"]]
+    assert [(engine.name, engine.preset) for engine in mb.choose_engines()] == every
+
+
+def test_two_traces_of_one_name_are_refused(halo: mb.Trace) -> None:
+    with pytest.raises(mb.MatchbenchError) as error:
+        mb.compare([halo, halo], ["ideal"])
+    assert str(error.value) == "two traces are named `halo`; rows could not be told apart"
+
+
+def test_a_defect_is_an_error_of_its_own_kind(tmp_path: Path) -> None:
+    (tmp_path / "meta.json").write_text("[]")
+    with pytest.raises(mb.TraceError) as error:
+        mb.Trace.open(tmp_path)
+    assert str(error.value).startswith(f"{tmp_path}/meta.json: ")
+
+
+def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path) -> None:
+    comparison.write(tmp_path / "r")
+    for name, schema in columns.TABLES.items():
+        table: pl.DataFrame = getattr(comparison, name)
+        assert pl.read_parquet(tmp_path / "r" / f"{name}.parquet").equals(table)
+        assert pl.read_csv(tmp_path / "r" / f"{name}.csv", schema=schema).height == table.height
+    rows = pl.read_json(tmp_path / "r" / "results.json", schema=columns.RESULTS)
+    assert rows.equals(comparison.results)
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 6
+    assert 'src="plots' not in page
+
+
+def test_bounds_look_unlike_simulated_times(comparison: mb.Comparison) -> None:
+    results, depths, timeline = comparison.results, comparison.depths, comparison.timeline
+    drawn = {name: figure for _, name, _, figure in plots.figures(results, depths, timeline)}
+    lines = {line.get_label(): line.get_linestyle() for line in drawn["deep.latency"].axes[0].get_lines()}
+    assert lines == {"ideal:zero": ":", "linear:qsnet2": "-", "linear:bgp": "-"}
+    bars = drawn["deep.slowdown"].axes[0].patches
+    assert [bar.get_hatch() for bar in bars] == ["///", None, None]
+    assert drawn["deep.latency"].axes[0].get_ylabel() == "match latency, mean [ns]"
+
+
+def test_a_remark_on_many_engines_is_one_line() -> None:
+    remarks = [mb.Remark(trace="t", engine=f"e:{at}", text="slow") for at in range(3)]
+    remarks += [mb.Remark(trace="t", engine="e:0", text=f"odd {at}") for at in range(5)]
+    assert list(summary.remark_lines(remarks, most=2)) == [
+        "t on e:0 and 2 more: slow",
+        "t on e:0: odd 0",
+        "t: 4 more remarks in report.html",
+    ]
+
+
+@given(ns=st.floats(0, 1e15))
+def test_a_printed_time_is_off_by_less_than_a_thousandth(ns: float) -> None:
+    text, unit = tables.time(ns).split(" ")
+    printed = float(text) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    assert printed == pytest.approx(ns, rel=1e-3)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(part=st.floats(0, 1))
+def test_what_progress_raises_stops_the_work_and_leaves_nothing(
+    tmp_path_factory: pytest.TempPathFactory, part: float
+) -> None:
+    class Stop(Exception):  # noqa: N818 - no error, a signal
+        pass
+
+    def progress(done: int, total: int) -> None:
+        if done >= part * total:
+            raise Stop
+
+    directory = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(Stop):
+        mb.generate("halo3d", directory / "t", ranks=8, settings={"iterations": 2}, progress=progress)
+    assert list(directory.iterdir()) == []
+
+
+def test_progress_ends_with_the_whole(deep: mb.Trace) -> None:
+    told: list[tuple[int, int]] = []
+    mb.compare(deep, ENGINES, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (3000, 3000)
+
+
+def test_ctrl_c_ends_a_comparison_with_one_line_and_no_output(tmp_path: Path) -> None:
+    mb.generate("halo3d", tmp_path / "long", ranks=64, settings={"iterations": 3000})
+    words = [sys.executable, "-m", "matchbench", "compare", "long", "-e", "linear:bgp", "-o", "r"]
+    process = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    time.sleep(3)
+    assert process.poll() is None, "the trace is too short for this test"
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 20
+    assert (process.returncode, stdout, stderr) == (130, "", "matchbench: interrupted\n")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["long"]
