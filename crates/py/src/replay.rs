@@ -22,7 +22,7 @@ pub(crate) fn run(
     trace: &Trace,
     engine: &Engine,
     network: &Network,
-    options: Options,
+    options: &Options,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Report> {
     let communicators = trace.checked(py, None)?;

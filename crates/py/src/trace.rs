@@ -118,7 +118,7 @@ impl Trace {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = Options { cpu_scale, free_wildcards, collectives };
-        report::to_python(py, &replay::run(py, self, engine, network, options, progress)?)
+        report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 
     /// Bytes of the records `start` to `stop` (exclusive) of `rank`, 64 each, as in `spec/trace.md`.
