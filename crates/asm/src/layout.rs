@@ -641,6 +641,9 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Every rule, in the order of the specification.
+    pub const ALL: [Self; 16] = [Self::Syntax, Self::Names, Self::Range, Self::Slot, Self::Predication, Self::ConstantRegister, Self::TwoWriters, Self::PredicateReach, Self::InnerSection, Self::ImmediateAndPermute, Self::InputUnsaid, Self::Target, Self::DelaySlots, Self::DeadBranch, Self::End, Self::Store];
+
     /// Its short name.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mb_asm::layout::Rule;
 use mb_asm::{assemble, render};
 
 /// What the comments of a program must say, by line.
@@ -84,6 +85,15 @@ fn every_file_says_what_the_assembler_does() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_rule_has_a_program_that_breaks_it() {
+    let texts: Vec<String> = files().iter().map(|path| std::fs::read_to_string(path).expect("text")).collect();
+    for rule in Rule::ALL {
+        let note = format!(" ({}): ", rule.name());
+        assert!(texts.iter().any(|text| text.contains(&note)), "no program breaks the rule `{}`", rule.name());
+    }
 }
 
 #[test]

@@ -9,9 +9,9 @@ fn the_example_of_the_readme_assembles() {
     let readme = include_str!("../README.md");
     let text = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let program = assemble("readme", text).unwrap_or_else(|errors| panic!("{}", render(&errors)));
-    assert_eq!(program.words.len(), 13);
-    assert_eq!(program.label_at(2), Some("compare"));
-    assert_eq!(program.lines[2].text, "wait || a4 = in || p15 = match bits, t2 care mask");
+    assert_eq!(program.words.len(), 9);
+    assert_eq!(program.label_at(1), Some("item"));
+    assert_eq!(program.lines[6].text, "p15 = match want, have care mask || goto item");
 }
 
 /// Every statement of the README's table that is one word's text.

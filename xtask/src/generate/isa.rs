@@ -280,11 +280,14 @@ fn rules(out: &mut String, refusals: &[Item]) {
     for item in refusals {
         put(format!("    /// {}\n    {},", item.meaning, camel(&item.name)));
     }
+    put("}\n\nimpl Rule {\n    /// Every rule, in the order of the specification.".into());
+    let list = refusals.iter().map(|item| format!("Self::{}", camel(&item.name))).collect::<Vec<_>>().join(", ");
+    put(format!("    pub const ALL: [Self; {}] = [{list}];\n", refusals.len()));
     for (method, doc, of) in [
         ("name", "Its short name.", (|item| &item.name) as fn(&Item) -> &String),
         ("meaning", "What is refused.", |item| &item.meaning),
     ] {
-        let head = if method == "name" { "}\n\nimpl Rule {\n" } else { "        }\n    }\n\n" };
+        let head = if method == "name" { "" } else { "        }\n    }\n\n" };
         put(format!("{head}    /// {doc}\n    #[must_use]\n    pub const fn {method}(self) -> &'static str {{"));
         put("        match self {".into());
         for item in refusals {
