@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The command line as a process: exit status, and messages word for word."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -237,3 +238,18 @@ def test_a_wrong_choice_is_refused(
 def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: mb.Trace) -> None:
     done = matchbench("compare", halo.path, "--engine", "ideal", TERM="xterm-256color")
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Command, halo: mb.Trace) -> None:
+    words = ("compare", halo.path, "-e", "linear:qsnet2", "--force", "-o", "r")
+    wide = matchbench(*words, FORCE_COLOR="1", COLUMNS="300")
+    narrow = matchbench(*words, FORCE_COLOR="1", COLUMNS="100")
+    styled = re.compile(r"\x1b\[[0-9;]*m")
+    rows = [
+        re.split(r"  +", styled.sub("", line).strip())
+        for done in (wide, narrow)
+        for line in done.stdout.splitlines()
+        if "linear:qsnet2" in line
+    ]
+    assert [len(row) for row in rows] == [15, 10]
+    assert set(rows[1]) <= set(rows[0])

@@ -29,6 +29,10 @@ HEADINGS = (
 )
 """Headings of the table; one that begins with `>` is of a column of numbers."""
 
+_DEPTH_MAX = HEADINGS.index(">depth mean") + 1
+SPARE = (*map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max")), _DEPTH_MAX)
+"""Positions of the columns that a narrow terminal does without."""
+
 LEGEND = (
     "application: simulated time of the program; slowdown: over that on ideal:zero; "
     "match: from the offer of the later of receive and message to the engine's answer; "

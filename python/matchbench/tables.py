@@ -2,17 +2,27 @@
 """Tables for people: aligned text on standard output, with colours on a terminal only."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 _ENDLESS = 100_000  # columns; what is not a terminal has no right edge
+_GAP = 2  # columns between two cells
+_WORDS = 24  # a cell of words that is wider may be folded to this width
 
 
-def show(title: str | None, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def show(
+    title: str | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    spare: Collection[int] = (),
+) -> None:
     """Print a table.
+
+    A terminal that is too narrow folds long words and leaves out spare columns; numbers are never cut.
 
     Parameters
     ----------
@@ -22,21 +32,35 @@ def show(title: str | None, columns: Sequence[str], rows: Iterable[Sequence[obje
         Headings; one that begins with `>` is of a column of numbers, aligned to the right.
     rows
         Cells; `None` is printed as `-`.
+    spare
+        Positions of the columns that a narrow terminal does without.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        numeric = column.startswith(">")
+    console = Console(file=sys.stdout, highlight=False)
+    edge = console.width if console.is_terminal else _ENDLESS
+    cells = [[column.removeprefix(">") for column in columns]]
+    cells += [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(columns))]
+    narrow = _width(widths) > edge
+    kept = [at for at in range(len(columns)) if not (narrow and at in spare)]
+    folding = {at for at in kept if widths[at] > _WORDS and not columns[at].startswith(">")}
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for at in kept:
         table.add_column(
-            Text(column.removeprefix(">")),
-            justify="right" if numeric else "left",
-            no_wrap=numeric,
+            Text(cells[0][at]),
+            justify="right" if columns[at].startswith(">") else "left",
+            no_wrap=at not in folding,
             overflow="fold",
         )
-    for row in rows:
-        table.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
+    for row in cells[1:]:
+        table.add_row(*(Text(row[at]) for at in kept))
+    least = _width([_WORDS if at in folding else widths[at] for at in kept])
     if title:
         line(title, style="bold")
-    _print(table)
+    _print(table, max(edge, least))
+
+
+def _width(columns: Sequence[int]) -> int:
+    return sum(columns) + _GAP * len(columns)
 
 
 def line(text: str = "", *, style: str = "") -> None:
@@ -44,10 +68,8 @@ def line(text: str = "", *, style: str = "") -> None:
     _print(Text(text, style=style))
 
 
-def _print(what: Table | Text) -> None:
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console.width = _ENDLESS
+def _print(what: Table | Text, width: int = _ENDLESS) -> None:
+    console = Console(file=sys.stdout, highlight=False, width=width)
     with console.capture() as text:
         console.print(what, soft_wrap=isinstance(what, Text))
     rows = text.get().splitlines()

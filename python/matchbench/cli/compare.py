@@ -109,7 +109,7 @@ def command(
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
     for block in summary.blocks(comparison.results):
-        tables.show(block.title, summary.HEADINGS, block.rows)
+        tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
         tables.line()
     sys.stdout.flush()
     sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
