@@ -6,7 +6,7 @@
 //! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next
 //! one starts. Full lists refuse nothing: order would forbid the very operation that makes room, so items beyond
 //! `capacity` go to host memory.
-//! Cost: that of the words the unit issues, see [`crate::machine`].
+//! Cost: that of the words the unit issues, see [`crate::machine`]; items that fail alike cost a few nanoseconds.
 
 use std::collections::VecDeque;
 
@@ -143,7 +143,7 @@ impl Microcode {
 
     fn search(&mut self, list: List, header: Header, start: u64) -> Answer {
         self.machine
-            .search(list, header.words(), start, &mut ())
+            .search_fast(list, header.words(), start)
             .expect("the programs of ucode/ keep the protocol of the list manager")
     }
 

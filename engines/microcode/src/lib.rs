@@ -21,6 +21,7 @@ pub mod list_manager;
 pub mod machine;
 pub mod profile;
 pub mod programs;
+mod runs;
 pub mod session;
 pub mod unit;
 

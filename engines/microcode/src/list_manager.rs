@@ -237,6 +237,22 @@ struct Search {
     count: usize,
 }
 
+/// Longest FIFO whose phase is compared.
+const PHASE_WORDS: usize = 64;
+
+/// Where the stream stands when an item has just begun, with every time relative to now and every position to the item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Phase {
+    entered: u64,
+    cause: Cause,
+    requested: u64,
+    available: u64,
+    began: [u64; MAX_HEAD_CACHE],
+    unanswered: usize,
+    answered_at: [u64; 2],
+    left_at: [u64; PHASE_WORDS],
+}
+
 /// Both lists and the stream.
 #[derive(Clone, Debug)]
 pub struct ListManager {
@@ -543,6 +559,85 @@ impl ListManager {
     #[must_use]
     pub const fn answered(&self) -> usize {
         self.search.answered
+    }
+
+    /// Whether the word that was taken last is the first of an item.
+    #[inline]
+    pub(crate) const fn item_begun(&self) -> bool {
+        matches!(self.search.cursor, Cursor::Item(_, 1)) && self.entered == self.left
+    }
+
+    /// The phase of the stream at the begin of an item; `None` where the next items may not be like this one.
+    pub(crate) fn phase(&self, now: u64) -> Option<Phase> {
+        let (search, fifo) = (&self.search, self.memory.fifo);
+        let Cursor::Item(item, 1) = search.cursor else { return None };
+        // Before this, the head cache shows in the times.
+        let steady = item > self.memory.head_cache + 1 && self.entered == self.left && self.left >= fifo;
+        let quiet = search.count == 0 && !search.matched && search.over.is_none();
+        if !steady || !quiet || fifo > PHASE_WORDS || search.slot as usize >= self.memory.capacity {
+            return None;
+        }
+        let relative = |time: u64| time.wrapping_sub(now);
+        let mut began = [0; MAX_HEAD_CACHE];
+        for (back, time) in began.iter_mut().enumerate().take(self.memory.head_cache + 1) {
+            *time = relative(search.began[(item - back) % MAX_HEAD_CACHE]);
+        }
+        let mut left_at = [0; PHASE_WORDS];
+        for (back, time) in left_at[..fifo].iter_mut().enumerate() {
+            *time = relative(self.left_at[(self.left - 1 - back) & (self.left_at.len() - 1)]);
+        }
+        Some(Phase {
+            entered: relative(self.last_entered),
+            cause: self.last_cause,
+            requested: relative(search.requested),
+            available: relative(search.available),
+            began,
+            unanswered: item - search.answered,
+            answered_at: [0, 1].map(|back| relative(search.answered_at[(item - back) % 2])),
+            left_at,
+        })
+    }
+
+    /// How many items from the current one on satisfy `like`, each followed by a further item in local memory.
+    pub(crate) fn alike(&self, like: impl Fn(&Words) -> bool) -> usize {
+        let Cursor::Item(item, _) = self.search.cursor else { return 0 };
+        let slots = &self.order(self.search.list).slots[item..];
+        let local = |slot: u32| (slot as usize) < self.memory.capacity;
+        slots.windows(2).take_while(|pair| local(pair[1]) && like(&self.slots[pair[0] as usize].words)).count()
+    }
+
+    /// Moves on by `items` items that take eight cycles each and fail; returns the words of the last of them and the first word
+    /// of the item behind it.
+    pub(crate) fn pass_over(&mut self, items: usize) -> (Words, u64) {
+        let Cursor::Item(item, _) = self.search.cursor else { unreachable!("an item has begun") };
+        let (words, cycles) = (WORDS * items, (WORDS * items) as u64);
+        let mask = self.left_at.len() - 1;
+        let mut left_at = [0; PHASE_WORDS];
+        for (back, time) in left_at[..self.memory.fifo].iter_mut().enumerate() {
+            *time = self.left_at[(self.left - 1 - back) & mask] + cycles;
+        }
+        self.left += words;
+        self.entered += words;
+        self.last_entered += cycles;
+        for (back, time) in left_at[..self.memory.fifo].iter().enumerate() {
+            self.left_at[(self.left - 1 - back) & mask] = *time;
+        }
+        let last = self.slots[self.order(self.search.list).slots[item + items - 1] as usize].words;
+        let slot = self.order(self.search.list).slots[item + items];
+        let search = &mut self.search;
+        let (began, answered_at) = (search.began, search.answered_at);
+        for back in 0..=self.memory.head_cache.min(item) {
+            search.began[(item + items - back) % MAX_HEAD_CACHE] = began[(item - back) % MAX_HEAD_CACHE] + cycles;
+        }
+        for back in 0..2 {
+            search.answered_at[(item + items - back) % 2] = answered_at[(item - back) % 2] + cycles;
+        }
+        search.requested += cycles;
+        search.available += cycles;
+        search.answered += items;
+        search.slot = slot;
+        search.cursor = Cursor::Item(item + items, 1);
+        (last, self.slots[slot as usize].words[0])
     }
 
     fn order(&self, list: List) -> &Order {

@@ -7,8 +7,9 @@
 
 use mb_asm::word::Word;
 
-use crate::layout::Words;
+use crate::layout::{WORDS, Words};
 use crate::list_manager::{Answer, Cause, Entry, List, ListManager, Memory, ProtocolError};
+use crate::runs::Runs;
 use crate::unit::{Head, Issued, Need, Tag, Unit, WRITE_STAGE};
 
 /// Words in a row that neither take nor send anything before a program counts as not ending.
@@ -85,6 +86,8 @@ pub struct Machine {
     issued: u64,
     quiet: u32,
     stalls: Stalls,
+    runs: Runs,
+    passed_over: u64,
 }
 
 impl Machine {
@@ -108,6 +111,8 @@ impl Machine {
             issued: 0,
             quiet: 0,
             stalls: Stalls::default(),
+            runs: Runs::default(),
+            passed_over: 0,
         }
     }
 
@@ -204,6 +209,35 @@ impl Machine {
             .ok_or(ProtocolError::Unanswered { pc: self.unit.pc(), item: self.lists.answered() })
     }
 
+    /// As [`Machine::search`], unwatched: runs of items that fail alike are passed over in one step, with the same result.
+    ///
+    /// # Errors
+    /// As [`Machine::search`].
+    pub fn search_fast(&mut self, list: List, header: Words, arrival: u64) -> Result<Answer, ProtocolError> {
+        self.lists.begin(list, header, arrival);
+        let mut runs = std::mem::take(&mut self.runs);
+        runs.restart();
+        let result = self.settle_fast(&mut runs);
+        self.runs = runs;
+        result?;
+        self.lists
+            .answer()
+            .copied()
+            .ok_or(ProtocolError::Unanswered { pc: self.unit.pc(), item: self.lists.answered() })
+    }
+
+    fn settle_fast(&mut self, runs: &mut Runs) -> Result<(), ProtocolError> {
+        while self.advance(runs)? {
+            if self.lists.item_begun() {
+                let items = runs.pass_over(&mut self.unit, &mut self.lists, self.next) as u64;
+                self.next += WORDS as u64 * items;
+                self.issued += WORDS as u64 * items;
+                self.passed_over += items;
+            }
+        }
+        Ok(())
+    }
+
     /// Both lists.
     #[must_use]
     pub const fn lists(&self) -> &ListManager {
@@ -231,6 +265,12 @@ impl Machine {
     #[must_use]
     pub const fn issued(&self) -> u64 {
         self.issued
+    }
+
+    /// Items that [`Machine::search_fast`] passed over so far.
+    #[must_use]
+    pub const fn passed_over(&self) -> u64 {
+        self.passed_over
     }
 
     /// Cycles waited so far.

@@ -16,10 +16,10 @@ use mb_asm::word::{Alu, Condition, Output, Word};
 pub const WRITE_STAGE: u64 = 2;
 
 /// Words of the delay after a taken branch.
-const DELAY_SLOTS: u8 = 2;
+pub(crate) const DELAY_SLOTS: u8 = 2;
 
 /// Where results without a destination go: one past the architectural registers.
-const NOWHERE: u8 = 16;
+pub(crate) const NOWHERE: u8 = 16;
 
 /// What a word of the input FIFO belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,7 +62,7 @@ pub enum Need {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum AluKind {
+pub(crate) enum AluKind {
     Idle,
     Add,
     Sub,
@@ -85,7 +85,7 @@ enum AluKind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum BranchKind {
+pub(crate) enum BranchKind {
     None,
     If,
     Unless,
@@ -94,47 +94,47 @@ enum BranchKind {
 
 /// Groups of sections: the bits of each, how far its top bit is from bit 63, and the predicate its comparison sets.
 #[derive(Clone, Copy, Debug)]
-struct Groups {
-    count: u8,
-    mask: [u64; 4],
-    up: [u8; 4],
-    predicate: [u16; 4],
+pub(crate) struct Groups {
+    pub(crate) count: u8,
+    pub(crate) mask: [u64; 4],
+    pub(crate) up: [u8; 4],
+    pub(crate) predicate: [u16; 4],
 }
 
 /// One instruction word in the form that executes fast. Unused slots have harmless operands.
 #[derive(Clone, Copy, Debug)]
-struct Micro {
-    need: Need,
-    pop_alu: u8,
-    pop_ternary: u8,
-    permute: u8,
-    alu: AluKind,
-    guard: u8,
-    rd: u8,
-    rs1: u8,
-    rs2: u8,
-    keep: u64,
-    immediate: u64,
-    select: u64,
-    groups: Groups,
-    combine: Combine,
-    ternary: bool,
-    m0: u8,
-    m1: u8,
-    mask: u8,
-    flip: u64,
-    ternary_groups: Groups,
-    ternary_combine: Combine,
-    merges: u8,
-    merge: [(u8, u8, u8, u8); 2],
-    branch: BranchKind,
-    predicate: u8,
-    target: u16,
-    copy: bool,
-    copy_guard: u8,
-    copy_from: u8,
-    copy_ternary: u8,
-    output: Option<Output>,
+pub(crate) struct Micro {
+    pub(crate) need: Need,
+    pub(crate) pop_alu: u8,
+    pub(crate) pop_ternary: u8,
+    pub(crate) permute: u8,
+    pub(crate) alu: AluKind,
+    pub(crate) guard: u8,
+    pub(crate) rd: u8,
+    pub(crate) rs1: u8,
+    pub(crate) rs2: u8,
+    pub(crate) keep: u64,
+    pub(crate) immediate: u64,
+    pub(crate) select: u64,
+    pub(crate) groups: Groups,
+    pub(crate) combine: Combine,
+    pub(crate) ternary: bool,
+    pub(crate) m0: u8,
+    pub(crate) m1: u8,
+    pub(crate) mask: u8,
+    pub(crate) flip: u64,
+    pub(crate) ternary_groups: Groups,
+    pub(crate) ternary_combine: Combine,
+    pub(crate) merges: u8,
+    pub(crate) merge: [(u8, u8, u8, u8); 2],
+    pub(crate) branch: BranchKind,
+    pub(crate) predicate: u8,
+    pub(crate) target: u16,
+    pub(crate) copy: bool,
+    pub(crate) copy_guard: u8,
+    pub(crate) copy_from: u8,
+    pub(crate) copy_ternary: u8,
+    pub(crate) output: Option<Output>,
 }
 
 /// What executing one word did.
@@ -207,6 +207,37 @@ impl Unit {
     #[must_use]
     pub fn need(&self) -> Option<Need> {
         self.store.get(usize::from(self.pc)).map(|word| word.need)
+    }
+
+    /// The word at an address.
+    pub(crate) fn micro(&self, at: u16) -> &Micro {
+        &self.store[usize::from(at)]
+    }
+
+    /// Whether a taken branch still has delay slots to run.
+    pub(crate) const fn in_shadow(&self) -> bool {
+        self.shadow > 0
+    }
+
+    pub(crate) const fn predicate(&self, index: u8) -> bool {
+        self.predicates >> index & 1 == 1
+    }
+
+    #[inline]
+    pub(crate) fn alu_register(&self, index: u8) -> u64 {
+        self.alu[usize::from(index)]
+    }
+
+    #[inline]
+    pub(crate) fn ternary_register(&self, index: u8) -> u64 {
+        self.ternary[usize::from(index)]
+    }
+
+    /// Puts `word` where the pop of the word at `at` puts it.
+    pub(crate) fn take_again(&mut self, at: u16, word: u64) {
+        let micro = &self.store[usize::from(at)];
+        self.alu[usize::from(micro.pop_alu)] = word;
+        self.ternary[usize::from(micro.pop_ternary)] = permute_fields(micro.permute, word);
     }
 
     /// Address of the next word.
@@ -326,7 +357,7 @@ fn combine(predicates: u32, bit: u16, result: bool, mode: Combine) -> u32 {
 const IDENTITY: u8 = 0b11_10_01_00;
 
 #[inline]
-fn permute_fields(control: u8, word: u64) -> u64 {
+pub(crate) fn permute_fields(control: u8, word: u64) -> u64 {
     (0..4).fold(0, |result, place| {
         let source = control >> (2 * place) & 3;
         result | (word >> (16 * source) & 0xffff) << (16 * place)
@@ -335,13 +366,13 @@ fn permute_fields(control: u8, word: u64) -> u64 {
 
 impl AluKind {
     #[inline]
-    const fn compares(self) -> bool {
+    pub(crate) const fn compares(self) -> bool {
         self as u8 >= Self::Equal as u8
     }
 
     /// Compares two groups that were moved to the top of the word.
     #[inline]
-    const fn compare(self, first: u64, second: u64) -> bool {
+    pub(crate) const fn compare(self, first: u64, second: u64) -> bool {
         let (signed_first, signed_second) = (first as i64, second as i64);
         match self {
             Self::Equal => first == second,
@@ -529,6 +560,16 @@ impl Micro {
                 self.select = select.control();
             }
         }
+    }
+
+    /// The predicates that it may write, as bits.
+    pub(crate) fn written_predicates(&self) -> u32 {
+        let of = |groups: &Groups| {
+            groups.predicate[..usize::from(groups.count)].iter().fold(0, |bits, bit| bits | u32::from(*bit))
+        };
+        let compared = if self.alu.compares() { of(&self.groups) } else { 0 };
+        let merged = self.merge[..usize::from(self.merges)].iter().fold(0, |bits, merge| bits | 1 << merge.3);
+        compared | of(&self.ternary_groups) | merged
     }
 
     fn set_operand2(&mut self, operand: mb_asm::word::Operand2) {
