@@ -79,22 +79,22 @@ const char *const mbr_other_calls[] = {
 
 /* --- parts of records --- */
 
-static inline struct mbr_record record_of(struct mbr_thread *thread, const struct mbr_stamp *at, uint8_t kind, uint8_t flags) {
+MBR_INLINE struct mbr_record record_of(struct mbr_thread *thread, const struct mbr_stamp *at, uint8_t kind, uint8_t flags) {
     return (struct mbr_record){
         .kind = kind, .flags = flags | at->carried, .thread = thread->number, .wall_ns = at->wall_ns, .cpu_ns = at->cpu_ns};
 }
 
-static inline void set_spans(struct mbr_record *record, const struct mbr_stamp *begin, const struct mbr_stamp *end) {
+MBR_INLINE void set_spans(struct mbr_record *record, const struct mbr_stamp *begin, const struct mbr_stamp *end) {
     record->wall_span_ns = mbr_span(begin->wall_ns, end->wall_ns);
     record->cpu_span_ns = mbr_span(begin->cpu_ns, end->cpu_ns);
 }
 
-static inline struct mbr_open append(struct mbr_thread *thread, struct mbr_record record) {
+MBR_INLINE struct mbr_open append(struct mbr_thread *thread, struct mbr_record record) {
     return mbr_put(thread, mbr_reserve(thread, 1), record);
 }
 
 /* Completes the record that `frame` opened before the call. */
-static inline struct mbr_stamp close_open(struct mbr_thread *thread, struct frame *frame, uint64_t aux) {
+MBR_INLINE struct mbr_stamp close_open(struct mbr_thread *thread, struct frame *frame, uint64_t aux) {
     struct mbr_stamp end = mbr_stamp_end(thread);
     mbr_patch(thread, &frame->open, mbr_span(frame->begin.wall_ns, end.wall_ns), mbr_span(frame->begin.cpu_ns, end.cpu_ns),
               aux);
@@ -189,8 +189,7 @@ static void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word
 struct kept {
     bool persistent;
     uint64_t comm_handle;
-    uint64_t *words;
-    uint64_t words_count;
+    struct mbr_kept *more;
 };
 
 /* Remembers what stands behind a new request; MPI_Start will write `record` if it is persistent. */
@@ -208,9 +207,7 @@ static void remember(const struct mbr_record *record, uint64_t handle, struct ke
             entry->flags = record->flags & ~CPU_CARRIED;
             entry->comm = record->comm;
             entry->comm_handle = kept.comm_handle;
-            entry->aux = record->aux;
-            entry->words = kept.words;
-            entry->words_count = kept.words_count;
+            entry->kept = kept.more;
         }
     }
     mbr_lock_drop(&mbr_table_lock);
@@ -655,8 +652,8 @@ static void request_free_before(struct mbr_thread *thread, struct frame *frame, 
     if (entry) {
         frame->request = entry->reported ? 0 : entry->number;
         frame->recorded = entry->paired;
-        if (entry->words)
-            mbr_pages_unmap(entry->words, entry->words_count * sizeof *entry->words);
+        if (entry->kept)
+            mbr_pages_unmap(entry->kept, sizeof *entry->kept + entry->kept->count * sizeof(uint64_t));
         mbr_entry_pop(handle);
     }
     mbr_lock_drop(&mbr_table_lock);
@@ -707,14 +704,15 @@ static void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word
         record.peer = copy.peer;
         record.tag = copy.tag;
         record.bytes = copy.bytes;
-        record.aux = copy.aux;
         record.request = copy.number;
         if (i + 1 == count)
             set_spans(&record, &frame->begin, &end);
-        if (copy.kind == SEND)
-            mbr_put(thread, reserve_send(thread, comm, &record, 1), record);
-        else
-            mbr_put_words(thread, record, copy.words, copy.words_count);
+        if (copy.kind == COLLECTIVE) {
+            record.aux = copy.kept->aux;
+            mbr_put_words(thread, record, copy.kept->words, copy.kept->count);
+        } else {
+            mbr_put(thread, copy.kind == SEND ? reserve_send(thread, comm, &record, 1) : mbr_reserve(thread, 1), record);
+        }
     }
 }
 
@@ -856,14 +854,16 @@ static void collective_after(struct mbr_thread *thread, struct frame *frame, mbr
     uint64_t *words, count;
     if (!role->persistent || error || !collective_record(thread, frame, a, role, &record, &words, &count))
         return;
-    uint64_t *kept = count ? mbr_pages_map(count * sizeof *kept) : NULL;
-    if (count && !kept) {
+    struct mbr_kept *kept = mbr_pages_map(sizeof *kept + count * sizeof *words);
+    if (!kept) {
         mbr_stop("out of memory");
         return;
     }
+    kept->aux = record.aux;
+    kept->count = count;
     if (count)
-        memcpy(kept, words, count * sizeof *kept);
-    remember(&record, mbr_handle_at(a[role->request], 0), (struct kept){true, mbr_handle(a[role->comm]), kept, count});
+        memcpy(kept->words, words, count * sizeof *words);
+    remember(&record, mbr_handle_at(a[role->request], 0), (struct kept){true, mbr_handle(a[role->comm]), kept});
 }
 
 /* --- communicators and the rest --- */
@@ -997,7 +997,9 @@ static inline struct mbr_thread *enter(void) {
         if (!thread)                                                                          \
             return real(NAMES_##arity);                                                       \
         mbr_word a[arity + 1] = {NAMES_##arity};                                              \
-        struct frame frame = {0};                                                             \
+        struct frame frame;                                                                   \
+        frame.recorded = false; /* the rest is set where it is used: zeroing all costs 10 ns */ \
+        frame.request = 0;                                                                    \
         family##_before(thread, &frame, a, &role);                                            \
         int error = real(ELEMENTS_##arity);                                                   \
         family##_after(thread, &frame, a, &role, error);                                      \

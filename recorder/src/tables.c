@@ -22,15 +22,18 @@ struct mbr_lock mbr_table_lock;
 
 static struct slot *slots;
 static uint64_t slots_mask, slots_used;
+static int slots_shift; /* 64 - log2 of their number */
 static struct mbr_entry *entries; /* entry 0 is not used */
 static uint32_t entries_room, entries_made, entries_free;
 static struct counter *counters;
 static uint64_t counters_mask, counters_used;
 
-static inline uint64_t home(uint64_t key) { return mbr_mix(key) & slots_mask; }
+/* Fibonacci hashing: handles are addresses or small numbers, their upper bits after the product are well spread. */
+static inline uint64_t home(uint64_t key) { return key * UINT64_C(0x9e3779b97f4a7c15) >> slots_shift; }
 
 bool mbr_tables_setup(void) {
     slots_mask = 4096 - 1;
+    slots_shift = 64 - 12;
     entries_room = 2048;
     entries_made = 1;
     counters_mask = 1024 - 1;
@@ -56,6 +59,7 @@ static bool slots_double(void) {
         return false;
     slots = grown;
     slots_mask = 2 * old_room - 1;
+    slots_shift--;
     for (uint64_t i = 0; i < old_room; i++)
         if (old[i].key)
             slots[find(old[i].key)] = old[i];

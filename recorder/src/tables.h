@@ -11,23 +11,29 @@
 
 #include "trace.h"
 
-/* One use of a handle. */
+/* What MPI_Start writes for a persistent collective besides what its entry holds; `words` are its per-peer sizes. */
+struct mbr_kept {
+    uint64_t aux, count;
+    uint64_t words[];
+};
+
+/* One use of a handle; one cache line. */
 struct mbr_entry {
-    uint64_t key;       /* the handle; messages and communicators have a bit of their own on top */
-    uint32_t next;      /* younger entry of the same key, or the next free one; 0 = none */
-    uint32_t number;    /* request or probe number; 0 = a persistent request that is not active */
-    uint8_t kind;       /* SEND, RECV, COLLECTIVE, PROBE (a message) or COMM */
-    uint8_t flags;      /* those of the record that MPI_Start writes */
-    uint8_t operation;  /* of a collective */
+    uint64_t key;    /* the handle; messages and communicators have a bit of their own on top */
+    uint32_t next;   /* younger entry of the same key, or the next free one; 0 = none */
+    uint32_t number; /* request or probe number; 0 = a persistent request that is not active */
+    uint8_t kind;    /* SEND, RECV, COLLECTIVE, PROBE (a message) or COMM */
+    uint8_t flags;   /* those of the record that MPI_Start writes */
     bool persistent, cancelled, reported, paired;
     uint32_t comm;
     int32_t peer, tag;
-    uint64_t bytes, aux;
-    uint64_t comm_handle;
-    uint64_t *words;    /* byte counts of a persistent vector collective */
-    uint64_t words_count;
-    struct mbr_comm *as_comm;
+    uint64_t bytes, comm_handle;
+    union {
+        struct mbr_kept *kept;    /* of a persistent collective */
+        struct mbr_comm *as_comm; /* of a communicator */
+    };
 };
+_Static_assert(sizeof(struct mbr_entry) == 64, "an entry is one cache line");
 
 #define MBR_MESSAGE_KEY (UINT64_C(1) << 63)
 #define MBR_COMM_KEY (UINT64_C(1) << 62)

@@ -127,7 +127,9 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
 /* Set space aside up to this slot, or stop. */
 void mbr_file_grow(uint64_t slots);
 
-/* --- what every call does, inline: records are made in registers and stored word by word --- */
+/* --- what every call does. Inlined always: a record that passed through memory in parts would be loaded in words, which stalls --- */
+
+#define MBR_INLINE static inline __attribute__((always_inline))
 
 enum {
     MBR_RECORD_WORDS = 8,
@@ -152,7 +154,7 @@ extern struct mbr_shared {
     uint64_t next_slot, allocated_slots, next_request;
 } mbr_shared;
 
-static inline uint64_t mbr_clock_ticks(void) {
+MBR_INLINE uint64_t mbr_clock_ticks(void) {
 #if defined(__x86_64__)
     if (__builtin_expect(mbr_clocks.counter, 1))
         return __builtin_ia32_rdtsc();
@@ -160,12 +162,12 @@ static inline uint64_t mbr_clock_ticks(void) {
     return mbr_clock_ns(CLOCK_MONOTONIC);
 }
 
-static inline uint64_t mbr_clock_wall(void) {
+MBR_INLINE uint64_t mbr_clock_wall(void) {
     return (uint64_t)(((unsigned __int128)(mbr_clock_ticks() - mbr_clocks.base_ticks) * mbr_clocks.scale) >> 32);
 }
 
 /* Reads both clocks. CPU time runs with wall time in a short gap: a thread that was taken off its core stays off for longer. */
-static inline struct mbr_stamp mbr_stamp_read(struct mbr_thread *thread, bool begin) {
+MBR_INLINE struct mbr_stamp mbr_stamp_read(struct mbr_thread *thread, bool begin) {
     uint64_t now = mbr_clock_wall();
     if (__builtin_expect((int64_t)(now - thread->wall_ns) < 0, 0))
         now = thread->wall_ns;
@@ -182,11 +184,11 @@ static inline struct mbr_stamp mbr_stamp_read(struct mbr_thread *thread, bool be
     thread->cpu_ns = result.cpu_ns;
     return result;
 }
-static inline struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return mbr_stamp_read(thread, true); }
-static inline struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return mbr_stamp_read(thread, false); }
+MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return mbr_stamp_read(thread, true); }
+MBR_INLINE struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return mbr_stamp_read(thread, false); }
 
 /* Numbers for requests and probes: the first of `count`. */
-static inline uint32_t mbr_request_take(uint32_t count) {
+MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
     uint64_t first = mbr_shared.next_request;
     if (__builtin_expect(mbr_threaded, 0))
         first = __atomic_fetch_add(&mbr_shared.next_request, count, __ATOMIC_RELAXED);
@@ -198,7 +200,7 @@ static inline uint32_t mbr_request_take(uint32_t count) {
 }
 
 /* Reserve `count` records in a row and return the index of the first. */
-static inline uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
+MBR_INLINE uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
     uint64_t slot = mbr_shared.next_slot;
     if (__builtin_expect(mbr_threaded, 0))
         slot = __atomic_fetch_add(&mbr_shared.next_slot, count, __ATOMIC_RELAXED);
@@ -210,17 +212,17 @@ static inline uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
     return slot - 1;
 }
 
-static inline uint64_t *mbr_place(struct mbr_thread *thread, uint64_t index) {
+MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t index) {
     uint64_t within = index + 1 - thread->window_slot;
     if (__builtin_expect(thread->window && within < MBR_WINDOW_SLOTS, 1))
         return thread->window + within * MBR_RECORD_WORDS;
     return mbr_place_find(thread, index + 1);
 }
 
-static inline uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+MBR_INLINE uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
 /* Fill a reserved record. The kind, in the first word, is stored last: a record is whole or of kind 0. */
-static inline struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
+MBR_INLINE struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
     const uint64_t words[MBR_RECORD_WORDS] = {
         mbr_pair(record.kind | (uint32_t)record.flags << 8 | (uint32_t)record.thread << 16, record.comm),
         mbr_pair((uint32_t)record.peer, (uint32_t)record.tag),
@@ -244,7 +246,7 @@ static inline struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index,
 }
 
 /* Set spans and aux of a record that was put before. */
-static inline void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns,
+MBR_INLINE void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns,
                              uint64_t aux) {
     uint64_t *place = mbr_place(thread, open->index);
     if (__builtin_expect(place == NULL, 0))

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MESSAGES = 20000, THREADS = 4, THREAD_MESSAGES = 3000 };
+enum { MESSAGES = 20000, THREADS = 3, THREAD_MESSAGES = 300 };
 
 static int rank, size;
 
