@@ -25,6 +25,7 @@ pub(crate) fn pattern_of(communicators: &Communicators, rank: u32, comm: u32, pe
 }
 
 /// A message that waits, and the ordinal of its own receive.
+#[derive(Clone, Copy)]
 pub(crate) struct Held<T> {
     pub(crate) item: T,
     pub(crate) envelope: Envelope,

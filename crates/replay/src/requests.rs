@@ -4,7 +4,7 @@
 //! Numbers count up (`spec/trace.md`, T-8) and mostly finish in order, so a window over the numbers is a table without hashing. A request that
 //! stays open while thousands come and go moves to a tree, so that memory follows the number of open requests, 32 bytes each.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use mb_core::time::Picos;
 
@@ -41,22 +41,30 @@ pub(crate) const NO_WAITER: u16 = u16::MAX;
 
 const GONE: Entry = Entry { state: State::Gone, waiter: NO_WAITER };
 
-/// Above this length a window with few open requests is thinned out.
+/// A window of this length with few open requests is emptied into the tree instead of growing.
 const WINDOW: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
+    /// The window: numbers from `first` on, `length` of them; number n is at `slots[n % slots.len()]`, a power of two.
     first: u32,
-    window: VecDeque<Entry>,
-    open: usize,
+    length: u32,
+    slots: Vec<Entry>,
+    /// Entries of the window that are not gone.
+    open: u32,
     /// Requests that outlived the window.
     old: BTreeMap<u32, Entry>,
 }
 
 impl Requests {
     #[inline]
+    fn slot(&self, number: u32) -> usize {
+        number as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
     pub(crate) fn insert(&mut self, number: u32, state: State) {
-        if self.window.is_empty() && number > self.first {
+        if self.length == 0 && number > self.first {
             self.first = number;
         }
         let entry = Entry { state, waiter: NO_WAITER };
@@ -64,38 +72,41 @@ impl Requests {
             self.old.insert(number, entry);
             return;
         }
-        let at = (number - self.first) as usize;
-        if at == self.window.len() {
-            self.window.push_back(entry);
-        } else {
-            if at > self.window.len() {
-                self.window.resize(at + 1, GONE);
-            }
-            self.window[at] = entry;
+        let at = number - self.first;
+        if at as usize >= self.slots.len() {
+            self.make_room(number);
+            return self.insert(number, state);
         }
+        let slot = self.slot(number);
+        self.slots[slot] = entry;
+        self.length = self.length.max(at + 1);
         self.open += 1;
-        if self.window.len() > WINDOW && self.open * 8 < self.window.len() {
-            self.thin_out();
-        }
     }
 
-    /// Moves what is open to the tree.
+    /// Lets `number` into the window: few open requests move to the tree, many get more slots.
     #[cold]
-    fn thin_out(&mut self) {
-        let next = self.first + self.window.len() as u32;
-        for (number, entry) in (self.first..).zip(self.window.drain(..)) {
-            if entry.state != State::Gone {
-                self.old.insert(number, entry);
-            }
+    fn make_room(&mut self, number: u32) {
+        let open = (self.first..self.first + self.length).map(|open| (open, self.slots[self.slot(open)]));
+        let open: Vec<_> = open.filter(|(_, entry)| entry.state != State::Gone).collect();
+        if self.slots.len() >= WINDOW && open.len() * 8 < self.slots.len() {
+            self.slots.fill(GONE);
+            self.old.extend(open);
+            (self.first, self.length, self.open) = (number, 0, 0);
+            return;
         }
-        self.first = next;
-        self.open = 0;
+        let length = ((number - self.first) as usize + 1).next_power_of_two().max(16);
+        self.slots = vec![GONE; length];
+        for (number, entry) in open {
+            let slot = self.slot(number);
+            self.slots[slot] = entry;
+        }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
-        if number >= self.first {
-            let entry = self.window.get_mut((number - self.first) as usize)?;
+        if number.wrapping_sub(self.first) < self.length {
+            let slot = self.slot(number);
+            let entry = &mut self.slots[slot];
             return if entry.state == State::Gone { None } else { Some(entry) };
         }
         self.old.get_mut(&number)
@@ -103,25 +114,32 @@ impl Requests {
 
     #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> Option<Entry> {
-        if number < self.first {
+        if number.wrapping_sub(self.first) >= self.length {
             return self.old.remove(&number);
         }
-        let entry = self.window.get_mut((number - self.first) as usize)?;
-        if entry.state == State::Gone {
+        let slot = self.slot(number);
+        let found = self.slots[slot];
+        if found.state == State::Gone {
             return None;
         }
-        let found = std::mem::replace(entry, GONE);
+        self.slots[slot] = GONE;
         self.open -= 1;
-        while let Some(Entry { state: State::Gone, .. }) = self.window.front() {
-            self.window.pop_front();
-            self.first += 1;
+        if self.open == 0 {
+            self.first += self.length;
+            self.length = 0;
+        } else {
+            while self.slots[self.slot(self.first)].state == State::Gone {
+                self.first += 1;
+                self.length -= 1;
+            }
         }
         Some(found)
     }
 
     /// Requests that are not gone, with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
-        let window = (self.first..).zip(&self.window).filter(|(_, entry)| entry.state != State::Gone);
+        let window = (self.first..self.first + self.length).map(|number| (number, &self.slots[self.slot(number)]));
+        let window = window.filter(|(_, entry)| entry.state != State::Gone);
         self.old.iter().map(|(&number, entry)| (number, entry)).chain(window)
     }
 }
@@ -164,7 +182,7 @@ mod tests {
         for number in 2..100_000 {
             table.insert(number, State::Pending);
             table.remove(number);
-            assert!(table.window.len() <= WINDOW + 1);
+            assert!(table.slots.len() <= WINDOW);
         }
         assert_eq!(table.get_mut(1).unwrap().state, State::Pending);
     }

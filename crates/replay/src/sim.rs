@@ -89,7 +89,7 @@ pub fn replay(
         }
         for (destination, item) in out.outbox.drain(..) {
             let destination = destination as usize;
-            ranks[destination].incoming.push(item);
+            ranks[destination].arrivals.push(item);
             if item.at < due[destination] {
                 due[destination] = item.at;
                 heap.push(Reverse((item.at, destination as u32)));

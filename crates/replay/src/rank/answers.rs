@@ -34,6 +34,7 @@ impl Rank<'_> {
             Accepted::Busy { retry_at } => {
                 self.totals.busy_answers += 1;
                 self.retry_at = retry_at;
+                self.rare_at = self.rare_at.min(retry_at);
                 self.engine_at = self.engine.next_event().unwrap_or(Picos::MAX);
                 self.backlog.push_front(op);
                 false
@@ -42,7 +43,10 @@ impl Rank<'_> {
     }
 
     pub(super) fn retry(&mut self, world: &World, now: Picos, out: &mut Outside) {
-        self.retry_at = Picos::MAX;
+        if self.retry_at < Picos::MAX {
+            self.retry_at = Picos::MAX;
+            self.find_rare();
+        }
         while let Some(op) = self.backlog.pop_front() {
             if !self.offer_now(world, now, op, out) {
                 return;
@@ -158,6 +162,7 @@ impl Rank<'_> {
     pub(super) fn set_off(&mut self, at: Picos, what: Later) {
         let after = self.later.iter().rposition(|(earlier, _)| *earlier <= at).map_or(0, |found| found + 1);
         self.later.insert(after, (at, what));
+        self.rare_at = self.rare_at.min(at);
     }
 
     /// The message in `slot` goes to `target`'s buffer: matched at `matched`, which a faster engine would have known at `ideal`.

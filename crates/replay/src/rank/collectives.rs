@@ -82,12 +82,6 @@ impl Rank<'_> {
                 self.run_round(world, now, number as u32, out);
             }
         }
-        self.find_schedule();
-    }
-
-    pub(super) fn find_schedule(&mut self) {
-        let times = self.schedules.iter().flatten().map(|schedule| schedule.next_at);
-        self.schedule_at = times.min().unwrap_or(Picos::MAX);
     }
 
     /// Posts the receives of the next round, then starts its sends.
@@ -142,12 +136,12 @@ impl Rank<'_> {
         schedule.delay += schedule.time - schedule.ideal;
         if schedule.next < schedule.steps.len() {
             schedule.next_at = end;
+            self.rare_at = self.rare_at.min(end);
         } else {
             let finished = Finished { at: end, ideal: end.saturating_sub(schedule.delay), overhead: false };
             let target = schedule.target;
             self.schedules[number as usize] = None;
             self.complete(world, target, finished, out);
         }
-        self.find_schedule();
     }
 }

@@ -16,8 +16,8 @@ impl Rank<'_> {
         let held = self.assignment.as_ref().map_or(0, |assignment| assignment.waiting().count());
         let unmatched = self.messages.live().filter(|(_, message)| message.target == Target::Nobody);
         let left = unmatched.filter(|(slot, _)| !self.is_taken(*slot)).count();
-        let queued = self.queue.iter().chain(&self.incoming);
-        let in_flight = queued.filter(|item| matches!(item.kind, ItemKind::Eager | ItemKind::Announce)).count();
+        let in_flight =
+            self.arrivals.iter().filter(|item| matches!(item.kind, ItemKind::Eager | ItemKind::Announce)).count();
         self.totals.never_received = (held + left + in_flight) as u64;
         self.totals.never_matched = self.receives.len() as u64;
         self.totals.engine_busy = self.engine.busy();

@@ -9,6 +9,7 @@
 //! than the records before it started. Compute time is the thread's CPU time between the end of one call and the begin of the next.
 
 mod answers;
+mod arrivals;
 mod collectives;
 mod ending;
 mod nic;
@@ -23,6 +24,7 @@ use mb_core::mpi::{self, Context, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{Communicators, Record};
 
+use self::arrivals::Arrivals;
 use crate::assignment::Assignment;
 use crate::collective::Step;
 use crate::config::ReplayConfig;
@@ -232,6 +234,9 @@ pub(crate) struct Rank<'a> {
     floor: Picos,
     threads: Vec<Thread>,
     program_at: Picos,
+    /// Compute time before the next record.
+    compute: Picos,
+    /// `program_at` must be found anew.
     stale: bool,
     pub(crate) finished: bool,
 
@@ -242,15 +247,15 @@ pub(crate) struct Rank<'a> {
 
     tx_free: Picos,
     rx_free: Picos,
-    pub(crate) incoming: Vec<Item>,
-    queue: VecDeque<Item>,
+    pub(crate) arrivals: Arrivals,
 
     receives: Slab<Receive>,
     messages: Slab<Message>,
     sends: Slab<Sending>,
     requests: Requests,
     schedules: Vec<Option<Box<Schedule>>>,
-    schedule_at: Picos,
+    /// Earliest of a retry, an effect of an answer, a collective's round.
+    rare_at: Picos,
     collectives_of: BTreeMap<u32, u32>,
 
     assignment: Option<Box<Assignment<Item>>>,
@@ -276,6 +281,7 @@ impl<'a> Rank<'a> {
             floor: Picos::ZERO,
             threads: Vec::new(),
             program_at: Picos::MAX,
+            compute: Picos::ZERO,
             stale: true,
             finished: false,
             engine,
@@ -284,14 +290,13 @@ impl<'a> Rank<'a> {
             retry_at: Picos::MAX,
             tx_free: Picos::ZERO,
             rx_free: Picos::ZERO,
-            incoming: Vec::new(),
-            queue: VecDeque::new(),
+            arrivals: Arrivals::default(),
             receives: Slab::default(),
             messages: Slab::default(),
             sends: Slab::default(),
             requests: Requests::default(),
             schedules: Vec::new(),
-            schedule_at: Picos::MAX,
+            rare_at: Picos::MAX,
             collectives_of: BTreeMap::new(),
             assignment: Assignment::new(world.communicators, id, records).map(Box::new),
             ordinal: 0,
@@ -308,15 +313,23 @@ impl<'a> Rank<'a> {
     }
 
     /// When something happens here next, as far as this rank knows.
+    #[inline]
     pub(crate) fn next_event(&self) -> Picos {
-        let item = self.queue.front().map_or(Picos::MAX, |item| item.at.max(self.rx_free));
+        let item = self.arrivals.next_at().max(self.rx_free);
+        let item = if self.arrivals.next_at() == Picos::MAX { Picos::MAX } else { item };
+        item.min(self.program_at).min(self.engine_at).min(self.rare_at)
+    }
+
+    /// Finds the earliest of what most ranks never have.
+    fn find_rare(&mut self) {
         let later = self.later.front().map_or(Picos::MAX, |(at, _)| *at);
-        item.min(later).min(self.program_at).min(self.engine_at).min(self.retry_at).min(self.schedule_at)
+        let schedules = self.schedules.iter().flatten().map(|schedule| schedule.next_at);
+        self.rare_at = schedules.min().unwrap_or(Picos::MAX).min(later).min(self.retry_at);
     }
 
     /// Runs all that happens before `until`.
     pub(crate) fn advance(&mut self, world: &World, until: Picos, out: &mut Outside) {
-        self.sort_in();
+        self.arrivals.sort();
         loop {
             if self.stale {
                 self.look_ahead(world);
@@ -329,44 +342,33 @@ impl<'a> Rank<'a> {
                 self.engine.run_until(now, &mut out.done);
                 self.answers(world, out);
                 self.retry(world, now, out);
-            } else if now == self.retry_at {
-                self.retry(world, now, out);
-            } else if self.later.front().is_some_and(|(at, _)| *at == now) {
-                match self.later.pop_front() {
-                    Some((_, Later::Close(ordinal))) => self.close(world, now, ordinal, out),
-                    Some((_, Later::Probe(thread))) => self.offer_probe(world, now, thread, out),
-                    None => {}
-                }
-            } else if self.queue.front().is_some_and(|item| item.at.max(self.rx_free) == now) {
-                let item = self.queue.pop_front().expect("an item was at the front");
+            } else if now == self.rare_at {
+                self.rare(world, now, out);
+            } else if now == self.program_at && now < self.arrivals.next_at().max(self.rx_free) {
+                self.step(world, now, out);
+            } else if let Some(item) = self.arrivals.pop() {
                 self.receive_item(world, now, item, out);
-            } else if now == self.schedule_at {
-                self.run_schedules(world, now, out);
             } else {
                 self.step(world, now, out);
             }
         }
     }
 
-    /// Merges `incoming` into the queue, by time, then source; one source's items keep their order.
-    fn sort_in(&mut self) {
-        if self.incoming.is_empty() {
-            return;
-        }
-        self.incoming.sort_by_key(Item::key);
-        let first = self.incoming[0].key();
-        let mut later = Vec::new();
-        while self.queue.back().is_some_and(|item| item.key() > first) {
-            later.extend(self.queue.pop_back());
-        }
-        let mut new = self.incoming.drain(..).peekable();
-        while let Some(old) = later.pop() {
-            while let Some(item) = new.next_if(|item| item.key() < old.key()) {
-                self.queue.push_back(item);
+    /// One of the things that most ranks never have, due at `now`.
+    #[cold]
+    fn rare(&mut self, world: &World, now: Picos, out: &mut Outside) {
+        if now == self.retry_at {
+            self.retry(world, now, out);
+        } else if self.later.front().is_some_and(|(at, _)| *at == now) {
+            match self.later.pop_front() {
+                Some((_, Later::Close(ordinal))) => self.close(world, now, ordinal, out),
+                Some((_, Later::Probe(thread))) => self.offer_probe(world, now, thread, out),
+                None => {}
             }
-            self.queue.push_back(old);
+        } else {
+            self.run_schedules(world, now, out);
         }
-        self.queue.extend(new);
+        self.find_rare();
     }
 }
 

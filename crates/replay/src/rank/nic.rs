@@ -45,9 +45,7 @@ impl Rank<'_> {
     /// `item` leaves at `leaves`. What a rank sends to itself does not cross the network.
     pub(super) fn launch(&mut self, world: &World, destination: u32, leaves: Picos, item: Item, out: &mut Outside) {
         if destination == self.id {
-            let item = Item { at: leaves, ..item };
-            let after = self.queue.iter().rposition(|earlier| earlier.key() <= item.key()).map_or(0, |at| at + 1);
-            self.queue.insert(after, item);
+            self.arrivals.insert(Item { at: leaves, ..item });
         } else {
             out.outbox.push((destination, Item { at: leaves + world.times.latency, ..item }));
         }
@@ -64,12 +62,14 @@ impl Rank<'_> {
         match item.kind {
             ItemKind::Eager | ItemKind::Announce => {
                 let envelope = item.envelope();
-                let ordinal = match &mut self.assignment {
-                    Some(assignment) if item.traffic == Traffic::User => assignment.arrival(&envelope),
-                    _ => u32::MAX,
-                };
-                let admitted = self.admit(world, now, Held { item, envelope, ordinal, since: now }, out);
-                self.totals.held_messages += u64::from(!admitted);
+                match &mut self.assignment {
+                    Some(assignment) if item.traffic == Traffic::User => {
+                        let ordinal = assignment.arrival(&envelope);
+                        let admitted = self.admit(world, now, Held { item, envelope, ordinal, since: now }, out);
+                        self.totals.held_messages += u64::from(!admitted);
+                    }
+                    _ => self.deliver(world, now, &Held { item, envelope, ordinal: u32::MAX, since: now }, out),
+                }
             }
             ItemKind::Reply => {
                 let sending = self.sends.remove(item.token);
@@ -99,13 +99,22 @@ impl Rank<'_> {
 
     /// Offers a message to the engine, unless a bound receive must be closed first; says whether it was offered.
     pub(super) fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) -> bool {
-        let recorded = world.config.wildcards == Wildcards::Recorded && held.item.traffic == Traffic::User;
+        let recorded = world.config.wildcards == Wildcards::Recorded;
         let admitted = match &mut self.assignment {
             Some(assignment) if recorded => assignment.admit(held),
             _ => Some(held),
         };
-        let Some(Held { item, envelope, ordinal, since }) = admitted else { return false };
-        self.totals.held += now - since;
+        if let Some(held) = &admitted {
+            self.totals.held += now - held.since;
+            self.deliver(world, now, held, out);
+        }
+        admitted.is_some()
+    }
+
+    /// Offers a message to the engine.
+    #[inline]
+    fn deliver(&mut self, world: &World, now: Picos, held: &Held<Item>, out: &mut Outside) {
+        let Held { item, envelope, ordinal, since } = *held;
         let announced = item.kind == ItemKind::Announce;
         let local = item.source == self.id;
         let taken = if announced || local { Picos::ZERO } else { times(world.times.per_byte, item.bytes) };
@@ -122,6 +131,5 @@ impl Rank<'_> {
             delay: Picos::ZERO,
         });
         self.offer(world, now, Op::Arrive { msg: MsgId(u64::from(slot)), envelope }, out);
-        true
     }
 }

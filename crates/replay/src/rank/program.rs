@@ -50,8 +50,8 @@ impl Rank<'_> {
                 self.cursor += 1;
                 continue;
             }
-            let compute = compute_time(world, record.cpu_ns.saturating_sub(state.cpu_end_ns));
-            self.program_at = (state.clock + compute).max(self.floor);
+            self.compute = compute_time(world, record.cpu_ns.saturating_sub(state.cpu_end_ns));
+            self.program_at = (state.clock + self.compute).max(self.floor);
             return;
         }
     }
@@ -77,8 +77,7 @@ impl Rank<'_> {
         let record = &records[self.cursor];
         let thread = record.thread;
         let state = &mut self.threads[usize::from(thread)];
-        let compute = compute_time(world, record.cpu_ns.saturating_sub(state.cpu_end_ns));
-        self.totals.compute += compute;
+        self.totals.compute += self.compute;
         state.clock = now;
         state.begin = now;
         state.record = self.cursor;
@@ -221,26 +220,6 @@ impl Rank<'_> {
         let state = &self.threads[usize::from(thread)];
         let (begin, at) = (state.begin, state.record);
         let records = self.records;
-        let finished = &mut out.finished;
-        finished.clear();
-        let mut take = |number| {
-            if let Some(entry) = self.requests.remove(number)
-                && let State::Finished { at, ideal, overhead } = entry.state
-            {
-                finished.push(Finished { at, ideal, overhead });
-            }
-        };
-        let call = &records[at];
-        if call.kind == Kind::Wait as u8 {
-            let own = |record: &&Record| record.kind == Kind::Done as u8 && record.thread == thread;
-            records[at + 1..].iter().filter(own).take(call.aux as usize).for_each(|record| take(record.request));
-        } else {
-            take(call.request);
-        }
-        if self.threads.len() == 1 && call.kind == Kind::Wait as u8 {
-            // Nothing stands between the wait and its done records.
-            self.cursor = records.len().min(at + 1 + call.aux as usize);
-        }
         let overhead = world.times.recv_overhead;
         let end = |finished: &[Finished], time: fn(&Finished) -> Picos| {
             finished.iter().fold(begin, |clock, one| {
@@ -248,14 +227,37 @@ impl Rank<'_> {
                 if one.overhead { clock + overhead } else { clock }
             })
         };
-        if !finished.is_sorted_by_key(|one| one.at) {
+        let finished = &mut out.finished;
+        finished.clear();
+        let (mut delayed, mut sorted, mut last) = (false, true, Picos::ZERO);
+        let mut take = |number| {
+            if let Some(entry) = self.requests.remove(number)
+                && let State::Finished { at, ideal, overhead } = entry.state
+            {
+                delayed |= ideal != at;
+                sorted &= last <= at;
+                last = at;
+                finished.push(Finished { at, ideal, overhead });
+            }
+        };
+        let call = &records[at];
+        if call.kind == Kind::Wait as u8 {
+            let own = |record: &&Record| record.kind == Kind::Done as u8 && record.thread == thread;
+            records[at + 1..].iter().filter(own).take(call.aux as usize).for_each(|record| take(record.request));
+            if self.threads.len() == 1 {
+                // Nothing stands between the wait and its done records.
+                self.cursor = records.len().min(at + 1 + call.aux as usize);
+            }
+        } else {
+            take(call.request);
+        }
+        if !sorted {
             finished.sort_unstable_by_key(|one| one.at);
         }
         let clock = end(finished, |one| one.at);
-        if finished.iter().any(|one| one.ideal != one.at) {
+        if delayed {
             finished.sort_unstable_by_key(|one| one.ideal);
-            let ideal = end(finished, |one| one.ideal);
-            self.totals.blocked_on_matching += clock.saturating_sub(ideal);
+            self.totals.blocked_on_matching += clock.saturating_sub(end(finished, |one| one.ideal));
         }
         self.resume(thread, clock);
     }
