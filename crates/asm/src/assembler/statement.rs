@@ -33,7 +33,7 @@ enum TargetKind {
 }
 
 impl Assembler {
-    /// Marks a slot as used by the statement that begins at `first` and ends before the cursor.
+    /// Marks a slot as used by the statement at `span`.
     fn claim(&mut self, slot: Slot, span: Span) -> Parsed<()> {
         let draft = self.draft();
         let limit = if slot == Slot::Predicate { 2 } else { 1 };
