@@ -5,6 +5,9 @@
 SHELL := /bin/bash
 # Shells that are not login shells often lack cargo's own folder.
 export PATH := $(PATH):$(HOME)/.cargo/bin
+# Whatever environment the caller is in, this repository has its own.
+export VIRTUAL_ENV := $(CURDIR)/.venv
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 export PIP_QUIET := 1
 # Cargo.lock's counterpart: a fresh environment gets the versions that were tested.
 export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
