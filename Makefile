@@ -30,7 +30,7 @@ setup: .venv/native.stamp ## build everything; leaves the command at .venv/bin/m
 run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
-test: setup .venv/dev.stamp .venv/mpi.stamp ## every test
+test: check .venv/mpi.stamp ## every test, after the checks
 	cargo test --quiet --workspace --exclude mb-py
 	$(VENV)/pytest
 
