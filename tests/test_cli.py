@@ -2,6 +2,8 @@
 """The command line as a process: exit status, and messages word for word."""
 
 import re
+import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from matchbench import columns
 from matchbench.cli import COMMANDS
 from tests.conftest import Command
 
+ROOT = Path(__file__).parents[1]
 BAD_INPUT = 2
 CHECK_FAILED = 1
 
@@ -253,3 +256,35 @@ def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Com
     ]
     assert [len(row) for row in rows] == [15, 10]
     assert set(rows[1]) <= set(rows[0])
+
+
+def cut(trace: Path, records: int) -> None:
+    """Cut a rank's file behind so many records, as if the rank had been killed there."""
+    source = (ROOT / "crates" / "trace" / "src" / "record.rs").read_text(encoding="utf-8")
+    keys = [int(key, 16) for key in re.findall(r"0x[0-9a-f]{4}(?:_[0-9a-f]{4}){3}", source)[:9]]
+    content = bytearray(trace.read_bytes()[: 64 * (records + 1)])
+    content[12:16] = bytes(4)  # flags: not finalized
+    content[32:40] = bytes(8)  # records: unknown
+    content[56:64] = bytes(8)
+    words = struct.unpack("<8Q", content[:64])
+    total = sum(word * key for word, key in zip(words, keys, strict=False)) % 2**64
+    content[56:64] = struct.pack("<Q", total >> 32)
+    trace.write_bytes(content)
+
+
+def test_a_replay_that_cannot_finish_names_the_ranks_that_wait(matchbench: Command, tmp_path: Path) -> None:
+    with mb.Trace.open(ROOT / "traces" / "fft-16.tar.xz") as whole:
+        shutil.copytree(whole.directory, tmp_path / "killed")
+    cut(tmp_path / "killed" / "rank-00003.mbt", 100)
+    checked = matchbench("trace", "check", "killed")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout.endswith("\nrank 3 ends after 100 records: it did not come to MPI_Finalize\n")
+    done = matchbench("compare", "killed", "-e", "ideal", "-o", "r")
+    assert done.returncode == CHECK_FAILED
+    assert "ideal:zero  nic  bound   not finished" in done.stdout
+    lines = done.stderr.splitlines()
+    assert re.fullmatch(
+        r"matchbench: killed on ideal:zero: rank \d+ did not finish: at record \d+ .+", lines[0]
+    )
+    assert re.fullmatch(r"matchbench: killed: \d+ more remarks in report.html", lines[-1])
+    assert pl.read_parquet(tmp_path / "r" / "results.parquet")["finished"].to_list() == [False]

@@ -4,7 +4,9 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -113,6 +115,30 @@ def test_the_exit_status_of_the_program_is_passed_on(recorder: Path, matchbench:
     assert recorder.is_file()
     assert matchbench("record", "-o", "t", "--", "/bin/sh", "-c", "exit 7").returncode == 7
     assert matchbench("record", "-o", "t", "--", "/bin/sh", "-c", "kill -9 $$").returncode == 128 + 9
+
+
+def test_a_termination_signal_is_passed_on(recorder: Path, tmp_path: Path) -> None:
+    assert recorder.is_file()
+    words = [
+        sys.executable,
+        "-m",
+        "matchbench",
+        "record",
+        "-o",
+        "t",
+        "--",
+        "/bin/sh",
+        "-c",
+        "echo on; sleep 60",
+    ]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    process.stdout.close()
+    assert process.stderr is not None
+    process.stderr.close()
 
 
 @pytest.fixture(params=LAUNCHERS)
