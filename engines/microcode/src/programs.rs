@@ -10,16 +10,18 @@ pub enum Builtin {
     Mpi,
     /// The whole match function of S0 figure 1.
     PortalsS0,
+    /// The same function in fewer words and cycles.
+    PortalsLean,
     /// Match list entries of Portals 4.
     Portals4,
 }
 
 impl Builtin {
     /// Every program.
-    pub const ALL: [Self; 3] = [Self::Mpi, Self::PortalsS0, Self::Portals4];
+    pub const ALL: [Self; 4] = [Self::Mpi, Self::PortalsS0, Self::PortalsLean, Self::Portals4];
 
     /// Their names, in the order of [`Builtin::ALL`].
-    pub const NAMES: &[&str] = &["mpi", "portals_s0", "portals4"];
+    pub const NAMES: &[&str] = &["mpi", "portals_s0", "portals_lean", "portals4"];
 
     /// Its name, which is that of its file.
     #[must_use]
@@ -39,6 +41,7 @@ impl Builtin {
         match self {
             Self::Mpi => include_str!("../ucode/mpi.mb"),
             Self::PortalsS0 => include_str!("../ucode/portals_s0.mb"),
+            Self::PortalsLean => include_str!("../ucode/portals_lean.mb"),
             Self::Portals4 => include_str!("../ucode/portals4.mb"),
         }
     }

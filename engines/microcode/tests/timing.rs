@@ -79,6 +79,7 @@ const HEADER: u64 = 9;
 const WORDS: &[Words] = &[
     Words { program: "mpi", matched: 7, ended: 7, found: 7, not_found: 6 },
     Words { program: "portals_s0", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
+    Words { program: "portals_lean", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
     Words { program: "portals4", matched: 5 + 12 + 5, ended: 5 + 4, found: 7, not_found: 6 },
 ];
 
@@ -168,7 +169,7 @@ fn items_beyond_the_capacity_are_found_more_slowly() {
 
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
-    for program in ["mpi", "portals_s0", "portals4"] {
+    for program in ["mpi", "portals_s0", "portals_lean", "portals4"] {
         let make =
             || Box::new(engine(&[("program", program), ("capacity", "8"), ("commands", "3")])) as Box<dyn Engine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
@@ -178,7 +179,7 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
 
 #[test]
 fn the_initiator_that_stands_for_any_in_hardware_is_an_initiator_like_others() {
-    for program in ["mpi", "portals_s0", "portals4"] {
+    for program in ["mpi", "portals_s0", "portals_lean", "portals4"] {
         let mut engine = engine(&[("program", program)]);
         let last = Envelope { bits: 1, initiator: Initiator(u32::MAX) };
         engine.offer(Picos::ZERO, Op::Post { recv: RecvId(1), pattern: Pattern::exactly(last) });
