@@ -2,7 +2,7 @@
 //! Arrows point down: which crate may depend on which, read from the manifests.
 //!
 //! ```text
-//! python -> py -> replay, cosim, measure -> catalog -> engines, machines -> parts, asm -> core <- trace
+//! python -> py -> replay, reproduce, cosim, measure -> catalog -> engines, machines -> parts, asm -> core <- trace
 //! ```
 //! An engine never depends on another engine, only `ideal` contains the oracle, and what exists for tests
 //! (`testkit`, `oracle`) is otherwise a dev-dependency.
@@ -35,7 +35,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replay", &["core", "trace", "parts", "catalog"]),
     ("cosim", &["core", "parts", "asm", "catalog"]),
     ("measure", &["core", "trace", "parts", "catalog"]),
-    ("py", &["core", "trace", "asm", "catalog", "replay", "cosim", "measure"]),
+    ("reproduce", &["core", "asm", "catalog", "engines"]),
+    ("py", &["core", "trace", "asm", "catalog", "replay", "reproduce", "cosim", "measure"]),
     ("xtask", &["core", "trace", "asm", "catalog"]),
 ];
 
@@ -226,6 +227,7 @@ mod tests {
             ("engines/alpu/Cargo.toml", "mb-alpu", "dependencies", "mb-parts.workspace = true"),
             ("crates/catalog/Cargo.toml", "mb-catalog", "dependencies", "mb-alpu.workspace = true"),
             ("crates/replay/Cargo.toml", "mb-replay", "dev-dependencies", "mb-alpu.workspace = true"),
+            ("crates/reproduce/Cargo.toml", "mb-reproduce", "dependencies", "mb-alpu.workspace = true"),
         ] {
             rejected(path, name, table, dependency, &[]);
         }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Ours against theirs: the rules by which a claim holds, nearly holds, or does not.
+//!
+//! | precision | holds | near |
+//! |---|---|---|
+//! | `exact` | equal | never |
+//! | `rounded`, cycle by cycle | equal to the printed digits | within 10 % |
+//! | `rounded`, processor models | within 10 % | within 25 % |
+//! | `approx` | within 25 % | within 50 % |
+//! | `at-least`, `at-most` | the limit is kept | missed by 10 % at most |
+//! | `range` | the two ranges overlap | they miss each other by 10 % at most |
+//! | `ordinal`, words | what they say is so | never |
+
+use crate::formula;
+use crate::ledger::{Claim, Method, Precision, Value};
+
+/// What a model gave.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Measured {
+    /// A number.
+    Number(f64),
+    /// Several numbers.
+    Numbers(Vec<f64>),
+    /// From the lowest to the highest.
+    Range(f64, f64),
+    /// Values of a formula: n and what was measured there.
+    Series(Vec<(i64, i64)>),
+    /// What the model does, in words of a table.
+    Text(String),
+    /// Whether what the claim says is so, and what shows it.
+    Fact(bool, String),
+}
+
+/// How a claim fares.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    /// As close as its precision asks.
+    Holds,
+    /// Not as close, but not far off.
+    Near,
+    /// Otherwise.
+    Differs,
+    /// There is no model to measure.
+    NotTestable,
+}
+
+impl Verdict {
+    /// Every verdict, the best first.
+    pub const ALL: [Self; 4] = [Self::Holds, Self::Near, Self::Differs, Self::NotTestable];
+
+    /// The word in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Near => "near",
+            Self::Differs => "differs",
+            Self::NotTestable => "not testable",
+        }
+    }
+}
+
+/// A verdict with the deviation that it rests on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Ours over theirs less one, where both are numbers and theirs is not zero.
+    pub error: Option<f64>,
+}
+
+/// A measurement whose form does not fit the claim's value.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("claim `{id}`: the ledger has {value}, which cannot be compared with the measured {measured}")]
+pub struct Mismatch {
+    /// The claim.
+    pub id: String,
+    /// Its value.
+    pub value: String,
+    /// What was measured.
+    pub measured: String,
+}
+
+const ROUNDED_CPU: f64 = 0.10;
+const APPROX: f64 = 0.25;
+const NEAR: f64 = 0.10;
+const NEAR_CPU: f64 = 0.25;
+const NEAR_APPROX: f64 = 0.50;
+
+/// Judges what was measured for `claim`.
+///
+/// # Errors
+/// When the two are of different forms, which is a mistake in the registry or in the ledger.
+pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
+    let plain = |holds: bool| Judged { verdict: if holds { Verdict::Holds } else { Verdict::Differs }, error: None };
+    Ok(match (&claim.value, measured) {
+        (Value::Number(theirs, digits), Measured::Number(ours)) => number(claim, *theirs, *digits, *ours),
+        (Value::Numbers(theirs), Measured::Numbers(ours)) => plain(theirs == ours),
+        (Value::Limit { limit, inclusive, lowest }, Measured::Number(ours)) => {
+            let kept = match (lowest, inclusive) {
+                (true, true) => ours >= limit,
+                (true, false) => ours > limit,
+                (false, true) => ours <= limit,
+                (false, false) => ours < limit,
+            };
+            graded(kept, relative(*ours, *limit), NEAR)
+        }
+        (Value::Range(low, high), Measured::Range(..) | Measured::Number(_)) => {
+            let (ours_low, ours_high) = match *measured {
+                Measured::Range(from, to) => (from, to),
+                Measured::Number(number) => (number, number),
+                _ => return Err(mismatch(claim, measured)),
+            };
+            let error = if ours_low > *high {
+                relative(ours_low, *high)
+            } else if ours_high < *low {
+                relative(ours_high, *low)
+            } else {
+                Some(0.0)
+            };
+            graded(ours_low <= *high && ours_high >= *low, error, NEAR)
+        }
+        (Value::Text(text), Measured::Series(points)) => {
+            let mut worst: f64 = 0.0;
+            let mut equal = !points.is_empty();
+            for &(n, ours) in points {
+                let theirs = formula::at(text, n).ok_or_else(|| mismatch(claim, measured))?;
+                equal &= ours == theirs;
+                let error = relative(ours as f64, theirs as f64).unwrap_or(f64::INFINITY);
+                if error.abs() > worst.abs() {
+                    worst = error;
+                }
+            }
+            Judged { error: Some(worst), ..plain(equal) }
+        }
+        (Value::Text(_), Measured::Fact(so, _)) => plain(*so),
+        (Value::Text(theirs), Measured::Text(ours)) => plain(theirs == ours),
+        _ => return Err(mismatch(claim, measured)),
+    })
+}
+
+fn number(claim: &Claim, theirs: f64, digits: usize, ours: f64) -> Judged {
+    let error = relative(ours, theirs);
+    let within = |tolerance: f64| error.is_some_and(|error| error.abs() <= tolerance);
+    match claim.precision {
+        Precision::Rounded if claim.testable_by == Method::CpuModel => graded(within(ROUNDED_CPU), error, NEAR_CPU),
+        Precision::Rounded => graded(format!("{ours:.digits$}") == format!("{theirs:.digits$}"), error, NEAR),
+        Precision::Approx => graded(within(APPROX), error, NEAR_APPROX),
+        // Exact; the others have no plain number as value.
+        _ => Judged { verdict: if equal(ours, theirs) { Verdict::Holds } else { Verdict::Differs }, error },
+    }
+}
+
+fn graded(holds: bool, error: Option<f64>, near: f64) -> Judged {
+    let verdict = match error {
+        _ if holds => Verdict::Holds,
+        Some(error) if error.abs() <= near => Verdict::Near,
+        _ => Verdict::Differs,
+    };
+    Judged { verdict, error }
+}
+
+#[expect(clippy::float_cmp, reason = "an exact claim is about counts, which floats hold exactly")]
+fn equal(ours: f64, theirs: f64) -> bool {
+    ours == theirs
+}
+
+/// Ours over theirs less one; zero if both are zero.
+fn relative(ours: f64, theirs: f64) -> Option<f64> {
+    if theirs == 0.0 { (ours == 0.0).then_some(0.0) } else { Some(ours / theirs - 1.0) }
+}
+
+fn mismatch(claim: &Claim, measured: &Measured) -> Mismatch {
+    Mismatch { id: claim.id.clone(), value: format!("`{}`", claim.value), measured: format!("{measured:?}") }
+}
