@@ -6,6 +6,17 @@
 //!   numbers and ranks become global ones. What follows a check may index by any field of a record.
 //! - [`Program`] builds a rank's records in program order; [`TraceWriter`] stores them; [`Trace::in_memory`] skips the disk.
 //!
+//! ```
+//! use std::ops::ControlFlow;
+//!
+//! let plan = mb_trace::generate::Plan::new("halo3d", 8, 1, &Default::default())?;
+//! let trace = plan.in_memory();
+//! let comms = trace.check(|_ranks_done| ControlFlow::Continue(()))?;
+//! let total = trace.stats(&comms, |_rank, _stats| ControlFlow::Continue(()))?;
+//! assert_eq!((total.sent, total.never_received), (8 * 6 * 100, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! A trace whose files are cut off, flipped, mixed up or made up gives a [`TraceError`], never a panic.
 
 mod check;

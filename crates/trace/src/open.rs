@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::{Place, TraceError};
 use crate::meta::{META_FILE, Meta, Origin};
-use crate::record::{HEADER_INDEX, Header, Kind, MAGIC, RECORD_BYTES, Record, VERSION, checksum};
+use crate::record::{Header, Kind, MAGIC, RECORD_BYTES, Record, VERSION, checksum};
 
 /// Name of a bundle.
 pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
@@ -68,7 +68,10 @@ impl Content {
         // SAFETY: the map is read-only and private to this process, and every bit pattern is a valid `Record`. Trace
         // files are written once; whoever truncates one while it is open kills this process by SIGBUS, which no
         // user of mmap can prevent (documented at `Trace::open`).
-        let mapped = unsafe { Mmap::map(&file) }.map_err(TraceError::io(path))?;
+        let mapped = unsafe { Mmap::map(&file) }.map_err(|error| TraceError::Refused {
+            path: path.to_owned(),
+            reason: format!("cannot be mapped ({error}); a bundle needs one mapping, rank files one for each rank"),
+        })?;
         Ok(Self::Mapped(mapped))
     }
 
@@ -426,8 +429,6 @@ impl Header {
         Self { check: header.expected_check(), ..header }
     }
 }
-
-const _: () = assert!(HEADER_INDEX == u64::MAX);
 
 /// Records of a rank that did not finish (T-5): up to the first unwritten one, and not the ones that were being written.
 fn written(units: &[Record]) -> u64 {
