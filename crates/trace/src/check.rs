@@ -19,6 +19,9 @@ use crate::record::{CollectiveOp, Flags, Kind, Record, checksum};
 /// T-6: no message and no buffer is larger (256 TiB).
 const MAX_BYTES: u64 = 1 << 48;
 
+/// T-6: no more calls are collapsed into one record.
+const MAX_CALLS: u64 = 1 << 48;
+
 /// T-12: no time is later, ns.
 const MAX_TIME_NS: u64 = 1 << 53;
 
@@ -246,6 +249,9 @@ impl<'a> RankCheck<'a> {
             Kind::Done => self.done(record)?,
             Kind::Wait => {
                 only(record, Fields::AUX, Flags::BLOCKING)?;
+                if record.aux > index as u64 {
+                    return broken(8, format!("aux is {}, expected at most the {index} records before", record.aux));
+                }
                 if record.aux > 0 {
                     self.owe(record, Owed::Dones(record.aux));
                 }
@@ -492,8 +498,8 @@ impl<'a> RankCheck<'a> {
         } else {
             only(record, Fields::AUX, 0)?;
         }
-        if record.aux == 0 {
-            return broken(6, "aux is 0, expected at least one call");
+        if record.aux == 0 || record.aux > MAX_CALLS {
+            return broken(6, format!("aux is {}, expected 1 to 2^48 calls", record.aux));
         }
         Ok(())
     }

@@ -208,7 +208,8 @@ impl Stats {
             other.unexpected,
         ];
         for (mine, theirs) in mine.into_iter().zip(theirs) {
-            *mine += theirs;
+            // Misses may be many: they are counts of a file, not of records.
+            *mine = mine.saturating_add(theirs);
         }
         for (mine, theirs) in self.collectives.iter_mut().zip(other.collectives) {
             *mine += theirs;

@@ -175,7 +175,12 @@ fn receives_and_probes() {
     assert_eq!(elsewhere, at(7, "comm, peer and tag are 1, -1 and -2, expected 0, -1 and -2 (T-8)"));
     let itself = of(|program| program.push(Record { flags: Flags::MATCHED, peer: -1, tag: -2, aux: 1, ..recv }));
     assert_eq!(itself, at(5, "aux is 1, expected a matched probe whose message is not received (T-8)"));
-    assert_eq!(record(empty(Kind::Miss)), at(5, "aux is 0, expected at least one call (T-6)"));
+    for (calls, number) in [(0, "0"), ((1 << 48) + 1, "281474976710657"), (u64::MAX, "18446744073709551615")] {
+        let miss = Record { aux: calls, ..empty(Kind::Miss) };
+        assert_eq!(record(miss), at(5, &format!("aux is {number}, expected 1 to 2^48 calls (T-6)")));
+    }
+    let wait = Record { aux: 1 << 63, ..empty(Kind::Wait) };
+    assert_eq!(record(wait), at(5, "aux is 9223372036854775808, expected at most the 5 records before (T-8)"));
 }
 
 #[test]
