@@ -34,7 +34,7 @@ test: check .venv/mpi.stamp ## every test, after the checks
 	cargo test --quiet --workspace --exclude mb-py
 	$(VENV)/pytest
 
-check: setup .venv/dev.stamp ## formatting, lints, types, guards, generated files
+check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guards, generated files
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo xtask gen --check
@@ -80,4 +80,8 @@ clean: ## remove everything that was built or downloaded
 
 .venv/mpi.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh mpi
+	touch $@
+
+.venv/lints.stamp: xtask/setup.sh | .venv/python.stamp
+	xtask/setup.sh lints
 	touch $@

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
-# `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++.
+# `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -74,7 +74,12 @@ mpi() {
   provide
 }
 
+lints() {
+  { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy ||
+    fail "rustfmt or clippy is missing: install both for this Rust"
+}
+
 case ${1:-} in
-  tools | mpi) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi" ;;
+  tools | mpi | lints) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints" ;;
 esac
