@@ -144,3 +144,15 @@ fn our_leaner_program_saves_three_words_and_a_cycle_for_each_match() {
         assert_eq!(row.streamed, 64 * (20 + 8 * row.traversed as u64) + 2);
     }
 }
+
+/// 16 + 8 n words for each header; the stream of the list manager takes 17 + 8 n: header, items, the item behind the match
+/// and the end-of-list mark. Every header but the first waits one cycle for it.
+#[test]
+fn mpi_is_limited_by_the_stream_of_the_list_manager() {
+    for row in figure5::run(&Builtin::Mpi.assemble().words, MEMORY, 30).unwrap() {
+        let items = row.traversed as u64;
+        assert_eq!(row.words, 64 * (16 + 8 * items));
+        assert_eq!(row.streamed, row.words + 63 + 2);
+        assert_eq!(row.streamed - 1, row.bound_reported);
+    }
+}
