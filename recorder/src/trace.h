@@ -234,10 +234,12 @@ MBR_INLINE struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, st
         record.aux,
     };
     uint64_t sum = (index + 1) * mbr_check_keys[MBR_RECORD_WORDS];
+#pragma GCC unroll 8
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
         sum += words[i] * mbr_check_keys[i];
     uint64_t *place = mbr_place(thread, index);
     if (__builtin_expect(place != NULL, 1)) {
+#pragma GCC unroll 8
         for (int i = 1; i < MBR_RECORD_WORDS; i++)
             place[i] = i == 3 ? words[3] | sum >> 32 << 32 : words[i];
         __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
