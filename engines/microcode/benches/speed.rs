@@ -80,7 +80,7 @@ fn operations(criterion: &mut Criterion) {
 
 /// An engine with `depth` posted receives that nothing matches.
 fn filled(depth: u64) -> Microcode {
-    let mut settings = mb_testkit::settings(
+    let settings = mb_testkit::settings(
         &ENTRY,
         &[
             ("clock", "500"),
@@ -96,7 +96,6 @@ fn filled(depth: u64) -> Microcode {
             ("commands", "1000000000"),
         ],
     );
-    settings.set(ENTRY.settings, "program", "mpi", mb_core::Source::User).unwrap();
     let mut engine = Microcode::new(&settings).unwrap();
     for number in 0..depth {
         let pattern = Pattern::exactly(Envelope { bits: number, initiator: Initiator(1) });

@@ -93,6 +93,21 @@ const SETTINGS: &[SettingSpec] = &[
     },
 ];
 
+/// What the settings of this engine say of the list manager, for tools that run programs by hand.
+#[must_use]
+pub fn memory(settings: &Settings) -> Memory {
+    Memory {
+        latency: settings.cycles("memory_latency").0,
+        words_per_cycle: settings.whole("words_per_cycle"),
+        head_cache: settings.whole("head_cache") as usize,
+        reaction: settings.cycles("reaction").0,
+        unlink: settings.cycles("unlink").0,
+        fifo: settings.whole("fifo") as usize,
+        capacity: settings.whole("capacity") as usize,
+        spill_latency: settings.cycles("spill_latency").0,
+    }
+}
+
 /// One receiver's engine.
 #[derive(Debug)]
 pub struct Microcode {
@@ -115,19 +130,9 @@ impl Microcode {
     /// When a program of `ucode/` is wrong, which the tests exclude.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let program = Builtin::from_name(settings.word("program")).expect("the setting names a program");
-        let memory = Memory {
-            latency: settings.cycles("memory_latency").0,
-            words_per_cycle: settings.whole("words_per_cycle"),
-            head_cache: settings.whole("head_cache") as usize,
-            reaction: settings.cycles("reaction").0,
-            unlink: settings.cycles("unlink").0,
-            fifo: settings.whole("fifo") as usize,
-            capacity: settings.whole("capacity") as usize,
-            spill_latency: settings.cycles("spill_latency").0,
-        };
         Ok(Self {
             clock: settings.clock("clock"),
-            machine: Machine::new(&program.assemble().words, memory).expect("the program waits for a header"),
+            machine: Machine::new(&program.assemble().words, memory(settings)).expect("the program waits for a header"),
             commands: settings.whole("commands") as usize,
             waiting: VecDeque::new(),
             pending: VecDeque::new(),

@@ -8,8 +8,8 @@
 //!   w2   | nid        | pid     | options |     h2      length; of a search: bits that take part
 //!   w3   length of the memory, bytes            h3      remote offset, bytes
 //!   w4   local offset, bytes                    h4      header data
-//!   w5   | max size   | threshold         |     h5      | user     | event queue         |
-//!   w6   | event queue| handle            |     h6, h7  not read
+//!   w5   | max size   | threshold         |     h5 to h7  not read
+//!   w6   | event queue| handle            |
 //!   w7   start address
 //! ```
 //!
@@ -184,20 +184,5 @@ impl Header {
     pub const fn words(&self) -> Words {
         let first = (self.op as u64) << 56 | (self.flags as u64) << 48 | (self.pid as u64) << 32 | self.nid as u64;
         [first, self.bits, self.length, self.remote_offset, self.data, 0, 0, 0]
-    }
-
-    /// The fields of eight words.
-    #[must_use]
-    pub const fn from_words(words: &Words) -> Self {
-        Self {
-            op: (words[0] >> 56) as u8,
-            flags: (words[0] >> 48) as u8,
-            pid: (words[0] >> 32) as u16,
-            nid: words[0] as u32,
-            bits: words[1],
-            length: words[2],
-            remote_offset: words[3],
-            data: words[4],
-        }
     }
 }

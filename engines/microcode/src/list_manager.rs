@@ -286,8 +286,15 @@ struct FreeList {
 
 impl ListManager {
     /// Empty lists.
+    ///
+    /// # Panics
+    /// When a value of `memory` is outside the range that is written beside it.
     #[must_use]
     pub fn new(memory: Memory) -> Self {
+        assert!(memory.latency > 0 && memory.spill_latency > 0 && memory.reaction > 0, "delays are at least one cycle");
+        assert!((1..=8).contains(&memory.words_per_cycle), "memory delivers 1 to 8 words per cycle");
+        assert!((1..=MAX_HEAD_CACHE).contains(&memory.head_cache), "the head cache has 1 to {MAX_HEAD_CACHE} items");
+        assert!(memory.fifo >= 2, "the input FIFO holds at least two words");
         Self {
             memory,
             slots: Vec::new(),
@@ -410,15 +417,6 @@ impl ListManager {
     /// Spends the time of taking an item out, from cycle `at` on, on one that is not there.
     pub fn occupy(&mut self, at: u64) {
         self.free = self.free.max(at + self.memory.unlink);
-    }
-
-    /// Rewrites an item in place, as an update of its local offset or threshold does.
-    ///
-    /// # Panics
-    /// When there is no such position.
-    pub fn rewrite(&mut self, list: List, position: usize, item: &Item) {
-        let slot = self.order(list).slots[position] as usize;
-        self.slots[slot].words = item.words();
     }
 
     /// Begins a search of `list` with a header that is there from cycle `arrival` on; returns the cycle in which it begins.
