@@ -50,10 +50,10 @@ class Mpi:
             extra["OPAL_PREFIX" if self.open_mpi else "I_MPI_ROOT"] = str(Path(self.launcher).parents[1])
         return os.environ | extra
 
-    def compile(self, source: Path, target: Path, language: str = "c") -> Path:
+    def compile(self, source: Path, target: Path, language: str = "c", options: tuple[str, ...] = ()) -> Path:
         """Compile a program of the tests."""
         compiler = self.compiler if language == "c" else self.compiler.replace("mpicc", language)
-        command = [compiler, "-O1", "-o", str(target), str(source), "-lpthread"]
+        command = [compiler, "-O1", *options, "-o", str(target), str(source), "-lpthread", "-ldl"]
         subprocess.run(
             command, check=True, capture_output=True, text=True, env=self.environment(), timeout=SECONDS
         )

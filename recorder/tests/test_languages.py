@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from harness import Build, Mpi, check_frame, line_from, lines_of, read_trace
+from harness import HERE, Build, Mpi, check_frame, line_from, lines_of, read_trace
 
 EXPECTED = """\
 Send comm 0 peer {other} tag 5 bytes 40 request 1 SENDRECV
@@ -45,4 +46,21 @@ def test_every_binding_is_seen_once(program: str, mpi: Mpi, build: Build, trace:
         is_root = rank.rank == 1
         text = EXPECTED.format(other=1 - rank.rank, sent=12 if is_root else 0, received=0 if is_root else 12)
         assert lines_of(rank, []) == [line_from(line) for line in text.splitlines()]
+        check_frame(rank)
+
+
+def test_a_program_that_loads_mpi_late_is_seen(mpi: Mpi, trace: Path, tmp_path: Path) -> None:
+    plugin = mpi.compile(HERE / "programs" / "plugin.c", tmp_path / "plugin.so", options=("-shared", "-fPIC"))
+    late = tmp_path / "late"
+    subprocess.run(["/usr/bin/cc", "-o", str(late), str(HERE / "programs" / "late.c"), "-ldl"], check=True)
+    mpi.record(trace, 2, [str(late), str(plugin)])
+    for rank in read_trace(trace):
+        assert [record.kind for record in rank.records[3:]] == [
+            "Send",
+            "Recv",
+            "Wait",
+            "Done",
+            "Done",
+            "Finalize",
+        ]
         check_frame(rank)
