@@ -36,9 +36,8 @@ def test_an_abort_is_recorded_and_the_rest_is_readable(mpi: Mpi, build: Build, t
     done = mpi.record(trace, 2, [str(build("lives.c")), "abort"], check=False)
     assert done.returncode != 0
     _, aborting = read_trace(trace)
-    last = aborting.records[-1]
-    assert last.kind == "Other"
-    assert json.loads((trace / "meta.json").read_text())["other_calls"][last.aux] == "MPI_Abort"
+    [abort] = aborting.of("Other")  # MPICH 5 returns from it, so more may follow
+    assert json.loads((trace / "meta.json").read_text())["other_calls"][abort.aux] == "MPI_Abort"
 
 
 def test_a_forked_child_writes_nothing(mpi: Mpi, build: Build, trace: Path) -> None:

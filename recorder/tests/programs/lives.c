@@ -63,6 +63,7 @@ int main(int argc, char **argv) {
         stream(MESSAGES, 0);
     } else if (!strcmp(scenario, "exit")) {
         stream(100, 0);
+        MPI_Barrier(MPI_COMM_WORLD); /* the launcher may end all ranks when the first one is gone */
         _exit(0);
     } else if (!strcmp(scenario, "abort")) {
         stream(100, 0);
