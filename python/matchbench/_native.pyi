@@ -9,7 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from matchbench.shapes import Card, Parameter, Pattern, Progress, Report, Stats
+from matchbench.shapes import (
+    Advanced,
+    Card,
+    HeaderFields,
+    ItemFields,
+    MatchProfile,
+    Parameter,
+    Pattern,
+    Progress,
+    Report,
+    Stats,
+    Totals,
+)
 
 class MatchbenchError(Exception):
     """Bad input, or work that cannot be done; the message says what and where."""
@@ -67,7 +79,28 @@ class Microcode:
     def image(self) -> bytes: ...
     def text(self) -> str: ...
     def listing(self) -> str: ...
+    def words(self) -> list[tuple[list[str], int | None, str]]: ...
+    def names(self) -> list[tuple[str, str]]: ...
     def __len__(self) -> int: ...
+
+class MatchUnit:
+    """A match unit with its list manager, and what watches them."""
+
+    pc: int
+    def __init__(self, program: Microcode, engine: Engine, remove: bool) -> None: ...
+    def append(self, list: str, item: ItemFields | Sequence[int], id: int) -> None: ...  # noqa: A002
+    def arrive(self, list: str, header: HeaderFields | Sequence[int], arrival: int) -> None: ...  # noqa: A002
+    def watch(self, kanata: bool, vcd: bool) -> None: ...
+    def advance(self, words: int, rows: bool) -> Advanced: ...
+    def finish(self) -> tuple[str, str]: ...
+    def profile(self) -> MatchProfile: ...
+    def totals(self) -> Totals: ...
+
+def match_programs() -> list[tuple[str, str]]:
+    """Every match program that comes with the engine `microcode`: name and text."""
+
+def match_codes() -> list[tuple[str, str, int]]:
+    """Options of items, operations and flags of headers: kind, name, code."""
 
 def version() -> str:
     """Version of the workbench."""

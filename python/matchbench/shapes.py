@@ -80,3 +80,96 @@ class Report(TypedDict):
     unfinished: Unfinished
     cycle: list[int]
     notes: list[str]
+
+
+class ItemFields(TypedDict):
+    """A list item of the match unit by its fields."""
+
+    bits: int
+    care: int
+    nid: int
+    pid: int
+    options: int
+    length: int
+    local_offset: int
+    max_size: int
+    threshold: int
+    event_queue: int
+    start: int
+
+
+class HeaderFields(TypedDict):
+    """A header of the match unit by its fields."""
+
+    op: int
+    flags: int
+    pid: int
+    nid: int
+    bits: int
+    length: int
+    remote_offset: int
+    data: int
+
+
+class Answer(TypedDict):
+    """What the match unit answered to a header; times are cycles."""
+
+    header: int
+    list_name: Literal["posted", "unexpected"]
+    item: int | None
+    visits: int
+    words: list[int]
+    begun: int
+    answered: int
+
+
+class Row(TypedDict):
+    """One word that the match unit issued, and what it did."""
+
+    cycle: int
+    address: int
+    stall: tuple[int, str] | None
+    took: tuple[int, str] | None
+    writes: list[tuple[str, int]]
+    sent: tuple[int, bool] | None
+    taken: bool
+    cancelled: bool
+    input: int
+    output: int
+
+
+class Advanced(TypedDict):
+    """What a match unit did in one call; `broken` says how its program broke the protocol."""
+
+    answers: list[Answer]
+    rows: list[Row]
+    kanata: str
+    vcd: str
+    idle: bool
+    broken: str | None
+
+
+class Part(TypedDict):
+    """The words from one label to the next: how many, how often issued, how long waited for."""
+
+    label: str
+    first: int
+    words: int
+    issued: int
+    stalls: list[tuple[str, int]]
+
+
+class MatchProfile(TypedDict):
+    """Where the cycles of a match unit went; `issued` has a number for each address."""
+
+    parts: list[Part]
+    slots: list[tuple[str, int]]
+    issued: list[int]
+
+
+class Totals(TypedDict):
+    """Cycles, words issued and cycles waited of a match unit."""
+
+    cycles: int
+    words: int
+    stalls: list[tuple[str, int]]

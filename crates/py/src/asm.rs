@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs for the match unit: text to image, image to text.
 
-use mb_asm::{Program, image};
+use mb_asm::word::Address;
+use mb_asm::{Program, Word, image};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -10,6 +11,13 @@ use crate::errors::bad_input;
 /// A program for the match unit.
 #[pyclass(frozen)]
 pub(crate) struct Microcode(Program);
+
+impl Microcode {
+    /// The program.
+    pub(crate) const fn program(&self) -> &Program {
+        &self.0
+    }
+}
 
 #[pymethods]
 impl Microcode {
@@ -40,6 +48,27 @@ impl Microcode {
     /// Addresses, encodings, slots and text.
     fn listing(&self) -> String {
         mb_asm::listing(&self.0)
+    }
+
+    /// Labels, line of the source and text of each word, in the order of addresses.
+    fn words(&self) -> Vec<(Vec<String>, Option<usize>, String)> {
+        let program = &self.0;
+        let target =
+            |address: Address| program.label_at(address.index()).map_or_else(|| address.to_string(), str::to_owned);
+        let word = |(at, word): (usize, &Word)| {
+            let labels = program.labels.iter().filter(|(_, address)| address.index() == at);
+            let labels = labels.map(|(name, _)| name.clone()).collect();
+            match program.lines.get(at) {
+                Some(line) => (labels, Some(line.number), line.text.clone()),
+                None => (labels, None, word.text(&target)),
+            }
+        };
+        program.words.iter().enumerate().map(word).collect()
+    }
+
+    /// Names of registers and predicates, and which one each stands for.
+    fn names(&self) -> Vec<(String, String)> {
+        self.0.registers.iter().map(|(name, register)| (name.clone(), register.to_string())).collect()
     }
 
     /// Number of words.

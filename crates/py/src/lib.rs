@@ -11,6 +11,7 @@ mod catalog;
 mod columns;
 mod errors;
 mod generate;
+mod match_unit;
 mod progress;
 mod replay;
 mod report;
@@ -28,6 +29,8 @@ mod _native {
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]
     use super::generate::{generate, patterns};
+    #[pymodule_export]
+    use super::match_unit::{MatchUnit, match_codes, match_programs};
     #[pymodule_export]
     use super::trace::Trace;
     #[pymodule_export]

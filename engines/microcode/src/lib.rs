@@ -5,7 +5,7 @@
 //! - [`list_manager`]: both lists, their stream into the unit, and the unit's answers.
 //! - [`machine`]: the two together; searches in, answers and cycles out.
 //! - [`engine`]: all of it behind the interface of a receive engine.
-//! - [`session`]: runs and the debugger; [`profile`] and [`export`]: what to make of them.
+//! - [`session`]: runs and the debugger; [`trace`], [`profile`] and [`export`]: what to make of them.
 //! - [`figure5`]: the benchmark of S0 figure 5.
 //! - [`programs`]: the match programs of `ucode/`; [`golden`]: what each must answer.
 //! - [`layout`]: what the 64 bytes of an item and of a header mean.
@@ -23,6 +23,7 @@ pub mod profile;
 pub mod programs;
 mod runs;
 pub mod session;
+pub mod trace;
 pub mod unit;
 
 pub use engine::{ENTRY, Microcode};

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use mb_asm::Program;
 
-use crate::layout::{Header, Item, flags};
+use crate::layout::{Header, Item, Words, flags};
 use crate::list_manager::{Answer, List, Memory, ProtocolError};
 use crate::machine::{Event, Machine, Observer, Stalls, Step};
 
@@ -30,6 +30,8 @@ pub struct Answered {
     pub header: usize,
     /// The list that was searched.
     pub list: List,
+    /// Cycle in which the list manager began to send the header.
+    pub begun: u64,
     /// Id of the item that matched.
     pub item: Option<u64>,
     /// The answer and its time.
@@ -52,8 +54,9 @@ pub enum Progress {
 pub struct Session {
     machine: Machine,
     after_match: AfterMatch,
-    headers: VecDeque<(Header, u64)>,
-    current: Option<List>,
+    headers: VecDeque<(List, Words, u64)>,
+    /// The list being searched, and since which cycle.
+    current: Option<(List, u64)>,
     answered: usize,
 }
 
@@ -90,7 +93,25 @@ impl Session {
 
     /// Queues a header that is there from cycle `arrival` on. It searches the list that its flags name.
     pub fn arrive(&mut self, header: Header, arrival: u64) {
-        self.headers.push_back((header, arrival));
+        let list = if header.flags & flags::SEARCH == 0 { List::Posted } else { List::Unexpected };
+        self.arrive_words(list, header.words(), arrival);
+    }
+
+    /// Queues a header of any layout, which searches `list` and is there from cycle `arrival` on.
+    pub fn arrive_words(&mut self, list: List, header: Words, arrival: u64) {
+        self.headers.push_back((list, header, arrival));
+    }
+
+    /// Headers whose search has not begun.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// The search that is under way: its header's place in the order of arrival, and the list.
+    #[must_use]
+    pub fn searching(&self) -> Option<(usize, List)> {
+        self.current.map(|(list, _)| (self.answered, list))
     }
 
     /// Issues one word, or ends a search.
@@ -102,17 +123,16 @@ impl Session {
             if let Step::Issued(event) = self.machine.step(observer)? {
                 return Ok(Progress::Issued(event));
             }
-            if let Some(list) = self.current.take() {
-                return self.finish(list).map(Progress::Answered);
+            if let Some((list, begun)) = self.current.take() {
+                return self.finish(list, begun).map(Progress::Answered);
             }
-            let Some((header, arrival)) = self.headers.pop_front() else { return Ok(Progress::Idle) };
-            let list = if header.flags & flags::SEARCH == 0 { List::Posted } else { List::Unexpected };
-            self.machine.lists_mut().begin(list, header.words(), arrival);
-            self.current = Some(list);
+            let Some((list, header, arrival)) = self.headers.pop_front() else { return Ok(Progress::Idle) };
+            let begun = self.machine.lists_mut().begin(list, header, arrival);
+            self.current = Some((list, begun));
         }
     }
 
-    fn finish(&mut self, list: List) -> Result<Answered, ProtocolError> {
+    fn finish(&mut self, list: List, begun: u64) -> Result<Answered, ProtocolError> {
         let lists = self.machine.lists();
         let unanswered = ProtocolError::Unanswered { pc: self.machine.unit().pc(), item: lists.answered() };
         let answer = *lists.answer().ok_or(unanswered)?;
@@ -122,7 +142,7 @@ impl Session {
         }
         let header = self.answered;
         self.answered += 1;
-        Ok(Answered { header, list, item, answer })
+        Ok(Answered { header, list, begun, item, answer })
     }
 
     /// Runs until every header is answered.

@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cosim", &["core", "parts", "asm", "catalog"]),
     ("measure", &["core", "trace", "parts", "catalog"]),
     ("reproduce", &["core", "asm", "catalog", "engines"]),
-    ("py", &["core", "trace", "asm", "catalog", "replay", "reproduce", "cosim", "measure"]),
+    ("py", &["core", "trace", "asm", "engines", "catalog", "replay", "reproduce", "cosim", "measure"]),
     ("xtask", &["core", "trace", "asm", "catalog"]),
 ];
 

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench mu` as a process, and the files of entries and headers."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import matchbench as mb
+from matchbench import _native
+from matchbench.match_unit import Setup, read_headers, read_list
+from tests.conftest import Command
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "examples" / "match_unit" / "list.toml"
+HEADERS = ROOT / "examples" / "match_unit" / "headers.toml"
+INPUTS = ("--list", LIST, "--headers", HEADERS)
+PROGRAMS = [name for name, _ in _native.match_programs()]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_finds_the_oldest_entry_that_accepts(program: str) -> None:
+    setup = Setup(program, read_list(LIST), read_headers(HEADERS))
+    report = setup.run(setup.unit())
+    found = [
+        None if answer["item"] is None else setup.items[answer["item"]].name for answer in report.answers
+    ]
+    assert found == ["from rank 3, tag 7", "from any rank, tag 9", "window", None, "early from rank 5"]
+    assert [answer["visits"] for answer in report.answers] == [1, 3, 4, 4, 1]
+    assert report.cycles == report.words + sum(report.stalls.values())
+
+
+def test_the_answer_has_offset_and_length() -> None:
+    setup = Setup("portals_s0", read_list(LIST), read_headers(HEADERS))
+    answers = setup.run(setup.unit()).answers
+    assert [answer["words"][1:] for answer in answers] == [[0, 64], [0, 512], [4096, 256], [], []]
+
+
+def test_an_entry_that_matched_is_kept_or_removed(matchbench: Command, tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text(
+        "name,bits,nid\nfirst,0x00010003_00000007,3\nsecond,0x00010003_00000007,3\n"
+    )
+    for choice, match in (("keep", "from rank 3, tag 7"), ("remove", "no match")):
+        words = ("--headers", "twice.csv", "--after-match", choice, "-o", f"{choice}.csv")
+        done = matchbench("mu", "run", "mpi", "--list", LIST, *words)
+        assert (done.returncode, done.stderr) == (0, "")
+        with (tmp_path / f"{choice}.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["header"] for row in rows] == ["first", "second"]
+        assert [row["match"] for row in rows] == ["from rank 3, tag 7", match]
+
+
+def test_a_list_in_csv_is_the_list_in_toml(tmp_path: Path) -> None:
+    (tmp_path / "list.toml").write_text(
+        '[[posted]]\nbits = 0xffff_ffff_ffff_ffff\nignore = 7\nnid = 3\noptions = ["valid", "get"]\n'
+        "min_free = 9\n"
+        '[[unexpected]]\nname = "one"\nbits = "18"\n'
+    )
+    (tmp_path / "list.csv").write_text(
+        "list,name,bits,ignore,nid,options,min_free\n"
+        "posted,,0xffffffffffffffff,7,3,valid get,9\n"
+        "unexpected,one,0x12,,any,,\n"
+    )
+    first, second = read_list(tmp_path / "list.toml"), read_list(tmp_path / "list.csv")
+    assert first == second
+    assert [item.name for item in first] == ["posted[0]", "one"]
+    assert not isinstance(first[0].content, list)
+    assert first[0].content["care"] == 0xFFFF_FFFF_FFFF_FFF8
+    assert first[0].content["options"] == 0x25
+
+
+def test_words_stand_for_themselves(tmp_path: Path) -> None:
+    (tmp_path / "list.toml").write_text(
+        '[[posted]]\nwords = [5, "0xffffffffffffffff", 0xffff_ffff_0000_0040, 0, 0, 1, 0, 0]\n'
+    )
+    (tmp_path / "headers.toml").write_text("[[header]]\nwords = [0, 5, 0, 0, 0, 0, 0, 0]\narrival = 30\n")
+    setup = Setup("mpi", read_list(tmp_path / "list.toml"), read_headers(tmp_path / "headers.toml"))
+    answer = setup.run(setup.unit()).answers[0]
+    assert (answer["item"], answer["words"], answer["begun"]) == (0, [1], 30)
+
+
+def test_the_largest_values_pass(tmp_path: Path) -> None:
+    (tmp_path / "list.toml").write_text(
+        "[[posted]]\nbits = 0xffff_ffff_ffff_ffff\nignore = 0xffff_ffff_ffff_ffff\n"
+        "nid = 0xffff_fffe\npid = 0xfffe\n"
+        "length = 0xffff_ffff_ffff_ffff\nlocal_offset = 0xffff_ffff_ffff_ffff\nmax_size = 0xffff_ffff\n"
+        "threshold = 0xffff_ffff\nevent_queue = 0xffff_ffff\nstart = 0xffff_ffff_ffff_ffff\n"
+    )
+    (tmp_path / "headers.toml").write_text(
+        "[[header]]\nbits = 0xffff_ffff_ffff_ffff\nnid = 0xffff_fffe\npid = 0xfffe\n"
+        "length = 0xffff_ffff_ffff_ffff\n"
+        "remote_offset = 0xffff_ffff_ffff_ffff\ndata = 0xffff_ffff_ffff_ffff\narrival = 1_000_000_000_000\n"
+    )
+    setup = Setup("mpi", read_list(tmp_path / "list.toml"), read_headers(tmp_path / "headers.toml"))
+    report = setup.run(setup.unit())
+    assert report.answers[0]["item"] == 0
+    assert report.answers[0]["words"] == [0xFFFF_FFFF_0000_0001]
+
+
+NUMBER = "expected a number from 0 to "
+BAD_LISTS = [
+    (
+        "[[posted]]\nbit = 1",
+        "posted[0]: unknown field `bit`; expected one of: name, bits, ignore, nid, pid, length, "
+        "local_offset, max_size, min_free, threshold, event_queue, start, options",
+    ),
+    (
+        "[[posted]]\n[[posted]]\nbits = -1",
+        f"posted[1]: field `bits`: found `-1`, {NUMBER}18446744073709551615",
+    ),
+    ("[[posted]]\nbits = true", f"posted[0]: field `bits`: found `true`, {NUMBER}18446744073709551615"),
+    ("[[posted]]\nbits = 1.5", f"posted[0]: field `bits`: found `1.5`, {NUMBER}18446744073709551615"),
+    ("[[posted]]\nbits = 'x'", f"posted[0]: field `bits`: found `x`, {NUMBER}18446744073709551615"),
+    (
+        "[[unexpected]]\nthreshold = 4294967296",
+        f"unexpected[0]: field `threshold`: found `4294967296`, {NUMBER}4294967295",
+    ),
+    ("[[posted]]\nnid = 4294967295", f"posted[0]: field `nid`: found `4294967295`, {NUMBER}4294967294"),
+    (
+        "[[posted]]\nnid = 'all'",
+        'posted[0]: field `nid`: found `all`, expected "any" or a number from 0 to 4294967294',
+    ),
+    (
+        "[[posted]]\noptions = ['putt']",
+        "posted[0]: field `options`: found `putt`, expected some of: valid, put, get, "
+        "truncate, remote_offset, use_once",
+    ),
+    ("[[posted]]\noptions = 3", "posted[0]: field `options`: found `3`, expected a list of names"),
+    (
+        "[[posted]]\nmax_size = 1\nmin_free = 1",
+        "posted[0]: fields `max_size` and `min_free` have one place; expected one of them",
+    ),
+    ("[[posted]]\nwords = [1, 2]", "posted[0]: field `words`: found 2 words, expected 8 words"),
+    (
+        "[[posted]]\nwords = [1, 2, 3, 4, 5, 6, 7, 'x']",
+        f"posted[0]: field `words`: found `x`, {NUMBER}18446744073709551615",
+    ),
+    (
+        "[[posted]]\nwords = [0, 0, 0, 0, 0, 0, 0, 0]\nbits = 1",
+        "posted[0]: unknown field `bits`; expected one of: name, words",
+    ),
+    ("[[posted]]\nname = ''", "posted[0]: field `name`: found ``, expected a printable text"),
+    ("[posted]\nbits = 1", "`posted` is no list of tables; expected [[posted]] or [[unexpected]]"),
+    ("[[items]]\nbits = 1", "found `items`, expected [[posted]] or [[unexpected]]"),
+    ("[[posted]", "not TOML: Expected ']]' at the end of an array declaration (at line 1, column 9)"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_LISTS)
+def test_a_wrong_list_is_refused_at_its_entry(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "list.toml").write_text(text)
+    with pytest.raises(mb.MatchbenchError) as caught:
+        read_list(tmp_path / "list.toml")
+    assert str(caught.value) == f"{tmp_path / 'list.toml'}: {message}"
+
+
+BAD_HEADERS = [
+    ("[[header]]\nop = 'push'", "header[0]: field `op`: found `push`, expected one of: put, get, search"),
+    (
+        "[[header]]\nnid = 'any'",
+        "header[0]: field `nid`: found `any`, which only an item's or, for `nid`, a search's may be",
+    ),
+    (
+        "[[header]]\nignore = 1",
+        "header[0]: unknown field `ignore`; expected one of: name, op, bits, nid, pid, length, "
+        "remote_offset, data, arrival",
+    ),
+    (
+        "[[header]]\nop = 'search'\nlength = 1",
+        "header[0]: unknown field `length`; expected one of: name, op, bits, "
+        "ignore, nid, pid, remote_offset, data, arrival",
+    ),
+    (
+        "[[header]]\narrival = 1_000_000_000_001",
+        f"header[0]: field `arrival`: found `1000000000001`, {NUMBER}1000000000000",
+    ),
+    ("[[headers]]\nbits = 1", "found `headers`, expected [[header]]"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_HEADERS)
+def test_a_wrong_header_is_refused_at_its_entry(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "headers.toml").write_text(text)
+    with pytest.raises(mb.MatchbenchError) as caught:
+        read_headers(tmp_path / "headers.toml")
+    assert str(caught.value) == f"{tmp_path / 'headers.toml'}: {message}"
+
+
+BAD_CSV = [
+    ("bits,nid\n1\n", "line 2: found 1 cells, expected 2 as in the first line"),
+    ("bits,bits\n1,2\n", "line 1: a column is named twice"),
+    (
+        "list,bits\nposted,1\nposed,2\n",
+        "line 3, field `list`: found `posed`, expected one of: posted, unexpected",
+    ),
+    (
+        "bits,nid\n1,2\n1,x\n",
+        'line 3: field `nid`: found `x`, expected "any" or a number from 0 to 4294967294',
+    ),
+    ('bits\n"1', "line 2: not CSV: unexpected end of data"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_CSV)
+def test_a_wrong_table_is_refused_at_its_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "list.csv").write_text(text)
+    with pytest.raises(mb.MatchbenchError) as caught:
+        read_list(tmp_path / "list.csv")
+    assert str(caught.value) == f"{tmp_path / 'list.csv'}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("portal", "--headers", HEADERS),
+            f"unknown program `portal`; expected one of: {', '.join(PROGRAMS)}, or a file",
+        ),
+        (("none.mb", "--headers", HEADERS), "none.mb: No such file or directory"),
+        (("mpi", "--headers", "none.toml"), "none.toml: No such file or directory"),
+        (("mpi", "--headers", "notes.txt"), "notes.txt: expected a file whose name ends in .toml or .csv"),
+        (("mpi", "--headers", "bytes.toml"), "bytes.toml: not UTF-8 text from byte 0 on"),
+        (
+            ("mpi", "--headers", HEADERS, "--set", "program=mpi"),
+            "setting `program` has no effect here: PROGRAM names it",
+        ),
+        (
+            ("mpi", "--headers", HEADERS, "--set", "fifo=1"),
+            "engine `microcode`: setting `fifo`: found `1`, expected a whole number from 2 to 4096 (count)",
+        ),
+        (
+            ("mpi", "--headers", HEADERS, "--preset", "s1"),
+            "engine `microcode` has no preset `s1`; expected one of: s0, mpi, fpga, asic",
+        ),
+        (("mpi",), "Missing option '-H' / '--headers' (see `matchbench mu run --help`)"),
+        (
+            ("mpi", "--headers", HEADERS, "-o", "x.txt"),
+            "x.txt: expected a file whose name ends in .csv or .json",
+        ),
+    ],
+)
+def test_wrong_words_are_refused(
+    matchbench: Command, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    done = matchbench("mu", "run", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"matchbench: {message}\n")
+
+
+def test_a_program_that_breaks_the_protocol_fails_at_its_line(matchbench: Command, tmp_path: Path) -> None:
+    (tmp_path / "stuck.mb").write_text(
+        "; takes words for ever, answers nothing\nloop: wait || _ = in || goto loop\nnop\nnop\n"
+    )
+    done = matchbench("mu", "run", "stuck.mb", *INPUTS)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "matchbench: stuck.mb:2: word 0 waits for input that the list manager will not send: "
+        "item 2 follows only after an answer for item 0\n"
+    )
+
+
+def test_a_program_with_errors_shows_them_at_their_places(matchbench: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.mb").write_text("a0 = 1\n")
+    done = matchbench("mu", "run", "bad.mb", *INPUTS)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("bad.mb:1:1: error: ")
+
+
+def test_an_image_runs_like_its_text(matchbench: Command) -> None:
+    text = ROOT / "engines" / "microcode" / "ucode" / "portals4.mb"
+    assert matchbench("asm", text, "-o", "portals4.img").returncode == 0
+    answers = [matchbench("mu", "run", program, *INPUTS) for program in ("portals4", text, "portals4.img")]
+    assert {(done.returncode, done.stderr) for done in answers} == {(0, "")}
+    assert len({done.stdout for done in answers}) == 1
+
+
+def test_a_profile_adds_up(matchbench: Command) -> None:
+    done = matchbench("mu", "profile", "portals_s0", *INPUTS, "--set", "memory_latency=40", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    parts = found["profile"]["parts"]
+    assert sum(part["issued"] for part in parts) == found["words"]
+    assert sum(word["issued"] for word in found["profile"]["words"]) == found["words"]
+    for cause, cycles in found["waited"].items():
+        assert sum(part["stalls"][cause] for part in parts) == cycles
+    assert found["waited"]["memory"] > 0
+    assert found["cycles"] == found["words"] + sum(found["waited"].values())
+    setting = next(p for p in found["parameters"] if p["name"] == "memory_latency")
+    assert (setting["value"], setting["source"]) == ("40", "user")
