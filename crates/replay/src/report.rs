@@ -164,7 +164,7 @@ pub struct Totals {
     pub truncated: u64,
     /// With free wildcards: receives that took another message than in the recording.
     pub diverged: u64,
-    /// Probes whose answer was another message than in the recording.
+    /// Probes whose search found another message first than in the recording; with recorded wildcards the program goes on with the recorded one.
     pub probes_diverged: u64,
     /// Collectives replayed as point-to-point messages.
     pub collectives: u64,
