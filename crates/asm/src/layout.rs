@@ -632,9 +632,9 @@ pub enum Rule {
     Target,
     /// A branch whose two delay slots are not both words of the program.
     DelaySlots,
-    /// A branch in a delay slot of an unconditional branch: it is always cancelled.
+    /// A branch that execution reaches only in delay slots of unconditional branches: it is always cancelled.
     DeadBranch,
-    /// A program that can run past its last word: the third word from the end must be an unconditional branch.
+    /// A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words behind it.
     End,
     /// More words than the microcode store holds.
     Store,
@@ -684,8 +684,8 @@ impl Rule {
             Self::InputUnsaid => "Popping the input FIFO or testing its tag in a word that is not tagged as needing input.",
             Self::Target => "A branch to an address that holds no word of the program.",
             Self::DelaySlots => "A branch whose two delay slots are not both words of the program.",
-            Self::DeadBranch => "A branch in a delay slot of an unconditional branch: it is always cancelled.",
-            Self::End => "A program that can run past its last word: the third word from the end must be an unconditional branch.",
+            Self::DeadBranch => "A branch that execution reaches only in delay slots of unconditional branches: it is always cancelled.",
+            Self::End => "A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words behind it.",
             Self::Store => "More words than the microcode store holds.",
         }
     }

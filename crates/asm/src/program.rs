@@ -79,13 +79,21 @@ pub enum ProgramFault {
         /// Address of the branch.
         at: usize,
     },
-    /// A branch that is always cancelled.
+    /// A branch that is always cancelled: execution comes to it only in the shadow of unconditional ones.
     #[error("word {at} branches in a delay slot of the unconditional branch in word {by}: it is always cancelled")]
     DeadBranch {
         /// Address of the cancelled branch.
         at: usize,
         /// Address of the unconditional one.
         by: usize,
+    },
+    /// A branch behind the one that closes the program.
+    #[error("word {at} branches to {target}, from where execution runs past the last word")]
+    EndEntered {
+        /// Address of the branch.
+        at: usize,
+        /// Where it goes: the last word or the one before it.
+        target: usize,
     },
     /// Execution can leave the program at its end.
     #[error("execution can run past the last word: the third word from the end must be an unconditional branch")]
@@ -97,7 +105,7 @@ impl ProgramFault {
     #[must_use]
     pub const fn rule(&self) -> Rule {
         match self {
-            Self::Empty | Self::OpenEnd => Rule::End,
+            Self::Empty | Self::EndEntered { .. } | Self::OpenEnd => Rule::End,
             Self::StoreExceeded { .. } => Rule::Store,
             Self::TargetBeyond { .. } => Rule::Target,
             Self::DelaySlotsMissing { .. } => Rule::DelaySlots,
@@ -109,7 +117,10 @@ impl ProgramFault {
     #[must_use]
     pub const fn at(&self) -> Option<usize> {
         match *self {
-            Self::TargetBeyond { at, .. } | Self::DelaySlotsMissing { at } | Self::DeadBranch { at, .. } => Some(at),
+            Self::TargetBeyond { at, .. }
+            | Self::DelaySlotsMissing { at }
+            | Self::DeadBranch { at, .. }
+            | Self::EndEntered { at, .. } => Some(at),
             Self::Empty | Self::StoreExceeded { .. } | Self::OpenEnd => None,
         }
     }
@@ -140,30 +151,52 @@ impl Program {
         if self.words.len() > self.store {
             faults.push(ProgramFault::StoreExceeded { words: self.words.len(), store: self.store });
         }
-        let always = |at: usize| self.words[at].branch.is_some_and(|branch| branch.condition == Condition::Always);
-        // An unconditional branch in the shadow of another is itself dead and casts no shadow.
-        let mut shadow: Option<usize> = None;
-        let mut missing = false;
+        let live = self.live();
+        let closed = last >= 2 && self.branches_always(last - 2);
+        // Without its delay slots a branch is told as such, and not again as an open end.
+        let slots_missing = self.words[last.saturating_sub(1)..].iter().any(|word| word.branch.is_some());
         for (at, word) in self.words.iter().enumerate() {
             let Some(branch) = word.branch else { continue };
             let target = branch.target.index();
             if target > last {
                 faults.push(ProgramFault::TargetBeyond { at, target, last });
+            } else if target + 2 > last && closed && !slots_missing {
+                faults.push(ProgramFault::EndEntered { at, target });
             }
             if at + 2 > last {
                 faults.push(ProgramFault::DelaySlotsMissing { at });
-                missing = true;
             }
-            match shadow {
-                Some(by) if at <= by + 2 => faults.push(ProgramFault::DeadBranch { at, by }),
-                _ if always(at) => shadow = Some(at),
-                _ => {}
+            if !live[at]
+                && let Some(by) = (at.saturating_sub(2)..at).find(|&by| live[by] && self.branches_always(by))
+            {
+                faults.push(ProgramFault::DeadBranch { at, by });
             }
         }
-        if !missing && (last < 2 || !always(last - 2)) {
+        if !closed && !slots_missing {
             faults.push(ProgramFault::OpenEnd);
         }
         faults
+    }
+
+    fn branches_always(&self, at: usize) -> bool {
+        self.words[at].branch.is_some_and(|branch| branch.condition == Condition::Always)
+    }
+
+    /// For each word whether execution can come to it from reset other than in a delay slot of a taken branch, so that
+    /// its own branch counts. A branch with a condition may go either way. Linear in the number of words.
+    fn live(&self) -> Vec<bool> {
+        let mut live = vec![false; self.words.len()];
+        let mut open = vec![0];
+        while let Some(at) = open.pop() {
+            if at >= live.len() || std::mem::replace(&mut live[at], true) {
+                continue;
+            }
+            open.extend(self.words[at].branch.map(|branch| branch.target.index()));
+            if !self.branches_always(at) {
+                open.push(at + 1);
+            }
+        }
+        live
     }
 
     /// The label of an address; of several the first by name.

@@ -57,7 +57,7 @@ find.mb:1:9: error: execution can run past the last word: the third word from th
  1 | start:  a1 = add a2, 5 || a1 = in
    |         ^^
    = refused (end): A program that can run past its last word: the third word from the end must be an unconditional \
-     branch.
+     branch, and no branch may go to the two words behind it.
 
 find.mb:1:27: error: this word pops the input FIFO but does not say `wait`
  1 | start:  a1 = add a2, 5 || a1 = in

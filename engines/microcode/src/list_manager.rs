@@ -174,7 +174,7 @@ pub enum ProtocolError {
         /// Position of the first item without an answer.
         item: usize,
     },
-    /// It branches to one of its last two words and runs on.
+    /// It runs on behind its last word, which the assembler and the image reader do not let it.
     #[error("execution runs past the last word: word {pc} is not part of the program")]
     PastEnd {
         /// The address that has no word.

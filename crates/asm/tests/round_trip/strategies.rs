@@ -117,7 +117,7 @@ pub(crate) fn word() -> impl Strategy<Value = Word> {
         .prop_filter("a sound word", |word| word.faults().is_empty())
 }
 
-/// Words that make a program: targets inside, branches with their delay slots, a closed end.
+/// Words that make a program: targets before the last two words, branches with their delay slots, a closed end.
 pub(crate) fn program() -> impl Strategy<Value = Vec<Word>> {
     prop::collection::vec(word(), 3..40).prop_map(|mut words| {
         let count = words.len();
@@ -130,7 +130,7 @@ pub(crate) fn program() -> impl Strategy<Value = Vec<Word>> {
                 word.branch = None;
             }
             let Some(branch) = &mut word.branch else { continue };
-            branch.target = Address::new(branch.target.index() % count).expect("within the program");
+            branch.target = Address::new(branch.target.index() % (count - 2)).expect("within the program");
             if branch.condition == Condition::Always {
                 shadow = at + 3;
             }
