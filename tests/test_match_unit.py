@@ -4,8 +4,10 @@
 import csv
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from vcd.reader import ScalarChange, TokenKind, VectorChange, tokenize
 
 import matchbench as mb
 from matchbench import _native
@@ -288,3 +290,172 @@ def test_a_profile_adds_up(matchbench: Command) -> None:
     assert found["cycles"] == found["words"] + sum(found["waited"].values())
     setting = next(p for p in found["parameters"] if p["name"] == "memory_latency")
     assert (setting["value"], setting["source"]) == ("40", "user")
+
+
+class Diagram(NamedTuple):
+    """What a Kanata file shows: of each word its text and the first and last cycle of each stage."""
+
+    texts: list[str]
+    stages: list[dict[str, tuple[int, int]]]
+
+
+def read_kanata(text: str) -> Diagram:
+    """Read a Kanata 0004 file and refuse what its viewer would not draw."""
+    head, *lines = text.splitlines()
+    assert head == "Kanata\t0004"
+    assert text.endswith("\n")
+    now: int | None = None
+    diagram = Diagram([], [])
+    open_stages: dict[tuple[int, str], int] = {}
+    retired: list[int] = []
+    for line in lines:
+        kind, *cells = line.split("\t")
+        numbers = [int(cell) for cell in cells if cell.lstrip("-").isdecimal()]
+        match kind:
+            case "C=":
+                assert now is None
+                (now,) = numbers
+            case "C":
+                assert now is not None
+                assert numbers[0] > 0
+                now += numbers[0]
+            case "I":
+                word, simulated, thread = numbers
+                assert word == simulated == len(diagram.texts), "ids count up"
+                assert thread == 0
+                diagram.texts.append("")
+                diagram.stages.append({})
+            case "L":
+                word, pane = int(cells[0]), int(cells[1])
+                assert pane in {0, 1}
+                assert len(cells) == 3
+                if pane == 0:
+                    diagram.texts[word] += cells[2]
+            case "S":
+                word, lane, stage = int(cells[0]), int(cells[1]), cells[2]
+                assert lane == 0
+                assert now is not None
+                assert stage not in diagram.stages[word]
+                open_stages[word, stage] = now
+            case "E":
+                word, stage = int(cells[0]), cells[2]
+                assert now is not None
+                diagram.stages[word][stage] = (open_stages.pop((word, stage)), now - 1)
+            case "R":
+                word, number, flushed = numbers
+                assert flushed == 0
+                assert number == len(retired)
+                retired.append(word)
+                assert all(key[0] != word for key in open_stages), "stages end before the word retires"
+            case _:
+                pytest.fail(f"unknown command {line!r}")
+    assert retired == list(range(len(diagram.texts)))
+    return diagram
+
+
+class Waves:
+    """The signals of a VCD file at any time, as an independent reader sees them."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the whole file."""
+        names: dict[str, str] = {}
+        self.changes: dict[str, list[tuple[int, int]]] = {}
+        now = 0
+        with path.open("rb") as file:
+            for token in tokenize(file):
+                if token.kind is TokenKind.TIMESCALE:
+                    assert (token.timescale.magnitude, token.timescale.unit.value) == (1, "ps")
+                elif token.kind is TokenKind.VAR:
+                    assert token.var.id_code not in names
+                    names[token.var.id_code] = token.var.reference
+                    self.changes[token.var.reference] = []
+                elif token.kind is TokenKind.CHANGE_TIME:
+                    assert token.time_change >= now
+                    now = token.time_change
+                elif token.kind in {TokenKind.CHANGE_SCALAR, TokenKind.CHANGE_VECTOR}:
+                    change = token.data
+                    assert isinstance(change, ScalarChange | VectorChange)
+                    self.changes[names[change.id_code]].append((now, int(change.value)))
+        self.end = now
+
+    def at(self, signal: str, time: int) -> int:
+        """Return the value of a signal at a time; before its first change that is zero."""
+        return max((change for change in self.changes[signal] if change[0] <= time), default=(0, 0))[1]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path, program: str) -> None:
+    slow = ("--set", "memory_latency=60")
+    done = matchbench("mu", "trace", program, *INPUTS, *slow, "--kanata", "run.kanata", "--vcd", "run.vcd")
+    assert (done.returncode, done.stderr) == (0, "")
+    setup = Setup(program, read_list(LIST), read_headers(HEADERS), settings=slow[1:])
+    rows = [row for piece in setup.advance(setup.unit(), rows=True) for row in piece["rows"]]
+    shown = [
+        line for line in done.stdout.splitlines() if line[:6].strip().isdecimal() and "  ---- " not in line
+    ]
+    assert [int(line[:6]) for line in shown] == [row["cycle"] for row in rows]
+
+    diagram = read_kanata((tmp_path / "run.kanata").read_text())
+    assert len(diagram.texts) == len(rows)
+    for row, text, stages in zip(rows, diagram.texts, diagram.stages, strict=True):
+        cycle = row["cycle"]
+        assert text.endswith(setup.words[row["address"]].text)
+        assert [stages[stage] for stage in ("Rd", "Op", "Wr")] == [(cycle + n, cycle + n) for n in range(3)]
+        if row["stall"] and row["stall"][1] != "idle":
+            assert stages["Wt"] == (cycle - row["stall"][0], cycle - 1)
+        else:
+            assert "Wt" not in stages
+
+    waves = Waves(tmp_path / "run.vcd")
+    period = 2000  # ps at 500 MHz
+    assert waves.end >= rows[-1]["cycle"] * period
+    for row in rows:
+        time = row["cycle"] * period
+        assert (waves.at("issue", time), waves.at("pc", time)) == (1, row["address"])
+        assert waves.at("in_pop", time) == (row["took"] is not None)
+        if row["took"]:
+            assert waves.at("in_data", time) == row["took"][0]
+        if row["sent"]:
+            leaves = time + 2 * period
+            port = tuple(waves.at(name, leaves) for name in ("out_valid", "out_data", "out_last"))
+            assert port == (1, *row["sent"])
+        for register, value in row["writes"]:
+            if register.startswith("p"):
+                assert waves.at("p", time) >> int(register[1:]) & 1 == value
+            else:
+                assert waves.at(register, time) == value
+
+
+def test_a_window_shows_its_cycles_only(matchbench: Command) -> None:
+    done = matchbench("mu", "trace", "portals_s0", *INPUTS, "--cycles", "20:22")
+    assert done.returncode == 0
+    assert [line[:6].strip() for line in done.stdout.splitlines()[1:] if line[:6].strip()] == [
+        "20",
+        "21",
+        "22",
+    ]
+    done = matchbench("mu", "trace", "portals_s0", *INPUTS, "--cycles", "20")
+    assert (done.returncode, done.stderr) == (2, "matchbench: --cycles: found `20`, expected FIRST:LAST\n")
+
+
+def test_the_listing_leads_to_a_breach_of_the_protocol(matchbench: Command, tmp_path: Path) -> None:
+    (tmp_path / "stuck.mb").write_text("loop: wait || _ = in || goto loop\nnop\nnop\n")
+    done = matchbench("mu", "trace", "stuck.mb", *INPUTS, "--kanata", "stuck.kanata")
+    assert done.returncode == 1
+    taken = 8 + 2 * 8  # the header and the two entries that are sent before an answer
+    assert (done.stdout.count("took "), done.stdout.count("branch taken")) == (taken, taken)
+    assert done.stderr.startswith("matchbench: stuck.mb:1: word 0 waits for input ")
+    assert len(read_kanata((tmp_path / "stuck.kanata").read_text()).texts) == 3 * taken
+
+
+def test_the_output_fifo_is_followed_through_the_whole_run() -> None:
+    setup = Setup("portals_s0", read_list(LIST), read_headers(HEADERS), settings=["reaction=3"])
+    unit = setup.unit()
+    whole = [row for piece in setup.advance(setup.unit(), rows=True) for row in piece["rows"]]
+    pieces = []
+    while not (piece := unit.advance(1, True))["idle"]:
+        pieces += piece["rows"]
+    assert pieces == whole
+    sent = [row["cycle"] for row in whole if row["sent"]]
+    for row in whole:
+        assert row["output"] == sum(cycle + 2 <= row["cycle"] < cycle + 5 for cycle in sent)

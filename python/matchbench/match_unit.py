@@ -403,6 +403,8 @@ class Setup:
         self.headers = headers
         self.remove = remove
         self.words = [Word(*word) for word in self.program.words()]
+        self.registers = dict(self.program.names())
+        self._names = {register: name for name, register in self.registers.items()}
 
     def unit(self) -> _native.MatchUnit:
         """Return a unit in reset with the lists and the headers."""
@@ -454,3 +456,7 @@ class Setup:
                 label = self.words[at].labels[0]
                 return label if at == address else f"{label}+{address - at}"
         return str(address)
+
+    def register_name(self, register: str) -> str:
+        """Return what the program calls a register, or the register itself."""
+        return self._names.get(register, register)

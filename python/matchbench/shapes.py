@@ -173,3 +173,43 @@ class Totals(TypedDict):
     cycles: int
     words: int
     stalls: list[tuple[str, int]]
+
+
+class Stopped(TypedDict):
+    """Why the debugger stopped, with the answer, the word issued or the error that did it."""
+
+    why: Literal["stepped", "breakpoint", "reached", "answered", "idle", "broken"]
+    answer: Answer | None
+    row: Row | None
+    broken: str | None
+
+
+class State(TypedDict):
+    """A match unit between two words.
+
+    `branch` is delay slots to go and the target; `input` has word, tag and cycle of entering, `output` has
+    word, whether it is the last of an answer, and cycle of entering; `searching` is header, list and entries
+    answered.
+    """
+
+    cycle: int
+    words: int
+    pc: int
+    alu: list[int]
+    ternary: list[int]
+    predicates: int
+    branch: tuple[int, int] | None
+    input: list[tuple[int, str, int]]
+    output: list[tuple[int, bool, int]]
+    searching: tuple[int, str, int] | None
+    waiting: int
+
+
+class Entry(TypedDict):
+    """An entry of a list of the match unit; `cached_since` is a cycle, if the head cache holds it."""
+
+    item: int
+    words: list[int]
+    handle: int
+    cached_since: int | None
+    spilled: bool

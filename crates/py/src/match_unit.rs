@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The match unit by itself, from Python: lists and headers in, answers, rows, waveforms and the debugger out.
 
-use mb_asm::Program;
 use mb_core::Clock;
 use mb_microcode::engine::memory;
 use mb_microcode::export::{Kanata, Vcd};
 use mb_microcode::layout::{Header, Item, Words, flags, op, options};
-use mb_microcode::list_manager::{Cause, List};
+use mb_microcode::list_manager::{Cause, List, ProtocolError};
 use mb_microcode::machine::{Event, Observer as _, Stalls};
 use mb_microcode::profile::Profile;
 use mb_microcode::programs::Builtin;
-use mb_microcode::session::{AfterMatch, Answered, Progress, Session};
+use mb_microcode::session::{AfterMatch, Answered, Debugger, Progress, Session, Stop};
 use mb_microcode::trace::{Row, Tracer};
 use mb_microcode::unit::{Tag, Unit};
 use pyo3::prelude::*;
@@ -202,13 +201,48 @@ pub(crate) struct Totals {
     stalls: Vec<(&'static str, u64)>,
 }
 
+/// Why and where the debugger stopped; a dictionary in Python.
+#[derive(IntoPyObject)]
+pub(crate) struct Stopped {
+    why: &'static str,
+    answer: Option<AnswerShape>,
+    row: Option<RowShape>,
+    broken: Option<String>,
+}
+
+/// The state between two words; a dictionary in Python.
+#[derive(IntoPyObject)]
+pub(crate) struct StateShape {
+    cycle: u64,
+    words: u64,
+    pc: u16,
+    alu: Vec<u64>,
+    ternary: Vec<u64>,
+    predicates: u16,
+    branch: Option<(u8, u16)>,
+    input: Vec<(u64, &'static str, u64)>,
+    output: Vec<(u64, bool, u64)>,
+    searching: Option<(usize, &'static str, usize)>,
+    waiting: usize,
+}
+
+/// An entry of a list; a dictionary in Python.
+#[derive(IntoPyObject)]
+pub(crate) struct EntryShape {
+    item: u64,
+    words: Vec<u64>,
+    handle: u32,
+    cached_since: Option<u64>,
+    spilled: bool,
+}
+
 /// A match unit with its list manager, and what watches them.
 #[pyclass(module = "matchbench._native")]
 pub(crate) struct MatchUnit {
-    program: Program,
-    session: Session,
+    debugger: Debugger,
     clock: Clock,
     profile: Profile,
+    tracer: Option<Tracer>,
     kanata: Option<Kanata>,
     vcd: Option<Vcd>,
 }
@@ -223,12 +257,12 @@ impl MatchUnit {
             return Err(bad_input(format!("engine `{}` has no match unit", engine.choice.spec())));
         }
         let after_match = if remove { AfterMatch::Remove } else { AfterMatch::Keep };
-        let program = program.program().clone();
+        let program = program.program();
         Ok(Self {
-            session: Session::new(&program, memory(settings), after_match),
-            profile: Profile::new(&program),
+            profile: Profile::new(program),
             clock: settings.clock("clock"),
-            program,
+            debugger: Debugger::new(program.clone(), Session::new(program, memory(settings), after_match)),
+            tracer: None,
             kanata: None,
             vcd: None,
         })
@@ -236,19 +270,19 @@ impl MatchUnit {
 
     /// Appends an item to a list under an id.
     fn append(&mut self, list: &str, item: ItemInput, id: u64) -> PyResult<()> {
-        self.session.append(list_of(list)?, item.into(), id);
+        self.debugger.session_mut().append(list_of(list)?, item.into(), id);
         Ok(())
     }
 
     /// Queues a header that searches a list and is there from cycle `arrival` on.
     fn arrive(&mut self, list: &str, header: HeaderInput, arrival: u64) -> PyResult<()> {
-        self.session.arrive_words(list_of(list)?, header.into(), arrival);
+        self.debugger.session_mut().arrive_words(list_of(list)?, header.into(), arrival);
         Ok(())
     }
 
     /// From now on writes what happens for viewers.
     fn watch(&mut self, kanata: bool, vcd: bool) {
-        self.kanata = kanata.then(|| Kanata::new(&self.program));
+        self.kanata = kanata.then(|| Kanata::new(self.debugger.program()));
         self.vcd = vcd.then(|| Vcd::new(self.clock));
     }
 
@@ -267,7 +301,7 @@ impl MatchUnit {
 
     /// Where the cycles went so far.
     fn profile(&self) -> ProfileShape {
-        let parts = self.profile.parts(&self.program).into_iter().map(|part| PartShape {
+        let parts = self.profile.parts(self.debugger.program()).into_iter().map(|part| PartShape {
             label: part.label,
             first: part.first,
             words: part.words,
@@ -276,28 +310,128 @@ impl MatchUnit {
         });
         ProfileShape {
             parts: parts.collect(),
-            slots: self.profile.slots(&self.program).map(|(slot, words)| (slot.name(), words)).to_vec(),
-            issued: (0..self.program.words.len()).map(|address| self.profile.issued(address)).collect(),
+            slots: self.profile.slots(self.debugger.program()).map(|(slot, words)| (slot.name(), words)).to_vec(),
+            issued: (0..self.debugger.program().words.len()).map(|address| self.profile.issued(address)).collect(),
         }
     }
 
     /// Cycles, words and waits so far.
     fn totals(&self) -> Totals {
-        let machine = self.session.machine();
+        let machine = self.debugger.session().machine();
         Totals { cycles: machine.now(), words: machine.issued(), stalls: stalls(machine.stalls()) }
     }
 
     /// Address of the next word.
     #[getter]
     fn pc(&self) -> u16 {
-        self.session.machine().unit().pc()
+        self.debugger.session().machine().unit().pc()
+    }
+
+    /// The address of a label, or of a number.
+    fn place(&self, text: &str) -> PyResult<u16> {
+        self.debugger.place(text).map_err(bad_input)
+    }
+
+    /// Stops from now on at an address, or no more; tells whether that changed anything.
+    fn set_breakpoint(&mut self, address: u16, stop: bool) -> bool {
+        if !stop {
+            return self.debugger.clear(address);
+        }
+        let is_new = self.debugger.breakpoints().all(|known| known != address);
+        self.debugger.break_at(address);
+        is_new
+    }
+
+    /// The breakpoints in the order of addresses.
+    fn breakpoints(&self) -> Vec<u16> {
+        self.debugger.breakpoints().collect()
+    }
+
+    /// Issues one word, or ends a search.
+    fn step(&mut self) -> Stopped {
+        let mut tracer = Tracer::new(&self.debugger.program().words, self.debugger.session().machine());
+        let stop = self.debugger.step(1);
+        let row = match (&stop, self.debugger.last()) {
+            (Ok(Stop::Stepped), Some(event)) => Some(tracer.row(event, self.debugger.session().machine())),
+            _ => None,
+        };
+        Stopped::new(stop, row.as_ref())
+    }
+
+    /// Runs to a breakpoint or the end of a search.
+    fn resume(&mut self, py: Python<'_>) -> Stopped {
+        Stopped::new(py.detach(|| self.debugger.resume()), None)
+    }
+
+    /// Runs until the word at an address is next, through the ends of searches; breakpoints stop it too.
+    fn run_to(&mut self, py: Python<'_>, address: u16) -> Stopped {
+        Stopped::new(py.detach(|| self.debugger.run_to(address)), None)
+    }
+
+    /// Registers, predicates, the branch in flight, FIFOs, and the search under way.
+    fn state(&self) -> StateShape {
+        let session = self.debugger.session();
+        let machine = session.machine();
+        let state = machine.unit().state();
+        let lists = machine.lists();
+        let input = lists.fifo(machine.now());
+        StateShape {
+            cycle: machine.now(),
+            words: machine.issued(),
+            pc: state.pc,
+            alu: state.alu.to_vec(),
+            ternary: state.ternary.to_vec(),
+            predicates: state.predicates,
+            branch: state.branch,
+            input: input.iter().map(|entry| (entry.word, tag_name(entry.tag), entry.entered)).collect(),
+            output: self.debugger.leaving().map(|(enters, sent)| (sent.word, sent.last, enters)).collect(),
+            searching: session.searching().map(|(header, list)| (header, list_name(list), lists.answered())),
+            waiting: session.waiting(),
+        }
+    }
+
+    /// The entries of a list in the order of age.
+    fn entries(&self, list: &str) -> PyResult<Vec<EntryShape>> {
+        let list = list_of(list)?;
+        let lists = self.debugger.session().machine().lists();
+        let entry = |position| {
+            let (words, id) = lists.item(list, position);
+            EntryShape {
+                item: id,
+                words: words.to_vec(),
+                handle: Item::from_words(words).handle,
+                cached_since: lists.cached_since(list, position),
+                spilled: lists.is_spilled(list, position),
+            }
+        };
+        Ok((0..lists.len(list)).map(entry).collect())
+    }
+}
+
+impl Stopped {
+    fn new(stop: Result<Stop, ProtocolError>, row: Option<&Row>) -> Self {
+        let (why, answer) = match stop {
+            Ok(Stop::Stepped) => ("stepped", None),
+            Ok(Stop::Breakpoint(_)) => ("breakpoint", None),
+            Ok(Stop::Reached(_)) => ("reached", None),
+            Ok(Stop::Answered(answered)) => ("answered", Some(AnswerShape::from(&answered))),
+            Ok(Stop::Idle) => ("idle", None),
+            Err(_) => ("broken", None),
+        };
+        let broken = stop.err().map(|error| error.to_string());
+        Self { why, answer, row: row.map(RowShape::from), broken }
     }
 }
 
 impl MatchUnit {
     fn go(&mut self, words: u64, rows: bool) -> Advanced {
-        let Self { program, session, profile, kanata, vcd, .. } = self;
-        let mut tracer = rows.then(|| Tracer::new(&program.words, session.machine()));
+        let Self { debugger, profile, tracer, kanata, vcd, .. } = self;
+        if !rows {
+            *tracer = None;
+        } else if tracer.is_none() {
+            *tracer = Some(Tracer::new(&debugger.program().words, debugger.session().machine()));
+        }
+        let session = debugger.session_mut();
         let mut done = Advanced {
             answers: Vec::new(),
             rows: Vec::new(),
@@ -320,7 +454,7 @@ impl MatchUnit {
             match session.step(&mut watch) {
                 Ok(Progress::Issued(event)) => {
                     issued += 1;
-                    if let Some(tracer) = &mut tracer {
+                    if let Some(tracer) = tracer {
                         done.rows.push((&tracer.row(&event, session.machine())).into());
                     }
                 }

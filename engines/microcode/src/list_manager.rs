@@ -356,6 +356,21 @@ impl ListManager {
         (&slot.words, slot.id)
     }
 
+    /// Whether the item at `position` lies in host memory.
+    ///
+    /// # Panics
+    /// When there is no such position.
+    #[must_use]
+    pub fn is_spilled(&self, list: List, position: usize) -> bool {
+        self.slots[self.order(list).slots[position] as usize].spilled
+    }
+
+    /// Since which cycle the item at `position` is in the head cache; `None` for items that the cache does not hold.
+    #[must_use]
+    pub fn cached_since(&self, list: List, position: usize) -> Option<u64> {
+        (position < self.memory.head_cache && position < self.len(list)).then(|| self.order(list).ready[position])
+    }
+
     /// The position of the item with `id`.
     #[must_use]
     pub fn position(&self, list: List, id: u64) -> Option<usize> {

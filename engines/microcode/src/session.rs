@@ -12,6 +12,7 @@ use mb_asm::Program;
 use crate::layout::{Header, Item, Words, flags};
 use crate::list_manager::{Answer, List, Memory, ProtocolError};
 use crate::machine::{Event, Machine, Observer, Stalls, Step};
+use crate::unit::{Sent, WRITE_STAGE};
 
 /// What becomes of an item that matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -212,13 +213,15 @@ pub struct Debugger {
     session: Session,
     breakpoints: BTreeSet<u16>,
     last: Option<Event>,
+    /// Words sent that the list manager has not acted on: when each reaches the output FIFO.
+    leaving: VecDeque<(u64, Sent)>,
 }
 
 impl Debugger {
     /// A debugger over `session`, which runs `program`.
     #[must_use]
     pub const fn new(program: Program, session: Session) -> Self {
-        Self { program, session, breakpoints: BTreeSet::new(), last: None }
+        Self { program, session, breakpoints: BTreeSet::new(), last: None, leaving: VecDeque::new() }
     }
 
     /// The address of a label, or of a number.
@@ -295,7 +298,7 @@ impl Debugger {
         loop {
             match self.session.step(&mut ())? {
                 Progress::Issued(event) => {
-                    self.last = Some(event);
+                    self.note(event);
                     issued += 1;
                     if let Some(stop) = stop(self.session.machine.unit().pc(), issued) {
                         return Ok(stop);
@@ -305,6 +308,23 @@ impl Debugger {
                 Progress::Idle => return Ok(Stop::Idle),
             }
         }
+    }
+
+    /// Remembers a word and what it sent.
+    fn note(&mut self, event: Event) {
+        self.last = Some(event);
+        if let Some(sent) = event.issued.sent {
+            self.leaving.push_back((event.cycle + WRITE_STAGE, sent));
+        }
+        let reaction = self.session.machine.lists().memory().reaction;
+        while self.leaving.front().is_some_and(|(enters, _)| enters + reaction <= event.cycle) {
+            self.leaving.pop_front();
+        }
+    }
+
+    /// Words that were sent and not acted on, and the cycle in which each reaches the output FIFO.
+    pub fn leaving(&self) -> impl Iterator<Item = (u64, Sent)> {
+        self.leaving.iter().copied()
     }
 
     /// The word issued last.

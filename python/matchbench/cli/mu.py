@@ -5,7 +5,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import click
 from matchbench import MatchbenchError, tables
 from matchbench.match_unit import ProtocolError, Report, Setup, read_headers, read_list
 from matchbench.output import whole_file
-from matchbench.shapes import Answer, MatchProfile
+from matchbench.shapes import Advanced, Answer, MatchProfile, Row
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -212,6 +212,124 @@ def everything(setup: Setup, report: Report) -> dict[str, Any]:
             for answer in report.answers
         ],
     }
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu trace portals_s0 --list list.toml --headers headers.toml
+      matchbench mu trace portals_s0 --list list.toml --headers headers.toml --cycles 200:260
+      matchbench mu trace mine.mb --list list.toml --headers headers.toml --kanata mine.kanata --vcd mine.vcd
+
+    in, out: words in the FIFOs at the end of the cycle. A line with `...` counts cycles of waiting.
+    """
+)
+@inputs
+@click.option("--cycles", metavar="FIRST:LAST", help="Print these cycles only; either may be left out.")
+@click.option("--kanata", type=click.Path(path_type=Path), help="Write a pipeline diagram for Konata.")
+@click.option("--vcd", type=click.Path(path_type=Path), help="Write waveforms for GTKWave and Surfer.")
+@click.option("--force", is_flag=True, help="Replace earlier files.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no listing, write files only.")
+def trace(
+    cycles: str | None, kanata: Path | None, vcd: Path | None, *, force: bool, quiet: bool, **words: Any
+) -> None:
+    """Print what every word does, cycle by cycle, and write it for viewers."""
+    window = cycle_window(cycles)
+    broken: ProtocolError | None = None
+    with told_errors():
+        setup = setup_from(**words)
+        unit = setup.unit()
+        unit.watch(kanata is not None, vcd is not None)
+        with ExitStack() as stack:
+            files = {}
+            for name, path in (("kanata", kanata), ("vcd", vcd)):
+                if path:
+                    partial = stack.enter_context(whole_file(path, force=force))
+                    files[name] = stack.enter_context(partial.open("w", encoding="utf-8", newline="\n"))
+            if not quiet:
+                tables.line(HEADING)
+            try:
+                for piece in setup.advance(unit, rows=not quiet):
+                    if "kanata" in files:
+                        files["kanata"].write(piece["kanata"])
+                    if "vcd" in files:
+                        files["vcd"].write(piece["vcd"])
+                    if not quiet:
+                        sys.stdout.writelines(listing(setup, piece, window))
+            except ProtocolError as error:
+                # What led to the error is what one wants to see: the files are kept.
+                broken = error
+            for name, rest in zip(("kanata", "vcd"), unit.finish(), strict=True):
+                if name in files:
+                    files[name].write(rest)
+        if broken:
+            raise broken
+
+
+HEADING = " cycle  place           in out  word, and what it did"
+
+
+def listing(setup: Setup, piece: Advanced, window: tuple[int, int]) -> Iterator[str]:
+    """Yield the lines of a piece of a run: words in order, answers when the list manager acts on them."""
+    answers = list(piece["answers"])
+    for row in piece["rows"]:
+        while answers and answers[0]["answered"] < row["cycle"]:
+            yield from answer_line(setup, answers.pop(0), window)
+        if window[0] <= row["cycle"] <= window[1]:
+            yield from row_lines(setup, row)
+    for answer in answers:
+        yield from answer_line(setup, answer, window)
+
+
+def answer_line(setup: Setup, answer: Answer, window: tuple[int, int]) -> Iterator[str]:
+    """Yield the line of an answer."""
+    if window[0] <= answer["answered"] <= window[1]:
+        yield f"{answer['answered']:6}  ---- {answer_text(setup, answer)}\n"
+
+
+def answer_text(setup: Setup, answer: Answer) -> str:
+    """Return a sentence about an answer."""
+    header = setup.headers[answer["header"]].name
+    if answer["item"] is None:
+        return f"{header}: no match in the {answer['list_name']} list, {answer['visits']} visited"
+    words = answer["words"]
+    where = f", offset {words[1]}, length {words[2]}" if len(words) > 2 else ""
+    return f"{header}: {setup.items[answer['item']].name}{where}, {answer['visits']} visited"
+
+
+def write_text(setup: Setup, register: str, value: int) -> str:
+    """Return a register, by its name in the program, and its value; a predicate is one bit."""
+    return f"{setup.register_name(register)} = {value if register.startswith('p') else hex(value)}"
+
+
+def row_lines(setup: Setup, row: Row) -> Iterator[str]:
+    """Yield the lines of a word: what it waited for, the word, what it did."""
+    if row["stall"]:
+        cycles, cause = row["stall"]
+        yield f"   ...  {cycles} {'cycle' if cycles == 1 else 'cycles'} {cause}\n"
+    word = setup.words[row["address"]]
+    fifos = f"{row['input']:2} {row['output']:3}"
+    yield f"{row['cycle']:6}  {setup.place(row['address']):15} {fifos}  {word.text}\n"
+    effects = [
+        *([f"took {row['took'][1]} {row['took'][0]:#x}"] if row["took"] else []),
+        *(write_text(setup, register, value) for register, value in row["writes"]),
+        *([f"sent {row['sent'][0]:#x}{' (last)' if row['sent'][1] else ''}"] if row["sent"] else []),
+        *(["branch taken"] if row["taken"] else []),
+        *(["branch cancelled"] if row["cancelled"] else []),
+    ]
+    if effects:
+        yield f"{'':31}; {', '.join(effects)}\n"
+
+
+def cycle_window(text: str | None) -> tuple[int, int]:
+    """Return the first and the last cycle of `FIRST:LAST`."""
+    first, colon, last = (text or ":").partition(":")
+    if not colon or not all(part == "" or part.isdecimal() for part in (first, last)):
+        msg = f"--cycles: found `{text}`, expected FIRST:LAST"
+        raise MatchbenchError(msg)
+    return int(first or 0), int(last) if last else sys.maxsize
 
 
 @command.command(
