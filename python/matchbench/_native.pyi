@@ -13,6 +13,7 @@ from matchbench.shapes import (
     Advanced,
     Card,
     Entry,
+    Findings,
     HeaderFields,
     ItemFields,
     MatchProfile,
@@ -141,3 +142,6 @@ def generate(
     progress: Progress | None = None,
 ) -> None:
     """Write a trace into the empty directory `path`."""
+
+def reproduce(paper: str) -> Findings:
+    """Measure and judge every claim of `paper`, `s0` to `s4`."""

@@ -41,6 +41,16 @@ class Stats(TypedDict):
     collectives: dict[str, int]
 
 
+class Findings(TypedDict):
+    """Claims of a paper with what was measured; the columns are those of `docs/reproduce.md`."""
+
+    claims: Columns
+    readings: Columns
+    points: Columns
+    clock_mhz: float
+    engines: list[str]
+
+
 class PatternSetting(TypedDict):
     """A setting of a pattern."""
 

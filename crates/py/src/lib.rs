@@ -15,6 +15,7 @@ mod match_unit;
 mod progress;
 mod replay;
 mod report;
+mod reproduce;
 mod stats;
 mod trace;
 
@@ -31,6 +32,8 @@ mod _native {
     use super::generate::{generate, patterns};
     #[pymodule_export]
     use super::match_unit::{MatchUnit, match_codes, match_programs};
+    #[pymodule_export]
+    use super::reproduce::reproduce;
     #[pymodule_export]
     use super::trace::Trace;
     #[pymodule_export]

@@ -20,6 +20,7 @@ COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
     "trace": "Look into a trace: info, check, stats, export.",
     "compare": "Replay traces on engines: table, plots and report of what matching costs.",
+    "reproduce": "Measure what a paper claims, claim by claim: ours, theirs, verdict.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
     "generate": "Make a trace of any size from a pattern of communication.",
     "asm": "Assemble a program for the match unit.",

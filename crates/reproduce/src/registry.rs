@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which measurement belongs to which claim.
+//!
+//! To test a further claim, add one line to the list of its paper: the claim's id, the function that measures it, and, if
+//! the model differs from the paper, why.
+
+use crate::verdict::Measured;
+use crate::{MeasureError, Subject, s0};
+
+/// How one claim is tested.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The claim.
+    pub id: &'static str,
+    /// The measurement, or why there is none.
+    pub test: Test,
+    /// Why the model differs from the paper, where it does.
+    pub explanation: Option<&'static str>,
+}
+
+/// A measurement, or why there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum Test {
+    /// Measures the claim's quantity. The first reading is the one that counts.
+    Measure(fn(&Subject) -> Result<Vec<Reading>, MeasureError>),
+    /// Cannot be tested, and why.
+    Cannot(&'static str),
+}
+
+/// One way to read a claim, and what comes of it. A claim of a paper that contradicts itself has several.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reading {
+    /// How the claim is read; empty if there is only one way.
+    pub name: &'static str,
+    /// What the model gave.
+    pub measured: Measured,
+    /// Whether a parameter behind it was chosen so that this claim comes out; such a reading proves nothing.
+    pub calibrated: bool,
+}
+
+impl Reading {
+    /// A reading that rests on no calibrated parameter.
+    #[must_use]
+    pub const fn new(name: &'static str, measured: Measured) -> Self {
+        Self { name, measured, calibrated: false }
+    }
+
+    /// One that does.
+    #[must_use]
+    pub const fn calibrated(name: &'static str, measured: Measured) -> Self {
+        Self { name, measured, calibrated: true }
+    }
+}
+
+/// Every entry, paper by paper.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    s0::ENTRIES.iter().copied().flatten()
+}
+
+/// A claim that is measured.
+pub(crate) const fn measure(id: &'static str, test: fn(&Subject) -> Result<Vec<Reading>, MeasureError>) -> Entry {
+    Entry { id, test: Test::Measure(test), explanation: None }
+}
+
+/// A claim that is measured, and for which the model differs.
+pub(crate) const fn differs(
+    id: &'static str,
+    test: fn(&Subject) -> Result<Vec<Reading>, MeasureError>,
+    why: &'static str,
+) -> Entry {
+    Entry { id, test: Test::Measure(test), explanation: Some(why) }
+}
+
+/// A claim that cannot be measured.
+pub(crate) const fn cannot(id: &'static str, why: &'static str) -> Entry {
+    Entry { id, test: Test::Cannot(why), explanation: None }
+}
+
+/// The only reading of a claim: a number.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every measurement")]
+pub(crate) fn number(value: impl Into<f64>) -> Result<Vec<Reading>, MeasureError> {
+    Ok(vec![Reading::new("", Measured::Number(value.into()))])
+}
+
+/// The only reading of a claim: a count.
+pub(crate) fn count(value: usize) -> Result<Vec<Reading>, MeasureError> {
+    number(value as f64)
+}
+
+/// The only reading of a claim: whether it is so, and what shows it.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every measurement")]
+pub(crate) fn fact(so: bool, shown: impl Into<String>) -> Result<Vec<Reading>, MeasureError> {
+    Ok(vec![Reading::new("", Measured::Fact(so, shown.into()))])
+}

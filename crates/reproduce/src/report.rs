@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every claim of a paper with what was measured and what is to be made of it.
+
+use crate::ledger::{Claim, Kind, Method};
+use crate::registry::{self, Reading, Test};
+use crate::subject::{MeasureError, Subject};
+use crate::verdict::{self, Measured, Mismatch, Verdict};
+
+/// Why claims could not be judged.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ReproduceError {
+    /// The ledger has no claim of the paper.
+    #[error("unknown paper `{name}`; expected one of: {known}")]
+    UnknownPaper {
+        /// The name.
+        name: String,
+        /// The papers there are.
+        known: String,
+    },
+    /// A measurement could not be made.
+    #[error("claim `{id}`: {error}")]
+    Measure {
+        /// The claim.
+        id: String,
+        /// Why.
+        #[source]
+        error: Box<MeasureError>,
+    },
+    /// A measurement has another form than the claim's value.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+}
+
+/// One reading of a claim with its verdict.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JudgedReading {
+    /// How the claim is read, what was measured, and whether that was calibrated.
+    pub reading: Reading,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Ours over theirs less one, where both are numbers.
+    pub error: Option<f64>,
+}
+
+/// What is to be made of one claim.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// Its verdict: that of the first reading.
+    pub verdict: Verdict,
+    /// Every reading; none if the claim is not testable.
+    pub readings: Vec<JudgedReading>,
+    /// Why the model differs, or why the claim cannot be tested; empty if it holds.
+    pub reason: String,
+}
+
+impl Finding<'_> {
+    /// Whether the model differs and nobody has said why.
+    #[must_use]
+    pub fn unexplained(&self) -> bool {
+        self.verdict == Verdict::Differs && self.reason.is_empty()
+    }
+
+    /// Whether a reading that does not count holds without a calibrated parameter.
+    #[must_use]
+    pub fn holds_otherwise(&self) -> bool {
+        let holds = |judged: &JudgedReading| judged.verdict == Verdict::Holds && !judged.reading.calibrated;
+        self.verdict != Verdict::Holds && self.readings.iter().any(holds)
+    }
+
+    /// Whether a reading that rests on a calibrated parameter holds; it proves nothing.
+    #[must_use]
+    pub fn holds_calibrated(&self) -> bool {
+        self.readings.iter().any(|judged| judged.verdict == Verdict::Holds && judged.reading.calibrated)
+    }
+}
+
+/// Judges every claim of `paper` on `subject`, in the order of the ledger.
+///
+/// # Errors
+/// When there is no such paper, or a measurement cannot be made.
+pub fn reproduce<'a>(claims: &'a [Claim], paper: &str, subject: &Subject) -> Result<Vec<Finding<'a>>, ReproduceError> {
+    let findings: Vec<_> = claims
+        .iter()
+        .filter(|claim| claim.paper() == paper)
+        .map(|claim| judge(claim, subject))
+        .collect::<Result<_, _>>()?;
+    if findings.is_empty() {
+        let mut known: Vec<_> = claims.iter().map(Claim::paper).collect();
+        known.dedup();
+        return Err(ReproduceError::UnknownPaper { name: paper.to_owned(), known: known.join(", ") });
+    }
+    Ok(findings)
+}
+
+fn judge<'a>(claim: &'a Claim, subject: &Subject) -> Result<Finding<'a>, ReproduceError> {
+    let untested = |reason: String| Finding { claim, verdict: Verdict::NotTestable, readings: Vec::new(), reason };
+    let Some(entry) = registry::entries().find(|entry| entry.id == claim.id) else {
+        return Ok(untested(needs(claim)));
+    };
+    let measure = match entry.test {
+        Test::Cannot(why) => return Ok(untested(why.to_owned())),
+        Test::Measure(measure) => measure,
+    };
+    let readings =
+        measure(subject).map_err(|error| ReproduceError::Measure { id: claim.id.clone(), error: Box::new(error) })?;
+    let judged: Vec<_> = readings
+        .into_iter()
+        .map(|reading| {
+            let judged = verdict::judge(claim, &reading.measured)?;
+            Ok(JudgedReading { reading, verdict: judged.verdict, error: judged.error })
+        })
+        .collect::<Result<_, Mismatch>>()?;
+    let Some(first) = judged.first() else { return Ok(untested(needs(claim))) };
+    let verdict = first.verdict;
+    let reason = if verdict == Verdict::Holds { "" } else { entry.explanation.unwrap_or_default() };
+    Ok(Finding { claim, verdict, readings: judged, reason: reason.to_owned() })
+}
+
+/// What is missing to test a claim that has no measurement.
+fn needs(claim: &Claim) -> String {
+    let missing = match &claim.testable_by {
+        Method::Cannot(why) => return why.clone(),
+        _ if claim.kind == Kind::Background => return "background: about another system".to_owned(),
+        Method::CycleModel => "cycle model",
+        Method::RtlSim => "RTL",
+        Method::CpuModel => "processor model",
+        Method::TraceReplay => "measurement by replay",
+        Method::Synthesis => "RTL to synthesise",
+        Method::HostMeasurement => "measurement on a host",
+    };
+    format!("no {missing} yet")
+}
+
+impl Measured {
+    /// The number, if it is one.
+    #[must_use]
+    pub const fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => out.write_str(&short(*number)),
+            Self::Numbers(numbers) => {
+                out.write_str(&numbers.iter().map(|number| short(*number)).collect::<Vec<_>>().join(", "))
+            }
+            Self::Range(low, high) => write!(out, "{} to {}", short(*low), short(*high)),
+            Self::Series(points) => out.write_str(&line(points)),
+            Self::Text(text) | Self::Fact(_, text) => out.write_str(text),
+        }
+    }
+}
+
+/// A whole number whole, another with four digits.
+fn short(number: f64) -> String {
+    if number.fract() == 0.0 || !number.is_finite() {
+        return format!("{number}");
+    }
+    let before = number.abs().log10().floor() as i32 + 1;
+    let digits = usize::try_from(4 - before).unwrap_or_default();
+    format!("{number:.digits$}")
+}
+
+/// The formula that a series follows if it is linear, or its ends.
+fn line(points: &[(i64, i64)]) -> String {
+    let (Some(first), Some(last)) = (points.iter().min(), points.iter().max()) else { return "no points".to_owned() };
+    let span = last.0 - first.0;
+    if span > 0 && (last.1 - first.1) % span == 0 {
+        let slope = (last.1 - first.1) / span;
+        let fixed = first.1 - slope * first.0;
+        if points.iter().all(|(n, value)| *value == fixed + slope * n) {
+            return format!("{fixed} + {slope}*n");
+        }
+    }
+    format!("{} at n = {} to {} at n = {}", first.1, first.0, last.1, last.0)
+}

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench reproduce`: what a paper claims, what the models give, and what is to be made of it."""
+
+from pathlib import Path
+
+import click
+import polars as pl
+
+from matchbench import tables
+from matchbench.reproduce import VERDICTS, Reproduction, reproduce
+
+CHECK_FAILED = 1
+_CELL = 44  # characters of a cell
+
+
+def _words(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Split what is given at commas."""
+    return tuple(word.strip() for text in given for word in text.split(",") if word.strip())
+
+
+def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    words = _words(context, parameter, given)
+    for word in words:
+        if word not in VERDICTS:
+            msg = f"`{word}` is no verdict; expected one of: {', '.join(VERDICTS)}"
+            raise click.BadParameter(msg)
+    return words
+
+
+@click.command(
+    name="reproduce",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench reproduce s0
+      matchbench reproduce s0 --system mu,lm,hw -o out/s0
+      matchbench reproduce s0 --id 's0.mu.total_*' --id s0.ucode.total
+      matchbench reproduce s0 --verdict near,differs
+
+    `docs/reproduce.md` says how a verdict is found and what the readings are.
+    Exit status: 0 done, 1 if a claim differs and nobody has said why, 2 bad input.
+    """,
+)
+@click.argument("paper")
+@click.option(
+    "--system",
+    "systems",
+    metavar="NAME[,NAME]",
+    multiple=True,
+    callback=_words,
+    help="Only claims about these, such as mu (match unit), lm (list manager), hw (bound).",
+)
+@click.option(
+    "--id", "ids", metavar="GLOB", multiple=True, help="Only claims with such an id; may be given again."
+)
+@click.option(
+    "--verdict",
+    "verdicts",
+    metavar="NAME[,NAME]",
+    multiple=True,
+    callback=_verdicts,
+    help=f"Only claims that fare so: {', '.join(VERDICTS)}.",
+)
+@click.option(
+    "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write tables and figures to DIR."
+)
+@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+def command(
+    paper: str,
+    systems: tuple[str, ...],
+    ids: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    output: Path | None,
+    *,
+    force: bool,
+) -> int:
+    """Measure what PAPER claims on the models, claim by claim.
+
+    PAPER is s0 to s4. Where a paper contradicts itself, a claim is shown in every reading; the first counts.
+    """
+    found = reproduce(paper).only(systems=systems, ids=ids, verdicts=verdicts)
+    if output is not None:
+        found.write(output, force=force)
+    _show(found)
+    if output is not None:
+        tables.line(f"results: {output}")
+    return 0 if found.explained else CHECK_FAILED
+
+
+def _show(found: Reproduction) -> None:
+    tested = found.claims.filter(pl.col("verdict") != "not testable")
+    if tested.height:
+        tables.show(
+            None,
+            ["claim", "place", "quantity", ">theirs", ">ours", "unit", ">error", "verdict"],
+            _rows(found, tested),
+        )
+        tables.line()
+    explanations = [
+        (reason, ", ".join(_short(ids)))
+        for reason, ids in _grouped(found.claims, "differs", "near")
+        if reason
+    ]
+    if explanations:
+        tables.show("why claims differ", ["why", "claims"], explanations)
+        tables.line()
+    untested = [
+        (len(ids), reason, ", ".join(_short(ids))) for reason, ids in _grouped(found.claims, "not testable")
+    ]
+    if untested:
+        tables.show("not testable", [">claims", "why", "which"], untested)
+        tables.line()
+    calibrated = found.parameters.filter(source="calibrated")
+    if found.readings["calibrated"].any():
+        tables.show(
+            "calibrated parameters, whose readings do not count",
+            ["engine", "parameter", ">value", "why"],
+            calibrated.select("engine", "parameter", "value", "detail").iter_rows(),
+        )
+        tables.line()
+    unexplained = found.claims.filter("unexplained")["id"].to_list()
+    if unexplained:
+        tables.line(f"no explanation: {', '.join(unexplained)}", style="bold")
+    counts = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in VERDICTS)
+    tables.line(f"{found.claims.height} claims: {counts}")
+    missed = found.claims.filter(pl.col("verdict").is_in(["near", "differs"]))
+    otherwise = missed.filter("holds_otherwise").height
+    only_calibrated = missed.filter(~pl.col("holds_otherwise") & pl.col("holds_calibrated")).height
+    if missed.height:
+        tables.line(
+            f"of the {missed.height} near or different, {otherwise} hold in another reading of the paper, "
+            f"{only_calibrated} only with a calibrated parameter"
+        )
+
+
+def _rows(found: Reproduction, tested: pl.DataFrame) -> list[tuple[object, ...]]:
+    """Give each claim a row, and each of several readings one below it."""
+    rows: list[tuple[object, ...]] = []
+    readings = found.readings.partition_by("id", as_dict=True, maintain_order=True)
+    for claim in tested.iter_rows(named=True):
+        mine = readings[(claim["id"],)]
+        head = (claim["id"], claim["place"], _cut(claim["quantity"]), _cut(claim["theirs"]))
+        first = (_cut(claim["ours"]), claim["unit"], _error(claim["relative_error"]), claim["verdict"])
+        rows.append((*head, *first))
+        if mine.height == 1:
+            continue
+        for reading in mine.iter_rows(named=True):
+            notes = [
+                *(["counts"] if reading["counts"] else []),
+                *(["calibrated"] if reading["calibrated"] else []),
+            ]
+            verdict = f"{reading['verdict']} ({', '.join(notes)})" if notes else reading["verdict"]
+            rows.append(
+                (
+                    "",
+                    "",
+                    f"  {reading['reading']}",
+                    "",
+                    _cut(reading["ours"]),
+                    "",
+                    _error(reading["relative_error"]),
+                    verdict,
+                )
+            )
+    return rows
+
+
+def _cut(text: str) -> str:
+    """Keep a cell of words short; the files have them whole."""
+    return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
+
+
+def _error(error: float | None) -> str:
+    if error is None:
+        return ""
+    return "0" if error == 0 else f"{100 * error:+.3g} %"
+
+
+def _grouped(claims: pl.DataFrame, *verdicts: str) -> list[tuple[str, list[str]]]:
+    """Collect the ids of claims with these verdicts by reason, in the order of the ledger."""
+    groups: dict[str, list[str]] = {}
+    for row in claims.filter(pl.col("verdict").is_in(verdicts)).iter_rows(named=True):
+        groups.setdefault(row["reason"], []).append(row["id"])
+    return list(groups.items())
+
+
+def _short(ids: list[str]) -> list[str]:
+    """Name at most eight, and how many there are besides."""
+    return ids if len(ids) <= 8 else [*ids[:7], f"and {len(ids) - 7} more"]
