@@ -179,7 +179,8 @@ class Reproduction:
                 table.write_csv(partial / f"{name}.csv")
                 table.write_parquet(partial / f"{name}.parquet")
             (partial / "claims.json").write_text(json.dumps(self._rows(), indent=1) + "\n", encoding="utf-8")
-            for name, figure in plots.benchmark_figures(self.points):
+            figures = plots.benchmark_figures(self.points) if self.points.height else ()
+            for name, figure in figures:
                 with plots.saving():
                     figure.savefig(partial / f"{name}.png")
                     figure.savefig(partial / f"{name}.svg", metadata={"Date": None})
@@ -215,7 +216,7 @@ def reproduce(paper: str) -> Reproduction:
     """
     found = _native.reproduce(paper)
     parameters = [
-        {"engine": spec, "parameter": each["name"], **each}
+        {**each, "engine": spec, "parameter": each["name"]}
         for spec in found["engines"]
         for each in Engine(spec, []).parameters()
     ]
@@ -224,5 +225,5 @@ def reproduce(paper: str) -> Reproduction:
         claims=pl.DataFrame(found["claims"], schema=CLAIMS),
         readings=pl.DataFrame(found["readings"], schema=READINGS),
         points=points.select(pl.col(name).cast(kind) for name, kind in POINTS.items()),
-        parameters=pl.DataFrame(parameters).select(PARAMETERS.names()),
+        parameters=pl.DataFrame(parameters, schema=PARAMETERS),
     )

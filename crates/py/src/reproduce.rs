@@ -20,9 +20,13 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str) -> PyResult<Table<'py
     let all = PyDict::new(py);
     all.set_item("claims", claims_table(py, &findings)?)?;
     all.set_item("readings", readings_table(py, &findings)?)?;
-    all.set_item("points", points_table(py, &subject)?)?;
+    // What nobody measured on has neither points nor engines.
+    let measured = findings.iter().any(|finding| !finding.readings.is_empty());
+    let points = if measured { subject.points.as_slice() } else { &[] };
+    let engines = if measured { vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()] } else { Vec::new() };
+    all.set_item("points", points_table(py, points)?)?;
     all.set_item("clock_mhz", subject.clock.hertz() as f64 / 1e6)?;
-    all.set_item("engines", [UNIT, Bound::Stated.spec(), Bound::Reported.spec()])?;
+    all.set_item("engines", engines)?;
     Ok(all)
 }
 
@@ -71,9 +75,8 @@ fn readings_table<'py>(py: Python<'py>, findings: &[Finding<'_>]) -> PyResult<Ta
     Ok(dict)
 }
 
-fn points_table<'py>(py: Python<'py>, subject: &Subject) -> PyResult<Table<'py>> {
+fn points_table<'py>(py: Python<'py>, points: &[Point]) -> PyResult<Table<'py>> {
     let dict = PyDict::new(py);
-    let points: &[Point] = &subject.points;
     columns!(dict, points, |row| {
         "length" => row.unit.length,
         "percent" => row.unit.percent,

@@ -81,7 +81,7 @@ fn first_request(subject: &Subject) -> Readings {
     let cached = subject.memory.head_cache;
     let hidden = longest_hidden(subject, cached, cached + 1)?;
     let by_items = 8 * cached as u64;
-    fact(hidden == by_items + 8, format!("{hidden} cycles of latency hidden, {by_items} of them by cached items"))
+    fact(hidden == by_items + 8, format!("{hidden} cycles hidden, {by_items} by cached items"))
 }
 
 fn extra_items(subject: &Subject) -> Readings {

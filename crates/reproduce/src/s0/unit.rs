@@ -194,7 +194,7 @@ fn port_order(_: &Subject) -> Readings {
     let computed = run("a1 = 5\nt1 = a1\nt2 = a1", &[])?;
     let old = popped.end().ternary[1];
     let so = old == 0 && popped.end().ternary[2] == 5 && computed.end().ternary[1..3] == [5, 5];
-    fact(so, if so { "a pop shows from the next word on, a result too" } else { "a pop or a result shows elsewhere" })
+    fact(so, if so { "pops and results reach the next word" } else { "a pop or a result is early or late" })
 }
 
 /// How many predicates one word's comparisons write.
@@ -253,19 +253,8 @@ fn predication(_: &Subject) -> Readings {
     let (without, with) = (guarded(0)?, guarded(1)?);
     let compare = assembles("p11 = eq a1, a2 if p1");
     let so = without == 0 && with == 5 && !compare;
-    fact(
-        so,
-        format!(
-            "written {} with the predicate set, {} without; a guarded compare is {}",
-            yes(with == 5),
-            yes(without == 5),
-            if compare { "taken" } else { "refused" }
-        ),
-    )
-}
-
-fn yes(so: bool) -> &'static str {
-    if so { "yes" } else { "no" }
+    let compare = if compare { "taken" } else { "refused" };
+    fact(so, format!("{without} without, {with} with; guarded compare {compare}"))
 }
 
 fn combine_modes(_: &Subject) -> Readings {
@@ -351,7 +340,7 @@ fn stalling(subject: &Subject) -> Readings {
     let addresses = |search: &subject::Search| search.events.iter().map(|event| event.issued.at).collect::<Vec<_>>();
     let waited = cycles(&held.events) - cycles(&fast.events);
     let so = waited > 0 && addresses(&fast) == addresses(&held) && held.answer.words == fast.answer.words;
-    fact(so, format!("{waited} cycles of waiting, the same words in the same order"))
+    fact(so, format!("{waited} cycles waited, same words in order"))
 }
 
 fn destinations(_: &Subject) -> Readings {
