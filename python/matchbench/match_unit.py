@@ -267,13 +267,23 @@ def _entries(path: Path, tables: Sequence[str]) -> Iterator[_Entry]:
     if path.suffix not in {".toml", ".csv"}:
         msg = f"{path}: expected a file whose name ends in .toml or .csv"
         raise MatchbenchError(msg)
-    data = path.read_bytes()
+    text = read_text(path)
+    yield from (_toml if path.suffix == ".toml" else _csv)(path, text, tables)
+
+
+def read_text(path: Path) -> str:
+    """Read a file of text.
+
+    Raises
+    ------
+    MatchbenchError
+        When it is no UTF-8 text.
+    """
     try:
-        text = data.decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         msg = f"{path}: not UTF-8 text from byte {error.start} on"
         raise MatchbenchError(msg) from None
-    yield from (_toml if path.suffix == ".toml" else _csv)(path, text, tables)
 
 
 def _toml(path: Path, text: str, tables: Sequence[str]) -> Iterator[_Entry]:

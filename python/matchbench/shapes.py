@@ -186,10 +186,9 @@ class Totals(TypedDict):
 
 
 class Stopped(TypedDict):
-    """Why the debugger stopped, with the answer, the word issued or the error that did it."""
+    """Why the debugger stopped, with the word issued or the error that did it."""
 
     why: Literal["stepped", "breakpoint", "reached", "answered", "idle", "broken"]
-    answer: Answer | None
     row: Row | None
     broken: str | None
 

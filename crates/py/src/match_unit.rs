@@ -205,7 +205,6 @@ pub(crate) struct Totals {
 #[derive(IntoPyObject)]
 pub(crate) struct Stopped {
     why: &'static str,
-    answer: Option<AnswerShape>,
     row: Option<RowShape>,
     broken: Option<String>,
 }
@@ -327,6 +326,11 @@ impl MatchUnit {
         self.debugger.session().machine().unit().pc()
     }
 
+    /// The answers from number `first` on.
+    fn answers(&self, first: usize) -> Vec<AnswerShape> {
+        self.debugger.session().answers().iter().skip(first).map(AnswerShape::from).collect()
+    }
+
     /// The address of a label, or of a number.
     fn place(&self, text: &str) -> PyResult<u16> {
         self.debugger.place(text).map_err(bad_input)
@@ -349,13 +353,23 @@ impl MatchUnit {
 
     /// Issues one word, or ends a search.
     fn step(&mut self) -> Stopped {
-        let mut tracer = Tracer::new(&self.debugger.program().words, self.debugger.session().machine());
+        let mut tracer = Tracer::new(&self.debugger.program().words, self.debugger.session());
         let stop = self.debugger.step(1);
         let row = match (&stop, self.debugger.last()) {
-            (Ok(Stop::Stepped), Some(event)) => Some(tracer.row(event, self.debugger.session().machine())),
+            (Ok(Stop::Stepped), Some(event)) => Some(tracer.row(event, self.debugger.session())),
             _ => None,
         };
         Stopped::new(stop, row.as_ref())
+    }
+
+    /// Issues words until so many have been issued since reset, or no header is left.
+    fn skip(&mut self, words: u64) {
+        loop {
+            let issued = self.debugger.session().machine().issued();
+            if issued >= words || !matches!(self.debugger.step(words - issued), Ok(stop) if stop != Stop::Idle) {
+                return;
+            }
+        }
     }
 
     /// Runs to a breakpoint or the end of a search.
@@ -384,7 +398,7 @@ impl MatchUnit {
             predicates: state.predicates,
             branch: state.branch,
             input: input.iter().map(|entry| (entry.word, tag_name(entry.tag), entry.entered)).collect(),
-            output: self.debugger.leaving().map(|(enters, sent)| (sent.word, sent.last, enters)).collect(),
+            output: session.leaving().map(|(enters, sent)| (sent.word, sent.last, enters)).collect(),
             searching: session.searching().map(|(header, list)| (header, list_name(list), lists.answered())),
             waiting: session.waiting(),
         }
@@ -410,16 +424,16 @@ impl MatchUnit {
 
 impl Stopped {
     fn new(stop: Result<Stop, ProtocolError>, row: Option<&Row>) -> Self {
-        let (why, answer) = match stop {
-            Ok(Stop::Stepped) => ("stepped", None),
-            Ok(Stop::Breakpoint(_)) => ("breakpoint", None),
-            Ok(Stop::Reached(_)) => ("reached", None),
-            Ok(Stop::Answered(answered)) => ("answered", Some(AnswerShape::from(&answered))),
-            Ok(Stop::Idle) => ("idle", None),
-            Err(_) => ("broken", None),
+        let why = match stop {
+            Ok(Stop::Stepped) => "stepped",
+            Ok(Stop::Breakpoint(_)) => "breakpoint",
+            Ok(Stop::Reached(_)) => "reached",
+            Ok(Stop::Answered(_)) => "answered",
+            Ok(Stop::Idle) => "idle",
+            Err(_) => "broken",
         };
         let broken = stop.err().map(|error| error.to_string());
-        Self { why, answer, row: row.map(RowShape::from), broken }
+        Self { why, row: row.map(RowShape::from), broken }
     }
 }
 
@@ -429,7 +443,7 @@ impl MatchUnit {
         if !rows {
             *tracer = None;
         } else if tracer.is_none() {
-            *tracer = Some(Tracer::new(&debugger.program().words, debugger.session().machine()));
+            *tracer = Some(Tracer::new(&debugger.program().words, debugger.session()));
         }
         let session = debugger.session_mut();
         let mut done = Advanced {
@@ -455,7 +469,7 @@ impl MatchUnit {
                 Ok(Progress::Issued(event)) => {
                     issued += 1;
                     if let Some(tracer) = tracer {
-                        done.rows.push((&tracer.row(&event, session.machine())).into());
+                        done.rows.push((&tracer.row(&event, session)).into());
                     }
                 }
                 Ok(Progress::Answered(answered)) => done.answers.push((&answered).into()),

@@ -58,7 +58,9 @@ pub struct Session {
     headers: VecDeque<(List, Words, u64)>,
     /// The list being searched, and since which cycle.
     current: Option<(List, u64)>,
-    answered: usize,
+    answers: Vec<Answered>,
+    /// Words sent that the list manager has not acted on: when each reaches the output FIFO.
+    leaving: VecDeque<(u64, Sent)>,
 }
 
 /// The sum of a run.
@@ -83,7 +85,8 @@ impl Session {
             after_match,
             headers: VecDeque::new(),
             current: None,
-            answered: 0,
+            answers: Vec::new(),
+            leaving: VecDeque::new(),
         }
     }
 
@@ -112,7 +115,7 @@ impl Session {
     /// The search that is under way: its header's place in the order of arrival, and the list.
     #[must_use]
     pub fn searching(&self) -> Option<(usize, List)> {
-        self.current.map(|(list, _)| (self.answered, list))
+        self.current.map(|(list, _)| (self.answers.len(), list))
     }
 
     /// Issues one word, or ends a search.
@@ -122,6 +125,7 @@ impl Session {
     pub fn step(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<Progress, ProtocolError> {
         loop {
             if let Step::Issued(event) = self.machine.step(observer)? {
+                self.note_sent(&event);
                 return Ok(Progress::Issued(event));
             }
             if let Some((list, begun)) = self.current.take() {
@@ -133,6 +137,19 @@ impl Session {
         }
     }
 
+    fn note_sent(&mut self, event: &Event) {
+        let reaction = self.machine.lists().memory().reaction;
+        while self.leaving.front().is_some_and(|(enters, _)| enters + reaction <= event.cycle) {
+            self.leaving.pop_front();
+        }
+        self.leaving.extend(event.issued.sent.map(|sent| (event.cycle + WRITE_STAGE, sent)));
+    }
+
+    /// Words that were sent and, at the last issue, not acted on; and the cycle in which each reaches the output FIFO.
+    pub fn leaving(&self) -> impl Iterator<Item = (u64, Sent)> {
+        self.leaving.iter().copied()
+    }
+
     fn finish(&mut self, list: List, begun: u64) -> Result<Answered, ProtocolError> {
         let lists = self.machine.lists();
         let unanswered = ProtocolError::Unanswered { pc: self.machine.unit().pc(), item: lists.answered() };
@@ -141,9 +158,9 @@ impl Session {
         if let (AfterMatch::Remove, Some(position)) = (self.after_match, answer.found) {
             self.machine.lists_mut().remove(list, position, answer.at);
         }
-        let header = self.answered;
-        self.answered += 1;
-        Ok(Answered { header, list, begun, item, answer })
+        let answered = Answered { header: self.answers.len(), list, begun, item, answer };
+        self.answers.push(answered);
+        Ok(answered)
     }
 
     /// Runs until every header is answered.
@@ -151,16 +168,20 @@ impl Session {
     /// # Errors
     /// When the program breaks the protocol.
     pub fn run(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<Report, ProtocolError> {
-        let mut answers = Vec::new();
-        loop {
-            match self.step(observer)? {
-                Progress::Issued(_) => {}
-                Progress::Answered(answered) => answers.push(answered),
-                Progress::Idle => break,
-            }
-        }
+        while self.step(observer)? != Progress::Idle {}
         let machine = &self.machine;
-        Ok(Report { answers, cycles: machine.now(), words: machine.issued(), stalls: *machine.stalls() })
+        Ok(Report {
+            answers: self.answers.clone(),
+            cycles: machine.now(),
+            words: machine.issued(),
+            stalls: *machine.stalls(),
+        })
+    }
+
+    /// The answers so far, in the order of arrival of their headers.
+    #[must_use]
+    pub fn answers(&self) -> &[Answered] {
+        &self.answers
     }
 
     /// The machine.
@@ -213,15 +234,13 @@ pub struct Debugger {
     session: Session,
     breakpoints: BTreeSet<u16>,
     last: Option<Event>,
-    /// Words sent that the list manager has not acted on: when each reaches the output FIFO.
-    leaving: VecDeque<(u64, Sent)>,
 }
 
 impl Debugger {
     /// A debugger over `session`, which runs `program`.
     #[must_use]
     pub const fn new(program: Program, session: Session) -> Self {
-        Self { program, session, breakpoints: BTreeSet::new(), last: None, leaving: VecDeque::new() }
+        Self { program, session, breakpoints: BTreeSet::new(), last: None }
     }
 
     /// The address of a label, or of a number.
@@ -298,7 +317,7 @@ impl Debugger {
         loop {
             match self.session.step(&mut ())? {
                 Progress::Issued(event) => {
-                    self.note(event);
+                    self.last = Some(event);
                     issued += 1;
                     if let Some(stop) = stop(self.session.machine.unit().pc(), issued) {
                         return Ok(stop);
@@ -308,23 +327,6 @@ impl Debugger {
                 Progress::Idle => return Ok(Stop::Idle),
             }
         }
-    }
-
-    /// Remembers a word and what it sent.
-    fn note(&mut self, event: Event) {
-        self.last = Some(event);
-        if let Some(sent) = event.issued.sent {
-            self.leaving.push_back((event.cycle + WRITE_STAGE, sent));
-        }
-        let reaction = self.session.machine.lists().memory().reaction;
-        while self.leaving.front().is_some_and(|(enters, _)| enters + reaction <= event.cycle) {
-            self.leaving.pop_front();
-        }
-    }
-
-    /// Words that were sent and not acted on, and the cycle in which each reaches the output FIFO.
-    pub fn leaving(&self) -> impl Iterator<Item = (u64, Sent)> {
-        self.leaving.iter().copied()
     }
 
     /// The word issued last.

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What each word of a run did, as a listing shows it: registers written, branches, FIFO levels.
 //!
-//! Contract: a [`Tracer`] is shown every issued word of one machine, in order, right after its issue.
+//! Contract: a [`Tracer`] is shown every issued word of one session, in order, right after its issue.
 //! Cost: a copy of the list manager for each word (see [`crate::list_manager::ListManager::fifo`]); meant for reading, not for speed.
-
-use std::collections::VecDeque;
 
 use mb_asm::Word;
 use mb_asm::word::{Alu, Predicate, Register, Slot};
 
-use crate::machine::{Event, Machine};
-use crate::unit::{State, WRITE_STAGE};
+use crate::machine::Event;
+use crate::session::Session;
+use crate::unit::State;
 
 /// One issued word and what it did.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,27 +24,26 @@ pub struct Row {
     pub output: usize,
 }
 
-/// Follows a machine from word to word.
+/// Follows a session from word to word.
 #[derive(Clone, Debug)]
 pub struct Tracer {
     words: Vec<Word>,
     before: State,
-    /// Words sent: cycles in which each enters the output FIFO and in which the list manager acts on it.
-    sent: VecDeque<(u64, u64)>,
 }
 
 impl Tracer {
-    /// A tracer for a machine that runs `words`, in the state that it is in now.
+    /// A tracer for a session that runs `words`, in the state that it is in now.
     #[must_use]
-    pub fn new(words: &[Word], machine: &Machine) -> Self {
-        Self { words: words.to_vec(), before: machine.unit().state(), sent: VecDeque::new() }
+    pub fn new(words: &[Word], session: &Session) -> Self {
+        Self { words: words.to_vec(), before: session.machine().unit().state() }
     }
 
-    /// What the word did that `machine` has just issued.
+    /// What the word did that `session` has just issued.
     ///
     /// # Panics
-    /// When the machine runs another program.
-    pub fn row(&mut self, event: &Event, machine: &Machine) -> Row {
+    /// When the session runs another program.
+    pub fn row(&mut self, event: &Event, session: &Session) -> Row {
+        let machine = session.machine();
         let state = machine.unit().state();
         let word = &self.words[usize::from(event.issued.at)];
         let writes = targets(word, self.before.predicates)
@@ -53,14 +51,7 @@ impl Tracer {
             .map(|register| (register, value(&state, register)))
             .collect();
         self.before = state;
-        if event.issued.sent.is_some() {
-            let enters = event.cycle + WRITE_STAGE;
-            self.sent.push_back((enters, enters + machine.lists().memory().reaction));
-        }
-        while self.sent.front().is_some_and(|&(_, acted)| acted <= event.cycle) {
-            self.sent.pop_front();
-        }
-        let output = self.sent.iter().filter(|(enters, _)| *enters <= event.cycle).count();
+        let output = session.leaving().filter(|(enters, _)| *enters <= event.cycle).count();
         Row { event: *event, writes, input: machine.lists().fifo(event.cycle).len(), output }
     }
 }

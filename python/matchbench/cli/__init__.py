@@ -25,7 +25,7 @@ COMMANDS = {
     "generate": "Make a trace of any size from a pattern of communication.",
     "asm": "Assemble a program for the match unit.",
     "disasm": "Print the program of an image.",
-    "mu": "Run a match program on the match unit: run, trace, profile.",
+    "mu": "Run a match program on the match unit: run, trace, debug, profile.",
 }
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
 

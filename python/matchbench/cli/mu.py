@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import MatchbenchError, tables
-from matchbench.match_unit import ProtocolError, Report, Setup, read_headers, read_list
+from matchbench.match_unit import ProtocolError, Report, Setup, read_headers, read_list, read_text
 from matchbench.output import whole_file
 from matchbench.shapes import Advanced, Answer, MatchProfile, Row
 
@@ -330,6 +330,41 @@ def cycle_window(text: str | None) -> tuple[int, int]:
         msg = f"--cycles: found `{text}`, expected FIRST:LAST"
         raise MatchbenchError(msg)
     return int(first or 0), int(last) if last else sys.maxsize
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu debug portals_s0 --list list.toml --headers headers.toml
+      matchbench mu debug mine.mb --list list.toml --headers headers.toml -x "run-to fast; registers"
+      matchbench mu debug mine.mb --list list.toml --headers headers.toml --script commands.txt
+
+    Without -x and --script, commands come from the terminal, or line by line from standard input.
+    Exit status: 0 done, 1 the program broke the protocol in a script, 2 bad input or a command of a
+    script was refused.
+    """
+)
+@inputs
+@click.option("-x", "commands", metavar="COMMANDS", help="Run these, separated by semicolons, and leave.")
+@click.option("--script", type=click.Path(path_type=Path), help="Run the lines of this file and leave.")
+def debug(commands: str | None, script: Path | None, **words: Any) -> int:
+    """Stop PROGRAM where you like and look at registers, FIFOs and lists."""
+    from matchbench.cli import mu_debug
+
+    with told_errors():
+        debugger = mu_debug.Debugger(setup_from(**words))
+    if commands is None and script is None and sys.stdin.isatty():
+        mu_debug.talk(debugger)
+        return 0
+    if script is not None:
+        mu_debug.run_script(debugger, read_text(script).splitlines())
+    if commands is not None:
+        mu_debug.run_script(debugger, commands.split(";"))
+    if commands is None and script is None:
+        mu_debug.run_script(debugger, sys.stdin)
+    return BAD_INPUT if debugger.refused else CHECK_FAILED if debugger.broken else 0
 
 
 @command.command(

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The debugger behind `matchbench mu debug`: commands in, text out.
+
+Contract: a command that makes no sense is one line that says so, and the session goes on. The match unit is
+deterministic, so going back is starting again and stopping earlier.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from matchbench import MatchbenchError, tables
+from matchbench.cli.mu import answer_text, row_lines, write_text
+from matchbench.match_unit import ITEM_BITS, Setup
+from matchbench.shapes import Answer, State, Stopped
+
+PROMPT = "(mu) "
+AROUND = 4  # words before and after the one that is shown
+REGISTERS = 16
+
+
+class RefusedError(MatchbenchError):
+    """A command that makes no sense; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a command is called and takes, what it does, and the function that does it."""
+
+    usage: str
+    sentence: str
+    run: Callable[[list[str]], None]
+
+
+class Debugger:
+    """A match unit that stops where it is told to, and shows what it holds.
+
+    Parameters
+    ----------
+    setup
+        What runs.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.unit = setup.unit()
+        self.told = 0
+        self.broken: str | None = None
+        self.refused = False
+        self.done = False
+        self.commands = {
+            "step": Command("step [N]", "Issue N words, one by default, and show what they do.", self._step),
+            "continue": Command("continue", "Run to a breakpoint or to the end of a search.", self._continue),
+            "run-to": Command("run-to PLACE", "Run until the word at PLACE is next.", self._run_to),
+            "back": Command("back [N]", "Take N words back, one by default.", self._back),
+            "restart": Command("restart", "Begin again in reset; breakpoints stay.", self._restart),
+            "break": Command(
+                "break [PLACE]", "Stop at PLACE from now on; alone: list breakpoints.", self._break
+            ),
+            "delete": Command("delete PLACE|all", "Stop there no more.", self._delete),
+            "print": Command("print NAME...", "Show registers, predicates or entries by name.", self._print),
+            "registers": Command("registers", "Show all registers.", self._registers),
+            "predicates": Command("predicates", "Show all predicates.", self._predicates),
+            "fifos": Command("fifos", "Show what the FIFOs hold.", self._fifos),
+            "lists": Command("lists", "Show both lists, the head cache and the memory.", self._lists),
+            "list": Command(
+                "list [PLACE]", "Show the program around the next word, or around PLACE.", self._list
+            ),
+            "where": Command("where", "Show the next word and the search under way.", self._where),
+            "answers": Command("answers", "Show the answers so far.", self._answers),
+            "totals": Command("totals", "Show cycles, words and waits so far.", self._totals),
+            "help": Command("help [COMMAND]", "Show the commands, or one.", self._help),
+            "quit": Command("quit", "Leave.", self._quit),
+        }
+        self.short = {"s": "step", "c": "continue", "r": "run-to", "u": "back", "b": "break", "d": "delete"}
+        self.short |= {"p": "print", "l": "list", "w": "where", "h": "help", "q": "quit"}
+
+    def execute(self, line: str) -> None:
+        """Run one command line; an empty one and a comment do nothing."""
+        words = line.partition("#")[0].split()
+        if not words:
+            return
+        try:
+            self._find(words[0]).run(words[1:])
+        except MatchbenchError as error:
+            self.refused = True
+            tables.line(f"? {error}")
+
+    def _find(self, name: str) -> Command:
+        name = self.short.get(name, name)
+        known = [command for command in self.commands if command.startswith(name)]
+        if name in self.commands:
+            return self.commands[name]
+        if len(known) != 1:
+            what = f"may be {' or '.join(known)}" if known else "is unknown"
+            msg = f"command `{name}` {what}; `help` lists the commands"
+            raise RefusedError(msg)
+        return self.commands[known[0]]
+
+    def complete(self, line: str, text: str) -> list[str]:
+        """Return the words that may stand where `text` does, at the end of `line`."""
+        before = line.split()[: None if line.endswith(" ") or not line else -1]
+        if not before:
+            known: Iterable[str] = self.commands
+        elif self.short.get(before[0], before[0]) in {"break", "delete", "run-to", "list"}:
+            known = [label for word in self.setup.words for label in word.labels]
+        elif self.short.get(before[0], before[0]) == "print":
+            known = self.setup.registers
+        elif self.short.get(before[0], before[0]) == "help":
+            known = self.commands
+        else:
+            known = []
+        return [word for word in known if word.startswith(text)]
+
+    # Moving.
+
+    def _step(self, words: list[str]) -> None:
+        to_go = _number(words)
+        while to_go > 0:
+            stopped = self._moved(self.unit.step)
+            if stopped["row"]:
+                to_go -= 1
+                sys.stdout.writelines(row_lines(self.setup, stopped["row"]))
+            if stopped["why"] in {"idle", "broken"}:
+                break
+        self._next_word()
+
+    def _continue(self, words: list[str]) -> None:
+        _nothing(words)
+        self._moved(self.unit.resume)
+        self._next_word()
+
+    def _run_to(self, words: list[str]) -> None:
+        address = self._place(words)
+        self._moved(lambda: self.unit.run_to(address))
+        self._next_word()
+
+    def _moved(self, move: Callable[[], Stopped]) -> Stopped:
+        """Move, and tell why the unit stopped if that needs telling."""
+        if self.broken:
+            msg = "the program broke the protocol; `back` or `restart` goes on from there"
+            raise RefusedError(msg)
+        stopped = move()
+        for answer in self.unit.answers(self.told):
+            self._tell(answer)
+            self.told += 1
+        if stopped["why"] == "breakpoint":
+            tables.line("breakpoint")
+        elif stopped["why"] == "idle":
+            tables.line("no header is left")
+        elif stopped["broken"]:
+            self.broken = stopped["broken"]
+            tables.line(f"! {self.setup.broken(self.broken, self.unit.pc)}")
+        return stopped
+
+    def _tell(self, answer: Answer) -> None:
+        tables.line(f"answered in cycle {answer['answered']}: {answer_text(self.setup, answer)}")
+
+    def _back(self, words: list[str]) -> None:
+        issued = self.unit.totals()["words"]
+        back = _number(words)
+        if back > issued:
+            msg = f"found {back}, expected at most the {_words(issued)} that were issued"
+            raise RefusedError(msg)
+        self._anew(issued - back)
+
+    def _restart(self, words: list[str]) -> None:
+        _nothing(words)
+        self._anew(0)
+
+    def _anew(self, words: int) -> None:
+        breakpoints = self.unit.breakpoints()
+        self.unit = self.setup.unit()
+        self.broken = None
+        for address in breakpoints:
+            self.unit.set_breakpoint(address, stop=True)
+        self.unit.skip(words)
+        self.told = len(self.unit.answers(0))
+        self._next_word()
+
+    # Breakpoints.
+
+    def _break(self, words: list[str]) -> None:
+        if not words:
+            for address in self.unit.breakpoints():
+                tables.line(self._word(address))
+            if not self.unit.breakpoints():
+                tables.line("no breakpoints")
+            return
+        address = self._place(words)
+        is_new = self.unit.set_breakpoint(address, stop=True)
+        tables.line(f"{'breakpoint' if is_new else 'already a breakpoint'} at {self._word(address)}")
+
+    def _delete(self, words: list[str]) -> None:
+        if words == ["all"]:
+            for address in self.unit.breakpoints():
+                self.unit.set_breakpoint(address, stop=False)
+            return
+        address = self._place(words)
+        if not self.unit.set_breakpoint(address, stop=False):
+            msg = f"no breakpoint at {self.setup.place(address)}"
+            raise RefusedError(msg)
+
+    def _place(self, words: list[str]) -> int:
+        if len(words) != 1:
+            msg = f"found {len(words)} words, expected a label, an address or LABEL+DISTANCE"
+            raise RefusedError(msg)
+        label, plus, distance = words[0].partition("+")
+        address = self.unit.place(label)
+        if plus and not distance.isdecimal():
+            msg = f"found `{distance}` behind `{label}+`, expected a number of words"
+            raise RefusedError(msg)
+        return self.unit.place(str(address + int(distance))) if plus else address
+
+    # Showing.
+
+    def _where(self, words: list[str]) -> None:
+        _nothing(words)
+        state = self.unit.state()
+        if state["searching"]:
+            header, name, answered = state["searching"]
+            title = self.setup.headers[header].name
+            tables.line(f"search of the {name} list for {title}, {answered} answered")
+        else:
+            tables.line("no search under way")
+        tables.line(f"headers to come: {state['waiting']}")
+        self._next_word()
+
+    def _next_word(self) -> None:
+        state = self.unit.state()
+        branch = ""
+        if state["branch"]:
+            slots, target = state["branch"]
+            branch = f"  ; branch to {self.setup.place(target)} after {_words(slots)}"
+        tables.line(f"cycle {state['cycle']}, next {self._word(state['pc'])}{branch}")
+
+    def _word(self, address: int) -> str:
+        word = self.setup.words[address]
+        line = "" if word.line is None else f" (line {word.line})"
+        return f"{self.setup.place(address)}{line}: {word.text}"
+
+    def _print(self, words: list[str]) -> None:
+        if not words:
+            msg = "expected names of registers, predicates or entries"
+            raise RefusedError(msg)
+        for word in words:
+            tables.line(self._value(word))
+
+    def _value(self, name: str) -> str:
+        state = self.unit.state()
+        register = self.setup.registers.get(name, name)
+        kind, number = register[:1], register[1:]
+        if kind in "atp" and number.isdecimal() and int(number) < REGISTERS:
+            value = _register(state, kind, int(number))
+            shown = write_text(self.setup, register, value)
+            return shown if shown.startswith(f"{register} ") else f"{register} {shown}"
+        table, bracket, rest = name.partition("[")
+        if table in {"posted", "unexpected"} and bracket and rest[:-1].isdecimal() and rest.endswith("]"):
+            entries = self.unit.entries(table)
+            if int(rest[:-1]) >= len(entries):
+                msg = f"found `{name}`, expected an entry below {len(entries)}"
+                raise RefusedError(msg)
+            content = entries[int(rest[:-1])]["words"]
+            return f"{name}: " + " ".join(f"{content_word:#x}" for content_word in content)
+        named = "".join(f", {known}" for known in self.setup.registers)
+        known = "a0 to a15, t0 to t15, p0 to p15, posted[N], unexpected[N]"
+        msg = f"unknown name `{name}`; expected one of: {known}{named}"
+        raise RefusedError(msg)
+
+    def _registers(self, words: list[str]) -> None:
+        _nothing(words)
+        state = self.unit.state()
+        rows = []
+        for number in range(REGISTERS):
+            row: list[str] = []
+            for kind in "at":
+                register = f"{kind}{number}"
+                name = self.setup.register_name(register)
+                value = _register(state, kind, number)
+                row += [register, "" if name == register else name, f"{value:#018x}"]
+            rows.append(row)
+        tables.show(None, ["alu", "name", ">value", "ternary", "name", ">value"], rows)
+
+    def _predicates(self, words: list[str]) -> None:
+        _nothing(words)
+        state = self.unit.state()
+        names = [f"p{number}" for number in range(REGISTERS)]
+        bits = [_register(state, "p", number) for number in range(REGISTERS)]
+        tables.line(
+            " ".join(f"{self.setup.register_name(name)}={bit}" for name, bit in zip(names, bits, strict=True))
+        )
+
+    def _fifos(self, words: list[str]) -> None:
+        _nothing(words)
+        state = self.unit.state()
+        depth = self._setting("fifo")
+        tables.line(f"input: {len(state['input'])} of {depth} words, the next to be taken first")
+        for word, tag, entered in state["input"]:
+            tables.line(f"  {tag:6} {word:#018x} since cycle {entered}")
+        tables.line(f"output: {_words(len(state['output']))} not acted on by the list manager")
+        for word, last, enters in state["output"]:
+            tables.line(f"  {word:#018x} from cycle {enters} on{', the last of an answer' if last else ''}")
+
+    def _lists(self, words: list[str]) -> None:
+        _nothing(words)
+        state = self.unit.state()
+        local = spilled = 0
+        for name in ("posted", "unexpected"):
+            entries = self.unit.entries(name)
+            tables.line(f"{name}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}")
+            rows: list[list[object]] = []
+            answered = state["searching"][2] if state["searching"] and state["searching"][1] == name else 0
+            for number, entry in enumerate(entries):
+                local, spilled = local + (not entry["spilled"]), spilled + entry["spilled"]
+                cached = entry["cached_since"]
+                memory = "host" if entry["spilled"] else "local"
+                bits, care = entry["words"][:2]
+                ignore = ~care & (1 << ITEM_BITS["ignore"]) - 1
+                rows.append(
+                    [
+                        f"{number}{' answered' if number < answered else ''}",
+                        self.setup.items[entry["item"]].name,
+                        entry["handle"],
+                        f"{bits:#x}",
+                        f"{ignore:#x}",
+                        memory if cached is None else f"{memory}, cached from cycle {cached} on",
+                    ]
+                )
+            if rows:
+                tables.show(
+                    None,
+                    ["  #", "name", ">handle", ">bits", ">ignore", "memory"],
+                    [[f"  {row[0]}", *row[1:]] for row in rows],
+                )
+        tables.line(
+            f"local memory: {local} of {self._setting('capacity')} entries in use; host memory: {spilled}"
+        )
+
+    def _setting(self, name: str) -> str:
+        return next(setting["value"] for setting in self.setup.engine.parameters() if setting["name"] == name)
+
+    def _list(self, words: list[str]) -> None:
+        pc = self.unit.pc
+        middle = self._place(words) if words else pc
+        breakpoints = self.unit.breakpoints()
+        for address in range(max(middle - AROUND, 0), min(middle + AROUND + 1, len(self.setup.words))):
+            word = self.setup.words[address]
+            mark = f"{'>' if address == pc else ' '}{'*' if address in breakpoints else ' '}"
+            line = "" if word.line is None else word.line
+            tables.line(f"{mark} {address:4} {line:>5}  {self.setup.place(address):15} {word.text}")
+
+    def _answers(self, words: list[str]) -> None:
+        _nothing(words)
+        answers = self.unit.answers(0)
+        for answer in answers:
+            self._tell(answer)
+        if not answers:
+            tables.line("no answers yet")
+
+    def _totals(self, words: list[str]) -> None:
+        _nothing(words)
+        totals = self.unit.totals()
+        waits = [f"{cycles} {cause}" for cause, cycles in totals["stalls"] if cycles]
+        tables.line(
+            f"cycles {totals['cycles']}, words {totals['words']}, waited: {', '.join(waits) or 'never'}"
+        )
+
+    def _help(self, words: list[str]) -> None:
+        if words:
+            command = self._find(words[0])
+            tables.line(f"{command.usage}: {command.sentence}")
+            return
+        short = {name: f", {key}" for key, name in self.short.items()}
+        rows = [
+            (f"{command.usage}{short.get(name, '')}", command.sentence)
+            for name, command in self.commands.items()
+        ]
+        width = max(len(usage) for usage, _ in rows)
+        for usage, sentence in rows:
+            tables.line(f"{usage:{width}}  {sentence}")
+        tables.line("PLACE is a label, an address, or LABEL+DISTANCE. Other words may be cut short: `reg`.")
+
+    def _quit(self, words: list[str]) -> None:
+        _nothing(words)
+        self.done = True
+
+
+def _register(state: State, kind: str, number: int) -> int:
+    if kind == "p":
+        return state["predicates"] >> number & 1
+    return (state["alu"] if kind == "a" else state["ternary"])[number]
+
+
+def _words(number: int) -> str:
+    return f"{number} {'word' if number == 1 else 'words'}"
+
+
+def _nothing(words: list[str]) -> None:
+    if words:
+        msg = f"found `{words[0]}`, expected nothing more"
+        raise RefusedError(msg)
+
+
+def _number(words: list[str]) -> int:
+    if not words:
+        return 1
+    if len(words) > 1 or not words[0].isdecimal() or int(words[0]) < 1:
+        msg = f"found `{' '.join(words)}`, expected a number from 1 on"
+        raise RefusedError(msg)
+    return int(words[0])
+
+
+def run_script(debugger: Debugger, lines: Iterable[str]) -> None:
+    """Run commands one after the other, each shown as if typed."""
+    for line in lines:
+        if debugger.done:
+            return
+        if line.partition("#")[0].strip():
+            tables.line(f"{PROMPT}{line.strip()}")
+        debugger.execute(line)
+
+
+def talk(debugger: Debugger) -> None:
+    """Read commands from a terminal: Ctrl-C stops what runs or drops the line, Ctrl-D leaves."""
+    _prepare_terminal(debugger)
+    last = ""
+    debugger.execute("where")
+    tables.line("`help` lists the commands; an empty line repeats `step`, `back` or `continue`")
+    while not debugger.done:
+        try:
+            line = input(PROMPT)
+            repeats = line.strip() == ""
+            line = last if repeats else line
+            debugger.execute(line)
+            name = line.split()[0] if line.split() else ""
+            last = line if debugger.short.get(name, name) in {"step", "back", "continue"} else ""
+        except KeyboardInterrupt:
+            tables.line()
+        except EOFError:
+            tables.line()
+            return
+
+
+def _prepare_terminal(debugger: Debugger) -> None:
+    """Give the prompt a history and completion, where Python has them."""
+    try:
+        import readline
+    except ImportError:
+        return
+
+    def completions() -> Iterator[str]:
+        line = readline.get_line_buffer()[: readline.get_endidx()]
+        yield from debugger.complete(line, line[readline.get_begidx() :])
+
+    def complete(_: str, number: int) -> str | None:
+        found = list(completions())
+        return f"{found[number]} " if number < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(" ")
+    readline.parse_and_bind("tab: complete")
