@@ -21,6 +21,7 @@ from matchbench._native import (
 from matchbench.compare import Comparison, Remark, ReplayConfig, choose_engines, compare
 from matchbench.generate import generate
 from matchbench.record import Recording, record
+from matchbench.reproduce import Reproduction, reproduce
 from matchbench.trace import Trace, TraceStats
 
 __version__ = version()
@@ -33,6 +34,7 @@ __all__ = [
     "Recording",
     "Remark",
     "ReplayConfig",
+    "Reproduction",
     "Trace",
     "TraceError",
     "TraceStats",
@@ -43,5 +45,6 @@ __all__ = [
     "generate",
     "networks",
     "record",
+    "reproduce",
     "revision",
 ]

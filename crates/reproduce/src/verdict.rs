@@ -11,6 +11,8 @@
 //! | `range` | the two ranges overlap | they miss each other by 10 % at most |
 //! | `ordinal`, words | what they say is so | never |
 
+use std::fmt;
+
 use crate::formula;
 use crate::ledger::{Claim, Method, Precision, Value};
 
@@ -29,6 +31,56 @@ pub enum Measured {
     Text(String),
     /// Whether what the claim says is so, and what shows it.
     Fact(bool, String),
+}
+
+impl Measured {
+    /// The number, if it is one.
+    #[must_use]
+    pub const fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    /// As tables show it: numbers with four digits, a linear series as its formula.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => out.write_str(&short(*number)),
+            Self::Numbers(numbers) => {
+                out.write_str(&numbers.iter().map(|number| short(*number)).collect::<Vec<_>>().join(", "))
+            }
+            Self::Range(low, high) => write!(out, "{} to {}", short(*low), short(*high)),
+            Self::Series(points) => out.write_str(&line(points)),
+            Self::Text(text) | Self::Fact(_, text) => out.write_str(text),
+        }
+    }
+}
+
+/// A whole number whole, another with four digits.
+fn short(number: f64) -> String {
+    if number.fract() == 0.0 || !number.is_finite() {
+        return format!("{number}");
+    }
+    let before = number.abs().log10().floor() as i32 + 1;
+    let digits = usize::try_from(4 - before).unwrap_or_default();
+    format!("{number:.digits$}")
+}
+
+/// The formula that a series follows if it is linear, or its ends.
+fn line(points: &[(i64, i64)]) -> String {
+    let (Some(first), Some(last)) = (points.iter().min(), points.iter().max()) else { return "no points".to_owned() };
+    let span = last.0 - first.0;
+    if span > 0 && (last.1 - first.1) % span == 0 {
+        let slope = (last.1 - first.1) / span;
+        let fixed = first.1 - slope * first.0;
+        if points.iter().all(|(n, value)| *value == fixed + slope * n) {
+            return format!("{fixed} + {slope}*n");
+        }
+    }
+    format!("{} at n = {} to {} at n = {}", first.1, first.0, last.1, last.0)
 }
 
 /// How a claim fares.

@@ -128,3 +128,15 @@ fn forms_that_cannot_be_compared_are_told() {
         "claim `s0.a.b`: the ledger has `44`, which cannot be compared with the measured Text(\"x\")"
     );
 }
+
+#[test]
+fn what_was_measured_is_printed_short() {
+    let printed = |measured: Measured| measured.to_string();
+    let numbers = [6016.0, 13.031_25, 0.193_548, 0.049_923, -0.5, 12_345.678].map(|n| printed(Measured::Number(n)));
+    assert_eq!(numbers, ["6016", "13.03", "0.1935", "0.04992", "-0.5000", "12346"]);
+    assert_eq!(printed(Measured::Numbers(vec![16.0, 24.0])), "16, 24");
+    assert_eq!(printed(Measured::Range(8.0, 64.0)), "8 to 64");
+    assert_eq!(printed(Measured::Series(vec![(1, 16), (300, 2408), (10, 88)])), "8 + 8*n");
+    assert_eq!(printed(Measured::Series(vec![(1, 16), (3, 32), (2, 25)])), "16 at n = 1 to 32 at n = 3");
+    assert_eq!(printed(Measured::Fact(true, "seen".to_owned())), "seen");
+}
