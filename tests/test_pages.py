@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Commands on pages: what the `console` blocks of README.md, docs/cli.md, tests/cli show is what a user sees.
+"""Commands on pages: what the `console` blocks of README.md, docs and tests/cli show is what a user sees.
 
 Each page is typed from its first command to its last, in a folder of its own that looks like the repository.
 Everything a command prints must stand below it, standard error after standard output, and a last line
@@ -18,7 +18,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "cli.md", *sorted((ROOT / "tests" / "cli").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "tests" / "cli").glob("*.md")),
+]
 # What the Makefile's own targets do is tested by calling them; a page may still tell the user to.
 NOT_TYPED = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
 PATIENCE_S = 300

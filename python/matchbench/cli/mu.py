@@ -439,7 +439,7 @@ def show_parts(found: MatchProfile, report: Report) -> None:
         ">words",
         ">issued",
         ">cycles",
-        ">of all",
+        ">of busy",
         *(f">{cause}" for cause in causes),
     ]
     tables.show(None, columns, rows)
