@@ -108,9 +108,12 @@ impl Subject {
     /// Any program and memory.
     ///
     /// # Errors
-    /// When the program breaks the protocol, or lacks the segments that the paper counts.
+    /// When the program breaks the protocol, does not match, or lacks the segments that the paper counts.
     pub fn new(program: Program, memory: Memory, clock: Clock) -> Result<Self, MeasureError> {
         let mut subject = Self { program, memory, clock, points: Vec::new() };
+        if subject.search_nth(3)?.answer.found != Some(2) {
+            return Err(MeasureError::NotSeen("the match of the third item"));
+        }
         let stated = mb_catalog::find(Bound::Stated.spec())?;
         let reported = mb_catalog::find(Bound::Reported.spec())?;
         for length in LENGTHS {

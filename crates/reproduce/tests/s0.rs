@@ -118,6 +118,21 @@ fn a_slower_clock_differs() {
 }
 
 #[test]
+fn a_program_that_matches_nothing_is_refused() {
+    let text = Builtin::PortalsS0.text().replace("VALID   = 0x0001", "VALID   = 0x4000");
+    let program = mb_asm::assemble("blind", &text).unwrap();
+    let error = Subject::new(program, SUBJECT.memory, SUBJECT.clock).unwrap_err();
+    assert_eq!(error.to_string(), "the match of the third item did not show in the run that should show it");
+}
+
+#[test]
+fn a_list_manager_that_reacts_late_differs() {
+    let late = Memory { reaction: 12, ..SUBJECT.memory };
+    let subject = Subject::new(SUBJECT.program.clone(), late, SUBJECT.clock).unwrap();
+    assert_eq!(verdict_on(&subject, "s0.mu.cycles_item_failed"), (Verdict::Differs, true));
+}
+
+#[test]
 fn a_program_without_the_segments_of_table_1_is_refused() {
     let text = Builtin::PortalsS0.text().replace(".segment shared", ".segment common");
     let program = mb_asm::assemble("renamed", &text).unwrap();
