@@ -11,7 +11,8 @@ use mb_microcode::list_manager::{Cause, List, Memory, ProtocolError};
 use mb_microcode::machine::{Event, Machine};
 use mb_microcode::profile::Profile;
 use mb_microcode::programs::Builtin;
-use mb_microcode::session::{AfterMatch, Debugger, Session, Stop, UnknownPlace};
+use mb_microcode::session::{AfterMatch, Debugger, Progress, Session, Stop, UnknownPlace};
+use mb_microcode::trace::{Tracer, value};
 use mb_microcode::unit::{State, Unit, WRITE_STAGE};
 
 const MEMORY: Memory = Memory {
@@ -206,6 +207,42 @@ fn watched(program: Builtin) -> Vec<(Event, State)> {
     let mut watch = |event: &Event, unit: &Unit| seen.push((*event, unit.state()));
     session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut watch).unwrap();
     seen
+}
+
+#[test]
+fn a_tracer_tells_every_change_of_a_register_and_both_fifos() {
+    for program in Builtin::ALL {
+        let words = program.assemble().words;
+        let mut session = session(program, Memory { reaction: 3, ..MEMORY }, AfterMatch::Keep);
+        let mut tracer = Tracer::new(&words, &session);
+        let mut before = session.machine().unit().state();
+        let mut sent = Vec::new();
+        loop {
+            match session.step(&mut ()).unwrap() {
+                Progress::Idle => break,
+                Progress::Answered(_) => {}
+                Progress::Issued(event) => {
+                    let row = tracer.row(&event, &session);
+                    let state = session.machine().unit().state();
+                    for (register, written) in &row.writes {
+                        assert_eq!(value(&state, *register), *written);
+                    }
+                    let changed = (0..16).filter(|&n| before.alu[n] != state.alu[n]).count()
+                        + (0..16).filter(|&n| before.ternary[n] != state.ternary[n]).count()
+                        + (before.predicates ^ state.predicates).count_ones() as usize;
+                    let told =
+                        row.writes.iter().filter(|(register, _)| value(&before, *register) != value(&state, *register));
+                    assert_eq!(told.count(), changed, "every change is told once");
+                    sent.extend(event.issued.sent.map(|_| event.cycle + WRITE_STAGE));
+                    let waiting = sent.iter().filter(|&&at| at <= event.cycle && event.cycle < at + 3).count();
+                    assert_eq!(row.output, waiting);
+                    assert_eq!(row.input, session.machine().lists().fifo(event.cycle).len());
+                    before = state;
+                }
+            }
+        }
+        assert_eq!(session.answers().len(), 3);
+    }
 }
 
 /// Begin and end of each stage of each word of a Kanata file, by a reader that refuses what the format does not allow.
