@@ -3,8 +3,10 @@
 //!
 //! By non-overtaking the k-th receive (in posting order) that was resolved to one source, tag and communicator took the k-th
 //! message of that channel. A receive is *bound* when it could take another message in the replay: it has a wildcard, or it was
-//! cancelled, or it was never matched. A message waits outside the engine while a bound receive posted earlier in the recording than its own
-//! receive accepts it and is still open. The recording itself is an order in which no message waits for ever, so this cannot deadlock a faithful trace.
+//! cancelled. A message waits outside the engine while a bound receive posted earlier in the recording than its own receive accepts it and is
+//! open. A bound receive is closed when its own message or its cancel has gone to the engine: whatever goes there later stands behind.
+//! (Not only when it is matched: a probe may have to find a message before an earlier one is received.)
+//! The recording itself is an order in which no message waits for ever, so this cannot deadlock a faithful trace.
 //!
 //! Built for a rank only if it has bound receives; the common rank has none and pays nothing. Memory: 4 bytes per receive of the rank, 48 per bound one.
 
@@ -49,7 +51,12 @@ struct Channel {
 
 pub(crate) struct Assignment<T> {
     channels: BTreeMap<(u64, u32), Channel>,
+    /// In order of their ordinals.
     bound: Vec<Bound<T>>,
+    /// Ordinals, in order, of receives that took a message although `MPI_Cancel` was called.
+    cancelled_in_vain: Vec<u32>,
+    /// Ordinals, in order, of wildcard receives that have no end in the recording (`MPI_Request_free`, a killed rank): they take anything.
+    unknown: Vec<u32>,
     /// All before it are closed.
     first_open: usize,
 }
@@ -82,16 +89,14 @@ struct Receive {
 /// What the recording says of a receive's end besides its status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Nothing: it was completed, or the recording ends before.
+    /// Nothing: it was completed, or freed, or the recording ends before.
     Open,
     /// `MPI_Cancel` was called.
     Cancelled,
-    /// `MPI_Request_free` was called: whether it took a message is not known.
-    Freed,
 }
 
 impl<T> Assignment<T> {
-    /// Reads the records of `rank`; `None` if no receive is bound.
+    /// Reads the records of `rank`; `None` if no receive is bound and none was cancelled in vain.
     pub(crate) fn new(communicators: &Communicators, rank: u32, records: &[Record]) -> Option<Self> {
         if !communicators.may_race(rank) {
             return None;
@@ -111,11 +116,7 @@ impl<T> Assignment<T> {
             } else if matches!(kind, Kind::Done | Kind::Free) {
                 let Some(ordinal) = open.remove(&record.request) else { continue };
                 let receive = &mut receives[ordinal as usize];
-                if kind == Kind::Free {
-                    if receive.end == End::Open {
-                        receive.end = End::Freed;
-                    }
-                } else if !record.has(Flags::CANCELLED) && record.peer >= 0 && record.tag >= 0 {
+                if kind == Kind::Done && !record.has(Flags::CANCELLED) && record.peer >= 0 && record.tag >= 0 {
                     let view = communicators.view(rank, receive.local_comm);
                     let source = Initiator(communicators.world_rank(view.remote, record.peer as u32));
                     let context = Context::new(view.comm);
@@ -123,24 +124,34 @@ impl<T> Assignment<T> {
                 }
             }
         }
-        let mut found = Self { channels: BTreeMap::new(), bound: Vec::new(), first_open: 0 };
+        let mut found = Self {
+            channels: BTreeMap::new(),
+            bound: Vec::new(),
+            cancelled_in_vain: Vec::new(),
+            unknown: Vec::new(),
+            first_open: 0,
+        };
         for (ordinal, receive) in (0..).zip(&receives) {
             let wildcard = receive.pattern.is_wildcard();
+            let cancelled = receive.end == End::Cancelled;
             let resolved = receive.resolved.or_else(|| {
                 // A receive without wildcards that nobody cancelled takes what it names, completed or not.
                 let named = |initiator| Envelope { bits: receive.pattern.bits, initiator };
-                if wildcard || receive.end == End::Cancelled { None } else { receive.pattern.initiator.map(named) }
+                if wildcard || cancelled { None } else { receive.pattern.initiator.map(named) }
             });
             if let Some(envelope) = resolved {
                 found.channels.entry(channel_of(&envelope)).or_default().receives.push(ordinal);
             }
-            // What a freed wildcard receive took is unknown: it may take anything.
-            let unknown = wildcard && receive.end == End::Freed;
-            if !unknown && (wildcard || resolved.is_none()) {
+            if cancelled && resolved.is_some() {
+                found.cancelled_in_vain.push(ordinal);
+            }
+            if cancelled && resolved.is_none() || wildcard && resolved.is_some() {
                 found.bound.push(Bound { ordinal, pattern: receive.pattern, open: true, waiting: Vec::new() });
+            } else if wildcard {
+                found.unknown.push(ordinal);
             }
         }
-        (!found.bound.is_empty()).then_some(found)
+        (!found.bound.is_empty() || !found.cancelled_in_vain.is_empty()).then_some(found)
     }
 
     /// The ordinal of the receive that took the next message of `envelope`'s channel in the recording.
@@ -151,10 +162,12 @@ impl<T> Assignment<T> {
         ordinal
     }
 
-    /// Lets `held` through, or keeps it with the first bound receive that must be closed before.
+    /// Lets `held` through, or keeps it with the last bound receive that must be closed before (mostly they close in order).
+    /// Messages of one channel stay in order: what keeps the first one keeps those behind it.
     pub(crate) fn admit(&mut self, held: Held<T>) -> Option<Held<T>> {
-        let mut before = self.bound[self.first_open..].iter_mut().take_while(|bound| bound.ordinal < held.ordinal);
-        match before.find(|bound| bound.open && bound.pattern.accepts(&held.envelope)) {
+        let open = &mut self.bound[self.first_open..];
+        let before = open.partition_point(|bound| bound.ordinal < held.ordinal);
+        match open[..before].iter_mut().rfind(|bound| bound.open && bound.pattern.accepts(&held.envelope)) {
             Some(bound) => {
                 bound.waiting.push(held);
                 None
@@ -163,7 +176,18 @@ impl<T> Assignment<T> {
         }
     }
 
-    /// Receive `ordinal` was matched or cancelled: hands back the messages that waited for it, to be admitted anew.
+    /// Whether receive `ordinal` took a message although it was to be cancelled.
+    pub(crate) fn was_cancelled_in_vain(&self, ordinal: u32) -> bool {
+        self.cancelled_in_vain.binary_search(&ordinal).is_ok()
+    }
+
+    /// Whether a receive took in the recording what is now known to be another's message, or nobody's.
+    pub(crate) fn diverges(&self, receive: u32, message: u32) -> bool {
+        receive != message && self.unknown.binary_search(&receive).is_err()
+    }
+
+    /// Nothing that goes to the engine from now on can be taken by receive `ordinal`: hands back the messages that waited for it, to be
+    /// admitted anew.
     pub(crate) fn close(&mut self, ordinal: u32) -> Vec<Held<T>> {
         let Ok(at) = self.bound.binary_search_by_key(&ordinal, |bound| bound.ordinal) else { return Vec::new() };
         self.bound[at].open = false;

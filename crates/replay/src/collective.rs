@@ -146,7 +146,8 @@ impl Call<'_> {
     /// only its own size.
     fn block(&self) -> u64 {
         if !self.counts.is_empty() {
-            return self.counts.iter().sum::<u64>() / self.counts.len() as u64;
+            let sum: u128 = self.counts.iter().map(|&count| u128::from(count)).sum();
+            return (sum / self.counts.len() as u128) as u64;
         }
         if self.op == CollectiveOp::Scatter { self.received.max(self.sent) } else { self.sent.max(self.received) }
     }

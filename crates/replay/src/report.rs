@@ -190,17 +190,21 @@ pub struct Totals {
     pub match_latency: Histogram,
 }
 
+/// Adds to a sum over many spans, which may exceed the 213 days that fit.
+#[inline]
+pub(crate) fn accumulate(sum: &mut Picos, span: Picos) {
+    *sum = Picos(sum.0.saturating_add(span.0));
+}
+
 impl Totals {
     /// Adds the numbers of one rank: sums, and maxima where a field is one.
     pub(crate) fn add(&mut self, other: &Self) {
-        // The sum over many ranks may exceed 213 days.
-        let sum = |mine: &mut Picos, theirs: Picos| *mine = Picos(mine.0.saturating_add(theirs.0));
         self.time = self.time.max(other.time);
-        sum(&mut self.compute, other.compute);
-        sum(&mut self.in_mpi, other.in_mpi);
-        sum(&mut self.blocked_on_matching, other.blocked_on_matching);
-        sum(&mut self.held, other.held);
-        sum(&mut self.engine_busy, other.engine_busy);
+        accumulate(&mut self.compute, other.compute);
+        accumulate(&mut self.in_mpi, other.in_mpi);
+        accumulate(&mut self.blocked_on_matching, other.blocked_on_matching);
+        accumulate(&mut self.held, other.held);
+        accumulate(&mut self.engine_busy, other.engine_busy);
         self.held_messages += other.held_messages;
         self.sent += other.sent;
         self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);

@@ -33,13 +33,11 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) state: State,
-    /// Thread that waits for it, or `NO_WAITER`.
-    pub(crate) waiter: u16,
+    /// Thread that waits for it.
+    pub(crate) waiter: Option<u16>,
 }
 
-pub(crate) const NO_WAITER: u16 = u16::MAX;
-
-const GONE: Entry = Entry { state: State::Gone, waiter: NO_WAITER };
+const GONE: Entry = Entry { state: State::Gone, waiter: None };
 
 /// A window of this length with few open requests is emptied into the tree instead of growing.
 const WINDOW: usize = 256;
@@ -67,7 +65,7 @@ impl Requests {
         if self.length == 0 && number > self.first {
             self.first = number;
         }
-        let entry = Entry { state, waiter: NO_WAITER };
+        let entry = Entry { state, waiter: None };
         if number < self.first {
             self.old.insert(number, entry);
             return;

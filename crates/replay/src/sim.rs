@@ -15,7 +15,7 @@ use mb_core::time::Picos;
 use mb_trace::{Communicators, Trace};
 
 use crate::config::{ReplayConfig, Wildcards};
-use crate::rank::{Outside, Rank, World};
+use crate::rank::{END, Outside, Rank, World};
 use crate::report::{RankReport, Report, Totals, Unfinished};
 
 /// Why a replay has no result.
@@ -28,6 +28,14 @@ pub enum ReplayError {
         done: u64,
         /// Records in the trace.
         all: u64,
+    },
+    /// Simulated time went beyond what is modelled: hostile sizes, times or parameters.
+    #[error("rank {rank} gets beyond 53 days (2^62 ps) of simulated time at record {record}")]
+    TooLong {
+        /// World rank.
+        rank: u32,
+        /// The record that it would execute next.
+        record: u64,
     },
     /// A parameter makes no sense.
     #[error("{0}")]
@@ -70,6 +78,10 @@ pub fn replay(
     while let Some(Reverse((at, number))) = heap.pop() {
         if due[number as usize] != at {
             continue;
+        }
+        if at >= END {
+            let record = ranks[number as usize].cursor as u64;
+            return Err(ReplayError::TooLong { rank: number, record });
         }
         if at >= until {
             until = at + times.latency;

@@ -9,8 +9,9 @@ use mb_core::matching::{MsgId, Op, Outcome, RecvId};
 use mb_core::mpi::Traffic;
 use mb_core::time::Picos;
 
-use super::{Finished, Item, ItemKind, Later, Outside, Rank, Target, World, times};
-use crate::requests::{NO_WAITER, State};
+use super::{Finished, Item, ItemKind, Later, Outside, Rank, Target, World, after, times};
+use crate::report::accumulate;
+use crate::requests::State;
 
 impl Rank<'_> {
     #[inline]
@@ -97,9 +98,6 @@ impl Rank<'_> {
                 let receive = self.receives.remove(recv.0 as u32);
                 self.posted -= 1;
                 self.totals.cancelled += 1;
-                if self.assignment.is_some() {
-                    self.set_off(at, Later::Close(receive.ordinal));
-                }
                 self.answer_cancel(recv, at);
                 self.complete(world, receive.target, Finished { at, ideal: at, overhead: false }, out);
             }
@@ -128,9 +126,9 @@ impl Rank<'_> {
         let latency = at - offered;
         self.totals.match_latency.add(latency);
         out.depths.add(visits, latency);
-        if self.assignment.is_some() && receive.ordinal != u32::MAX {
-            self.totals.diverged += u64::from(message.ordinal != receive.ordinal);
-            self.set_off(at, Later::Close(receive.ordinal));
+        let ordinals = (receive.ordinal, message.ordinal);
+        if receive.ordinal != u32::MAX && self.assignment.is_some() {
+            self.compare(ordinals, at);
         }
         if !receive.listed {
             self.answer_poster(receive.poster, at);
@@ -138,9 +136,9 @@ impl Rank<'_> {
         self.transfer(world, msg.0 as u32, receive.target, at, offered, out);
     }
 
-    pub(super) fn answer_poster(&mut self, poster: u16, at: Picos) {
-        if poster != NO_WAITER {
-            self.totals.blocked_on_matching += at - self.threads[usize::from(poster)].begin;
+    pub(super) fn answer_poster(&mut self, poster: Option<u16>, at: Picos) {
+        if let Some(poster) = poster {
+            accumulate(&mut self.totals.blocked_on_matching, at - self.threads[usize::from(poster)].begin);
             self.resume(poster, at);
         }
     }
@@ -152,11 +150,15 @@ impl Rank<'_> {
         }
     }
 
-    pub(super) fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut Outside) {
-        let waiting = self.assignment.as_mut().map_or_else(Vec::new, |assignment| assignment.close(ordinal));
-        for held in waiting {
-            self.admit(world, now, held, out);
+    /// At `at` a receive takes a message, each with its ordinal: is it the message that the receive took in the recording? If not, nothing
+    /// needs to wait for that message any more.
+    pub(super) fn compare(&mut self, (receive, message): (u32, u32), at: Picos) {
+        if receive == message {
+            return;
         }
+        let diverges = self.assignment.as_ref().is_some_and(|assignment| assignment.diverges(receive, message));
+        self.totals.diverged += u64::from(diverges);
+        self.set_off(at, Later::Close(receive));
     }
 
     pub(super) fn set_off(&mut self, at: Picos, what: Later) {
@@ -179,6 +181,13 @@ impl Rank<'_> {
         if message.announced {
             message.target = target;
             message.delay = matched - ideal;
+            if let Target::Request(number) = target
+                && let Some(entry) = self.requests.get_mut(number)
+                && matches!(entry.state, State::Receiving(_))
+            {
+                // Its slot is free for the next receive: a cancel must not find it.
+                entry.state = State::Pending;
+            }
             let reply = Item {
                 at: matched,
                 bytes: message.delay.0,
@@ -195,8 +204,8 @@ impl Rank<'_> {
         }
         let message = self.messages.remove(slot);
         let copy = if message.listed { times(world.times.copy_per_byte, message.bytes) } else { Picos::ZERO };
-        let finished =
-            Finished { at: matched.max(message.ready) + copy, ideal: ideal.max(message.ready) + copy, overhead: true };
+        let complete = |known: Picos| after(known.max(message.ready), copy);
+        let finished = Finished { at: complete(matched), ideal: complete(ideal), overhead: true };
         self.complete(world, target, finished, out);
     }
 
@@ -212,7 +221,7 @@ impl Rank<'_> {
                 let Finished { at, ideal, overhead } = finished;
                 entry.state = State::Finished { at, ideal, overhead };
                 let waiter = entry.waiter;
-                if waiter != NO_WAITER {
+                if let Some(waiter) = waiter {
                     let thread = &mut self.threads[usize::from(waiter)];
                     thread.pending -= 1;
                     if thread.pending == 0 {
@@ -221,7 +230,7 @@ impl Rank<'_> {
                 }
             }
             Target::Thread(thread) => {
-                self.totals.blocked_on_matching += finished.at.saturating_sub(finished.ideal);
+                accumulate(&mut self.totals.blocked_on_matching, finished.at.saturating_sub(finished.ideal));
                 self.resume(thread, finished.at);
             }
             Target::Schedule(number) => {

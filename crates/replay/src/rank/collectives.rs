@@ -9,7 +9,7 @@ use mb_trace::{CollectiveOp, Flags, Kind, Record};
 
 use super::{Activity, Finished, Outgoing, Outside, Rank, Receive, Schedule, Target, World};
 use crate::collective::Call;
-use crate::requests::{NO_WAITER, State};
+use crate::requests::State;
 
 impl Rank<'_> {
     pub(super) fn collective(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut Outside) {
@@ -121,7 +121,7 @@ impl Rank<'_> {
                     offered: now,
                     room: u64::MAX,
                     ordinal: u32::MAX,
-                    poster: NO_WAITER,
+                    poster: None,
                     listed: false,
                 });
                 self.offer(world, now, Op::Post { recv: RecvId(u64::from(slot)), pattern }, out);

@@ -6,7 +6,7 @@ use mb_core::mpi;
 use mb_core::time::Picos;
 use mb_trace::{CollectiveOp, Flags, Kind};
 
-use super::{Activity, ItemKind, Rank, Target, Thread, World};
+use super::{Activity, ItemKind, Message, Rank, Target, Thread, World};
 use crate::assignment::pattern_of;
 use crate::requests::State;
 
@@ -14,8 +14,8 @@ impl Rank<'_> {
     /// Closes the books: what is left in the lists was never received or never matched.
     pub(crate) fn settle_up(&mut self) {
         let held = self.assignment.as_ref().map_or(0, |assignment| assignment.waiting().count());
-        let unmatched = self.messages.live().filter(|(_, message)| message.target == Target::Nobody);
-        let left = unmatched.filter(|(slot, _)| !self.is_taken(*slot)).count();
+        let unmatched = |(_, message): &(u32, &Message)| message.target == Target::Nobody && !message.taken;
+        let left = self.messages.live().filter(unmatched).count();
         let in_flight =
             self.arrivals.iter().filter(|item| matches!(item.kind, ItemKind::Eager | ItemKind::Announce)).count();
         self.totals.never_received = (held + left + in_flight) as u64;
@@ -67,7 +67,7 @@ impl Rank<'_> {
     pub(super) fn waiting_requests(&self, world: &World, thread: &Thread) -> (String, Vec<u32>) {
         let own = self.records[thread.record].thread;
         let open = self.requests.iter().filter(|(_, entry)| {
-            entry.waiter == own && !matches!(entry.state, State::Finished { .. } | State::Detached)
+            entry.waiter == Some(own) && !matches!(entry.state, State::Finished { .. } | State::Detached)
         });
         let mut texts = Vec::new();
         let mut ranks = Vec::new();

@@ -122,8 +122,8 @@ struct Receive {
     room: u64,
     /// Position among the receives of its rank.
     ordinal: u32,
-    /// Thread that waits for the engine's answer to the post, or `NO_WAITER`.
-    poster: u16,
+    /// Thread that waits for the engine's answer to the post.
+    poster: Option<u16>,
     listed: bool,
 }
 
@@ -141,6 +141,8 @@ struct Message {
     token: u32,
     announced: bool,
     listed: bool,
+    /// By a matched probe.
+    taken: bool,
     /// Once matched: whose receive, and how long matching took.
     target: Target,
     delay: Picos,
@@ -202,7 +204,7 @@ struct Finished {
 }
 
 enum Later {
-    /// The receive is matched or cancelled: messages that waited for it may go on.
+    /// The receive took another message than in the recording: messages that waited for it may go on.
     Close(u32),
     /// The thread's probe is offered again.
     Probe(u16),
@@ -390,11 +392,22 @@ fn compute_time(world: &World, ns: u64) -> Picos {
     // Exact in the common case; floating point has 53 bits, enough for 2.5 hours in picoseconds.
     #[expect(clippy::float_cmp, reason = "exactly one means: do not scale")]
     let unscaled = scale == 1.0;
-    if unscaled { Picos(picos) } else { Picos((picos as f64 * scale) as u64) }
+    let scaled = if unscaled { picos } else { (picos as f64 * scale) as u64 };
+    Picos(scaled.min(END.0))
 }
 
-/// `each` for every one of `bytes`; the end of time when that does not fit.
+/// `each` for every one of `bytes`; the end of time when that is later.
 #[inline]
 fn times(each: Picos, bytes: u64) -> Picos {
-    Picos(each.0.saturating_mul(bytes).min(1 << 62))
+    Picos(each.0.saturating_mul(bytes).min(END.0))
 }
+
+/// `span` after `at`, or twice the end of time when that is later.
+#[inline]
+fn after(at: Picos, span: Picos) -> Picos {
+    Picos(at.0.saturating_add(span.0).min(2 * END.0))
+}
+
+/// No replay goes beyond 2^62 ps, 53 days. Spans are cut off here and their sums at twice this, so that no hostile size or time
+/// overflows before the replay gets there and ends.
+pub(crate) const END: Picos = Picos(1 << 62);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The NIC: injection, arrival, and the three crossings of a large message. See [`crate::network`] for the model.
 
+use std::collections::VecDeque;
+
 use mb_core::matching::{MsgId, Op};
 use mb_core::mpi::Traffic;
 use mb_core::time::Picos;
 
-use super::{Finished, Item, ItemKind, Message, Outgoing, Outside, Rank, Sending, Target, World, times};
+use super::{Finished, Item, ItemKind, Message, Outgoing, Outside, Rank, Sending, Target, World, after, times};
 use crate::assignment::Held;
 use crate::config::Wildcards;
+use crate::report::accumulate;
 
 impl Rank<'_> {
     /// Sends `message`, which the processor has handed over at `ready`.
@@ -38,7 +41,7 @@ impl Rank<'_> {
             return ready;
         }
         let inject = ready.max(self.tx_free);
-        self.tx_free = inject + occupied.max(world.times.gap);
+        self.tx_free = after(inject, occupied.max(world.times.gap));
         inject
     }
 
@@ -47,7 +50,7 @@ impl Rank<'_> {
         if destination == self.id {
             self.arrivals.insert(Item { at: leaves, ..item });
         } else {
-            out.outbox.push((destination, Item { at: leaves + world.times.latency, ..item }));
+            out.outbox.push((destination, Item { at: after(leaves, world.times.latency), ..item }));
         }
     }
 
@@ -57,7 +60,7 @@ impl Rank<'_> {
         let local = item.source == self.id;
         let taken = if local { Picos::ZERO } else { times(world.times.per_byte, carried) };
         if !local {
-            self.rx_free = now + taken.max(world.times.gap);
+            self.rx_free = after(now, taken.max(world.times.gap));
         }
         match item.kind {
             ItemKind::Eager | ItemKind::Announce => {
@@ -84,13 +87,13 @@ impl Rank<'_> {
                     ..item
                 };
                 self.launch(world, sending.destination, inject, data, out);
-                let at = inject + if local { Picos::ZERO } else { occupied };
+                let at = after(inject, if local { Picos::ZERO } else { occupied });
                 let finished = Finished { at, ideal: at.saturating_sub(Picos(item.bytes)), overhead: false };
                 self.complete(world, sending.target, finished, out);
             }
             ItemKind::Data => {
                 let message = self.messages.remove(item.token);
-                let at = now + taken;
+                let at = after(now, taken);
                 let finished = Finished { at, ideal: at.saturating_sub(message.delay), overhead: true };
                 self.complete(world, message.target, finished, out);
             }
@@ -98,17 +101,30 @@ impl Rank<'_> {
     }
 
     /// Offers a message to the engine, unless a bound receive must be closed first; says whether it was offered.
-    pub(super) fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) -> bool {
+    fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) -> bool {
         let recorded = world.config.wildcards == Wildcards::Recorded;
-        let admitted = match &mut self.assignment {
-            Some(assignment) if recorded => assignment.admit(held),
-            _ => Some(held),
+        let Some(assignment) = self.assignment.as_mut().filter(|_| recorded) else {
+            self.deliver(world, now, &held, out);
+            return true;
         };
-        if let Some(held) = &admitted {
-            self.totals.held += now - held.since;
-            self.deliver(world, now, held, out);
+        let Some(held) = assignment.admit(held) else { return false };
+        self.deliver(world, now, &held, out);
+        self.close(world, now, held.ordinal, out);
+        true
+    }
+
+    /// Receive `ordinal` can take nothing that comes from now on: offers the messages that waited for that, and for them in turn.
+    pub(super) fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut Outside) {
+        let mut closed = VecDeque::from([ordinal]);
+        while let Some(ordinal) = closed.pop_front() {
+            let waiting = self.assignment.as_mut().map_or_else(Vec::new, |assignment| assignment.close(ordinal));
+            for held in waiting {
+                let Some(held) = self.assignment.as_mut().and_then(|assignment| assignment.admit(held)) else { continue };
+                accumulate(&mut self.totals.held, now - held.since);
+                self.deliver(world, now, &held, out);
+                closed.push_back(held.ordinal);
+            }
         }
-        admitted.is_some()
     }
 
     /// Offers a message to the engine.
@@ -122,11 +138,12 @@ impl Rank<'_> {
             envelope,
             bytes: item.bytes,
             offered: now,
-            ready: since + taken,
+            ready: after(since, taken),
             ordinal,
             token: item.token,
             announced,
             listed: false,
+            taken: false,
             target: Target::Nobody,
             delay: Picos::ZERO,
         });

@@ -67,16 +67,17 @@ impl Rank<'_> {
         let other = probe.wanted.is_some_and(|wanted| wanted != envelope);
         if let Some(ordinal) = probe.ordinal {
             let message = self.messages.at(slot);
-            self.totals.diverged += u64::from(self.assignment.is_some() && message.ordinal != ordinal);
+            message.taken = true;
+            let ordinals = (ordinal, message.ordinal);
             self.unexpected -= 1;
             self.totals.received += 1;
             self.taken.insert(self.records[record].request, slot);
             if self.assignment.is_some() {
-                self.set_off(at, Later::Close(ordinal));
+                self.compare(ordinals, at);
             }
         } else if other {
-            let there = |(slot, message): (u32, &Message)| {
-                message.listed && Some(message.envelope) == probe.wanted && !self.is_taken(slot)
+            let there = |(_, message): (u32, &Message)| {
+                message.listed && !message.taken && Some(message.envelope) == probe.wanted
             };
             let recorded = world.config.wildcards == Wildcards::Recorded;
             if recorded && !self.messages.live().any(there) {
@@ -89,16 +90,11 @@ impl Rank<'_> {
         self.resume(thread, at);
     }
 
-    /// Whether a matched probe has taken the message in `slot`.
-    pub(super) fn is_taken(&self, slot: u32) -> bool {
-        self.taken.values().any(|taken| *taken == slot)
-    }
-
     /// An unexpected message came: whose probe looks for it?
     #[cold]
     pub(super) fn wake_probes(&mut self, world: &World, envelope: Envelope, at: Picos) {
         let mut woken = Vec::new();
-        for (number, thread) in (0..).zip(&mut self.threads) {
+        for (number, thread) in (0..=u16::MAX).zip(&mut self.threads) {
             let probe = &mut thread.probe;
             if thread.activity != Activity::Probing || !probe.idle {
                 continue;

@@ -12,7 +12,9 @@ use mb_trace::{Flags, Kind, Record};
 
 use super::{Activity, Finished, Outgoing, Outside, Probing, Rank, Receive, Target, Thread, World, compute_time};
 use crate::assignment::pattern_of;
-use crate::requests::{NO_WAITER, State};
+use crate::config::Wildcards;
+use crate::report::accumulate;
+use crate::requests::State;
 
 impl Rank<'_> {
     /// Finds the next record and when it can start.
@@ -77,7 +79,7 @@ impl Rank<'_> {
         let record = &records[self.cursor];
         let thread = record.thread;
         let state = &mut self.threads[usize::from(thread)];
-        self.totals.compute += self.compute;
+        accumulate(&mut self.totals.compute, self.compute);
         state.clock = now;
         state.begin = now;
         state.record = self.cursor;
@@ -112,7 +114,7 @@ impl Rank<'_> {
     /// The thread's call ends at `clock`.
     pub(super) fn resume(&mut self, thread: u16, clock: Picos) {
         let state = &mut self.threads[usize::from(thread)];
-        self.totals.in_mpi += clock - state.begin;
+        accumulate(&mut self.totals.in_mpi, clock - state.begin);
         state.clock = clock;
         state.activity = Activity::Ready;
         self.stale = true;
@@ -165,7 +167,7 @@ impl Rank<'_> {
             None
         } else {
             self.ordinal += 1;
-            let poster = if world.host && !blocking { thread } else { NO_WAITER };
+            let poster = (world.host && !blocking).then_some(thread);
             let receive = Receive { target, offered: now, room: record.bytes, ordinal, poster, listed: false };
             let slot = self.receives.insert(receive);
             self.requests.insert(record.request, State::Receiving(slot));
@@ -175,7 +177,7 @@ impl Rank<'_> {
         if blocking {
             state.activity = Activity::Waiting;
             state.pending = 1;
-            self.requests.get_mut(record.request).expect("it was inserted above").waiter = thread;
+            self.requests.get_mut(record.request).expect("it was inserted above").waiter = Some(thread);
         } else if world.host && slot.is_some() {
             state.activity = Activity::Answering;
         }
@@ -202,7 +204,7 @@ impl Rank<'_> {
                 if let Some(entry) = self.requests.get_mut(record.request)
                     && !matches!(entry.state, State::Finished { .. })
                 {
-                    entry.waiter = thread;
+                    entry.waiter = Some(thread);
                     pending += 1;
                 }
             }
@@ -242,11 +244,20 @@ impl Rank<'_> {
         };
         let call = &records[at];
         if call.kind == Kind::Wait as u8 {
-            let own = |record: &&Record| record.kind == Kind::Done as u8 && record.thread == thread;
-            records[at + 1..].iter().filter(own).take(call.aux as usize).for_each(|record| take(record.request));
-            if self.threads.len() == 1 {
+            let mut left = call.aux;
+            let mut next = at + 1;
+            while left > 0
+                && let Some(record) = records.get(next)
+            {
+                next += 1;
+                if record.kind == Kind::Done as u8 && record.thread == thread {
+                    left -= 1;
+                    take(record.request);
+                }
+            }
+            if next - at - 1 == call.aux as usize {
                 // Nothing stands between the wait and its done records.
-                self.cursor = records.len().min(at + 1 + call.aux as usize);
+                self.cursor = next;
             }
         } else {
             take(call.request);
@@ -257,7 +268,7 @@ impl Rank<'_> {
         let clock = end(finished, |one| one.at);
         if delayed {
             finished.sort_unstable_by_key(|one| one.ideal);
-            self.totals.blocked_on_matching += clock.saturating_sub(end(finished, |one| one.ideal));
+            accumulate(&mut self.totals.blocked_on_matching, clock.saturating_sub(end(finished, |one| one.ideal)));
         }
         self.resume(thread, clock);
     }
@@ -265,11 +276,19 @@ impl Rank<'_> {
     pub(super) fn cancel(&mut self, world: &World, now: Picos, thread: u16, number: u32, out: &mut Outside) {
         let Some(entry) = self.requests.get_mut(number) else { return };
         let State::Receiving(slot) = entry.state else { return };
+        let ordinal = self.receives.at(slot).ordinal;
+        let recorded = world.config.wildcards == Wildcards::Recorded;
+        let assignment = self.assignment.as_ref().filter(|_| recorded);
+        if assignment.is_some_and(|assignment| assignment.was_cancelled_in_vain(ordinal)) {
+            // Its message may come later here than in the recording: it must find the receive.
+            return;
+        }
         if world.host {
             self.threads[usize::from(thread)].activity = Activity::Answering;
             self.cancelling.push((slot, thread));
         }
         self.offer(world, now, Op::Cancel { recv: RecvId(u64::from(slot)) }, out);
+        self.close(world, now, ordinal, out);
     }
 
     pub(super) fn free(&mut self, number: u32) {
