@@ -3,12 +3,11 @@
 
 mod common;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use common::{ANY, ANY_TAG, engine, network, replayed, replayed_trace};
-use mb_core::engine::{Accepted, Completion, Engine, Placement};
-use mb_core::matching::Op;
+use common::{ANY, ANY_TAG, Narrow, engine, network, replayed, replayed_trace};
+use mb_core::engine::{Engine, Placement};
 use mb_core::time::Picos;
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
@@ -73,50 +72,10 @@ fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
     assert_eq!(time(&reverse, "ideal:zero"), time(&arrival, "ideal:zero"));
 }
 
-/// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at once.
-struct Narrow {
-    inner: Box<dyn Engine>,
-    pending: VecDeque<Completion>,
-    room: usize,
-}
-
-impl Engine for Narrow {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let open = self.pending.iter().filter(|completion| completion.at > now).count();
-        if open >= self.room {
-            return Accepted::Busy { retry_at: self.pending[self.pending.len() - open].at };
-        }
-        let taken = self.inner.offer(now, op);
-        let mut done = Vec::new();
-        self.inner.settle(&mut done);
-        self.pending.extend(done);
-        taken
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.pending.front().map(|completion| completion.at)
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        while self.pending.front().is_some_and(|completion| completion.at <= until) {
-            done.extend(self.pending.pop_front());
-        }
-    }
-
-    fn queue_lengths(&self) -> (usize, usize) {
-        self.inner.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.inner.busy()
-    }
-}
-
 fn replayed_narrow(trace: &Trace, spec: &str, room: usize, placement: Placement) -> Report {
     let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
     let choice = engine(spec);
-    let mut build =
-        || -> Box<dyn Engine> { Box::new(Narrow { inner: choice.build().unwrap(), pending: VecDeque::new(), room }) };
+    let mut build = || -> Box<dyn Engine> { Box::new(Narrow::new(choice.build().unwrap(), room)) };
     replay(trace, &communicators, &mut build, placement, &plain(), &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
@@ -393,4 +352,158 @@ fn a_cpu_scale_that_makes_no_sense_is_refused() {
     let error = replay(&trace, &communicators, &mut build, Placement::Nic, &config, go_on).unwrap_err();
     assert!(matches!(error, ReplayError::BadParameter(_)));
     assert_eq!(error.to_string(), "cpu_scale: found NaN, expected 0 to 1000000");
+}
+
+#[test]
+fn a_probe_finds_its_message_before_an_earlier_wildcard_receive_takes_its_own() {
+    let mut receiver = Program::new(0, 2);
+    receiver.probe(Flags::BLOCKING, 0, 1, 2, status(1, 2));
+    receiver.recv(0, 1, ANY_TAG, 8, status(1, 1));
+    receiver.recv(0, 1, 2, 8, status(1, 2));
+    let mut sender = Program::new(1, 2);
+    sender.send(0, 0, 1, 8);
+    sender.send(0, 0, 2, 8);
+    let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("linear:qsnet2"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!((report.total.received, report.total.diverged), (2, 0));
+}
+
+#[test]
+fn a_receive_that_was_cancelled_too_late_waits_for_its_message() {
+    let mut receiver = Program::new(0, 2);
+    let request = receiver.irecv(0, 1, 5, 8);
+    receiver.cancel(request);
+    receiver.wait(&[request]);
+    let mut sender = Program::new(1, 2);
+    sender.compute(50_000);
+    sender.send(0, 0, 5, 8);
+    for spec in ["ideal:zero", "linear:software"] {
+        let ranks = vec![receiver.clone().finalize(), sender.clone().finalize()];
+        let report = replayed(ranks, &engine(spec), &plain());
+        assert_eq!(report.unfinished, []);
+        assert_eq!((report.total.received, report.total.cancelled, report.total.never_received), (1, 0, 0));
+    }
+}
+
+#[test]
+fn a_cancel_of_a_matched_large_receive_takes_no_other_receive_back() {
+    let mut receiver = Program::new(0, 2);
+    let large = receiver.irecv(0, 1, 1, 5000);
+    receiver.compute(1500);
+    let next = receiver.irecv(0, 1, 2, 8);
+    receiver.cancel(large);
+    receiver.wait(&[large, next]);
+    let mut sender = Program::new(1, 2);
+    let requests = [sender.isend(0, 0, 1, 5000)];
+    sender.compute(20_000);
+    sender.send(0, 0, 2, 8);
+    sender.wait(&requests);
+    let config = ReplayConfig { wildcards: Wildcards::Free, ..plain() };
+    let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("ideal:zero"), &config);
+    assert_eq!(report.unfinished, []);
+    assert_eq!((report.total.received, report.total.cancelled), (2, 0));
+}
+
+#[test]
+fn a_wildcard_receive_without_an_end_holds_nothing_back() {
+    let mut receiver = Program::new(0, 2);
+    let _never_completed = receiver.irecv(0, ANY, 1, 8);
+    receiver.recv(0, 1, 1, 8, status(1, 1));
+    let mut sender = Program::new(1, 2);
+    sender.send(0, 0, 1, 8);
+    sender.send(0, 0, 1, 8);
+    let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!((report.total.received, report.total.held_messages), (2, 0));
+}
+
+#[test]
+fn what_another_thread_does_between_a_wait_and_its_done_records_is_replayed() {
+    let mut both = Program::new(0, 2);
+    let nothing = both.isend(0, mb_core::mpi::PROC_NULL, 1, 8);
+    both.push(Record { kind: mb_trace::Kind::Wait as u8, flags: Flags::BLOCKING, aux: 1, ..Record::default() });
+    both.thread(1);
+    both.send(0, 1, 2, 8);
+    both.thread(0);
+    both.done(nothing);
+    let mut other = Program::new(1, 2);
+    other.recv(0, 0, 2, 8, status(0, 2));
+    let report = replayed(vec![both.finalize(), other.finalize()], &engine("ideal:zero"), &plain());
+    assert_eq!(report.unfinished, []);
+    assert_eq!(report.total.received, 1);
+}
+
+#[test]
+fn what_a_thread_does_after_anothers_call_has_returned_comes_later() {
+    let mut both = Program::new(0, 2);
+    both.thread(1);
+    both.miss(1);
+    both.thread(0);
+    both.recv(0, 1, 1, 8, status(1, 1));
+    both.thread(1);
+    both.send(0, 1, 2, 8);
+    both.thread(0);
+    let mut other = Program::new(1, 2);
+    other.compute(50_000);
+    other.send(0, 0, 1, 8);
+    other.recv(0, 0, 2, 8, status(0, 2));
+    let report = replayed(vec![both.finalize(), other.finalize()], &engine("ideal:zero"), &plain());
+    // There and back: two sends, two latencies, two receives; the first send may overlap with nothing.
+    assert_eq!(report.total.time, Picos::from_ns(50_000 + 2 * (100 + 1000 + 8 + 50)));
+}
+
+#[test]
+fn the_last_thread_number_is_one_like_any_other() {
+    let mut receiver = Program::new(0, 2);
+    receiver.thread(u16::MAX);
+    receiver.probe(Flags::BLOCKING, 0, ANY, ANY_TAG, status(1, 3));
+    receiver.recv(0, ANY, 3, 8, status(1, 3));
+    let request = receiver.irecv(0, 1, 4, 8);
+    receiver.wait(&[request]);
+    let mut sender = Program::new(1, 2);
+    sender.compute(1000);
+    sender.send(0, 0, 3, 8);
+    sender.send(0, 0, 4, 8);
+    for spec in ["ideal:zero", "linear:software"] {
+        let ranks = vec![receiver.clone().finalize(), sender.clone().finalize()];
+        let report = replayed(ranks, &engine(spec), &plain());
+        assert_eq!(report.unfinished, [], "{spec}");
+    }
+}
+
+#[test]
+fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
+    let outcome = |ranks: Vec<Vec<Record>>, cpu_scale: f64| {
+        let trace = Trace::in_memory(ranks);
+        let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
+        let config = ReplayConfig { cpu_scale, ..network([1000, 100, 50, 20, 1_000_000, 1_000_000, 1000]) };
+        let choice = engine("linear:qsnet2");
+        let mut build = || choice.build().unwrap();
+        let go_on = &mut |_, _| ControlFlow::Continue(());
+        replay(&trace, &communicators, &mut build, Placement::Nic, &config, go_on)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    let mut late = Program::new(0, 1);
+    for thread in 0..4 {
+        late.thread(thread);
+        late.miss(1);
+        late.push(Record { kind: mb_trace::Kind::Miss as u8, aux: 1, cpu_ns: 0, ..Record::default() });
+    }
+    late.thread(0);
+    late.compute(1 << 53);
+    late.miss(1);
+    let refused = |record| Err(format!("rank 0 gets beyond 53 days (2^62 ps) of simulated time at record {record}"));
+    let records = late.clone().records().len() - 1;
+    assert_eq!(outcome(vec![late.clone().finalize()], 1.0), refused(records));
+    assert_eq!(outcome(vec![late.clone().finalize()], 1e6), refused(records));
+    assert_eq!(outcome(vec![late.finalize()], 1e-9), Ok(()));
+
+    let (mut sender, mut receiver) = (Program::new(0, 2), Program::new(1, 2));
+    let sent: Vec<_> = (0..20).map(|tag| sender.isend(0, 1, tag, 1 << 48)).collect();
+    let received: Vec<_> = (0..20).map(|tag| receiver.irecv(0, 0, tag, 1 << 48)).collect();
+    sender.wait(&sent);
+    receiver.wait(&received);
+    let error = outcome(vec![sender.finalize(), receiver.finalize()], 1.0).unwrap_err();
+    assert!(error.contains("gets beyond 53 days (2^62 ps) of simulated time"), "{error}");
 }

@@ -91,8 +91,11 @@ impl Rank<'_> {
                 let to = world.communicators.world_rank(view.remote, made.peer as u32);
                 texts.push(format!("MPI_Send of {} bytes with tag {} to rank {to}", made.bytes, made.tag));
                 ranks.push(to);
+            } else if made.kind == Kind::Recv as u8 {
+                texts.push("MPI_Mrecv of a message whose data are missing".to_owned());
             } else {
-                texts.push("a collective or matched receive".to_owned());
+                let name = CollectiveOp::from_tag(made.tag).map_or("collective".to_owned(), |op| format!("{op:?}"));
+                texts.push(format!("a nonblocking {name}"));
             }
         }
         ranks.sort_unstable();

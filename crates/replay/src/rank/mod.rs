@@ -5,8 +5,8 @@
 //! messages from the network, collectives, the program. What other ranks must know leaves through [`Outside::outbox`] and arrives at least one network
 //! latency later, so ranks can run one after the other within a window of that length.
 //!
-//! Records are executed in the order of the file. Each thread has a clock of its own; a record starts when its thread is ready and no earlier
-//! than the records before it started. Compute time is the thread's CPU time between the end of one call and the begin of the next.
+//! Records are executed in the order of the file. Each thread has a clock of its own; a record starts when its thread is ready, no earlier
+//! than the records before it started, and no earlier than the calls returned whose done records stand before it. Compute time is the thread's CPU time between the end of one call and the begin of the next.
 
 mod answers;
 mod arrivals;

@@ -119,7 +119,9 @@ impl Rank<'_> {
         while let Some(ordinal) = closed.pop_front() {
             let waiting = self.assignment.as_mut().map_or_else(Vec::new, |assignment| assignment.close(ordinal));
             for held in waiting {
-                let Some(held) = self.assignment.as_mut().and_then(|assignment| assignment.admit(held)) else { continue };
+                let Some(held) = self.assignment.as_mut().and_then(|assignment| assignment.admit(held)) else {
+                    continue;
+                };
                 accumulate(&mut self.totals.held, now - held.since);
                 self.deliver(world, now, &held, out);
                 closed.push_back(held.ordinal);

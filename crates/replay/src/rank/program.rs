@@ -49,6 +49,8 @@ impl Rank<'_> {
                 return;
             }
             if record.kind == Kind::Done as u8 {
+                // Its call has returned: what other threads do behind it in the recording comes later.
+                self.floor = self.floor.max(state.clock);
                 self.cursor += 1;
                 continue;
             }
@@ -232,6 +234,7 @@ impl Rank<'_> {
         let finished = &mut out.finished;
         finished.clear();
         let (mut delayed, mut sorted, mut last) = (false, true, Picos::ZERO);
+        let mut contiguous = false;
         let mut take = |number| {
             if let Some(entry) = self.requests.remove(number)
                 && let State::Finished { at, ideal, overhead } = entry.state
@@ -258,6 +261,7 @@ impl Rank<'_> {
             if next - at - 1 == call.aux as usize {
                 // Nothing stands between the wait and its done records.
                 self.cursor = next;
+                contiguous = true;
             }
         } else {
             take(call.request);
@@ -269,6 +273,9 @@ impl Rank<'_> {
         if delayed {
             finished.sort_unstable_by_key(|one| one.ideal);
             accumulate(&mut self.totals.blocked_on_matching, clock.saturating_sub(end(finished, |one| one.ideal)));
+        }
+        if contiguous {
+            self.floor = self.floor.max(clock);
         }
         self.resume(thread, clock);
     }

@@ -2,9 +2,13 @@
 //! What the replay's tests share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use mb_catalog::EngineChoice;
+use mb_core::engine::{Accepted, Completion, Engine};
+use mb_core::matching::Op;
+use mb_core::time::Picos;
 use mb_replay::{Network, ReplayConfig, Report, replay};
 use mb_trace::{Record, Trace};
 
@@ -48,4 +52,49 @@ pub(crate) fn replayed_trace(trace: &Trace, choice: &EngineChoice, config: &Repl
     let total = &report.total;
     assert_eq!(total.sent, total.received + total.never_received, "every message is received once or reported");
     report
+}
+
+/// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at once.
+pub(crate) struct Narrow {
+    inner: Box<dyn Engine>,
+    pending: VecDeque<Completion>,
+    room: usize,
+}
+
+impl Narrow {
+    pub(crate) fn new(inner: Box<dyn Engine>, room: usize) -> Self {
+        Self { inner, pending: VecDeque::new(), room }
+    }
+}
+
+impl Engine for Narrow {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let open = self.pending.iter().filter(|completion| completion.at > now).count();
+        if open >= self.room {
+            return Accepted::Busy { retry_at: self.pending[self.pending.len() - open].at };
+        }
+        let taken = self.inner.offer(now, op);
+        let mut done = Vec::new();
+        self.inner.settle(&mut done);
+        self.pending.extend(done);
+        taken
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.pending.front().map(|completion| completion.at)
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        while self.pending.front().is_some_and(|completion| completion.at <= until) {
+            done.extend(self.pending.pop_front());
+        }
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        self.inner.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.inner.busy()
+    }
 }

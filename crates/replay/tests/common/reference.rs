@@ -1,0 +1,773 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random MPI programs, executed without time by a random scheduler: every trace that comes out is the recording of a possible run.
+//!
+//! What a receive or probe takes is decided by the reference matcher, one per rank; messages are delivered one by one, in order per pair of ranks.
+//! A thread blocks only on ranks that can still help it (no cycle of ranks), so that every run can be brought to an end: helpers then send, receive or enter
+//! what is missing. Sends above the eager limit and synchronous ones complete with their receive; collectives when all have entered.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use mb_core::matching::{Envelope, Initiator, MsgId, Op, Outcome, ProbeId, RecvId};
+use mb_core::mpi::{self, Context, PROC_NULL, Traffic};
+use mb_oracle::Oracle;
+use mb_trace::{CollectiveOp, Flags, Kind, Program, Record, Request, Run, Status};
+
+use super::common::{ANY, ANY_TAG};
+
+/// What to generate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) ranks: u32,
+    pub(crate) threads: usize,
+    pub(crate) steps: u32,
+    /// Largest message that can be sent without its receive.
+    pub(crate) eager: u64,
+}
+
+/// A recording, and what a faithful replay of it must count.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) ranks: Vec<Vec<Record>>,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) never_matched: u64,
+    pub(crate) cancelled: u64,
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, limit: usize) -> bool {
+        self.below(limit) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+struct Comm {
+    sides: [Vec<u32>; 2],
+    inter: bool,
+    /// What every member enters, in order, and how many have.
+    collectives: Vec<(CollectiveOp, i32, u64, usize)>,
+}
+
+impl Comm {
+    fn peers(&self, rank: u32) -> &[u32] {
+        &self.sides[usize::from(self.inter && self.sides[0].contains(&rank))]
+    }
+}
+
+struct Message {
+    from: u32,
+    to: u32,
+    comm: usize,
+    tag: i32,
+    bytes: u64,
+    envelope: Envelope,
+    waits_for_receive: bool,
+    matched: bool,
+    received: bool,
+}
+
+struct Receive {
+    comm: usize,
+    source: i32,
+    tag: i32,
+    room: u64,
+    helper: u32,
+    message: Option<usize>,
+    cancelled: bool,
+    cancel_called: bool,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Send(usize),
+    Receive(usize),
+    Ready,
+    Collective(usize, usize),
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    request: Request,
+    what: What,
+}
+
+enum Blocked {
+    No,
+    /// In a blocking receive, a wait, or (with a call that writes no Done) a send or collective.
+    On(Vec<Open>, bool),
+    Probe(Probe),
+}
+
+#[derive(Clone, Copy)]
+struct Probe {
+    comm: usize,
+    source: i32,
+    tag: i32,
+    matched: bool,
+    helper: u32,
+}
+
+struct Rank {
+    program: Program,
+    oracle: Oracle,
+    /// Communicators by local number.
+    comms: Vec<usize>,
+    open: Vec<Open>,
+    threads: Vec<Blocked>,
+    /// Matched probes that were not received: number, message.
+    found: Vec<(u32, usize)>,
+    entered: BTreeMap<usize, usize>,
+}
+
+pub(crate) struct Reference {
+    random: Random,
+    eager: u64,
+    comms: Vec<Comm>,
+    messages: Vec<Message>,
+    receives: Vec<Receive>,
+    wires: BTreeMap<(u32, u32), VecDeque<usize>>,
+    ranks: Vec<Rank>,
+    cancelled: u64,
+}
+
+const SIZES: [u64; 5] = [0, 8, 400, 3000, 20_000];
+const OPS: [CollectiveOp; 6] = [
+    CollectiveOp::Barrier,
+    CollectiveOp::Bcast,
+    CollectiveOp::Reduce,
+    CollectiveOp::Allreduce,
+    CollectiveOp::Gather,
+    CollectiveOp::Alltoall,
+];
+
+impl Reference {
+    /// Runs a random program to its end.
+    pub(crate) fn record(plan: Plan) -> Recording {
+        let mut random = Random(plan.seed);
+        let all: Vec<u32> = (0..plan.ranks).collect();
+        let mut comms = vec![Comm { sides: [all.clone(), all.clone()], inter: false, collectives: Vec::new() }];
+        for &rank in &all {
+            comms.push(Comm { sides: [vec![rank], vec![rank]], inter: false, collectives: Vec::new() });
+        }
+        for _ in 0..random.below(4) {
+            let mut sides = [Vec::new(), Vec::new()];
+            for &rank in &all {
+                sides[random.below(2)].push(rank);
+            }
+            let inter = random.one_in(2);
+            if sides[0].is_empty() || sides[1].is_empty() {
+                continue;
+            }
+            if !inter {
+                let [one, other] = &mut sides;
+                other.clone_from(one);
+            }
+            comms.push(Comm { sides, inter, collectives: Vec::new() });
+        }
+        let ranks = all.iter().map(|&rank| {
+            let mut program = Program::new(rank, plan.ranks);
+            let mut local = vec![0, 1 + rank as usize];
+            for (number, comm) in comms.iter().enumerate().skip(1 + plan.ranks as usize) {
+                let Some(side) = comm.sides.iter().position(|side| side.contains(&rank)) else { continue };
+                let runs = |side: &[u32]| side.iter().map(|&member| Run::one(member)).collect::<Vec<_>>();
+                let remote = comm.inter.then(|| runs(&comm.sides[1 - side]));
+                program.comm(number as u64 | 1 << 63, &runs(&comm.sides[side]), remote.as_deref());
+                local.push(number);
+            }
+            let threads = (0..=random.below(plan.threads)).map(|_| Blocked::No).collect();
+            let (oracle, open, found, entered) = (Oracle::new(), Vec::new(), Vec::new(), BTreeMap::new());
+            Rank { program, oracle, comms: local, open, threads, found, entered }
+        });
+        let ranks = ranks.collect();
+        let mut run = Self {
+            random,
+            eager: plan.eager,
+            comms,
+            messages: Vec::new(),
+            receives: Vec::new(),
+            wires: BTreeMap::new(),
+            ranks,
+            cancelled: 0,
+        };
+        for _ in 0..plan.steps {
+            if run.random.one_in(3) {
+                let wires: Vec<_> = run.wires.keys().copied().collect();
+                if !wires.is_empty() {
+                    let wire = run.random.pick(&wires);
+                    run.deliver(wire);
+                }
+            } else {
+                let rank = run.random.below(run.ranks.len());
+                let thread = run.random.below(run.ranks[rank].threads.len());
+                if !run.resume(rank, thread) {
+                    run.act(rank, thread);
+                }
+            }
+        }
+        run.finish()
+    }
+
+    fn local(&self, rank: usize, comm: usize) -> u32 {
+        self.ranks[rank].comms.iter().position(|known| *known == comm).expect("a member") as u32
+    }
+
+    fn deliver(&mut self, wire: (u32, u32)) {
+        let Some(queue) = self.wires.get_mut(&wire) else { return };
+        if let Some(message) = queue.pop_front() {
+            let (msg, envelope) = (MsgId(message as u64), self.messages[message].envelope);
+            let (outcome, _) = self.ranks[wire.1 as usize].oracle.apply(Op::Arrive { msg, envelope });
+            self.matched(outcome);
+        }
+        if self.wires[&wire].is_empty() {
+            self.wires.remove(&wire);
+        }
+    }
+
+    fn matched(&mut self, outcome: Outcome) {
+        if let Outcome::Matched(recv, msg) = outcome {
+            self.receives[recv.0 as usize].message = Some(msg.0 as usize);
+            let message = &mut self.messages[msg.0 as usize];
+            (message.matched, message.received) = (true, true);
+        }
+    }
+
+    fn is_complete(&self, open: &Open) -> bool {
+        match open.what {
+            What::Send(message) => !self.messages[message].waits_for_receive || self.messages[message].received,
+            What::Receive(receive) => self.receives[receive].message.is_some() || self.receives[receive].cancelled,
+            What::Ready => true,
+            What::Collective(comm, at) => {
+                let comm = &self.comms[comm];
+                comm.collectives[at].3 == comm.sides[0].len()
+            }
+        }
+    }
+
+    fn status(&self, message: usize) -> Status {
+        let Message { from, to, comm, tag, bytes, .. } = self.messages[message];
+        let source = self.comms[comm].peers(to).iter().position(|peer| *peer == from).expect("it sent") as i32;
+        Status { source, tag, bytes }
+    }
+
+    fn done(&mut self, rank: usize, open: Open) {
+        let Open { request, what } = open;
+        let (flags, request) = match what {
+            What::Receive(receive) => match self.receives[receive] {
+                Receive { message: Some(message), room, .. } => {
+                    let status = self.status(message);
+                    (if status.bytes > room { Flags::FAILED } else { 0 }, Request { status, ..request })
+                }
+                _ => (Flags::CANCELLED, Request { status: Status::default(), ..request }),
+            },
+            _ => (0, request),
+        };
+        self.ranks[rank].program.done_with(flags, request);
+    }
+
+    /// Ranks that `open` waits for.
+    fn helpers(&self, open: &Open) -> Vec<u32> {
+        match open.what {
+            _ if self.is_complete(open) => Vec::new(),
+            What::Send(message) => vec![self.messages[message].to],
+            What::Receive(receive) => vec![self.receives[receive].helper],
+            What::Ready => Vec::new(),
+            What::Collective(comm, at) => self.late(comm, at),
+        }
+    }
+
+    fn late(&self, comm: usize, at: usize) -> Vec<u32> {
+        let entered = |rank: &u32| self.ranks[*rank as usize].entered.get(&comm).copied().unwrap_or(0) > at;
+        self.comms[comm].sides[0].iter().copied().filter(|rank| !entered(rank)).collect()
+    }
+
+    fn waits_for(&self, rank: usize) -> Vec<u32> {
+        let mut found = Vec::new();
+        for thread in &self.ranks[rank].threads {
+            match thread {
+                Blocked::No => return Vec::new(),
+                Blocked::On(open, _) => found.extend(open.iter().flat_map(|open| self.helpers(open))),
+                Blocked::Probe(probe) => found.push(probe.helper),
+            }
+        }
+        found
+    }
+
+    /// Whether a thread can wait for these ranks without closing a cycle.
+    fn may_wait(&mut self, rank: usize, thread: usize, mut next: Vec<u32>) -> bool {
+        self.ranks[rank].threads[thread] = Blocked::On(Vec::new(), true);
+        let others = self.waits_for(rank);
+        let goes_on = self.ranks[rank].threads.iter().any(|thread| matches!(thread, Blocked::No));
+        self.ranks[rank].threads[thread] = Blocked::No;
+        next.extend(others);
+        let mut seen = vec![false; self.ranks.len()];
+        while let Some(other) = next.pop() {
+            if other as usize == rank && !goes_on {
+                return false;
+            }
+            if !std::mem::replace(&mut seen[other as usize], true) {
+                next.extend(self.waits_for(other as usize));
+            }
+        }
+        true
+    }
+
+    /// Whether the thread is in a call, which returns if it can.
+    fn resume(&mut self, rank: usize, thread: usize) -> bool {
+        match &self.ranks[rank].threads[thread] {
+            Blocked::No => return false,
+            Blocked::On(open, dones) => {
+                if open.iter().all(|open| self.is_complete(open)) {
+                    let (open, dones) = (open.clone(), *dones);
+                    self.ranks[rank].program.thread(thread as u16);
+                    for open in open.into_iter().filter(|_| dones) {
+                        self.done(rank, open);
+                    }
+                    self.ranks[rank].threads[thread] = Blocked::No;
+                }
+            }
+            &Blocked::Probe(probe) => {
+                if self.look(rank, thread, probe, Flags::BLOCKING) {
+                    self.ranks[rank].threads[thread] = Blocked::No;
+                }
+            }
+        }
+        true
+    }
+
+    fn pattern(&self, rank: usize, comm: usize, source: i32, tag: i32) -> mb_core::Pattern {
+        let source = (source != ANY).then(|| Initiator(self.comms[comm].peers(rank as u32)[source as usize]));
+        let tag = (tag != ANY_TAG).then_some(tag as u32);
+        mpi::pattern(Context::new(comm as u32), Traffic::User, source, tag)
+    }
+
+    /// A probe: records it if it finds something.
+    fn look(&mut self, rank: usize, thread: usize, probe: Probe, flags: u8) -> bool {
+        let pattern = self.pattern(rank, probe.comm, probe.source, probe.tag);
+        let id = ProbeId(0);
+        let op = if probe.matched { Op::MatchedProbe { probe: id, pattern } } else { Op::Probe { probe: id, pattern } };
+        let (Outcome::Probed(_, Some(found)), _) = self.ranks[rank].oracle.apply(op) else { return false };
+        let message = found.0 as usize;
+        let (status, local) = (self.status(message), self.local(rank, probe.comm));
+        let flags = flags | if probe.matched { Flags::MATCHED } else { 0 };
+        let program = &mut self.ranks[rank].program;
+        program.thread(thread as u16);
+        let number = program.probe(flags, local, probe.source, probe.tag, status);
+        if probe.matched {
+            self.messages[message].matched = true;
+            self.ranks[rank].found.push((number, message));
+        }
+        true
+    }
+
+    fn send(&mut self, rank: usize, comm: usize, to: usize, tag: i32, bytes: u64, flags: u8) -> Open {
+        let local = self.local(rank, comm);
+        let program = &mut self.ranks[rank].program;
+        let request = if flags & Flags::BLOCKING == 0 {
+            program.isend_with(flags, local, to as i32, tag, bytes)
+        } else {
+            program.send(local, to as i32, tag, bytes);
+            let status = Status::default();
+            Request { number: 0, status }
+        };
+        let receiver = self.comms[comm].peers(rank as u32)[to];
+        let from = Initiator(rank as u32);
+        let large = bytes > self.eager || flags & Flags::SYNCHRONOUS != 0;
+        self.wires.entry((rank as u32, receiver)).or_default().push_back(self.messages.len());
+        self.messages.push(Message {
+            from: rank as u32,
+            to: receiver,
+            comm,
+            tag,
+            bytes,
+            envelope: mpi::envelope(Context::new(comm as u32), Traffic::User, from, tag as u32),
+            waits_for_receive: large && flags & Flags::BUFFERED == 0,
+            matched: false,
+            received: false,
+        });
+        Open { request, what: What::Send(self.messages.len() - 1) }
+    }
+
+    fn receive(&mut self, rank: usize, comm: usize, source: i32, tag: i32, room: u64, flags: u8) -> Open {
+        let local = self.local(rank, comm);
+        let request = self.ranks[rank].program.irecv_with(flags, local, source, tag, room);
+        let pattern = self.pattern(rank, comm, source, tag);
+        let recv = RecvId(self.receives.len() as u64);
+        let helper = self.helper(rank, comm, source);
+        self.receives.push(Receive {
+            comm,
+            source,
+            tag,
+            room,
+            helper,
+            message: None,
+            cancelled: false,
+            cancel_called: false,
+        });
+        let (outcome, _) = self.ranks[rank].oracle.apply(Op::Post { recv, pattern });
+        self.matched(outcome);
+        Open { request, what: What::Receive(recv.0 as usize) }
+    }
+
+    fn helper(&mut self, rank: usize, comm: usize, source: i32) -> u32 {
+        let peers = self.comms[comm].peers(rank as u32);
+        if source == ANY { self.random.pick(peers) } else { peers[source as usize] }
+    }
+
+    /// Enters the next collective of `comm`, which it invents if nobody did.
+    fn enter(&mut self, rank: usize, comm: usize, blocking: bool) -> Open {
+        let entered = self.ranks[rank].entered.entry(comm).or_default();
+        let at = *entered;
+        *entered += 1;
+        let size = self.comms[comm].sides[0].len();
+        if at == self.comms[comm].collectives.len() {
+            let op = self.random.pick(&OPS);
+            let rooted = matches!(op, CollectiveOp::Bcast | CollectiveOp::Reduce | CollectiveOp::Gather);
+            let root = if rooted { self.random.below(size) as i32 } else { -1 };
+            let bytes = if op == CollectiveOp::Barrier { 0 } else { self.random.pick(&SIZES) };
+            self.comms[comm].collectives.push((op, root, bytes, 0));
+        }
+        self.comms[comm].collectives[at].3 += 1;
+        let (op, root, bytes, _) = self.comms[comm].collectives[at];
+        let local = self.local(rank, comm);
+        let counts = vec![bytes; if op == CollectiveOp::Alltoall && bytes == 8 { 2 * size } else { 0 }];
+        let program = &mut self.ranks[rank].program;
+        let request = if blocking {
+            program.collective(op, local, root, bytes, bytes, &counts);
+            let status = Status::default();
+            Request { number: 0, status }
+        } else {
+            program.icollective(op, local, root, bytes, bytes, &counts)
+        };
+        Open { request, what: What::Collective(comm, at) }
+    }
+
+    fn act(&mut self, rank: usize, thread: usize) {
+        let count = self.ranks[rank].comms.len();
+        let chosen = self.random.below(count);
+        let comm = self.ranks[rank].comms[chosen];
+        let peers = self.comms[comm].peers(rank as u32).len();
+        let peer = self.random.below(peers);
+        let tag = self.random.below(3) as i32;
+        let source = if self.random.one_in(3) { ANY } else { peer as i32 };
+        let sought = if self.random.one_in(3) { ANY_TAG } else { tag };
+        let room = if self.random.one_in(8) { 100 } else { 1 << 20 };
+        self.ranks[rank].program.thread(thread as u16);
+        match self.random.below(20) {
+            0..4 => self.act_send(rank, thread, comm, peer, tag),
+            4..7 => {
+                let open = self.receive(rank, comm, source, sought, room, 0);
+                self.ranks[rank].open.push(open);
+            }
+            7 => self.act_receive(rank, thread, comm, source, sought, room),
+            8 | 9 => self.act_wait(rank, thread),
+            10 => {
+                let open = &self.ranks[rank].open;
+                let done: Vec<usize> = (0..open.len()).filter(|&at| self.is_complete(&open[at])).collect();
+                if done.is_empty() {
+                    let calls = 1 + self.random.below(5) as u64;
+                    self.ranks[rank].program.miss(calls);
+                    return;
+                }
+                let at = self.random.pick(&done);
+                let open = self.ranks[rank].open.swap_remove(at);
+                self.ranks[rank].program.push(Record { kind: Kind::Wait as u8, aux: 1, ..Record::default() });
+                self.done(rank, open);
+            }
+            11 => {
+                let bytes = self.random.pick(&SIZES);
+                let open = vec![
+                    self.send(rank, comm, peer, tag, bytes, Flags::SENDRECV),
+                    self.receive(rank, comm, source, sought, room, Flags::SENDRECV),
+                ];
+                self.wait(rank, thread, open);
+            }
+            12 => {
+                let matched = self.random.one_in(2);
+                let probe = Probe { comm, source, tag: sought, matched, helper: 0 };
+                if !self.look(rank, thread, probe, 0) {
+                    let local = self.local(rank, comm);
+                    self.ranks[rank].program.probe_miss(local, source, sought, 3);
+                }
+            }
+            13 => {
+                let (matched, helper) = (self.random.one_in(2), self.helper(rank, comm, source));
+                if self.may_wait(rank, thread, vec![helper]) {
+                    let probe = Probe { comm, source, tag: sought, matched, helper };
+                    self.ranks[rank].threads[thread] = Blocked::Probe(probe);
+                }
+            }
+            14 | 15 => self.act_mrecv(rank, room),
+            16 => self.act_cancel(rank),
+            17 => self.act_free(rank),
+            18 if !self.comms[comm].inter => {
+                let at = self.ranks[rank].entered.get(&comm).copied().unwrap_or(0);
+                let late = self.late(comm, at).into_iter().filter(|late| *late as usize != rank).collect::<Vec<_>>();
+                let blocking = self.random.one_in(2) && self.may_wait(rank, thread, late);
+                let open = self.enter(rank, comm, blocking);
+                if blocking {
+                    self.ranks[rank].threads[thread] = Blocked::On(vec![open], false);
+                } else {
+                    self.ranks[rank].open.push(open);
+                }
+            }
+            _ => {
+                let ns = self.random.pick(&[0, 1, 50, 700, 5000]);
+                self.ranks[rank].program.compute(ns);
+            }
+        }
+    }
+
+    fn act_send(&mut self, rank: usize, thread: usize, comm: usize, peer: usize, tag: i32) {
+        if self.random.one_in(20) {
+            let local = self.local(rank, comm);
+            let program = &mut self.ranks[rank].program;
+            program.send(local, PROC_NULL, tag, 8);
+            let request = program.isend(local, PROC_NULL, tag, 8);
+            self.ranks[rank].open.push(Open { request, what: What::Ready });
+            return;
+        }
+        let bytes = self.random.pick(&SIZES);
+        let mode = self.random.pick(&[0, 0, 0, Flags::SYNCHRONOUS, Flags::BUFFERED, Flags::READY]);
+        let receiver = self.comms[comm].peers(rank as u32)[peer];
+        if mode == 0 && self.random.one_in(2) && (bytes <= self.eager || self.may_wait(rank, thread, vec![receiver])) {
+            let open = self.send(rank, comm, peer, tag, bytes, Flags::BLOCKING);
+            self.ranks[rank].threads[thread] = Blocked::On(vec![open], false);
+            return;
+        }
+        let persistent = if self.random.one_in(4) { Flags::PERSISTENT } else { 0 };
+        let open = self.send(rank, comm, peer, tag, bytes, mode | persistent);
+        self.ranks[rank].open.push(open);
+    }
+
+    fn act_receive(&mut self, rank: usize, thread: usize, comm: usize, source: i32, tag: i32, room: u64) {
+        if self.random.one_in(20) {
+            let local = self.local(rank, comm);
+            let program = &mut self.ranks[rank].program;
+            let nothing = Status { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
+            program.recv(local, PROC_NULL, tag, room, nothing);
+            program.probe(Flags::BLOCKING, local, PROC_NULL, tag, nothing);
+            let request = program.irecv(local, PROC_NULL, tag, room);
+            self.ranks[rank].open.push(Open { request, what: What::Ready });
+            return;
+        }
+        let helper = self.helper(rank, comm, source);
+        if !self.may_wait(rank, thread, vec![helper]) {
+            return;
+        }
+        let open = self.receive(rank, comm, source, tag, room, Flags::BLOCKING);
+        if let What::Receive(receive) = open.what {
+            self.receives[receive].helper = helper;
+        }
+        self.ranks[rank].threads[thread] = Blocked::On(vec![open], true);
+    }
+
+    fn act_wait(&mut self, rank: usize, thread: usize) {
+        let mut chosen = Vec::new();
+        let mut at = 0;
+        let share = 1 + self.random.below(4);
+        while at < self.ranks[rank].open.len() {
+            if self.random.one_in(share) {
+                chosen.push(self.ranks[rank].open.swap_remove(at));
+            } else {
+                at += 1;
+            }
+        }
+        self.wait(rank, thread, chosen);
+    }
+
+    /// A wait for all of `open`, or for those that are complete if all of them could be a deadlock.
+    fn wait(&mut self, rank: usize, thread: usize, open: Vec<Open>) {
+        let helpers = open.iter().flat_map(|open| self.helpers(open)).collect();
+        let waits = if self.may_wait(rank, thread, helpers) {
+            open
+        } else {
+            let (done, left) = open.into_iter().partition(|open| self.is_complete(open));
+            self.ranks[rank].open.extend::<Vec<_>>(left);
+            done
+        };
+        let (kind, flags, aux) = (Kind::Wait as u8, Flags::BLOCKING, waits.len() as u64);
+        self.ranks[rank].program.push(Record { kind, flags, aux, ..Record::default() });
+        self.ranks[rank].threads[thread] = Blocked::On(waits, true);
+    }
+
+    fn act_mrecv(&mut self, rank: usize, room: u64) {
+        let found = self.ranks[rank].found.len();
+        if found == 0 {
+            return;
+        }
+        let at = self.random.below(found);
+        let (number, message) = self.ranks[rank].found.swap_remove(at);
+        let local = self.local(rank, self.messages[message].comm);
+        let request = self.ranks[rank].program.mrecv(local, number, room);
+        self.messages[message].received = true;
+        self.receives.push(Receive {
+            comm: self.messages[message].comm,
+            source: ANY,
+            tag: ANY_TAG,
+            room,
+            helper: 0,
+            message: Some(message),
+            cancelled: false,
+            cancel_called: true,
+        });
+        self.ranks[rank].open.push(Open { request, what: What::Receive(self.receives.len() - 1) });
+    }
+
+    fn act_cancel(&mut self, rank: usize) {
+        for Open { request, what } in self.ranks[rank].open.clone() {
+            let What::Receive(receive) = what else { continue };
+            if self.receives[receive].cancel_called || self.random.one_in(2) {
+                continue;
+            }
+            self.receives[receive].cancel_called = true;
+            self.ranks[rank].program.cancel(request);
+            let recv = RecvId(receive as u64);
+            let (outcome, _) = self.ranks[rank].oracle.apply(Op::Cancel { recv });
+            self.receives[receive].cancelled = outcome == Outcome::Cancelled(recv);
+            self.cancelled += u64::from(self.receives[receive].cancelled);
+            return;
+        }
+    }
+
+    fn act_free(&mut self, rank: usize) {
+        let may = |open: &Open| match open.what {
+            What::Send(_) => true,
+            What::Receive(receive) => {
+                let Receive { source, tag, cancel_called, .. } = self.receives[receive];
+                // What a freed wildcard receive takes is not in a trace.
+                source != ANY && tag != ANY_TAG && !cancel_called
+            }
+            What::Ready | What::Collective(..) => false,
+        };
+        if let Some(at) = self.ranks[rank].open.iter().position(may) {
+            let open = self.ranks[rank].open.swap_remove(at);
+            self.ranks[rank].program.free(open.request);
+        }
+    }
+
+    fn free_thread(&self, rank: u32) -> Option<usize> {
+        self.ranks[rank as usize].threads.iter().position(|thread| matches!(thread, Blocked::No))
+    }
+
+    /// Brings every call to its end, with the help of those that are in none.
+    fn finish(mut self) -> Recording {
+        let mut rounds = 0;
+        loop {
+            while let Some((&wire, _)) = self.wires.first_key_value() {
+                self.deliver(wire);
+            }
+            let mut blocked = false;
+            for rank in 0..self.ranks.len() {
+                for open in self.ranks[rank].open.clone() {
+                    // Whoever is late enters what others began.
+                    if matches!(open.what, What::Collective(..)) && !self.is_complete(&open) {
+                        blocked = true;
+                        self.help(rank, &open);
+                    }
+                }
+                for thread in 0..self.ranks[rank].threads.len() {
+                    self.resume(rank, thread);
+                    match &self.ranks[rank].threads[thread] {
+                        Blocked::No => {}
+                        Blocked::On(open, _) => {
+                            blocked = true;
+                            for open in open.clone() {
+                                self.help(rank, &open);
+                            }
+                        }
+                        &Blocked::Probe(Probe { comm, tag, helper, .. }) => {
+                            blocked = true;
+                            self.help_with_a_message(rank, comm, helper, tag);
+                        }
+                    }
+                }
+            }
+            if !blocked && self.wires.is_empty() {
+                break;
+            }
+            rounds += 1;
+            assert!(rounds < 10_000, "the generator is stuck");
+        }
+        let ranks = (0..self.ranks.len()).map(|rank| {
+            self.ranks[rank].program.thread(0);
+            let open = std::mem::take(&mut self.ranks[rank].open);
+            let done: Vec<_> = open.into_iter().filter(|open| self.is_complete(open)).collect();
+            let (kind, flags, aux) = (Kind::Wait as u8, Flags::BLOCKING, done.len() as u64);
+            self.ranks[rank].program.push(Record { kind, flags, aux, ..Record::default() });
+            for open in done {
+                self.done(rank, open);
+            }
+            self.ranks[rank].program.clone().finalize()
+        });
+        Recording {
+            ranks: ranks.collect(),
+            sent: self.messages.len() as u64,
+            received: self.messages.iter().filter(|message| message.matched).count() as u64,
+            never_matched: self.ranks.iter().map(|rank| rank.oracle.queue_lengths().0 as u64).sum(),
+            cancelled: self.cancelled,
+        }
+    }
+
+    fn help(&mut self, rank: usize, open: &Open) {
+        if self.is_complete(open) {
+            return;
+        }
+        match open.what {
+            What::Send(message) => {
+                let Message { from, to, comm, tag, .. } = self.messages[message];
+                let Some(thread) = self.free_thread(to) else { return };
+                if let Some(at) = self.ranks[to as usize].found.iter().position(|(_, found)| *found == message) {
+                    let last = self.ranks[to as usize].found.len() - 1;
+                    self.ranks[to as usize].found.swap(at, last);
+                    self.ranks[to as usize].program.thread(thread as u16);
+                    while self.ranks[to as usize].found.iter().any(|(_, found)| *found == message) {
+                        self.act_mrecv(to as usize, 1 << 20);
+                    }
+                    return;
+                }
+                let source = self.comms[comm].peers(to).iter().position(|peer| *peer == from).expect("it sent");
+                self.ranks[to as usize].program.thread(thread as u16);
+                let open = self.receive(to as usize, comm, source as i32, tag, 1 << 20, 0);
+                self.ranks[to as usize].open.push(open);
+            }
+            What::Receive(receive) => {
+                let Receive { comm, tag, helper, .. } = self.receives[receive];
+                self.help_with_a_message(rank, comm, helper, tag);
+            }
+            What::Ready => {}
+            What::Collective(comm, at) => {
+                for late in self.late(comm, at) {
+                    if let Some(thread) = self.free_thread(late) {
+                        self.ranks[late as usize].program.thread(thread as u16);
+                        let open = self.enter(late as usize, comm, false);
+                        self.ranks[late as usize].open.push(open);
+                    }
+                }
+            }
+        }
+    }
+
+    fn help_with_a_message(&mut self, rank: usize, comm: usize, helper: u32, tag: i32) {
+        let Some(thread) = self.free_thread(helper) else { return };
+        let tag = if tag == ANY_TAG { 0 } else { tag };
+        let to = self.comms[comm].peers(helper).iter().position(|peer| *peer as usize == rank).expect("a peer");
+        self.ranks[helper as usize].program.thread(thread as u16);
+        let open = self.send(helper as usize, comm, to, tag, 0, 0);
+        self.ranks[helper as usize].open.push(open);
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random programs, recorded by a reference execution that knows no time, are replayed on several engines and networks: every rank
+//! finishes, every receive takes what it took, and nothing depends on how an engine hands out its answers.
+//! `PROPTEST_CASES` raises the number of programs.
+
+mod common;
+#[path = "common/reference.rs"]
+mod reference;
+
+use std::ops::ControlFlow;
+
+use common::{Narrow, engine, network};
+use mb_core::engine::Engine;
+use mb_replay::{ReplayConfig, Report, Wildcards, replay};
+use mb_trace::{Communicators, Trace};
+use proptest::prelude::*;
+use reference::{Plan, Reference};
+
+/// Networks, the first value the latency, with an eager limit not below that of the recording.
+fn networks(eager: u64) -> [ReplayConfig; 3] {
+    [
+        network([1000, 100, 50, 20, 1, 1, eager]),
+        network([1, 0, 0, 0, 0, 0, eager.max(4000)]),
+        network([300, 7, 3, 100_000, 0, 2, eager.max(500)]),
+    ]
+}
+
+fn run(trace: &Trace, communicators: &Communicators, spec: &str, room: Option<usize>, config: &ReplayConfig) -> Report {
+    let choice = engine(spec);
+    let mut build = || -> Box<dyn Engine> {
+        let engine = choice.build().expect("settings without contradiction");
+        match room {
+            None => engine,
+            Some(room) => Box::new(Narrow::new(engine, room)),
+        }
+    };
+    let mut calls = 0;
+    let progress = &mut |_, _| {
+        calls += 1;
+        if calls > 10_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let report = replay(trace, communicators, &mut build, choice.placement(), config, progress).expect("an end");
+    assert_eq!(report.total.sent, report.total.received + report.total.never_received);
+    report
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    (any::<u64>(), 2..9_u32, 1..3_usize, 0..400_u32, prop::sample::select(vec![0, 400]))
+        .prop_map(|(seed, ranks, threads, steps, eager)| Plan { seed, ranks, threads, steps, eager })
+}
+
+fn cases() -> ProptestConfig {
+    let given = std::env::var_os("PROPTEST_CASES").is_some();
+    let cases = if given { ProptestConfig::default().cases } else { 48 };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn a_recording_is_replayed_as_it_was(plan in plans()) {
+        let recording = Reference::record(plan);
+        let trace = Trace::in_memory(recording.ranks);
+        let communicators = trace.check(|_| ControlFlow::Continue(())).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        for config in networks(plan.eager) {
+            for spec in ["ideal:zero", "linear:qsnet2", "linear:software"] {
+                let report = run(&trace, &communicators, spec, None, &config);
+                prop_assert_eq!(&report.unfinished, &[], "{}", spec);
+                let total = &report.total;
+                let collective = total.sent - total.sent_user;
+                prop_assert_eq!(
+                    (total.sent_user, total.received - collective, total.never_matched, total.cancelled, total.diverged),
+                    (recording.sent, recording.received, recording.never_matched, recording.cancelled, 0),
+                    "{}", spec
+                );
+                prop_assert_eq!(&report, &run(&trace, &communicators, spec, None, &config), "{}", spec);
+                let in_time = run(&trace, &communicators, spec, Some(usize::MAX), &config);
+                for (ahead, in_time) in report.ranks.iter().zip(&in_time.ranks) {
+                    prop_assert_eq!(ahead, in_time, "{}", spec);
+                }
+                let busy = run(&trace, &communicators, spec, Some(1), &config);
+                prop_assert_eq!(&busy.unfinished, &[], "{}", spec);
+                prop_assert_eq!((busy.total.received, busy.total.diverged), (total.received, 0), "{}", spec);
+            }
+        }
+    }
+
+    #[test]
+    fn free_wildcards_end_in_a_report_whatever_happens(plan in plans()) {
+        let recording = Reference::record(plan);
+        let trace = Trace::in_memory(recording.ranks);
+        let communicators = trace.check(|_| ControlFlow::Continue(())).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        for config in networks(0) {
+            let config = ReplayConfig { wildcards: Wildcards::Free, ..config };
+            let report = run(&trace, &communicators, "linear:qsnet2", None, &config);
+            prop_assert_eq!(report.total.held_messages, 0);
+            for waiting in &report.unfinished {
+                prop_assert!(!waiting.waits.is_empty(), "rank {} waits for nothing", waiting.rank);
+            }
+        }
+    }
+}
