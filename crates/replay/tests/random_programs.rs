@@ -51,7 +51,7 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 fn cases() -> ProptestConfig {
     let given = std::env::var_os("PROPTEST_CASES").is_some();
-    let cases = if given { ProptestConfig::default().cases } else { 48 };
+    let cases = if given { ProptestConfig::default().cases } else { 500 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
