@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use common::{Narrow, engine, network};
 use mb_core::engine::Engine;
 use mb_replay::{ReplayConfig, Report, Wildcards, replay};
-use mb_trace::{Communicators, Trace};
+use mb_trace::{Communicators, Kind, Record, Trace};
 use proptest::prelude::*;
 use reference::{Plan, Reference};
 
@@ -97,6 +97,35 @@ proptest! {
             prop_assert_eq!(report.total.held_messages, 0);
             for waiting in &report.unfinished {
                 prop_assert!(!waiting.waits.is_empty(), "rank {} waits for nothing", waiting.rank);
+            }
+        }
+    }
+
+    /// Killed ranks: every rank's records end somewhere, inside of calls too.
+    #[test]
+    fn a_trace_that_is_cut_ends_in_a_report_that_names_what_is_missing(plan in plans(), cuts in prop::collection::vec(0.0..1.5_f64, 8)) {
+        let mut ranks = Reference::record(plan).ranks;
+        for (records, share) in ranks.iter_mut().zip(cuts) {
+            let kept = (records.len() as f64 * share) as usize;
+            let last = *records.last().expect("a finalize");
+            records.truncate(kept.clamp(5, records.len() - 1));
+            while records.last().is_some_and(|record| record.kind == Kind::Extra as u8 || record.kind == Kind::Comm as u8) && records.len() > 5 {
+                records.pop();
+            }
+            // A thread that owes nothing ends the file, as the format wants it of a finished rank.
+            records.push(Record { thread: 7, ..last });
+        }
+        let trace = Trace::in_memory(ranks);
+        let Ok(communicators) = trace.check(|_| ControlFlow::Continue(())) else { return Ok(()) };
+        for config in networks(plan.eager) {
+            for wildcards in [Wildcards::Recorded, Wildcards::Free] {
+                let config = ReplayConfig { wildcards, ..config.clone() };
+                for room in [None, Some(2)] {
+                    let report = run(&trace, &communicators, "linear:software", room, &config);
+                    for waiting in &report.unfinished {
+                        prop_assert!(!waiting.waits.is_empty(), "rank {} waits for nothing", waiting.rank);
+                    }
+                }
             }
         }
     }
