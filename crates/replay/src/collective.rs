@@ -376,6 +376,14 @@ mod tests {
     }
 
     #[test]
+    fn sizes_whose_sum_exceeds_64_bits_have_a_mean() {
+        let (op, algorithm) = (CollectiveOp::Gather, Algorithm::Binomial);
+        let counts = vec![1 << 48; 70_000];
+        let call = Call { op, algorithm, rank: 0, ranks: 70_000, root: 0, sent: 0, received: 0, counts: &counts };
+        assert_eq!(call.block(), 1 << 48);
+    }
+
+    #[test]
     fn a_gather_tree_sends_every_block_once_to_the_root() {
         for ranks in 2..40_u64 {
             let direct_in: u64 = (1..ranks as u32)

@@ -2,8 +2,8 @@
 //! The replay itself: windows of one network latency, within which ranks cannot influence each other.
 //!
 //! Whatever leaves a rank at time t reaches another one no earlier than t + latency. So all that happens in [T, T + latency), with T the earliest
-//! event of any rank, can be run rank by rank, and only a heap of one entry per rank is needed to find the next window. The order in which ranks run
-//! within a window changes nothing, because what a rank takes in is sorted by time and source.
+//! event of any rank, can be run rank by rank. A heap with one valid entry per rank finds the next window; entries that are out of date
+//! are passed over. The order in which ranks run within a window changes nothing, because what a rank takes in is sorted by time and source.
 //! Cost: O(messages * log(messages per rank and window) + windows * log ranks).
 
 use std::cmp::Reverse;
