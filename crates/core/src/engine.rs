@@ -42,6 +42,14 @@ pub trait Engine: Send {
     /// the next [`run_until`](Engine::run_until).
     fn offer(&mut self, now: Picos, op: Op) -> Accepted;
 
+    /// Takes `op` and answers at once: for an engine that can tell every answer at its offer, and owes none. `None`, without
+    /// effect, from an engine that cannot, or that owes an answer; then [`offer`](Engine::offer) it. The same operations get the
+    /// same completions either way.
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        let _ = (now, op);
+        None
+    }
+
     /// When something inside happens next, or `None` when the engine is idle and owes no completion.
     fn next_event(&self) -> Option<Picos>;
 

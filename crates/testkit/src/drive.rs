@@ -23,6 +23,8 @@ pub enum Fetch {
     RunUntil,
     /// By `settle` after every offer, the rest by `run_until`.
     Settle,
+    /// By `answer` instead of an offer, where the engine does so; the rest by `run_until`.
+    Answer,
 }
 
 /// Whether visits are judged.
@@ -53,6 +55,9 @@ const PATIENCE: usize = 1_000_000;
 pub fn judge(engine: &mut dyn Engine, offers: &[Offer], fetch: Fetch, visits: Visits) -> Result<Vec<Answer>, String> {
     let mut run = Run::new(engine, offers.len(), visits);
     for offer in offers {
+        if fetch == Fetch::Answer && run.answered(*offer)? {
+            continue;
+        }
         run.offer(*offer)?;
         if fetch == Fetch::Settle {
             run.settle()?;
@@ -132,14 +137,31 @@ impl<'a> Run<'a> {
                 Accepted::Busy { retry_at } => self.run_until(retry_at)?,
             }
         }
-        let (outcome, visits) = self.oracle.apply(offer.op);
-        self.expected.push(Expected { op: offer.op, outcome, visits, accepted: self.now, completion: None });
+        self.accepted(index, offer.op)
+    }
+
+    /// Has `offer` answered at once, if the engine does so.
+    fn answered(&mut self, offer: Offer) -> Result<bool, String> {
+        let index = self.expected.len();
+        if offer.at > self.now {
+            self.run_until(offer.at)?;
+        }
+        let Some(completion) = self.engine.answer(self.now, offer.op) else { return Ok(false) };
+        self.accepted(index, offer.op)?;
+        self.answer(completion)?;
+        Ok(true)
+    }
+
+    /// Operation `index` was taken.
+    fn accepted(&mut self, index: usize, op: Op) -> Result<(), String> {
+        let (outcome, visits) = self.oracle.apply(op);
+        self.expected.push(Expected { op, outcome, visits, accepted: self.now, completion: None });
         self.open.entry(outcome).or_default().push_back(index);
         let (found, expected) = (self.engine.queue_lengths(), self.oracle.queue_lengths());
         if found != expected {
             return Err(format!(
                 "{}: the engine's lists have {} and {} entries, the oracle's {} and {}",
-                describe(index, offer.op),
+                describe(index, op),
                 found.0,
                 found.1,
                 expected.0,

@@ -157,23 +157,25 @@ fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), S
     format!("{reason}, in the stream\n{}", lines.join("\n"))
 }
 
-/// Every outcome is the oracle's, and `settle` and `run_until` hand out the same completions.
+/// Every outcome is the oracle's, and `run_until`, `settle` and `answer` hand out the same completions.
 ///
 /// # Errors
 /// The objection to the smallest failing stream.
 pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
     check(LENGTH, |offers| {
         let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
-        let settled = judge(make().as_mut(), offers, Fetch::Settle, visits)?;
-        match fetched.iter().zip(&settled).position(|(fetched, settled)| fetched != settled) {
-            Some(index) => Err(format!(
-                "operation {}: by run_until {:?}, by settle {:?}",
-                index + 1,
-                fetched[index],
-                settled[index]
-            )),
-            None => Ok(()),
+        for (way, fetch) in [("settle", Fetch::Settle), ("answer", Fetch::Answer)] {
+            let other = judge(make().as_mut(), offers, fetch, visits)?;
+            if let Some(index) = fetched.iter().zip(&other).position(|(fetched, other)| fetched != other) {
+                return Err(format!(
+                    "operation {}: by run_until {:?}, by {way} {:?}",
+                    index + 1,
+                    fetched[index],
+                    other[index]
+                ));
+            }
         }
+        Ok(())
     })
 }
 

@@ -8,7 +8,7 @@
 
 use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Clock, Cycles, Op, Picos};
+use mb_core::{Clock, Cycles, Op, Outcome, Picos};
 use mb_parts::{MatchLists, SerialServer};
 
 /// What the catalog knows of this engine.
@@ -72,15 +72,28 @@ impl Ideal {
             server: SerialServer::new(),
         })
     }
+
+    /// What becomes of `op`, the visits, and the time they take.
+    fn apply(&mut self, op: Op) -> (Outcome, u32, Picos) {
+        let fixed = if matches!(op, Op::Arrive { .. }) { self.header } else { self.command };
+        let (outcome, visits) = self.lists.apply(op);
+        (outcome, visits, self.clock.span(fixed + self.item * u64::from(visits)))
+    }
 }
 
 impl Engine for Ideal {
     fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let fixed = if matches!(op, Op::Arrive { .. }) { self.header } else { self.command };
-        let (outcome, visits) = self.lists.apply(op);
-        let span = self.clock.span(fixed + self.item * u64::from(visits));
+        let (outcome, visits, span) = self.apply(op);
         self.server.serve(now, span, outcome, visits);
         Accepted::Yes
+    }
+
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.server.is_idle() {
+            return None;
+        }
+        let (outcome, visits, span) = self.apply(op);
+        Some(self.server.answer(now, span, outcome, visits))
     }
 
     fn next_event(&self) -> Option<Picos> {

@@ -74,13 +74,25 @@ impl Linear {
             server: SerialServer::new(),
         })
     }
+
+    fn span(&self, visits: u32) -> Picos {
+        self.operation + self.entry * u64::from(visits)
+    }
 }
 
 impl Engine for Linear {
     fn offer(&mut self, now: Picos, op: Op) -> Accepted {
         let (outcome, visits) = self.lists.apply(op);
-        self.server.serve(now, self.operation + self.entry * u64::from(visits), outcome, visits);
+        self.server.serve(now, self.span(visits), outcome, visits);
         Accepted::Yes
+    }
+
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.server.is_idle() {
+            return None;
+        }
+        let (outcome, visits) = self.lists.apply(op);
+        Some(self.server.answer(now, self.span(visits), outcome, visits))
     }
 
     fn next_event(&self) -> Option<Picos> {
