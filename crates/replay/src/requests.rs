@@ -86,6 +86,12 @@ impl Requests {
     fn make_room(&mut self, number: u32) {
         let open = (self.first..self.first + self.length).map(|open| (open, self.slots[self.slot(open)]));
         let open: Vec<_> = open.filter(|(_, entry)| entry.state != State::Gone).collect();
+        let first = open.first().map_or(number, |(open, _)| *open);
+        self.length -= first - self.first;
+        self.first = first;
+        if ((number - first) as usize) < self.slots.len() {
+            return;
+        }
         if self.slots.len() >= WINDOW && open.len() * 8 < self.slots.len() {
             self.slots.fill(GONE);
             self.old.extend(open);
@@ -123,13 +129,9 @@ impl Requests {
         self.slots[slot] = GONE;
         self.open -= 1;
         if self.open == 0 {
+            // The common case: a wait finishes all that is open. Gone entries at the front are otherwise dropped when room is needed.
             self.first += self.length;
             self.length = 0;
-        } else {
-            while self.slots[self.slot(self.first)].state == State::Gone {
-                self.first += 1;
-                self.length -= 1;
-            }
         }
         Some(found)
     }
