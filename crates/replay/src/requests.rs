@@ -60,7 +60,8 @@ impl Requests {
         number as usize & (self.slots.len() - 1)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the entry is then built in its slot instead of copied from the stack")]
     pub(crate) fn insert(&mut self, number: u32, state: State) {
         if self.length == 0 && number > self.first {
             self.first = number;
@@ -70,10 +71,10 @@ impl Requests {
             self.old.insert(number, entry);
             return;
         }
-        let at = number - self.first;
+        let mut at = number - self.first;
         if at as usize >= self.slots.len() {
             self.make_room(number);
-            return self.insert(number, state);
+            at = number - self.first;
         }
         let slot = self.slot(number);
         self.slots[slot] = entry;

@@ -90,6 +90,9 @@ pub fn replay(
                 return Err(ReplayError::Interrupted { done, all });
             }
         }
+        if let Some(Reverse((_, next))) = heap.peek() {
+            ranks[*next as usize].touch();
+        }
         let rank = &mut ranks[number as usize];
         let before = rank.cursor;
         rank.advance(&world, until, &mut out);

@@ -14,7 +14,8 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the value is then built in its slot instead of copied from the stack")]
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = value;
