@@ -91,7 +91,7 @@ pub fn replay(
             }
         }
         if let Some(Reverse((_, next))) = heap.peek() {
-            ranks[*next as usize].touch();
+            ranks[*next as usize].prefetch();
         }
         let rank = &mut ranks[number as usize];
         let before = rank.cursor;

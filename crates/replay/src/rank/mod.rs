@@ -99,8 +99,8 @@ impl Item {
     }
 
     /// Order of arrival. A reply goes before what its sender injects at the same time, whichever was known first.
-    fn key(&self) -> (Picos, u32, bool) {
-        (self.at, self.source, self.kind != ItemKind::Reply)
+    fn key(&self) -> (Picos, u64) {
+        (self.at, u64::from(self.source) << 1 | u64::from(self.kind != ItemKind::Reply))
     }
 }
 
@@ -229,6 +229,10 @@ struct Schedule {
     tag: u32,
 }
 
+/// Records, of one cache line each, that are asked for ahead: about what a rank needs in one window.
+#[cfg(target_arch = "x86_64")]
+const PREFETCHED: usize = 32;
+
 pub(crate) struct Rank<'a> {
     pub(crate) id: u32,
     records: &'a [Record],
@@ -314,14 +318,15 @@ impl<'a> Rank<'a> {
         rank
     }
 
-    /// Brings the next records nearer: they are read from as many places as there are ranks, too many for the processor to foresee, and reading
-    /// a few together costs one wait for memory instead of many. Worth some 5 % on 64 ranks.
+    /// Brings the next records nearer. They lie in as many places as there are ranks, too many for the processor to foresee.
     #[inline]
-    pub(crate) fn touch(&self) {
-        const AHEAD: usize = 48;
-        let end = self.records.len().min(self.cursor + AHEAD);
-        let ahead = self.records.get(self.cursor..end).unwrap_or_default();
-        std::hint::black_box(ahead.iter().fold(0, |sum: u8, record| sum ^ record.kind));
+    pub(crate) fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        for record in self.records.iter().skip(self.cursor).take(PREFETCHED) {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing that the program sees and cannot fault; the pointer is that of a live record.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(record).cast()) };
+        }
     }
 
     /// When something happens here next, as far as this rank knows.
@@ -397,6 +402,9 @@ struct Outgoing {
 /// Scales recorded CPU time.
 #[inline]
 fn compute_time(world: &World, ns: u64) -> Picos {
+    if ns == 0 {
+        return Picos::ZERO;
+    }
     let picos = ns.saturating_mul(1000);
     let scale = world.config.cpu_scale;
     // Exact in the common case; floating point has 53 bits, enough for 2.5 hours in picoseconds.
