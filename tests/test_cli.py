@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The command line as a process: exit status, and messages word for word."""
 
+import os
 import re
 import shutil
 import struct
@@ -68,9 +69,11 @@ def test_every_preset_of_every_engine_can_be_shown(matchbench: Command) -> None:
             assert f"\n{card['name']}:{preset} (placement " in done.stdout
 
 
-def test_a_reader_that_goes_away_is_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_reader_that_goes_away_is_one_line(unbuffered: str) -> None:
     shell = subprocess.run(
         ["/bin/bash", "-c", f"{sys.executable} -m matchbench engines | true; echo ${{PIPESTATUS[0]}}"],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         capture_output=True,
         text=True,
         check=False,
@@ -80,10 +83,12 @@ def test_a_reader_that_goes_away_is_one_line() -> None:
     assert shell.stderr in ("", "matchbench: standard output was closed before all was written\n")
 
 
-def test_a_full_disk_is_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_full_disk_is_one_line(unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "matchbench", "engines"],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Tables for people: aligned text on standard output, with colours on a terminal only."""
 
+import io
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
@@ -69,11 +70,13 @@ def line(text: str = "", *, style: str = "") -> None:
 
 
 def _print(what: Table | Text, width: int = _ENDLESS) -> None:
-    console = Console(file=sys.stdout, highlight=False, width=width)
-    with console.capture() as text:
-        console.print(what, soft_wrap=isinstance(what, Text))
-    rows = text.get().splitlines()
-    sys.stdout.writelines(f"{row}\n" if console.is_terminal else f"{row.rstrip()}\n" for row in rows)
+    is_terminal = Console(file=sys.stdout).is_terminal
+    # Not to standard output itself: a console ends the process when nobody reads what it flushes.
+    text = io.StringIO()
+    console = Console(file=text, highlight=False, width=width, force_terminal=is_terminal)
+    console.print(what, soft_wrap=isinstance(what, Text))
+    rows = text.getvalue().splitlines()
+    sys.stdout.writelines(f"{row}\n" if is_terminal else f"{row.rstrip()}\n" for row in rows)
 
 
 def count(number: int) -> str:

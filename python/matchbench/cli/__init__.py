@@ -6,6 +6,7 @@ A command is imported only when it is called. Exit status: 0 done, 1 a check fai
 130 interrupted; what went wrong is one line on standard error, never a traceback.
 """
 
+import contextlib
 import importlib
 import io
 import os
@@ -102,10 +103,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MatchbenchError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        # What is still buffered has no reader; the interpreter must not try to write it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return _refuse("standard output was closed before all was written")
     except OSError as error:
+        _discard_output()
         return _refuse(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         )
@@ -113,6 +114,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _refuse("interrupted")
         return INTERRUPTED
     return status if isinstance(status, int) else 0
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere: the interpreter writes it at exit, and would fail once more."""
+    with contextlib.suppress(OSError):  # a stream without a file has nothing that fails
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(message: str) -> int:
