@@ -11,11 +11,11 @@ const BANNED: &[(&str, &str)] = &[
     ("/ho", "me/"),
     ("/Us", "ers/"),
     ("/opt/", "wheels"),
-    ("crates", ".io"),
-    ("pypi", ".org"),
-    ("pythonhosted", ".org"),
-    ("npmjs", ".com"),
-    ("deb.debian", ".org"),
+    ("crat", "es.io"),
+    ("py", "pi.org"),
+    ("pythonh", "osted.org"),
+    ("npm", "js.com"),
+    ("deb.de", "bian.org"),
 ];
 
 /// Objects to machine paths and registry hosts in text files. `Cargo.lock` is cargo's own.
