@@ -475,7 +475,7 @@ class Terminal:
         self.process, self.screen = pty.fork()
         if self.process == 0:
             command = [sys.executable, "-m", "matchbench", "mu", "debug", *map(str, words)]
-            os.execve(sys.executable, command, {**os.environ, "TERM": "dumb", "COLUMNS": "200"})  # noqa: S606
+            os.execve(sys.executable, command, {**os.environ, "TERM": "dumb", "COLUMNS": "200"})  # noqa: S606 - our own command
         self.read()
 
     def read(self, end: str = "(mu) ") -> str:

@@ -47,7 +47,7 @@ _MARKERS = "os^vDP*Xph"
 
 def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
     """Give each label a colour: ten that differ most, then ten more."""
-    palette = [*mpl.colormaps["tab10"].colors, *mpl.colormaps["tab20"].colors[1::2]]  # type: ignore[attr-defined]
+    palette = [*mpl.colormaps["tab10"].colors, *mpl.colormaps["tab20"].colors[1::2]]  # type: ignore[attr-defined] # stub: Colormap
     return {label: palette[at % len(palette)] for at, label in enumerate(labels)}
 
 

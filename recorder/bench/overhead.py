@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from harness import Mpi, installed  # noqa: E402
+from harness import Mpi, installed  # noqa: E402 - needs the path set above
 
 MOST_NS = 100.0
 """Most that a recorded call may cost (issue: overhead of the recorder)."""

@@ -20,7 +20,7 @@ class Patterns(click.Group):
         """Name the patterns."""
         return [pattern["name"] for pattern in _native.patterns()]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Make the command of one pattern, or none."""
         found = [pattern for pattern in _native.patterns() if pattern["name"] == cmd_name]
         return _command(found[0]) if found else None
