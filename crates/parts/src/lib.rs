@@ -3,11 +3,13 @@
 //!
 //! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
 //!   visiting them.
+//! - [`processor`]: processor cores: instruction sets and their timing.
 //! - [`server`]: a server of one operation after the other, whose completion times are known at the offer.
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
 
 pub mod lists;
+pub mod processor;
 pub mod server;
 
 pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};

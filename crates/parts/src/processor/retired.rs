@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a timing model learns of an executed instruction.
+
+/// A register as dependences see it: general registers are 0 to 31; what else an instruction set has follows them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Register(pub u8);
+
+impl Register {
+    /// No register; also one that is constant.
+    pub const NONE: Self = Self(u8::MAX);
+    /// Registers of any instruction set have numbers below this.
+    pub const LIMIT: usize = 64;
+}
+
+/// What an instruction needs of the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// One pass through an integer unit; branches too resolve there.
+    Integer,
+    /// Integer multiplication.
+    Multiply,
+    /// Integer division.
+    Divide,
+    /// A read of memory.
+    Load,
+    /// A write of memory.
+    Store,
+    /// A read and a write that nothing comes between; also conditional stores.
+    Atomic,
+    /// Waits until all memory operations before it are done.
+    Fence,
+    /// A system call, or a read of a counter.
+    System,
+}
+
+/// How an instruction changes the flow of control.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Control {
+    /// Not at all.
+    None,
+    /// A conditional branch to a fixed target.
+    Branch,
+    /// An unconditional jump to a fixed target.
+    Jump,
+    /// A jump that keeps its return address.
+    Call,
+    /// A jump to a kept return address.
+    Return,
+    /// A jump to an address in a register, that is no return.
+    Indirect,
+}
+
+/// What is the same each time an instruction is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    /// What it needs.
+    pub class: Class,
+    /// How it changes the flow.
+    pub control: Control,
+    /// Registers it reads; the address of a store comes before its data.
+    pub sources: [Register; 3],
+    /// Registers it writes.
+    pub destinations: [Register; 2],
+    /// Length of the instruction.
+    pub bytes: u8,
+    /// Length of its memory access, or 0.
+    pub access: u8,
+}
+
+/// An executed instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Retired {
+    /// Its address.
+    pub pc: u64,
+    /// Address of the instruction after it.
+    pub next: u64,
+    /// Address of its memory access, if it has one.
+    pub address: u64,
+    /// Whether a [`Control::Branch`] was taken; true of every other change of the flow.
+    pub taken: bool,
+    /// The rest.
+    pub shape: Shape,
+}
