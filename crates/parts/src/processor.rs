@@ -35,6 +35,9 @@ pub enum Answer {
 
 /// What stands around a program: the cycle counter and the system interface of `guest/`.
 pub trait Host {
+    /// The time, told by the timing model before each step that may ask for it.
+    fn set_cycle(&mut self, cycle: u64);
+
     /// What the cycle counter shows.
     fn cycle(&self) -> u64;
 
@@ -46,6 +49,9 @@ pub trait Host {
 pub trait Hart {
     /// Address of the next instruction.
     fn pc(&self) -> u64;
+
+    /// Whether the next instruction is of [`Class::System`]: a pipeline lets it wait for all before it, and steps then.
+    fn is_system(&self) -> bool;
 
     /// Goes on at `pc`.
     fn jump(&mut self, pc: u64);
