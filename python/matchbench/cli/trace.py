@@ -69,10 +69,25 @@ def info(path: Path) -> None:
         tables.line(f"{name:<14}{value}")
 
 
-@command.command(epilog="Example: matchbench trace check out/mine")
-@trace_argument
-def check(path: Path) -> int:
-    """Check every record of a trace against `spec/trace.md`; exit status 1 at the first defect."""
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench trace check out/mine
+      matchbench trace check traces/*.tar.xz
+    """
+)
+@click.argument("paths", metavar="TRACE...", type=click.Path(path_type=Path), nargs=-1, required=True)
+def check(paths: tuple[Path, ...]) -> int:
+    """Check every record against `spec/trace.md`; exit status 1 if a trace has a defect.
+
+    The first defect of each trace is told, and the next trace is checked all the same.
+    """
+    return max(_check(path) for path in paths)
+
+
+def _check(path: Path) -> int:
     try:
         trace = Trace.open(path)
         with progress_bar("checking") as progress:
