@@ -4,11 +4,19 @@
 //! A hardware thread ([`Hart`]) executes one instruction at the instant its timing model chooses and tells what that was
 //! ([`Retired`]). Values are read and written at that instant, so that locks and spins interleave by simulated time.
 //! A timing model never looks at a value, only at registers, addresses and directions.
+//!
+//! ```text
+//! ELF file --Program::load--> Program --Hart::load-----> threads of one program, sharing its decoded text
+//!                                |                           | step(memory, host)
+//!                                +-------Program::memory--> Memory, shared by the threads
+//! ```
 
+mod host;
 mod memory;
 mod retired;
 
-pub use memory::{Fault, Memory};
+pub use host::{Answer, Call, Host, Service};
+pub use memory::{Denied, Fault, Memory};
 pub use retired::{Class, Control, Register, Retired, Shape};
 
 /// What one step of a thread came to.
@@ -22,36 +30,10 @@ pub enum Step {
     Exited(u64),
 }
 
-/// What the host makes of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
-    /// The call's result.
-    Value(u64),
-    /// No answer yet: the thread stays at its call.
-    Wait,
-    /// The program ends with this status.
-    Exit(u64),
-}
-
-/// What stands around a program: the cycle counter and the system interface of `guest/`.
-pub trait Host {
-    /// The time, told by the timing model before each step that may ask for it.
-    fn set_cycle(&mut self, cycle: u64);
-
-    /// What the cycle counter shows.
-    fn cycle(&self) -> u64;
-
-    /// Serves a system call.
-    fn call(&mut self, number: u64, arguments: [u64; 4], memory: &mut Memory) -> Answer;
-}
-
 /// The architectural state of one hardware thread of some instruction set.
 pub trait Hart {
     /// Address of the next instruction.
     fn pc(&self) -> u64;
-
-    /// Whether the next instruction is of [`Class::System`]: a pipeline lets it wait for all before it, and steps then.
-    fn is_system(&self) -> bool;
 
     /// Goes on at `pc`.
     fn jump(&mut self, pc: u64);
@@ -61,6 +43,14 @@ pub trait Hart {
 
     /// Sets the stack pointer.
     fn set_stack(&mut self, address: u64);
+
+    /// What the instruction at `pc` looks like, if there is one: also of paths that are not taken.
+    fn shape(&self, pc: u64) -> Option<Shape>;
+
+    /// Whether the next instruction is of [`Class::System`]: a pipeline lets it wait for all before it, and steps then.
+    fn is_system(&self) -> bool {
+        self.shape(self.pc()).is_some_and(|shape| shape.class == Class::System)
+    }
 
     /// Executes one instruction.
     ///

@@ -2,6 +2,9 @@
 //! What a timing model learns of an executed instruction.
 
 /// A register as dependences see it: general registers are 0 to 31; what else an instruction set has follows them.
+///
+/// PPC32 goes on with condition fields (32 to 39), LR, CTR and the carry; RV64 with floating-point registers (32 to 63) and
+/// their status, when it has them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Register(pub u8);
 
@@ -9,7 +12,7 @@ impl Register {
     /// No register; also one that is constant.
     pub const NONE: Self = Self(u8::MAX);
     /// Registers of any instruction set have numbers below this.
-    pub const LIMIT: usize = 64;
+    pub const LIMIT: usize = 72;
 }
 
 /// What an instruction needs of the machine.
@@ -21,7 +24,7 @@ pub enum Class {
     Multiply,
     /// Integer division.
     Divide,
-    /// A read of memory.
+    /// A read of memory, also one that reserves.
     Load,
     /// A write of memory.
     Store,
@@ -29,7 +32,8 @@ pub enum Class {
     Atomic,
     /// Waits until all memory operations before it are done.
     Fence,
-    /// A system call, or a read of a counter.
+    /// Waits until everything before it is done, and what follows waits for it: a system call, a read of a counter, a
+    /// move of several condition fields.
     System,
 }
 
@@ -60,7 +64,7 @@ pub struct Shape {
     /// Registers it reads; the address of a store comes before its data.
     pub sources: [Register; 3],
     /// Registers it writes.
-    pub destinations: [Register; 2],
+    pub destinations: [Register; 3],
     /// Length of the instruction.
     pub bytes: u8,
     /// Length of its memory access, or 0.
