@@ -13,10 +13,12 @@
 
 mod host;
 mod memory;
+mod program;
 mod retired;
 
 pub use host::{Answer, Call, Host, Service};
 pub use memory::{Denied, Fault, Memory};
+pub use program::{LoadError, Machine, Program, Symbol};
 pub use retired::{Class, Control, Register, Retired, Shape};
 
 /// What one step of a thread came to.

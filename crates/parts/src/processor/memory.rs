@@ -85,12 +85,10 @@ impl Memory {
         Self { base, bytes: vec![0; length], code: 0..0, reservations: Vec::new() }
     }
 
-    /// The same bytes, of which those at these addresses cannot be written any more.
-    #[must_use]
-    pub fn with_code(mut self, code: Range<u64>) -> Self {
-        let offset = |address: u64| address.saturating_sub(self.base).min(self.bytes.len() as u64) as usize;
-        self.code = offset(code.start)..offset(code.end);
-        self
+    /// These bytes from `base` on, of which those at the addresses `code`, which are inside, cannot be written.
+    pub(super) fn of_program(base: u64, bytes: Vec<u8>, code: Range<u64>) -> Self {
+        let code = (code.start - base) as usize..(code.end - base) as usize;
+        Self { base, bytes, code, reservations: Vec::new() }
     }
 
     /// The addresses that there are.

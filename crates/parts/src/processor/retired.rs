@@ -50,6 +50,8 @@ pub enum Control {
     Call,
     /// A jump to a kept return address.
     Return,
+    /// The same if a condition holds, else nothing: direction of a branch, target of a return.
+    ConditionalReturn,
     /// A jump to an address in a register, that is no return.
     Indirect,
 }
@@ -80,7 +82,7 @@ pub struct Retired {
     pub next: u64,
     /// Address of its memory access, if it has one.
     pub address: u64,
-    /// Whether a [`Control::Branch`] was taken; true of every other change of the flow.
+    /// Whether a branch or conditional return was taken; true of every other change of the flow.
     pub taken: bool,
     /// The rest.
     pub shape: Shape,
