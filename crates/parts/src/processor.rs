@@ -11,6 +11,7 @@
 //!                                +-------Program::memory--> Memory, shared by the threads
 //! ```
 
+pub mod hierarchy;
 mod host;
 mod memory;
 mod program;
