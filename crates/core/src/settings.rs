@@ -67,7 +67,7 @@ pub enum Unit {
     Nanoseconds,
     /// Cycles of the engine's clock.
     Cycles,
-    /// Megahertz.
+    /// Megahertz with up to three decimals; kept as kilohertz.
     Megahertz,
     /// A count of something (entries, lists, words).
     Count,
@@ -94,20 +94,24 @@ impl Unit {
 pub enum Value {
     /// A span of time ([`Unit::Nanoseconds`]).
     Time(Picos),
-    /// Cycles, megahertz or a count.
+    /// A frequency in kilohertz ([`Unit::Megahertz`]).
+    Frequency(u64),
+    /// Cycles or a count.
     Whole(u64),
     /// A [`Unit::Choice`].
     Word(String),
 }
 
 impl fmt::Display for Value {
-    /// As a preset writes it: times in nanoseconds.
+    /// As a preset writes it: times in nanoseconds, frequencies in megahertz.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Time(Picos(ps)) if ps % 1000 == 0 => write!(f, "{}", ps / 1000),
-            Self::Time(Picos(ps)) => {
-                let fraction = format!("{:03}", ps % 1000);
-                write!(f, "{}.{}", ps / 1000, fraction.trim_end_matches('0'))
+            Self::Time(Picos(thousandths)) | Self::Frequency(thousandths) if thousandths % 1000 == 0 => {
+                write!(f, "{}", thousandths / 1000)
+            }
+            Self::Time(Picos(thousandths)) | Self::Frequency(thousandths) => {
+                let fraction = format!("{:03}", thousandths % 1000);
+                write!(f, "{}.{}", thousandths / 1000, fraction.trim_end_matches('0'))
             }
             Self::Whole(number) => write!(f, "{number}"),
             Self::Word(word) => f.write_str(word),
@@ -222,7 +226,7 @@ impl Settings {
     /// The whole number under `key`.
     ///
     /// # Panics
-    /// When the engine's own table does not declare `key` as a count, cycles or megahertz.
+    /// When the engine's own table does not declare `key` as a count or cycles.
     #[must_use]
     pub fn whole(&self, key: &str) -> u64 {
         match self.value(key) {
@@ -243,10 +247,13 @@ impl Settings {
     /// The clock whose megahertz are under `key`.
     ///
     /// # Panics
-    /// As [`Settings::whole`].
+    /// When the engine's own table does not declare `key` as [`Unit::Megahertz`].
     #[must_use]
     pub fn clock(&self, key: &str) -> Clock {
-        Clock::from_mhz(self.whole(key))
+        match self.value(key) {
+            Value::Frequency(khz) => Clock::from_khz(*khz),
+            other => panic!("setting `{key}` is no frequency but {other:?}"),
+        }
     }
 
     /// The word under `key`.
@@ -270,7 +277,9 @@ impl SettingSpec {
             found: text.to_owned(),
             expected: match self.unit {
                 Unit::Choice(words) => format!("one of: {}", words.join(", ")),
-                Unit::Nanoseconds => format!("{low} to {high} ns with at most three decimals"),
+                Unit::Nanoseconds | Unit::Megahertz => {
+                    format!("{low} to {high} {} with at most three decimals", self.unit.as_str())
+                }
                 unit => format!("a whole number from {low} to {high} ({})", unit.as_str()),
             },
         };
@@ -283,11 +292,15 @@ impl SettingSpec {
                 }
             }
             Unit::Nanoseconds => {
-                let picos = parse_ns(text).ok_or_else(bad)?;
+                let picos = parse_thousandths(text).map(Picos).ok_or_else(bad)?;
                 let fits = picos >= Picos::from_ns(low) && picos <= Picos::from_ns(high);
                 if fits { Ok(Value::Time(picos)) } else { Err(bad()) }
             }
-            Unit::Cycles | Unit::Megahertz | Unit::Count => {
+            Unit::Megahertz => {
+                let khz = parse_thousandths(text).ok_or_else(bad)?;
+                if khz >= low * 1000 && khz <= high * 1000 { Ok(Value::Frequency(khz)) } else { Err(bad()) }
+            }
+            Unit::Cycles | Unit::Count => {
                 let number: u64 = text.parse().map_err(|_| bad())?;
                 if (low..=high).contains(&number) { Ok(Value::Whole(number)) } else { Err(bad()) }
             }
@@ -295,15 +308,15 @@ impl SettingSpec {
     }
 }
 
-/// Reads decimal nanoseconds exactly; floating point would lose picoseconds.
-fn parse_ns(text: &str) -> Option<Picos> {
+/// Reads a decimal number exactly, in thousandths; floating point would lose some.
+fn parse_thousandths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 3 {
         return None;
     }
-    let picos: u64 = format!("{fraction:0<3}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(picos).map(Picos)
+    let thousandths: u64 = format!("{fraction:0<3}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(thousandths)
 }
 
 #[cfg(test)]
@@ -329,9 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn decimal_megahertz_are_kept_to_the_kilohertz() {
+        assert_eq!(set("clock", "321.3").unwrap().clock("clock"), Clock::from_khz(321_300));
+        assert_eq!(set("clock", "150").unwrap().clock("clock"), Clock::from_mhz(150));
+    }
+
+    #[test]
     fn a_value_is_shown_as_a_preset_writes_it() {
-        for (key, text) in [("entry", "44.4"), ("entry", "0.001"), ("entry", "100"), ("clock", "150"), ("mode", "nic")]
-        {
+        for (key, text) in [
+            ("entry", "44.4"),
+            ("entry", "0.001"),
+            ("entry", "100"),
+            ("clock", "150"),
+            ("clock", "321.3"),
+            ("mode", "nic"),
+        ] {
             let settings = set(key, text).unwrap();
             let (_, setting) = settings.iter().next().unwrap();
             assert_eq!(setting.value.to_string(), text);
@@ -351,7 +376,10 @@ mod tests {
             message("entry", "1.2345"),
             "setting `entry`: found `1.2345`, expected 0 to 10000 ns with at most three decimals"
         );
-        assert_eq!(message("clock", "0"), "setting `clock`: found `0`, expected a whole number from 1 to 10000 (MHz)");
+        assert_eq!(
+            message("clock", "0"),
+            "setting `clock`: found `0`, expected 1 to 10000 MHz with at most three decimals"
+        );
         assert_eq!(message("mode", "gpu"), "setting `mode`: found `gpu`, expected one of: nic, host");
         assert_eq!(
             message("entry", "-1"),

@@ -144,8 +144,17 @@ impl Clock {
     /// When `mhz` is zero.
     #[must_use]
     pub const fn from_mhz(mhz: u64) -> Self {
-        assert!(mhz > 0, "a clock needs a frequency above zero");
-        let hertz = mhz * 1_000_000;
+        Self::from_khz(mhz * 1000)
+    }
+
+    /// A clock of `khz` kilohertz.
+    ///
+    /// # Panics
+    /// When `khz` is zero.
+    #[must_use]
+    pub const fn from_khz(khz: u64) -> Self {
+        assert!(khz > 0, "a clock needs a frequency above zero");
+        let hertz = khz * 1000;
         let period = 1_000_000_000_000 / hertz;
         let is_whole = period * hertz == 1_000_000_000_000 && period < 1 << 20;
         Self { hertz, period: if is_whole { period } else { 0 } }
@@ -212,8 +221,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_edge_after_a_time_is_tight(mhz in 1_u64..5000, time in 0_u64..1 << 50) {
-            let clock = Clock::from_mhz(mhz);
+        fn the_first_edge_after_a_time_is_tight(khz in 1_u64..5_000_000, time in 0_u64..1 << 50) {
+            let clock = Clock::from_khz(khz);
             let edge = clock.edge_at_or_after(Picos(time));
             prop_assert!(clock.span(edge) >= Picos(time));
             if edge > Cycles::ZERO {
