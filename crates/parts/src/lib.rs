@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What engines are made of.
 //!
+//! - [`linked`]: a memory of elements linked into lists, with its free list, as hardware has it.
 //! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
 //!   visiting them.
 //! - [`processor`]: processor cores: instruction sets and their timing.
@@ -8,9 +9,11 @@
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
 
+pub mod linked;
 pub mod lists;
 pub mod processor;
 pub mod server;
 
+pub use linked::LinkedMemory;
 pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};
 pub use server::SerialServer;
