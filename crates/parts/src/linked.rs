@@ -66,6 +66,9 @@ impl<E: Copy> LinkedMemory<E> {
         } else {
             let slot = self.free.head;
             self.free.head = self.elements[slot as usize].next;
+            if self.free.head == NONE {
+                self.free.tail = NONE;
+            }
             self.free.length -= 1;
             self.elements[slot as usize] = element;
             slot
