@@ -63,9 +63,10 @@ pub struct Shape {
     pub class: Class,
     /// How it changes the flow.
     pub control: Control,
-    /// Registers it reads; the address of a store comes before its data.
+    /// Registers it reads. Of a store or an atomic, the last place is the data's, and the others are the address's.
     pub sources: [Register; 3],
-    /// Registers it writes.
+    /// Registers it writes. What a load reads goes to the first place; others of a load (a base register that moves on), and
+    /// those of a store, are there with the address. Those of an atomic come from memory.
     pub destinations: [Register; 3],
     /// Length of the instruction.
     pub bytes: u8,
