@@ -47,6 +47,9 @@ pub trait Hart {
     /// Sets the stack pointer.
     fn set_stack(&mut self, address: u64);
 
+    /// Says which thread this is: whose reservations and calls its are.
+    fn set_thread(&mut self, thread: u32);
+
     /// What the instruction at `pc` looks like, if there is one: also of paths that are not taken.
     fn shape(&self, pc: u64) -> Option<Shape>;
 
