@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 600
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find crates engines spec -type f -not -name '*.md')
 
-.PHONY: help setup run test check bench nightly bless gen clean
+.PHONY: help setup run test check bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -30,7 +30,7 @@ setup: .venv/native.stamp ## build everything; leaves the command at .venv/bin/m
 run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
-test: check .venv/mpi.stamp ## every test, after the checks
+test: check .venv/mpi.stamp .venv/guest.stamp ## every test, after the checks
 	cargo test --quiet --workspace --exclude mb-py
 	$(VENV)/pytest
 
@@ -59,6 +59,9 @@ bless: setup .venv/dev.stamp ## rewrite expected output from what the code does 
 gen: ## rewrite every generated file
 	cargo xtask gen
 
+guest: .venv/guest.stamp ## cross-compile what the simulated processors run
+	$(MAKE) -C guest
+
 clean: ## remove everything that was built or downloaded
 	$(MAKE) -C recorder clean
 	cargo clean
@@ -80,6 +83,10 @@ clean: ## remove everything that was built or downloaded
 
 .venv/mpi.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh mpi
+	touch $@
+
+.venv/guest.stamp: xtask/setup.sh | .venv/python.stamp
+	xtask/setup.sh guest
 	touch $@
 
 .venv/lints.stamp: xtask/setup.sh | .venv/python.stamp

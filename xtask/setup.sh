@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
-# `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy.
+# `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
+# `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -79,7 +80,14 @@ lints() {
     fail "rustfmt or clippy is missing: install both for this Rust"
 }
 
+guest() {
+  need gcc-powerpc-linux-gnu command -v powerpc-linux-gnu-gcc
+  need gcc-riscv64-linux-gnu command -v riscv64-linux-gnu-gcc
+  need qemu-user command -v qemu-riscv64
+  provide
+}
+
 case ${1:-} in
-  tools | mpi | lints) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints" ;;
+  tools | mpi | lints | guest) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest" ;;
 esac

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The benchmark of S0 (000_491b57cae24201eb.txt) figure 5: 64 identical headers that match at 0 to 100 % of a list.
+//
+// Of the twelve passes the first primes; the others match at depth 0, 10, ... 100 %, where 0 % is the first item. Nothing
+// is deleted. Marks take the place of figure 5's readSimCycle, and tell where list and headers are, so that whoever watches
+// can make their lines cold. The program fills list and headers itself, before the first mark.
+// Argument of main: the length of the list, 1 to ITEMS; 10 if there is none. Status 1 if a match was not where it should be.
+
+#include "host.h"
+#include "match.h"
+
+enum { PASSES = 12, HEADERS = 64, ITEMS = 1024 };
+
+static struct memd list[ITEMS] __attribute__((aligned(64)));
+// As far apart as the slots of a header buffer.
+static struct {
+    struct ptlhdr header;
+    char rest[64 - sizeof(struct ptlhdr)];
+} headers[HEADERS] __attribute__((aligned(64)));
+
+static uint32_t taken;
+
+// Figure 5's getNextHeader: the next slot of the buffer.
+static struct ptlhdr *get_next_header(void)
+{
+    return &headers[taken++ % HEADERS].header;
+}
+
+// An item that accepts the headers with its bits, from everywhere.
+static void fill(uint32_t items)
+{
+    for (uint32_t i = 0; i < items; i++) {
+        list[i].match_bits = i;
+        list[i].dont_ignore_bits = ~(uint64_t)0;
+        list[i].match_id_nid = ANY_NID;
+        list[i].match_id_pid = ANY_PID;
+        list[i].options = MD_VALID | MD_PUT | MD_TRUNCATE;
+        list[i].length = 4096;
+        list[i].threshold = 1;
+        list[i].next = i + 1 < items ? link_to(&list[i + 1]) : 0;
+    }
+}
+
+int main(uint32_t items)
+{
+    int status = 0;
+    if (items < 1 || items > ITEMS)
+        items = 10;
+    fill(items);
+    host_mark(MB_MARK_LIST, (uintptr_t)list);
+    host_mark(MB_MARK_HEADERS, (uintptr_t)headers);
+    for (uint32_t i = 0; i < PASSES; i++) {
+        uint32_t percent = i ? 10 * (i - 1) : 0;
+        uint32_t depth = (percent * (items - 1) + 50) / 100;
+        for (uint32_t j = 0; j < HEADERS; j++)
+            headers[j].header = (struct ptlhdr){.match = depth, .op = PTL_MSG_PUT, .length = 64};
+        struct memd *match_memd = NULL;
+        uint64_t offset;
+        uint32_t length;
+        host_mark(MB_MARK_BEGIN, i);
+        for (uint32_t j = 0; j < HEADERS; j++) {
+            struct ptlhdr *start = get_next_header();
+            match_memd = match(list, start, 0, &offset, &length);
+        }
+        host_mark(MB_MARK_END, i);
+        if (match_memd != &list[depth] || offset != 0 || length != 64)
+            status = 1;
+    }
+    return status;
+}

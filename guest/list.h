@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// A receiver's two lists and the operations on them: the contract of spec/matching.md as a NIC's firmware would have it.
+//
+// Entries are S0's items (match.h), linked from the oldest to the youngest. A list begins with an item that matches
+// nothing, so that what is taken out always has one before it.
+
+#ifndef MB_GUEST_LIST_H
+#define MB_GUEST_LIST_H
+
+#include "host.h"
+#include "match.h"
+
+// Operations of a descriptor besides figure 1's: what the host asks for.
+enum { OP_POST = 16, OP_CANCEL, OP_PROBE, OP_MATCHED_PROBE };
+
+// An operation as the host delivers it, and its answer: 64 bytes. An arrival is a header whose operation is PTL_MSG_PUT.
+// Of a pattern the header holds the match bits and the initiator; its process id is ANY_PID if every initiator will do.
+struct operation {
+    struct ptlhdr header;
+    uint64_t care; // bits of a pattern that take part in the match
+    uint64_t name; // of the receive or message that this is about
+    // The answer.
+    uint64_t partner; // name of what was found
+    uint32_t found;   // 1, or 0 if nothing was
+    uint32_t reserved;
+};
+
+struct list {
+    struct memd head;
+    struct memd *last; // the head of an empty list
+} __attribute__((aligned(64)));
+
+// Entries that are not in a list: those used before, and the rest of the newest piece of memory.
+struct pool {
+    struct memd *free;
+    struct memd *fresh, *limit;
+};
+
+struct receiver {
+    struct list posted, unexpected;
+    struct pool pool;
+};
+
+// Entries that the host is asked for at a time.
+enum { PIECE = 64 };
+
+static inline void list_init(struct list *list)
+{
+    list->head.next = 0;
+    list->last = &list->head;
+}
+
+static inline void list_append(struct list *list, struct memd *item)
+{
+    item->next = 0;
+    list->last->next = link_to(item);
+    list->last = item;
+}
+
+// Takes out the item behind `before`.
+static inline void list_remove(struct list *list, struct memd *before, const struct memd *item)
+{
+    before->next = item->next;
+    if (list->last == item)
+        list->last = before;
+}
+
+static inline struct memd *pool_take(struct pool *pool)
+{
+    struct memd *item = pool->free;
+    if (item) {
+        pool->free = next_of(item);
+        return item;
+    }
+    if (pool->fresh == pool->limit) {
+        pool->fresh = host_more(PIECE * sizeof(struct memd));
+        pool->limit = pool->fresh + PIECE;
+    }
+    return pool->fresh++;
+}
+
+static inline void pool_give(struct pool *pool, struct memd *item)
+{
+    item->next = link_to(pool->free);
+    pool->free = item;
+}
+
+// Whether a posted receive accepts an arriving header. PORTALS asks the whole of figure 1; without it, an MPI envelope is
+// compared and nothing else (clause G-1).
+static inline int posted_accepts(const struct memd *item, const struct ptlhdr *hdr)
+{
+#ifdef PORTALS
+    uint64_t offset;
+    uint32_t mlength;
+    return accepts(item, hdr, hdr->initiator_nid, &offset, &mlength);
+#else
+    return !((item->match_bits ^ hdr->match) & item->dont_ignore_bits) &&
+           (item->match_id_pid == ANY_PID || item->match_id_nid == hdr->initiator_nid);
+#endif
+}
+
+// Whether a pattern accepts an unexpected message.
+static inline int pattern_accepts(const struct operation *op, const struct memd *item)
+{
+    return !((item->match_bits ^ op->header.match) & op->care) &&
+           (op->header.initiator_pid == ANY_PID || item->match_id_nid == op->header.initiator_nid);
+}
+
+// Writes a receive into an entry: one use, any length.
+static inline void write_receive(struct memd *item, const struct operation *op)
+{
+    item->match_bits = op->header.match;
+    item->dont_ignore_bits = op->care;
+    item->match_id_nid = op->header.initiator_nid;
+    item->match_id_pid = op->header.initiator_pid;
+    item->name = op->name;
+#ifdef PORTALS
+    item->options = MD_VALID | MD_PUT | MD_TRUNCATE;
+    item->length = op->header.length;
+    item->local_offset = 0;
+    item->threshold = 1;
+#endif
+}
+
+// Writes an unexpected message into an entry.
+static inline void write_message(struct memd *item, const struct operation *op)
+{
+    item->match_bits = op->header.match;
+    item->match_id_nid = op->header.initiator_nid;
+    item->name = op->name;
+}
+
+// Answers a search with the item that was found, if any.
+static inline void write_answer(struct operation *op, const struct memd *item)
+{
+    op->found = item != NULL;
+    if (item)
+        op->partner = item->name;
+}
+
+void receiver_init(struct receiver *receiver);
+
+// Performs one operation, answer included.
+void receiver_perform(struct receiver *receiver, struct operation *op);
+
+#endif
