@@ -2,7 +2,6 @@
 """`matchbench reproduce`: what it prints, what it writes, and how it ends."""
 
 import dataclasses
-import itertools
 import json
 import re
 from pathlib import Path
@@ -53,19 +52,14 @@ def test_filters_keep_what_they_name(s0: Reproduction) -> None:
 
 
 def test_the_bound_of_the_figures_is_below_the_unit_at_every_point(s0: Reproduction) -> None:
-    order = ["bound_stated_cycles", "bound_reported_cycles", "unit_stream_cycles", "unit_alone_cycles"]
-    for lower, higher in itertools.pairwise(order):
-        assert (s0.points[lower] < s0.points[higher]).all(), (lower, higher)
-    assert s0.points.group_by("length").len().sort("length").rows() == [
-        (10, 11),
-        (30, 11),
-        (100, 11),
-        (300, 11),
-    ]
+    line = s0.curves.filter("counts")
+    both = line.filter(design="bound").join(line.filter(design="unit"), on=["length", "percent"])
+    assert (both["cycles"] < both["cycles_right"]).all()
+    assert both.group_by("length").len().sort("length").rows() == [(10, 11), (30, 11), (100, 11), (300, 11)]
 
 
 def test_tables_and_figures_are_written(s0: Reproduction, tmp_path: Path) -> None:
-    s0.write(tmp_path / "out")
+    s0.write(tmp_path / "out", figures=True)
     for name, schema in TABLES.items():
         table: pl.DataFrame = getattr(s0, name)
         assert table.schema == schema
@@ -75,15 +69,21 @@ def test_tables_and_figures_are_written(s0: Reproduction, tmp_path: Path) -> Non
     assert [row["id"] for row in rows] == s0.claims["id"].to_list()
     assert sum(len(row["readings"]) for row in rows) == s0.readings.height
     for figure in ("s0-figure6", "s0-figure7"):
-        assert (tmp_path / "out" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
-        assert "match unit, headers in a stream" in (tmp_path / "out" / f"{figure}.svg").read_text()
+        assert (tmp_path / "out" / "plots" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+        assert (
+            "match unit (64 headers in a stream)"
+            in (tmp_path / "out" / "plots" / f"{figure}.svg").read_text()
+        )
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert s0.counts() in page
+    assert all(f">{claim}</td>" in page for claim in s0.claims["id"])
 
 
 def test_the_same_run_writes_the_same_files(s0: Reproduction, tmp_path: Path) -> None:
-    s0.write(tmp_path / "one")
-    reproduce("s0").write(tmp_path / "two")
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    s0.write(tmp_path / "one", figures=True)
+    reproduce("s0").write(tmp_path / "two", figures=True)
+    for path in (path for path in (tmp_path / "one").rglob("*") if path.is_file()):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
 
 
 def test_every_column_is_in_the_documentation() -> None:
@@ -136,6 +136,6 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
 
 def test_a_paper_without_models_is_not_testable(matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("reproduce", "s2", "-o", "out")
-    assert not list((tmp_path / "out").glob("*.png"))
+    assert not (tmp_path / "out" / "plots").exists()
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^\d+ claims: 0 holds, 0 near, 0 differs, \d+ not testable$", done.stdout, re.MULTILINE)

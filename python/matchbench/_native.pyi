@@ -148,3 +148,6 @@ def generate(
 
 def reproduce(paper: str) -> Findings:
     """Measure and judge every claim of `paper`, `s0` to `s4`."""
+
+def study_text(name: str) -> str:
+    """Text of `studies/NAME/study.toml`."""

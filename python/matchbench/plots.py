@@ -8,7 +8,7 @@ An engine preset has the same colour in every plot of a comparison.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import polars as pl
@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-LINES = {"bound": ":", "simulated": "-", "measured": "--"}
+LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
 """Line style by what a time is worth."""
 
 QUEUES = {
@@ -203,70 +203,6 @@ def figures(
                 f"{trace}: queue lengths over time",
                 _queues(trace, timeline.filter(mine)),
             )
-
-
-CURVES = {
-    "unit_alone_cycles": ("match unit, headers one by one", "simulated", "#1f77b4", "o"),
-    "unit_stream_cycles": ("match unit, headers in a stream", "simulated", "#2ca02c", "s"),
-    "unit_counted_cycles": ("match unit, only what section 6.1 counts", "simulated", "#9467bd", "D"),
-    "bound_reported_cycles": ("bound 17 + 8 n, as the percentages imply", "bound", "#d62728", "^"),
-    "bound_stated_cycles": ("bound 8 + 8 n, as stated", "bound", "#7f7f7f", "v"),
-}
-"""Curves of S0's figures 6 and 7: column, name, what its times are worth, colour, marker."""
-
-
-MATCHES = 64
-"""Matches behind each point of those figures."""
-
-
-def benchmark_figures(points: pl.DataFrame) -> Iterator[tuple[str, Figure]]:
-    """Draw figures 6 and 7 of S0: total time, time for each item, time over the bound; two lists each.
-
-    Parameters
-    ----------
-    points
-        Table `points` of a reproduction; cycles of 64 matches.
-
-    Yields
-    ------
-    tuple
-        The name of the file without its ending, and the figure.
-    """
-    with mpl.rc_context(STYLE):
-        for name, lengths in (("s0-figure6", (10, 30)), ("s0-figure7", (100, 300))):
-            figure = Figure(figsize=(9, 9.5))
-            grid = figure.subplots(3, 2, sharex=True, squeeze=False)
-            for place, length in enumerate(lengths):
-                _benchmark(list(grid[:, place]), points.filter(length=length).sort("percent"))
-                grid[0, place].set_title(f"list of {length} items")
-            for row, label in zip(
-                grid, ("64 matches [µs]", "time for each item [ns]", "time, stated bound = 1"), strict=True
-            ):
-                row[0].set_ylabel(label)
-            handles, labels = grid[0, 0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
-            figure.suptitle(
-                f"S0 figure {name[-1]}: time to match, by depth of the match\n"
-                "solid: simulated, dotted: bound; the processors' curves have no model yet",
-                fontsize=10,
-            )
-            yield name, figure
-
-
-def _benchmark(column: Sequence[Axes], points: pl.DataFrame) -> None:
-    """Draw one list's three plots, from top to bottom."""
-    total, item, relative = column
-    cycle_ns = 1e3 / points["clock_mhz"]
-    for name, (label, timing, colour, marker) in CURVES.items():
-        time_ns = points[name] * cycle_ns
-        how: dict[str, Any] = {"linestyle": LINES[timing], "color": colour, "marker": marker, "markersize": 4}
-        total.plot(points["percent"], time_ns / 1e3, label=label, **how)
-        item.plot(points["percent"], time_ns / (MATCHES * points["traversed"]), **how)
-        relative.plot(points["percent"], points[name] / points["bound_stated_cycles"], **how)
-    total.set_ylim(bottom=0)
-    item.set_ylim(bottom=0)
-    relative.set_xlabel("depth of the match [% of the list]")
-    relative.set_xlim(-2, 102)
 
 
 def saving() -> AbstractContextManager[None]:

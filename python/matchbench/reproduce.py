@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Claims of the papers against what the models give; `crates/reproduce` measures and judges."""
 
+import dataclasses
 import json
 import os
 from dataclasses import dataclass
@@ -53,19 +54,30 @@ READINGS = pl.Schema(
     }
 )
 
-POINTS = pl.Schema(
+CURVES = pl.Schema(
     {
+        "design": pl.String(),
+        "variant": pl.String(),
+        "counts": pl.Boolean(),
+        "calibrated": pl.Boolean(),
         "length": pl.Int64(),
         "percent": pl.Int64(),
         "traversed": pl.Int64(),
-        "unit_stream_cycles": pl.Int64(),
-        "unit_alone_cycles": pl.Int64(),
-        "unit_counted_cycles": pl.Int64(),
-        "bound_stated_cycles": pl.Int64(),
-        "bound_reported_cycles": pl.Int64(),
-        "unit_words": pl.Int64(),
-        "unit_stalls": pl.Int64(),
+        "cycles": pl.Int64(),
         "clock_mhz": pl.Float64(),
+    }
+)
+
+ANCHORS = pl.Schema(
+    {
+        "id": pl.String(),
+        "design": pl.String(),
+        "length": pl.Int64(),
+        "percent": pl.Int64(),
+        "low_cycles": pl.Float64(),
+        "cycles": pl.Float64(),
+        "high_cycles": pl.Float64(),
+        "limit": pl.String(),
     }
 )
 
@@ -80,7 +92,13 @@ PARAMETERS = pl.Schema(
     }
 )
 
-TABLES = {"claims": CLAIMS, "readings": READINGS, "points": POINTS, "parameters": PARAMETERS}
+TABLES = {
+    "claims": CLAIMS,
+    "readings": READINGS,
+    "curves": CURVES,
+    "anchors": ANCHORS,
+    "parameters": PARAMETERS,
+}
 """Every table by its name, which is also that of its files."""
 
 
@@ -94,16 +112,22 @@ class Reproduction:
         One row per claim.
     readings
         One row per reading of those; a claim of a paper that contradicts itself has several.
-    points
-        The benchmark behind the figures.
+    curves
+        The benchmark behind the figures, on every design and in every variant.
+    anchors
+        What the paper's text tells of single points.
     parameters
         Every parameter of the models in use, with its source.
+    study
+        The study that asks for the figures, if they are one.
     """
 
     claims: pl.DataFrame
     readings: pl.DataFrame
-    points: pl.DataFrame
+    curves: pl.DataFrame
+    anchors: pl.DataFrame
     parameters: pl.DataFrame
+    study: str | None
 
     @property
     def explained(self) -> bool:
@@ -113,6 +137,12 @@ class Reproduction:
     def count(self, verdict: str) -> int:
         """Count the claims with this verdict."""
         return self.claims.filter(verdict=verdict).height
+
+    def counts(self) -> str:
+        """Say how the claims fare, in one line."""
+        return f"{self.claims.height} claims: " + ", ".join(
+            f"{self.count(verdict)} {verdict}" for verdict in VERDICTS
+        )
 
     def only(
         self, *, systems: tuple[str, ...] = (), ids: tuple[str, ...] = (), verdicts: tuple[str, ...] = ()
@@ -148,20 +178,21 @@ class Reproduction:
             and (not ids or any(fnmatchcase(row["id"], glob) for glob in ids))
             and (not verdicts or row["verdict"] in verdicts)
         ]
-        return Reproduction(
+        return dataclasses.replace(
+            self,
             claims=self.claims.filter(pl.col("id").is_in(kept)),
             readings=self.readings.filter(pl.col("id").is_in(kept)),
-            points=self.points,
-            parameters=self.parameters,
         )
 
-    def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write tables and figures to `directory`, whole or not at all.
+    def write(self, directory: str | os.PathLike[str], *, figures: bool = False, force: bool = False) -> None:
+        """Write tables to `directory`, and figures and a page of verdicts if asked for, whole or not at all.
 
         Parameters
         ----------
         directory
             A directory that does not exist or is empty.
+        figures
+            Write `plots/` and `report.html` too.
         force
             Replace earlier results there.
 
@@ -170,20 +201,17 @@ class Reproduction:
         MatchbenchError
             When the directory is in use.
         """
-        # Drawing needs matplotlib, which takes a second to load and is needed here alone.
-        from matchbench import plots
-
         with whole_directory(Path(directory), marker="claims.json", force=force) as partial:
             for name in TABLES:
                 table: pl.DataFrame = getattr(self, name)
                 table.write_csv(partial / f"{name}.csv")
                 table.write_parquet(partial / f"{name}.parquet")
             (partial / "claims.json").write_text(json.dumps(self._rows(), indent=1) + "\n", encoding="utf-8")
-            figures = plots.benchmark_figures(self.points) if self.points.height else ()
-            for name, figure in figures:
-                with plots.saving():
-                    figure.savefig(partial / f"{name}.png")
-                    figure.savefig(partial / f"{name}.svg", metadata={"Date": None})
+            if figures:
+                # Drawing needs matplotlib, which takes a second to load and is needed here alone.
+                from matchbench import verdicts
+
+                verdicts.write_page(self, partial)
 
     def _rows(self) -> list[dict[str, object]]:
         readings: dict[str, list[dict[str, object]]] = {}
@@ -220,10 +248,12 @@ def reproduce(paper: str) -> Reproduction:
         for spec in found["engines"]
         for each in Engine(spec, []).parameters()
     ]
-    points = pl.DataFrame(found["points"]).with_columns(clock_mhz=pl.lit(found["clock_mhz"]))
+    curves = pl.DataFrame(found["curves"]).with_columns(clock_mhz=pl.lit(found["clock_mhz"]))
     return Reproduction(
         claims=pl.DataFrame(found["claims"], schema=CLAIMS),
         readings=pl.DataFrame(found["readings"], schema=READINGS),
-        points=points.select(pl.col(name).cast(kind) for name, kind in POINTS.items()),
+        curves=curves.select(pl.col(name).cast(kind) for name, kind in CURVES.items()),
+        anchors=pl.DataFrame(found["anchors"], schema=ANCHORS),
         parameters=pl.DataFrame(parameters, schema=PARAMETERS),
+        study=found["study"],
     )

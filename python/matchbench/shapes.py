@@ -46,7 +46,9 @@ class Findings(TypedDict):
 
     claims: Columns
     readings: Columns
-    points: Columns
+    curves: Columns
+    anchors: Columns
+    study: str | None
     clock_mhz: float
     engines: list[str]
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Claims of the papers with what the models gave, as columns named as in `docs/reproduce.md`.
 
+use mb_reproduce::curve::{Anchor, Curve};
 use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
-use mb_reproduce::{Bound, Finding, Point, Subject, UNIT};
+use mb_reproduce::study;
+use mb_reproduce::{Bound, Finding, Subject, UNIT};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,13 +22,15 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str) -> PyResult<Table<'py
     let all = PyDict::new(py);
     all.set_item("claims", claims_table(py, &findings)?)?;
     all.set_item("readings", readings_table(py, &findings)?)?;
-    // What nobody measured on has neither points nor engines.
-    let measured = findings.iter().any(|finding| !finding.readings.is_empty());
-    let points = if measured { subject.points.as_slice() } else { &[] };
-    let engines = if measured { vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()] } else { Vec::new() };
-    all.set_item("points", points_table(py, points)?)?;
-    all.set_item("clock_mhz", subject.clock.hertz() as f64 / 1e6)?;
+    let figures = mb_reproduce::figures(&claims, paper, &subject).map_err(bad_input)?;
+    // What nobody measured on has no engines.
+    let engines = if figures.is_some() { vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()] } else { Vec::new() };
     all.set_item("engines", engines)?;
+    all.set_item("study", figures.as_ref().map(|figures| figures.study))?;
+    let (curves, anchors) = figures.map(|figures| (figures.curves, figures.anchors)).unwrap_or_default();
+    all.set_item("curves", curves_table(py, &curves)?)?;
+    all.set_item("anchors", anchors_table(py, &anchors)?)?;
+    all.set_item("clock_mhz", subject.clock.hertz() as f64 / 1e6)?;
     Ok(all)
 }
 
@@ -75,19 +79,40 @@ fn readings_table<'py>(py: Python<'py>, findings: &[Finding<'_>]) -> PyResult<Ta
     Ok(dict)
 }
 
-fn points_table<'py>(py: Python<'py>, points: &[Point]) -> PyResult<Table<'py>> {
+fn curves_table<'py>(py: Python<'py>, curves: &[Curve]) -> PyResult<Table<'py>> {
     let dict = PyDict::new(py);
-    columns!(dict, points, |row| {
-        "length" => row.unit.length,
-        "percent" => row.unit.percent,
-        "traversed" => row.unit.traversed,
-        "unit_stream_cycles" => row.unit.streamed,
-        "unit_alone_cycles" => row.unit.one_by_one,
-        "unit_counted_cycles" => row.counted,
-        "bound_stated_cycles" => row.stated,
-        "bound_reported_cycles" => row.reported,
-        "unit_words" => row.unit.words,
-        "unit_stalls" => row.unit.stalls,
+    let rows: Vec<_> = curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point))).collect();
+    columns!(dict, rows, |row| {
+        "design" => row.0.design,
+        "variant" => row.0.variant.as_str(),
+        "counts" => row.0.counts,
+        "calibrated" => row.0.calibrated,
+        "length" => row.1.length,
+        "percent" => row.1.percent,
+        "traversed" => row.1.traversed,
+        "cycles" => row.1.cycles,
     });
     Ok(dict)
+}
+
+fn anchors_table<'py>(py: Python<'py>, anchors: &[Anchor]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    columns!(dict, anchors, |row| {
+        "id" => row.claim,
+        "design" => row.design,
+        "length" => row.length,
+        "percent" => row.percent,
+        "low_cycles" => row.low,
+        "cycles" => row.value,
+        "high_cycles" => row.high,
+        "limit" => row.limit.as_str(),
+    });
+    Ok(dict)
+}
+
+/// The text of a study, `study.toml`; it has been read strictly.
+#[pyfunction]
+pub(crate) fn study_text(name: &str) -> PyResult<&'static str> {
+    study::find(name).map_err(bad_input)?;
+    Ok(study::STUDIES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default())
 }

@@ -6,17 +6,22 @@
 //! - [`registry`]: which measurement belongs to which claim, and why the model differs where it does.
 //! - [`verdict`]: ours against theirs.
 //! - [`reproduce`]: all of it for one paper.
+//! - [`study`]: what a paper's figures ask, draw and assume; [`curve`]: what they are drawn from.
+//! - [`area`]: what a design's storage costs in silicon.
 //!
 //! `docs/reproduce.md` says what a verdict means.
 
+pub mod area;
+pub mod curve;
 mod formula;
 pub mod ledger;
 mod probe;
 pub mod registry;
 mod report;
 mod s0;
+pub mod study;
 mod subject;
 pub mod verdict;
 
-pub use report::{Finding, JudgedReading, ReproduceError, reproduce};
+pub use report::{Figures, Finding, JudgedReading, ReproduceError, figures, reproduce};
 pub use subject::{Bound, MeasureError, Point, Subject, UNIT};

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every claim of a paper with what was measured and what is to be made of it.
 
+use crate::curve::{Anchor, Curve};
 use crate::ledger::{Claim, Kind, Method};
 use crate::registry::{self, Reading, Test};
+use crate::s0;
+use crate::study::{self, StudyError};
 use crate::subject::{MeasureError, Subject};
 use crate::verdict::{self, Mismatch, Verdict};
 
@@ -92,6 +95,30 @@ pub fn reproduce<'a>(claims: &'a [Claim], paper: &str, subject: &Subject) -> Res
         return Err(ReproduceError::UnknownPaper { name: paper.to_owned(), known: known.join(", ") });
     }
     Ok(findings)
+}
+
+/// What the figures of a paper are drawn from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// The study that asks for them, as it is called.
+    pub study: &'static str,
+    /// Its curves.
+    pub curves: Vec<Curve>,
+    /// What the paper's text tells of them.
+    pub anchors: Vec<Anchor>,
+}
+
+/// What the figures of `paper` are drawn from, if they are a study.
+///
+/// # Errors
+/// When a study cannot be read.
+pub fn figures(claims: &[Claim], paper: &str, subject: &Subject) -> Result<Option<Figures>, StudyError> {
+    for (study, _) in study::STUDIES {
+        if study::find(study)?.paper == paper {
+            return Ok(Some(Figures { study, curves: s0::curves(subject), anchors: s0::anchors(claims) }));
+        }
+    }
+    Ok(None)
 }
 
 fn judge<'a>(claim: &'a Claim, subject: &Subject) -> Result<Finding<'a>, ReproduceError> {

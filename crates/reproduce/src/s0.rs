@@ -4,10 +4,15 @@
 //! Its two ways of counting cycles contradict each other, so the claims about time have several readings; the one that
 //! counts is the benchmark as figure 5 runs it, with nothing left out, against the bound that section 6.1 states.
 
+mod anchors;
+mod curves;
 mod lists;
 mod program;
 mod timing;
 mod unit;
+
+pub(crate) use anchors::anchors;
+pub(crate) use curves::curves;
 
 use crate::registry::{Entry, cannot};
 

@@ -134,7 +134,8 @@ pub struct Mismatch {
 }
 
 const ROUNDED_CPU: f64 = 0.10;
-const APPROX: f64 = 0.25;
+/// How far a number that the paper calls about or nearly may be off.
+pub(crate) const APPROX: f64 = 0.25;
 const NEAR: f64 = 0.10;
 const NEAR_CPU: f64 = 0.25;
 const NEAR_APPROX: f64 = 0.50;

@@ -37,6 +37,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
       matchbench reproduce s0 --system mu,lm,hw -o out/s0
       matchbench reproduce s0 --id 's0.mu.total_*' --id s0.ucode.total
       matchbench reproduce s0 --verdict near,differs
+      matchbench reproduce s0 --figures -o out/s0 --force
 
     `docs/reproduce.md` says how a verdict is found and what the readings are.
     Exit status: 0 done, 1 if a claim differs and nobody has said why, 2 bad input.
@@ -63,8 +64,11 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     help=f"Only claims that fare so: {', '.join(VERDICTS)}.",
 )
 @click.option(
-    "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write tables and figures to DIR."
+    "--figures",
+    is_flag=True,
+    help="Draw the paper's figures too, and write a page of verdicts. [to out/PAPER]",
 )
+@click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write tables to DIR.")
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 def command(
     paper: str,
@@ -73,6 +77,7 @@ def command(
     verdicts: tuple[str, ...],
     output: Path | None,
     *,
+    figures: bool,
     force: bool,
 ) -> int:
     """Measure what PAPER claims on the models, claim by claim.
@@ -80,11 +85,13 @@ def command(
     PAPER is s0 to s4. Where a paper contradicts itself, a claim is shown in every reading; the first counts.
     """
     found = reproduce(paper).only(systems=systems, ids=ids, verdicts=verdicts)
+    if figures and output is None:
+        output = Path("out") / paper
     if output is not None:
-        found.write(output, force=force)
+        found.write(output, figures=figures, force=force)
     _show(found)
     if output is not None:
-        tables.line(f"results: {output}")
+        tables.line(f"results: {output}/report.html" if figures else f"results: {output}")
     return 0 if found.explained else CHECK_FAILED
 
 
@@ -122,8 +129,7 @@ def _show(found: Reproduction) -> None:
     unexplained = found.claims.filter("unexplained")["id"].to_list()
     if unexplained:
         tables.line(f"no explanation: {', '.join(unexplained)}", style="bold")
-    counts = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in VERDICTS)
-    tables.line(f"{found.claims.height} claims: {counts}")
+    tables.line(found.counts())
     missed = found.claims.filter(pl.col("verdict").is_in(["near", "differs"]))
     otherwise = missed.filter("holds_otherwise").height
     only_calibrated = missed.filter(~pl.col("holds_otherwise") & pl.col("holds_calibrated")).height

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Area from storage: bits of memory and of registers in 90 nm, and a factor for everything that stores nothing.
+//!
+//! Contract: an estimate to rank designs by, no layout. Storage is counted on the models; what it costs is published for
+//! other circuits; the factor is S0's own rule for its match unit, applied to all designs alike.
+//!
+//! | constant | value | source |
+//! |---|---|---|
+//! | memory | 2.0 µm² for each bit | Intel's first 90 nm memory chip, 12 March 2002: 52 Mbit on 109 mm², cell of 1.0 µm² |
+//! | register | 9.60 µm² | `sky130_fd_sc_hd__dfxtp_1`, 20.0192 µm² in the open 130 nm library, times (90/130)² |
+//! | port | 5.40 µm² for each bit | `sky130_fd_sc_hd__mux2_1`, 11.2608 µm², likewise; N entries take N - 1 of them for each port |
+//! | logic | 2 | S0 (`000_491b57cae24201eb.txt`) section 6.2: the memories doubled; assumed for the processors |
+
+/// Area of a bit of memory with its share of decoders and amplifiers, in µm².
+pub const MEMORY_UM2: f64 = 109e6 / (52.0 * 1024.0 * 1024.0);
+
+/// What a cell of 130 nm shrinks to in 90 nm.
+const SHRINK: f64 = (90.0 / 130.0) * (90.0 / 130.0);
+
+/// Area of a flip-flop, in µm².
+pub const REGISTER_UM2: f64 = 20.0192 * SHRINK;
+
+/// Area of what one port adds to a bit, in µm².
+pub const PORT_UM2: f64 = 11.2608 * SHRINK;
+
+/// Area of everything over that of what stores.
+pub const LOGIC: f64 = 2.0;
+
+/// Something that stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Storage {
+    /// What it is.
+    pub name: &'static str,
+    /// Its entries.
+    pub entries: u64,
+    /// Bits of an entry.
+    pub bits: u64,
+    /// How it is built.
+    pub kind: Kind,
+}
+
+/// How storage is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Cells of memory behind one port.
+    Memory,
+    /// Flip-flops behind this many ports.
+    Registers {
+        /// Ports that read and ports that write.
+        ports: u64,
+    },
+}
+
+impl Storage {
+    /// Memory of `entries` words of `bits`.
+    #[must_use]
+    pub const fn memory(name: &'static str, entries: u64, bits: u64) -> Self {
+        Self { name, entries, bits, kind: Kind::Memory }
+    }
+
+    /// Registers of `bits` behind `ports`.
+    #[must_use]
+    pub const fn registers(name: &'static str, entries: u64, bits: u64, ports: u64) -> Self {
+        Self { name, entries, bits, kind: Kind::Registers { ports } }
+    }
+
+    /// A cache of `bytes` in lines of `line` and sets of `ways`, with a tag for each line of a 32-bit address and `state`
+    /// bits beside it.
+    #[must_use]
+    pub fn cache(name: &'static str, bytes: u64, line: u64, ways: u64, state: u64) -> Self {
+        let lines = bytes / line;
+        let sets = (lines / ways).max(1);
+        let tag = 32 - u64::from(sets.ilog2()) - u64::from(line.ilog2());
+        Self::memory(name, lines, 8 * line + tag + state)
+    }
+
+    /// Bits in all.
+    #[must_use]
+    pub const fn total_bits(&self) -> u64 {
+        self.entries * self.bits
+    }
+
+    /// Its area, in mm².
+    #[must_use]
+    pub fn mm2(&self) -> f64 {
+        let bit = match self.kind {
+            Kind::Memory => MEMORY_UM2,
+            Kind::Registers { ports } => REGISTER_UM2 + PORT_UM2 * ports as f64,
+        };
+        self.total_bits() as f64 * bit / 1e6
+    }
+}
+
+/// Area of what stores, in mm².
+#[must_use]
+pub fn storage_mm2(parts: &[Storage]) -> f64 {
+    parts.iter().map(Storage::mm2).sum()
+}
+
+/// Area of a design that stores in `parts`, in mm².
+#[must_use]
+pub fn design_mm2(parts: &[Storage]) -> f64 {
+    LOGIC * storage_mm2(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(ours: f64, theirs: f64) -> bool {
+        (ours - theirs).abs() < 1e-9
+    }
+
+    #[test]
+    fn a_bit_costs_its_cell_and_a_multiplexer_for_each_port() {
+        assert!(close(Storage::memory("m", 1 << 20, 52).mm2(), 109.0));
+        let registers = Storage::registers("r", 16, 64, 5);
+        assert!(close(registers.mm2(), 1024.0 * (20.0192 + 5.0 * 11.2608) * (81.0 / 169.0) / 1e6));
+    }
+
+    #[test]
+    fn a_cache_stores_its_lines_and_a_tag_for_each() {
+        // 32 KB in lines of 32 bytes: 1024 lines in 16 sets, tags of 32 - 4 - 5 bits.
+        let cache = Storage::cache("c", 32 << 10, 32, 64, 2);
+        assert_eq!((cache.entries, cache.bits), (1024, 256 + 23 + 2));
+        // One set: no bits of the address choose it.
+        assert_eq!(Storage::cache("c", 64 * 32, 32, 64, 0).bits, 256 + 27);
+    }
+
+    #[test]
+    fn logic_doubles_what_stores() {
+        let parts = [Storage::memory("m", 100, 10), Storage::registers("r", 10, 10, 3)];
+        assert!(close(design_mm2(&parts), 2.0 * (parts[0].mm2() + parts[1].mm2())));
+    }
+}

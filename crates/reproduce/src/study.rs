@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Studies: a question with the designs that answer it, what is assumed where a paper is silent, and what is drawn.
+//!
+//! Contract: what [`read`] returns has every required field, no unknown one and no two things of one name; anything else is
+//! an error that names file and offence. The figures of the papers are studies of `studies/`.
+
+use serde::Deserialize;
+
+/// The studies of the project: name, and text of `study.toml`.
+pub const STUDIES: &[(&str, &str)] = &[("s0_figures", include_str!("../../../studies/s0_figures/study.toml"))];
+
+/// A question, and what answers it.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// The paper whose figures these are, as ids of its claims begin.
+    pub paper: String,
+    /// What is asked.
+    pub question: String,
+    /// The design whose time is 1 in a panel of relative times.
+    pub baseline: String,
+    /// What is drawn.
+    #[serde(rename = "figure")]
+    pub figures: Vec<Figure>,
+    /// Rows of every figure.
+    #[serde(rename = "panel")]
+    pub panels: Vec<Panel>,
+    /// Curves of every panel.
+    #[serde(rename = "design")]
+    pub designs: Vec<Design>,
+    /// What the paper does not say.
+    #[serde(rename = "assumption", default)]
+    pub assumptions: Vec<Assumption>,
+}
+
+/// One picture: a column of panels for each length of the list.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Its file, without ending.
+    pub name: String,
+    /// What stands above it.
+    pub title: String,
+    /// Lengths of the list, from left to right.
+    pub lengths: Vec<usize>,
+}
+
+/// One row of a figure.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// What is drawn.
+    pub quantity: Quantity,
+    /// What stands beside the axis, with the unit.
+    pub label: String,
+}
+
+/// What a panel draws of a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Quantity {
+    /// The whole time.
+    Total,
+    /// The time for each item traversed.
+    Each,
+    /// The time over that of the baseline.
+    Relative,
+}
+
+/// One curve.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    /// Its name in tables.
+    pub name: String,
+    /// Its name in the legend.
+    pub label: String,
+    /// What its times are worth.
+    pub timing: Timing,
+    /// The variant that its line shows.
+    pub line: String,
+    /// Colour, `#rrggbb`.
+    pub colour: String,
+    /// Marker, as matplotlib names them.
+    pub marker: String,
+}
+
+/// What a time is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// No engine can be faster.
+    Bound,
+    /// Computed by a model.
+    Simulated,
+}
+
+impl Timing {
+    /// The word in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+/// Something that the paper does not say, with every answer that is tried.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumption {
+    /// What it is about.
+    pub name: String,
+    /// In one line.
+    pub meaning: String,
+    /// The designs that it matters to.
+    pub designs: Vec<String>,
+    /// The answer that counts, chosen before anything was measured.
+    pub base: String,
+    /// Why that one.
+    pub why: String,
+    /// Every answer.
+    pub values: Vec<String>,
+    /// The answer in the set that agrees best with the paper, found by trying all: calibrated.
+    pub fitted: String,
+}
+
+/// Why a study cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("studies/{name}/study.toml: {what}")]
+pub struct StudyError {
+    /// The study.
+    pub name: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// The study of this name.
+///
+/// # Errors
+/// When there is none, or it is not what the module says.
+pub fn find(name: &str) -> Result<Study, StudyError> {
+    let error = |what: &str| StudyError { name: name.to_owned(), what: what.to_owned() };
+    let found = STUDIES.iter().find(|(known, _)| *known == name).ok_or_else(|| error("no such study"))?;
+    read(name, found.1)
+}
+
+/// Reads the study `text`, which errors call `name`.
+///
+/// # Errors
+/// When it is no TOML or not what the module says; the first thing that is wrong.
+pub fn read(name: &str, text: &str) -> Result<Study, StudyError> {
+    let error = |what: String| StudyError { name: name.to_owned(), what };
+    let study: Study = toml::from_str(text).map_err(|found| error(found.message().to_owned()))?;
+    study.check().map_err(error)?;
+    Ok(study)
+}
+
+impl Study {
+    fn check(&self) -> Result<(), String> {
+        let designs: Vec<_> = self.designs.iter().map(|design| design.name.as_str()).collect();
+        unique("design", &designs)?;
+        unique("figure", &self.figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>())?;
+        unique("assumption", &self.assumptions.iter().map(|about| about.name.as_str()).collect::<Vec<_>>())?;
+        if !designs.contains(&self.baseline.as_str()) {
+            return Err(format!("baseline `{}` is no design", self.baseline));
+        }
+        for about in &self.assumptions {
+            let name = &about.name;
+            unique(&format!("value of `{name}`"), &about.values.iter().map(String::as_str).collect::<Vec<_>>())?;
+            if let Some(unknown) = about.designs.iter().find(|design| !designs.contains(&design.as_str())) {
+                return Err(format!("assumption `{name}` is about `{unknown}`, which is no design"));
+            }
+            for (field, value) in [("base", &about.base), ("fitted", &about.fitted)] {
+                if !about.values.contains(value) {
+                    return Err(format!("assumption `{name}`: {field} `{value}` is none of its values"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unique(what: &str, names: &[&str]) -> Result<(), String> {
+    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    twice.map_or(Ok(()), |(_, name)| Err(format!("two of {what} are called `{name}`")))
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The page of a reproduction: figures, every verdict, and what is assumed behind each curve."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+import matplotlib as mpl
+
+from matchbench import _native, figures, plots
+
+if TYPE_CHECKING:  # reproduce imports this module when it writes
+    from matchbench.reproduce import Reproduction
+
+
+def write_page(found: Reproduction, directory: Path) -> None:
+    """Write `plots/` and `report.html`.
+
+    Parameters
+    ----------
+    found
+        What to show.
+    directory
+        An existing directory.
+    """
+    study = figures.study(found.study) if found.study else None
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template("verdicts.html").render(
+        version=_native.version(),
+        revision=_native.revision(),
+        study=study,
+        plots=list(_draw(found, study, directory / "plots")) if study else [],
+        counts=found.counts(),
+        claims=_claims(found),
+        parameters=found.parameters.to_dicts(),
+    )
+    (directory / "report.html").write_text(page, encoding="utf-8")
+
+
+def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[dict[str, str]]:
+    directory.mkdir()
+    drawn = []
+    for name, title, figure in figures.draw(study, found.curves, found.anchors):
+        with mpl.rc_context(plots.STYLE):
+            picture = io.BytesIO()
+            figure.savefig(picture, format="png")
+            (directory / f"{name}.png").write_bytes(picture.getvalue())
+            figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
+        png = base64.b64encode(picture.getvalue()).decode()
+        drawn.append({"name": name, "title": title, "png": png})
+    return drawn
+
+
+def _claims(found: Reproduction) -> list[dict[str, Any]]:
+    """Give each claim its readings where it has several, and its error as text."""
+    readings = found.readings.partition_by("id", as_dict=True, maintain_order=True)
+    rows = []
+    for row in found.claims.iter_rows(named=True):
+        mine = readings[row["id"],].to_dicts() if (row["id"],) in readings else []
+        rows.append({**row, "readings": mine if len(mine) > 1 else []})
+    return rows
