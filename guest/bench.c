@@ -4,19 +4,25 @@
 // Of the twelve passes the first primes; the others match at depth 0, 10, ... 100 %, where 0 % is the first item. Nothing
 // is deleted. Marks take the place of figure 5's readSimCycle, and tell where list and headers are, so that whoever watches
 // can make their lines cold. The program fills list and headers itself, before the first mark.
+// With threads (S0 5.1) each match is a thread of its own, started in order: the first thread has the lock of the first
+// item on behalf of the one it starts.
 // Argument of main: the length of the list, 1 to ITEMS; 10 if there is none. Status 1 if a match was not where it should be.
 
 #include "host.h"
+#include "lock.h"
 #include "match.h"
 
 enum { PASSES = 12, HEADERS = 64, ITEMS = 1024 };
 
 static struct memd list[ITEMS] __attribute__((aligned(64)));
-// As far apart as the slots of a header buffer.
-static struct {
+// As far apart as the slots of a header buffer; threads leave what they found behind the header.
+static struct slot {
     struct ptlhdr header;
-    char rest[64 - sizeof(struct ptlhdr)];
-} headers[HEADERS] __attribute__((aligned(64)));
+    uint64_t offset;
+    struct memd *found;
+    uint32_t length;
+} __attribute__((aligned(64))) headers[HEADERS];
+_Static_assert(sizeof(struct slot) == 64, "headers are 64 bytes apart");
 
 static uint32_t taken;
 
@@ -41,6 +47,43 @@ static void fill(uint32_t items)
     }
 }
 
+#if THREADS
+static void match_one(void *argument)
+{
+    struct slot *slot = argument;
+    slot->found = match(list, &slot->header, 0, &slot->offset, &slot->length);
+    host_end();
+}
+#endif
+
+// One turn of figure 5's outer loop: whether the last match is the one expected.
+static int pass(uint32_t number, const struct memd *expected)
+{
+    struct memd *match_memd = NULL;
+    uint64_t offset = 0;
+    uint32_t length = 0;
+    host_mark(MB_MARK_BEGIN, number);
+    for (uint32_t j = 0; j < HEADERS; j++) {
+        struct ptlhdr *start = get_next_header();
+#if THREADS
+        acquire(&list[0]);
+        host_thread(match_one, start);
+#else
+        match_memd = match(list, start, 0, &offset, &length);
+#endif
+    }
+#if THREADS
+    host_join();
+#endif
+    host_mark(MB_MARK_END, number);
+#if THREADS
+    match_memd = headers[HEADERS - 1].found;
+    offset = headers[HEADERS - 1].offset;
+    length = headers[HEADERS - 1].length;
+#endif
+    return match_memd == expected && offset == 0 && length == 64;
+}
+
 int main(uint32_t items)
 {
     int status = 0;
@@ -52,18 +95,11 @@ int main(uint32_t items)
     for (uint32_t i = 0; i < PASSES; i++) {
         uint32_t percent = i ? 10 * (i - 1) : 0;
         uint32_t depth = (percent * (items - 1) + 50) / 100;
-        for (uint32_t j = 0; j < HEADERS; j++)
-            headers[j].header = (struct ptlhdr){.match = depth, .op = PTL_MSG_PUT, .length = 64};
-        struct memd *match_memd = NULL;
-        uint64_t offset;
-        uint32_t length;
-        host_mark(MB_MARK_BEGIN, i);
         for (uint32_t j = 0; j < HEADERS; j++) {
-            struct ptlhdr *start = get_next_header();
-            match_memd = match(list, start, 0, &offset, &length);
+            headers[j].header = (struct ptlhdr){.match = depth, .op = PTL_MSG_PUT, .length = 64};
+            headers[j].found = NULL;
         }
-        host_mark(MB_MARK_END, i);
-        if (match_memd != &list[depth] || offset != 0 || length != 64)
+        if (!pass(i, &list[depth]))
             status = 1;
     }
     return status;

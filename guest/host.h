@@ -40,7 +40,8 @@ enum {
     MB_MARK_END = 4,     // value: number of the pass that ends
 };
 
-static inline long mb_call(long number, long a, long b, long c)
+// A call with one, two and three arguments.
+static inline long mb_call3(long number, long a, long b, long c)
 {
 #if defined(__powerpc__)
     register long r0 __asm__("r0") = number;
@@ -60,51 +61,83 @@ static inline long mb_call(long number, long a, long b, long c)
 #endif
 }
 
+static inline long mb_call2(long number, long a, long b)
+{
+#if defined(__powerpc__)
+    register long r0 __asm__("r0") = number;
+    register long r3 __asm__("r3") = a;
+    register long r4 __asm__("r4") = b;
+    __asm__ volatile("sc" : "+r"(r3) : "r"(r0), "r"(r4) : "cr0", "memory");
+    return r3;
+#else
+    register long a7 __asm__("a7") = number;
+    register long a0 __asm__("a0") = a;
+    register long a1 __asm__("a1") = b;
+    __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1) : "memory");
+    return a0;
+#endif
+}
+
+static inline long mb_call1(long number, long a)
+{
+#if defined(__powerpc__)
+    register long r0 __asm__("r0") = number;
+    register long r3 __asm__("r3") = a;
+    __asm__ volatile("sc" : "+r"(r3) : "r"(r0) : "cr0", "memory");
+    return r3;
+#else
+    register long a7 __asm__("a7") = number;
+    register long a0 __asm__("a0") = a;
+    __asm__ volatile("ecall" : "+r"(a0) : "r"(a7) : "memory");
+    return a0;
+#endif
+}
+
 __attribute__((noreturn)) static inline void host_exit(int status)
 {
     for (;;)
-        mb_call(MB_EXIT, status, 0, 0);
+        mb_call1(MB_EXIT, status);
 }
 
 static inline void host_write(const void *text, size_t length)
 {
-    mb_call(MB_WRITE, 1, (long)text, (long)length);
+    mb_call3(MB_WRITE, 1, (long)text, (long)length);
 }
 
 static inline void *host_next(void)
 {
-    return (void *)mb_call(MB_NEXT, 0, 0, 0);
+    return (void *)mb_call1(MB_NEXT, 0);
 }
 
 static inline void host_answer(const void *descriptor)
 {
-    mb_call(MB_ANSWER, (long)descriptor, 0, 0);
+    mb_call1(MB_ANSWER, (long)descriptor);
 }
 
 static inline void host_mark(int what, uintptr_t value)
 {
-    mb_call(MB_MARK, what, (long)value, 0);
+    mb_call2(MB_MARK, what, (long)value);
 }
 
 static inline void *host_more(size_t bytes)
 {
-    return (void *)mb_call(MB_MORE, (long)bytes, 0, 0);
+    return (void *)mb_call1(MB_MORE, (long)bytes);
 }
 
 static inline void host_thread(void (*entry)(void *), void *argument)
 {
-    mb_call(MB_THREAD, (long)entry, (long)argument, 0);
+    mb_call2(MB_THREAD, (long)entry, (long)argument);
 }
 
 __attribute__((noreturn)) static inline void host_end(void)
 {
     for (;;)
-        mb_call(MB_END, 0, 0, 0);
+        mb_call1(MB_END, 0);
 }
 
 static inline void host_join(void)
 {
-    mb_call(MB_JOIN, 0, 0, 0);
+    mb_call1(MB_JOIN, 0);
 }
 
 #endif

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// One operation after the other on a receiver's lists.
+// Operations on a receiver's lists: one after the other or, with threads, behind each other.
+//
+// Why threads change when and never what. An operation walks one list from its head, taking the lock of each item before it
+// lets go of the one before. It has both locks when it takes an item out, and when it comes to the end it takes the lock of
+// the other list's head before it lets go of the last item, and appends there. The caller (queue.c) acquires the first lock
+// for each operation in order of acceptance, and lets none begin while one that walks the other list is under way.
+// So all operations under way take the same locks in the same order and none passes another. Where one of them is, all
+// accepted before it have been and have done what they do there, and none accepted after it has been: it finds what it would
+// find if it ran alone after those before it, and appends behind what they appended. Nobody waits for the lock of an item
+// that is taken out, since whoever would has to hold the one before it. The pool's lock is taken last and alone: which
+// entry an item gets is the only thing that time decides. Locks are taken in one order, so none waits for ever.
 
 #include "list.h"
 
@@ -7,23 +17,44 @@ void receiver_init(struct receiver *receiver)
 {
     list_init(&receiver->posted);
     list_init(&receiver->unexpected);
-    receiver->pool = (struct pool){0};
+}
+
+// Takes out the item behind `before`; lets go of both.
+static void take(struct receiver *receiver, struct list *list, struct memd *before, struct memd *item)
+{
+    list_remove(list, before, item);
+    release(item);
+    release(before);
+    pool_give(&receiver->pool, item);
+}
+
+// Lets go of the last item of the list that was walked, and begins to append to the other list.
+static struct memd *append_to(struct receiver *receiver, struct list *list, struct memd *before)
+{
+    acquire(&list->head);
+    release(before);
+    struct memd *item = pool_take(&receiver->pool);
+    list_append(list, item);
+    return item;
 }
 
 // Clause O-4: the oldest receive that accepts the message, or to the end of the unexpected messages.
 static void arrive(struct receiver *receiver, struct operation *op)
 {
     struct memd *before = &receiver->posted.head, *item;
-    while ((item = next_of(before)) && !posted_accepts(item, &op->header))
+    while ((item = next_of(before))) {
+        acquire(item);
+        if (posted_accepts(item, &op->header))
+            break;
+        release(before);
         before = item;
+    }
     write_answer(op, item);
     if (item) {
-        list_remove(&receiver->posted, before, item);
-        pool_give(&receiver->pool, item);
+        take(receiver, &receiver->posted, before, item);
     } else {
-        item = pool_take(&receiver->pool);
-        write_message(item, op);
-        list_append(&receiver->unexpected, item);
+        write_message(append_to(receiver, &receiver->unexpected, before), op);
+        release(&receiver->unexpected.head);
     }
 }
 
@@ -32,18 +63,24 @@ static void arrive(struct receiver *receiver, struct operation *op)
 static void search(struct receiver *receiver, struct operation *op)
 {
     struct memd *before = &receiver->unexpected.head, *item;
-    while ((item = next_of(before)) && !pattern_accepts(op, item))
+    while ((item = next_of(before))) {
+        acquire(item);
+        if (pattern_accepts(op, item))
+            break;
+        release(before);
         before = item;
+    }
     write_answer(op, item);
-    if (item) {
-        if (op->header.op != OP_PROBE) {
-            list_remove(&receiver->unexpected, before, item);
-            pool_give(&receiver->pool, item);
-        }
+    if (item && op->header.op != OP_PROBE) {
+        take(receiver, &receiver->unexpected, before, item);
+    } else if (item) {
+        release(item);
+        release(before);
     } else if (op->header.op == OP_POST) {
-        item = pool_take(&receiver->pool);
-        write_receive(item, op);
-        list_append(&receiver->posted, item);
+        write_receive(append_to(receiver, &receiver->posted, before), op);
+        release(&receiver->posted.head);
+    } else {
+        release(before);
     }
 }
 
@@ -51,13 +88,18 @@ static void search(struct receiver *receiver, struct operation *op)
 static void cancel(struct receiver *receiver, struct operation *op)
 {
     struct memd *before = &receiver->posted.head, *item;
-    while ((item = next_of(before)) && item->name != op->name)
+    while ((item = next_of(before))) {
+        acquire(item);
+        if (item->name == op->name)
+            break;
+        release(before);
         before = item;
-    op->found = item != NULL;
-    if (item) {
-        list_remove(&receiver->posted, before, item);
-        pool_give(&receiver->pool, item);
     }
+    op->found = item != NULL;
+    if (item)
+        take(receiver, &receiver->posted, before, item);
+    else
+        release(before);
 }
 
 void receiver_perform(struct receiver *receiver, struct operation *op)

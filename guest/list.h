@@ -8,6 +8,7 @@
 #define MB_GUEST_LIST_H
 
 #include "host.h"
+#include "lock.h"
 #include "match.h"
 
 // Operations of a descriptor besides figure 1's: what the host asks for.
@@ -30,11 +31,11 @@ struct list {
     struct memd *last; // the head of an empty list
 } __attribute__((aligned(64)));
 
-// Entries that are not in a list: those used before, and the rest of the newest piece of memory.
+// Entries that are not in a list: those used before, linked to the head, and the rest of the newest piece of memory.
 struct pool {
-    struct memd *free;
+    struct memd head;
     struct memd *fresh, *limit;
-};
+} __attribute__((aligned(64)));
 
 struct receiver {
     struct list posted, unexpected;
@@ -61,28 +62,33 @@ static inline void list_append(struct list *list, struct memd *item)
 static inline void list_remove(struct list *list, struct memd *before, const struct memd *item)
 {
     before->next = item->next;
-    if (list->last == item)
+    if (!item->next)
         list->last = before;
 }
 
 static inline struct memd *pool_take(struct pool *pool)
 {
-    struct memd *item = pool->free;
+    acquire(&pool->head);
+    struct memd *item = next_of(&pool->head);
     if (item) {
-        pool->free = next_of(item);
-        return item;
+        pool->head.next = item->next;
+    } else {
+        if (pool->fresh == pool->limit) {
+            pool->fresh = host_more(PIECE * sizeof(struct memd));
+            pool->limit = pool->fresh + PIECE;
+        }
+        item = pool->fresh++;
     }
-    if (pool->fresh == pool->limit) {
-        pool->fresh = host_more(PIECE * sizeof(struct memd));
-        pool->limit = pool->fresh + PIECE;
-    }
-    return pool->fresh++;
+    release(&pool->head);
+    return item;
 }
 
 static inline void pool_give(struct pool *pool, struct memd *item)
 {
-    item->next = link_to(pool->free);
-    pool->free = item;
+    acquire(&pool->head);
+    item->next = pool->head.next;
+    pool->head.next = link_to(item);
+    release(&pool->head);
 }
 
 // Whether a posted receive accepts an arriving header. PORTALS asks the whole of figure 1; without it, an MPI envelope is
@@ -138,9 +144,16 @@ static inline void write_answer(struct operation *op, const struct memd *item)
         op->partner = item->name;
 }
 
+// Whether an operation walks the posted receives; the others walk the unexpected messages.
+static inline int walks_posted(const struct operation *op)
+{
+    return op->header.op == PTL_MSG_PUT || op->header.op == OP_CANCEL;
+}
+
 void receiver_init(struct receiver *receiver);
 
-// Performs one operation, answer included.
+// Performs one operation, answer included. With threads, the caller has acquired the lock of the head of the list that the
+// operation walks, and this releases it; and no operation that walks the other list is under way.
 void receiver_perform(struct receiver *receiver, struct operation *op);
 
 #endif

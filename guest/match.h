@@ -35,7 +35,7 @@ enum { PTL_MSG_PUT = 1, PTL_MSG_GET = 2 };
 
 #define LINK                                                                                                           \
     int32_t next; /* address of the next item, 0 at the end */                                                         \
-    uint32_t lock; /* of threads that spin */
+    uint32_t lock; /* 1 while a thread that spins has it */
 #define LIMITS                                                                                                         \
     uint32_t max_size;                                                                                                 \
     uint32_t threshold; /* uses left */
@@ -120,7 +120,8 @@ static inline int accepts(const struct memd *item, const struct ptlhdr *hdr, uin
     return 1;
 }
 
-// The first item from `list` on that accepts the header, or NULL.
+// The first item from `list` on that accepts the header, or NULL. With threads, the caller has acquired the lock of `list`,
+// and match releases it.
 struct memd *match(struct memd *list, const struct ptlhdr *hdr, uint32_t src_nid, uint64_t *offset, uint32_t *mlength);
 
 #endif
