@@ -14,13 +14,18 @@
 pub mod hierarchy;
 mod host;
 mod memory;
+mod ppc32;
 mod program;
 mod retired;
+mod rv64;
+mod text;
 
 pub use host::{Answer, Call, Host, Service};
 pub use memory::{Denied, Fault, Memory};
+pub use ppc32::Ppc32;
 pub use program::{LoadError, Machine, Program, Symbol};
 pub use retired::{Class, Control, Register, Retired, Shape};
+pub use rv64::Rv64;
 
 /// What one step of a thread came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -34,6 +34,16 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// What a denied write is to the instruction at `pc`.
+    pub(super) fn of(denied: Denied, pc: u64, address: u64, bytes: u8) -> Self {
+        match denied {
+            Denied::Outside => Self::Access { pc, address, bytes },
+            Denied::Code => Self::Code { pc, address },
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
