@@ -221,6 +221,10 @@ impl Hart for Ppc32 {
         self.registers[1] = address as u32;
     }
 
+    fn set_thread(&mut self, thread: u32) {
+        self.number = thread;
+    }
+
     fn shape(&self, pc: u64) -> Option<Shape> {
         self.text.at(pc).filter(|op| op.kind != Kind::Illegal).map(|op| op.shape)
     }

@@ -170,6 +170,10 @@ impl Hart for Rv64 {
         self.registers[2] = address;
     }
 
+    fn set_thread(&mut self, thread: u32) {
+        self.number = thread;
+    }
+
     fn shape(&self, pc: u64) -> Option<Shape> {
         self.text.at(pc).filter(|op| op.kind != Kind::Illegal).map(|op| op.shape)
     }

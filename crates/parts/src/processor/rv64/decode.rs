@@ -302,7 +302,7 @@ fn store(word: &Word) -> Option<Op> {
     let mut op = word.op(kind);
     op.shape.class = Class::Store;
     op.shape.access = access;
-    op.shape.sources = [general(word.rs1()), general(word.rs2()), Register::NONE];
+    op.shape.sources = [general(word.rs1()), Register::NONE, general(word.rs2())];
     op.imm = word.s();
     Some(op)
 }
@@ -394,6 +394,7 @@ fn atomic(word: &Word) -> Option<Op> {
         _ => return None,
     };
     let mut op = word.registers(kinds[wide], class);
+    op.shape.sources = [general(word.rs1()), Register::NONE, general(word.rs2())];
     op.shape.access = [4, 8][wide];
     op.imm = which.into();
     Some(op)
