@@ -14,7 +14,9 @@
 pub mod hierarchy;
 mod host;
 mod memory;
+pub mod out_of_order;
 mod ppc32;
+pub mod predictor;
 mod program;
 mod retired;
 mod rv64;

@@ -190,6 +190,20 @@ impl Hierarchy {
         self.line(core, access, first, bytes, now)
     }
 
+    /// An access that uses a port and no line, as that of a load whose data waits in its core's store queue: like a hit.
+    ///
+    /// # Panics
+    /// When there is no such core.
+    #[inline]
+    pub fn pass(&mut self, core: usize, access: Access, now: Cycles) -> Reply {
+        let bank = self.bank(core, access);
+        if !bank.takes_port(now) {
+            bank.statistics.retries += 1;
+            return Reply::Retry(now + Cycles(1));
+        }
+        Reply::Ready(now + bank.config.hit)
+    }
+
     /// Brings the lines of `bytes` at `address` into a cache of `core` as read before, in no time and uncounted.
     pub fn touch(&mut self, core: usize, access: Access, address: u64, bytes: u64) {
         let shift = self.bank(core, access).shift;

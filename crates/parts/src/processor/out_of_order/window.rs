@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Instructions between dispatch and commit: who waits for whom, and what is ready.
+
+use std::collections::VecDeque;
+
+use mb_core::Cycles;
+
+use super::{Class, OutOfOrderConfig, Passage, Prediction, Register, Retired};
+use crate::processor::Control;
+
+/// One of the two operations of an instruction: twice its slot, plus 1 for the memory access.
+pub(super) type Tag = u16;
+
+/// No tag, and no operand.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// The memory access among an instruction's operations; its address, or all of another instruction, is the other.
+pub(super) const ACCESS: Tag = 1;
+
+/// The place of a store's data among its sources.
+const DATA: usize = 2;
+
+/// How an instruction uses memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Plain,
+    Load,
+    Store,
+    Atomic,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) passage: Passage,
+    pub(super) prediction: Prediction,
+    pub(super) kind: Kind,
+    number: u64,
+    /// Operands that each operation waits for: address or all, and the data of a store or an atomic.
+    pending: [u8; 2],
+    /// The first operation has ended.
+    pub(super) first_done: bool,
+    /// The access is ready, under way or done.
+    offered: bool,
+    /// The access has ended.
+    access_done: bool,
+    /// The first operand that waits for each operation.
+    waiting: [u16; 2],
+}
+
+impl Entry {
+    pub(super) const fn is_complete(&self) -> bool {
+        self.first_done && (self.access_done || matches!(self.kind, Kind::Plain))
+    }
+
+    const fn has_data(&self) -> bool {
+        self.pending[1] == 0
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let (a, b) = (&self.passage.retired, &other.passage.retired);
+        b.address.wrapping_sub(a.address) < u64::from(a.shape.access)
+            || a.address.wrapping_sub(b.address) < u64::from(b.shape.access)
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        let (a, b) = (&self.passage.retired, &other.passage.retired);
+        let offset = b.address.wrapping_sub(a.address);
+        offset < u64::from(a.shape.access) && offset + u64::from(b.shape.access) <= u64::from(a.shape.access)
+    }
+}
+
+/// The window (register update unit), the memory queue (load/store queue) and the list of what is ready.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    entries: Vec<Entry>,
+    /// Slots are numbers modulo a power of two.
+    mask: u64,
+    oldest: u64,
+    newest: u64,
+    /// Which operation each register comes from, if it is not there yet.
+    producers: [Tag; Register::LIMIT],
+    /// After each operand that waits (four times its slot, plus its place), the next for the same operation.
+    next_operand: Vec<u16>,
+    /// Slots of memory accesses, oldest first.
+    pub(super) queue: VecDeque<u16>,
+    foreseen: bool,
+    /// Something changed that an access may have waited for.
+    stale: bool,
+    /// Ready operations by urgency: accesses, long operations and branches before others, then the older before the younger.
+    pub(super) ready: Vec<u64>,
+}
+
+/// Set in the key of an operation that is not urgent.
+const PATIENT: u64 = 1 << 63;
+
+const NOTHING: Entry = Entry {
+    passage: Passage::NOTHING,
+    prediction: Prediction::RIGHT,
+    kind: Kind::Plain,
+    number: 0,
+    pending: [0; 2],
+    first_done: false,
+    offered: false,
+    access_done: false,
+    waiting: [NONE; 2],
+};
+
+impl Window {
+    pub(super) fn new(config: &OutOfOrderConfig) -> Self {
+        let slots = config.window.next_power_of_two();
+        Self {
+            entries: vec![NOTHING; slots],
+            mask: slots as u64 - 1,
+            oldest: 0,
+            newest: 0,
+            producers: [NONE; Register::LIMIT],
+            next_operand: vec![NONE; slots * 4],
+            queue: VecDeque::with_capacity(config.memory_queue),
+            foreseen: config.disambiguation == super::Disambiguation::Foreseen,
+            stale: false,
+            ready: Vec::with_capacity(slots * 2),
+        }
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        (self.newest - self.oldest) as usize
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.newest == self.oldest
+    }
+
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<&Entry> {
+        (!self.is_empty()).then(|| &self.entries[(self.oldest & self.mask) as usize])
+    }
+
+    #[inline]
+    pub(super) fn entry(&mut self, tag: Tag) -> &mut Entry {
+        &mut self.entries[usize::from(tag >> 1)]
+    }
+
+    /// The operation of a ready key.
+    #[inline]
+    pub(super) fn tag_of(&self, key: u64) -> Tag {
+        ((key >> 1 & self.mask) << 1 | key & 1) as Tag
+    }
+
+    /// Puts an instruction behind all others.
+    #[inline]
+    pub(super) fn push(&mut self, retired: Retired, prediction: Prediction, fetched: Cycles, now: Cycles) {
+        let number = self.newest;
+        let slot = (number & self.mask) as u16;
+        self.newest += 1;
+        let kind = match retired.shape.class {
+            Class::Load => Kind::Load,
+            Class::Store => Kind::Store,
+            Class::Atomic => Kind::Atomic,
+            _ => Kind::Plain,
+        };
+        let mut entry = Entry {
+            passage: Passage { retired, fetched, dispatched: now, verdict: prediction.verdict, ..Passage::NOTHING },
+            prediction,
+            kind,
+            number,
+            ..NOTHING
+        };
+        for (place, source) in retired.shape.sources.into_iter().enumerate() {
+            let Some(&producer) = self.producers.get(usize::from(source.0)) else { continue };
+            if producer == NONE {
+                continue;
+            }
+            let operand = slot << 2 | place as u16;
+            let first = &mut self.entries[usize::from(producer >> 1)].waiting[usize::from(producer & 1)];
+            self.next_operand[usize::from(operand)] = std::mem::replace(first, operand);
+            entry.pending[usize::from(is_data(kind, place))] += 1;
+        }
+        for (place, destination) in retired.shape.destinations.into_iter().enumerate() {
+            if let Some(producer) = self.producers.get_mut(usize::from(destination.0)) {
+                *producer = slot << 1 | Tag::from(from_memory(kind, place));
+            }
+        }
+        if kind != Kind::Plain {
+            self.queue.push_back(slot);
+        }
+        let is_ready = entry.pending[0] == 0;
+        self.entries[usize::from(slot)] = entry;
+        if is_ready {
+            self.make_ready(slot << 1);
+        }
+    }
+
+    /// Takes the oldest instruction out.
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        if self.entries[(self.oldest & self.mask) as usize].kind != Kind::Plain {
+            self.queue.pop_front();
+            self.stale = true;
+        }
+        self.oldest += 1;
+        // An atomic waits until it is the oldest.
+        self.stale |= self.entries[(self.oldest & self.mask) as usize].kind == Kind::Atomic;
+    }
+
+    /// An operation has ended: what waited for it may be ready.
+    #[inline]
+    pub(super) fn end(&mut self, tag: Tag) {
+        let access = usize::from(tag & ACCESS);
+        let entry = self.entry(tag);
+        if access == 1 {
+            entry.access_done = true;
+        } else {
+            entry.first_done = true;
+        }
+        let kind = entry.kind;
+        let destinations = entry.passage.retired.shape.destinations;
+        let mut operand = std::mem::replace(&mut entry.waiting[access], NONE);
+        if kind != Kind::Plain {
+            self.stale = true;
+            if kind == Kind::Store && access == 0 && self.entry(tag).has_data() {
+                self.make_ready(tag | ACCESS);
+            }
+        }
+        for destination in destinations {
+            if let Some(producer) = self.producers.get_mut(usize::from(destination.0))
+                && *producer == tag
+            {
+                *producer = NONE;
+            }
+        }
+        while operand != NONE {
+            let next = self.next_operand[usize::from(operand)];
+            self.arrive(operand);
+            operand = next;
+        }
+    }
+
+    /// An operand is there.
+    #[inline]
+    fn arrive(&mut self, operand: u16) {
+        let tag = operand >> 2 << 1;
+        let entry = self.entry(tag);
+        let data = is_data(entry.kind, usize::from(operand & 3));
+        let pending = &mut entry.pending[usize::from(data)];
+        *pending -= 1;
+        if *pending > 0 {
+            return;
+        }
+        if !data {
+            self.make_ready(tag);
+            return;
+        }
+        let is_ready = entry.kind == Kind::Store && entry.first_done;
+        self.stale = true;
+        if is_ready {
+            self.make_ready(tag | ACCESS);
+        }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, tag: Tag) {
+        let entry = &self.entries[usize::from(tag >> 1)];
+        let shape = entry.passage.retired.shape;
+        let urgent = tag & ACCESS != 0
+            || matches!(shape.class, Class::Multiply | Class::Divide)
+            || shape.control != Control::None;
+        let key = entry.number << 1 | u64::from(tag & ACCESS) | if urgent { 0 } else { PATIENT };
+        let place = self.ready.iter().rposition(|&other| other < key).map_or(0, |index| index + 1);
+        self.ready.insert(place, key);
+    }
+
+    /// Offers the accesses that nothing before them forbids any more.
+    #[inline]
+    pub(super) fn refresh(&mut self) {
+        if std::mem::take(&mut self.stale) {
+            self.offer_accesses();
+        }
+    }
+
+    fn offer_accesses(&mut self) {
+        for index in 0..self.queue.len() {
+            let slot = self.queue[index];
+            let entry = &self.entries[usize::from(slot)];
+            match entry.kind {
+                Kind::Store => {
+                    if !entry.first_done && !self.foreseen {
+                        return;
+                    }
+                    continue;
+                }
+                Kind::Atomic => {
+                    if entry.access_done {
+                        continue;
+                    }
+                    if entry.offered || !entry.first_done || !entry.has_data() || entry.number != self.oldest {
+                        return;
+                    }
+                }
+                Kind::Load | Kind::Plain => {
+                    if entry.offered || !entry.first_done || self.source_of(index) == Source::NotYet {
+                        continue;
+                    }
+                }
+            }
+            let atomic = entry.kind == Kind::Atomic;
+            self.entries[usize::from(slot)].offered = true;
+            self.make_ready(slot << 1 | ACCESS);
+            if atomic {
+                return;
+            }
+        }
+    }
+
+    /// Where the load at a place of the queue has its data from.
+    fn source_of(&self, index: usize) -> Source {
+        let load = &self.entries[usize::from(self.queue[index])];
+        for &slot in self.queue.range(..index).rev() {
+            let earlier = &self.entries[usize::from(slot)];
+            if earlier.kind == Kind::Load || !earlier.overlaps(load) {
+                continue;
+            }
+            return match earlier.kind {
+                Kind::Atomic if earlier.access_done => Source::Memory,
+                Kind::Store if earlier.first_done && earlier.has_data() && earlier.covers(load) => Source::Store,
+                _ => Source::NotYet,
+            };
+        }
+        Source::Memory
+    }
+
+    /// Whether the load of `tag`, which is ready, takes its data from a store in the queue.
+    #[inline]
+    pub(super) fn is_forwarded(&self, tag: Tag) -> bool {
+        let slot = tag >> 1;
+        self.queue.front() != Some(&slot)
+            && self
+                .queue
+                .iter()
+                .position(|&other| other == slot)
+                .is_some_and(|index| self.source_of(index) == Source::Store)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    Memory,
+    Store,
+    NotYet,
+}
+
+/// Whether a source is data for memory.
+const fn is_data(kind: Kind, place: usize) -> bool {
+    place == DATA && matches!(kind, Kind::Store | Kind::Atomic)
+}
+
+/// Whether a destination comes from memory.
+const fn from_memory(kind: Kind, place: usize) -> bool {
+    match kind {
+        Kind::Plain | Kind::Store => false,
+        Kind::Load => place == 0,
+        Kind::Atomic => true,
+    }
+}
