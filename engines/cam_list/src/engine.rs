@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The engine `cam_list`: the receive engine of S2 figure 1 with its two queues of two levels.
+//!
+//! Contract: arrivals and cancels search the posted receives, posts and probes the unexpected messages. Each of the two
+//! has a machine of its own; their searches overlap, their results take effect in order of acceptance. A search sees the entries
+//! that were in place when it began; a comparator watches those that are put in place while it goes on, so that none is missed.
+//! Operations wait in a queue of `fifo` places at each side; with all of them taken an offer is refused until the next one
+//! starts. Full queues refuse nothing: order would forbid the very operation that makes room, so entries beyond the lists
+//! go to host memory.
+//! Cost: that of [`mb_parts::lists`], and for several lists a scan of a two-hundredth of the entries in them.
+
+use std::collections::VecDeque;
+
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::settings::{SettingError, Settings};
+use mb_core::{Clock, Cycles, Op, Outcome, Picos};
+use mb_parts::{PostedReceives, UnexpectedMessages};
+
+use crate::levels::Levels;
+use crate::parameters::{Arbiter, Parameters, SETTINGS};
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "cam_list",
+        summary: "A content-addressable memory in front of hardware lists that are walked side by side, cycle by cycle",
+        reference: "Q. Xiong, A. Skjellum, M. C. Herbordt: Accelerating MPI Message Matching Through FPGA Offload \
+                    (002_66925415cec1c889.txt)",
+        timing: Timing::Simulated,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "two_level", toml: include_str!("../presets/two_level.toml") },
+        Preset { name: "p2l4", toml: include_str!("../presets/p2l4.toml") },
+        Preset { name: "p2l64", toml: include_str!("../presets/p2l64.toml") },
+    ],
+    placement: |_| Placement::Nic,
+    build: |settings| Ok(Box::new(CamList::new(settings)?)),
+};
+
+/// What the hardware has done, in cycles where nothing else is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Searches, from their begin to their result.
+    pub searching: u64,
+    /// Of these, steps along lists.
+    pub walking: u64,
+    /// Results that waited for an older operation to take effect.
+    pub waiting_for_order: u64,
+    /// Searches and insertions that waited for a mover.
+    pub waiting_for_mover: u64,
+    /// Entries moved from a list to the CAM (a number).
+    pub transfers: u64,
+    /// Entries that went to host memory and came back (a number).
+    pub returned: u64,
+    /// Receives and messages that met: what the completion unit has counted (a number).
+    pub completed: u64,
+}
+
+/// The two machines of the engine, by the queue that they search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// Searches the unexpected messages.
+    Command,
+    /// Searches the posted receives.
+    Network,
+}
+
+impl Side {
+    /// A cancel looks for a posted receive, so it passes through the machine that does so.
+    const fn of(op: &Op) -> Self {
+        match op {
+            Op::Post { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => Self::Command,
+            Op::Arrive { .. } | Op::Cancel { .. } => Self::Network,
+        }
+    }
+}
+
+/// What a search found, by the rules of matching alone.
+struct Found {
+    outcome: Outcome,
+    /// Rank of the entry that was found.
+    rank: Option<usize>,
+    /// Whether it is taken out.
+    taken: bool,
+    /// Whether the searcher becomes an entry of the other queue.
+    inserted: bool,
+}
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct CamList {
+    clock: Clock,
+    parameters: Parameters,
+    fifo: usize,
+    posted: PostedReceives,
+    unexpected: UnexpectedMessages,
+    /// The levels of each queue, by the side that searches it.
+    levels: [Levels; 2],
+    /// When each machine has finished what it accepted.
+    free: [u64; 2],
+    /// When the operation accepted last has taken effect.
+    effective: u64,
+    /// Start times of operations that may not have started, by side.
+    waiting: [VecDeque<Picos>; 2],
+    pending: VecDeque<(Completion, Picos)>,
+    last_at: Picos,
+    busy: Picos,
+    counters: Counters,
+}
+
+impl CamList {
+    /// An engine with empty queues.
+    ///
+    /// # Errors
+    /// [`SettingError::Contradiction`] when `list_entries` is no multiple of `lists`.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let parameters = Parameters::new(settings)?;
+        Ok(Self {
+            clock: settings.clock("clock"),
+            parameters,
+            fifo: settings.whole("fifo") as usize,
+            posted: PostedReceives::new(),
+            unexpected: UnexpectedMessages::new(),
+            levels: [Levels::new(&parameters), Levels::new(&parameters)],
+            free: [0; 2],
+            effective: 0,
+            waiting: [VecDeque::new(), VecDeque::new()],
+            pending: VecDeque::new(),
+            last_at: Picos::ZERO,
+            busy: Picos::ZERO,
+            counters: Counters::default(),
+        })
+    }
+
+    /// What the hardware has done for the operations accepted so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Matches by the rules alone.
+    #[inline]
+    fn find(&mut self, op: Op) -> Found {
+        let ranked = |found: bool, visits: u32| found.then_some(visits as usize);
+        match op {
+            Op::Post { recv, pattern } => {
+                let (msg, visits) = self.unexpected.take(&pattern);
+                let outcome = msg.map_or(Outcome::Posted(recv), |msg| Outcome::Matched(recv, msg));
+                if msg.is_none() {
+                    self.posted.append(recv, &pattern);
+                }
+                Found { outcome, rank: ranked(msg.is_some(), visits), taken: true, inserted: msg.is_none() }
+            }
+            Op::Arrive { msg, envelope } => {
+                let (recv, visits) = self.posted.take(&envelope);
+                let outcome = recv.map_or(Outcome::Unexpected(msg), |recv| Outcome::Matched(recv, msg));
+                if recv.is_none() {
+                    self.unexpected.append(msg, &envelope);
+                }
+                Found { outcome, rank: ranked(recv.is_some(), visits), taken: true, inserted: recv.is_none() }
+            }
+            Op::Cancel { recv } => {
+                let (found, visits) = self.posted.cancel(recv);
+                let outcome = if found { Outcome::Cancelled(recv) } else { Outcome::NotCancelled(recv) };
+                Found { outcome, rank: ranked(found, visits), taken: true, inserted: false }
+            }
+            Op::Probe { probe, pattern } => {
+                let (msg, visits) = self.unexpected.find(&pattern);
+                let outcome = Outcome::Probed(probe, msg);
+                Found { outcome, rank: ranked(msg.is_some(), visits), taken: false, inserted: false }
+            }
+            Op::MatchedProbe { probe, pattern } => {
+                let (msg, visits) = self.unexpected.take(&pattern);
+                let outcome = Outcome::Probed(probe, msg);
+                Found { outcome, rank: ranked(msg.is_some(), visits), taken: true, inserted: false }
+            }
+        }
+    }
+
+    /// Serves `op`, offered in or before cycle `now`: its completion, and the cycles that it adds to those in which the engine
+    /// was busy.
+    fn serve(&mut self, now: u64, op: Op) -> (Completion, Picos) {
+        let Found { outcome, rank, taken, inserted } = self.find(op);
+        let parameters = &self.parameters;
+        let side = Side::of(&op) as usize;
+        let mut start = now.max(self.free[side]);
+        if parameters.arbiter == Arbiter::Serial {
+            start = start.max(self.effective);
+        }
+        let ready = start + parameters.dispatch;
+        let levels = &mut self.levels[side];
+        let begin = ready.max(levels.movers_free);
+        let visible = levels.visible(begin);
+        let search = levels.search(parameters, visible, rank.filter(|&rank| rank <= visible));
+        let result = begin + search.cycles;
+        // The result takes effect after that of every older operation.
+        let effect = result.max(self.effective);
+        let mut answered = effect;
+        let mut finished = effect;
+        if let Some(rank) = rank.filter(|_| taken) {
+            finished += parameters.remove;
+            let moved = levels.remove(parameters, rank, finished);
+            self.counters.transfers += u64::from(moved.to_cam);
+            self.counters.returned += u64::from(moved.to_list);
+        }
+        if inserted {
+            let other = &mut self.levels[1 - side];
+            let from = effect.max(other.movers_free);
+            self.counters.waiting_for_mover += from - effect;
+            answered = from + other.insert(parameters, from);
+            finished = answered;
+        }
+        self.free[side] = finished;
+        self.effective = finished;
+        self.counters.searching += search.cycles;
+        self.counters.walking += parameters.element * search.rows;
+        self.counters.waiting_for_order += effect - result;
+        self.counters.waiting_for_mover += begin - ready;
+        self.counters.completed += u64::from(matches!(outcome, Outcome::Matched(..)));
+        let [start, at] = [start, answered].map(|cycle| self.clock.span(Cycles(cycle)));
+        self.waiting[side].push_back(start);
+        let span = at - start.max(self.last_at);
+        self.last_at = at;
+        (Completion { at, outcome, visits: search.compared }, span)
+    }
+
+    /// When the input queue of `op` has a free place, if it has none at `now`.
+    #[inline]
+    fn refused(&mut self, now: Picos, op: &Op) -> Option<Picos> {
+        let waiting = &mut self.waiting[Side::of(op) as usize];
+        while waiting.front().is_some_and(|&start| start <= now) {
+            waiting.pop_front();
+        }
+        (waiting.len() >= self.fifo).then(|| waiting[0])
+    }
+
+    fn hand_out_first(&mut self, done: &mut Vec<Completion>) {
+        if let Some((completion, span)) = self.pending.pop_front() {
+            self.busy += span;
+            done.push(completion);
+        }
+    }
+}
+
+impl Engine for CamList {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        if let Some(retry_at) = self.refused(now, &op) {
+            return Accepted::Busy { retry_at };
+        }
+        let edge = self.clock.edge_at_or_after(now).0;
+        let served = self.serve(edge, op);
+        self.pending.push_back(served);
+        Accepted::Yes
+    }
+
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.pending.is_empty() || self.refused(now, &op).is_some() {
+            return None;
+        }
+        let edge = self.clock.edge_at_or_after(now).0;
+        let (completion, span) = self.serve(edge, op);
+        self.busy += span;
+        Some(completion)
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.pending.front().map(|(completion, _)| completion.at)
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        while self.pending.front().is_some_and(|(completion, _)| completion.at <= until) {
+            self.hand_out_first(done);
+        }
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        while !self.pending.is_empty() {
+            self.hand_out_first(done);
+        }
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        (self.posted.len(), self.unexpected.len())
+    }
+
+    fn busy(&self) -> Picos {
+        self.busy
+    }
+}

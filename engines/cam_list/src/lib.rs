@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two levels for each queue: a content-addressable memory (CAM) that compares all its entries at once, and hardware
+//! lists behind it that are walked side by side.
+//!
+//! - [`engine`]: the engine of the catalog, which calculates the cycle of every event.
+//! - [`hardware`]: the same hardware register by register, stepped from cycle to cycle; with [`Corrections`] to
+//!   leave out it is the design as published, which does not keep MPI's order.
+//!
+//! Source: `002_66925415cec1c889.txt` (S2).
+
+pub mod engine;
+pub mod hardware;
+mod lanes;
+mod levels;
+mod parameters;
+
+pub use engine::{CamList, Counters, ENTRY};
+pub use hardware::{Corrections, Hazard, Machine};
+pub use parameters::{Arbiter, ListSearch, Parameters};

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The engine that calculates against the hardware that is stepped: two ways to the same cycle.
+
+use mb_cam_list::{CamList, Corrections, ENTRY, Machine, Parameters};
+use mb_core::{Clock, Engine, Settings};
+use mb_testkit::drive::{Fetch, Offer, Visits, judge};
+use mb_testkit::{settings, streams};
+
+/// One cycle is a nanosecond.
+const CLOCK: Clock = Clock::from_mhz(1000);
+
+/// Settings in the order of [`KEYS`]: levels so small that every stream reaches host memory, and cycles of every ratio.
+const VARIANTS: &[[&str; 16]] = &[
+    ["4", "1", "8", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "5"],
+    ["4", "3", "12", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "5"],
+    ["1", "2", "2", "2", "3", "1", "5", "4", "3", "0", "with_cam", "overlapped", "1", "1", "2", "7"],
+    ["3", "4", "40", "1", "2", "2", "1", "9", "0", "2", "with_cam", "overlapped", "0", "0", "1", "1"],
+    ["2", "4", "64", "1", "1", "3", "1", "1", "1", "1", "after_cam", "serial", "0", "0", "0", "5"],
+    ["2", "2", "6", "5", "1", "1", "3", "6", "2", "0", "with_cam", "serial", "0", "1", "3", "2"],
+    ["256", "64", "32768", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "117"],
+];
+
+const KEYS: [&str; 16] = [
+    "cam",
+    "lists",
+    "list_entries",
+    "match",
+    "cam_insert",
+    "element",
+    "list_insert",
+    "transfer",
+    "remove",
+    "dispatch",
+    "search",
+    "arbiter",
+    "ternary",
+    "age_cam",
+    "age_lists",
+    "spill",
+];
+
+fn variant(values: &[&str; 16]) -> Settings {
+    let mut all = vec![("clock", "1000"), ("fifo", "1000000")];
+    all.extend(KEYS.iter().copied().zip(values.iter().copied()));
+    settings(&ENTRY, &all)
+}
+
+/// Answers in order of acceptance: cycle and outcome.
+fn stepped(settings: &Settings, offers: &[Offer]) -> Result<Machine, String> {
+    let mut machine = Machine::new(&Parameters::new(settings).unwrap(), Corrections::ALL);
+    for offer in offers {
+        while machine.now() < CLOCK.edge_at_or_after(offer.at).0 {
+            machine.step();
+        }
+        machine.offer(offer.op);
+    }
+    for _ in 0..1_000_000 {
+        if machine.is_idle() {
+            return Ok(machine);
+        }
+        machine.step();
+    }
+    Err("the hardware does not come to rest".to_owned())
+}
+
+#[test]
+fn the_engine_is_the_hardware_cycle_by_cycle() {
+    for values in VARIANTS {
+        let settings = variant(values);
+        let judged = streams::check(300, |offers| {
+            let mut engine = CamList::new(&settings).unwrap();
+            let answers = judge(&mut engine, offers, Fetch::RunUntil, Visits::Own)?;
+            let machine = stepped(&settings, offers)?;
+            let mut done = machine.done().to_vec();
+            done.sort_by_key(|done| done.number);
+            if done.len() != answers.len() {
+                return Err(format!("{} answers, and {} by steps", answers.len(), done.len()));
+            }
+            for (answer, done) in answers.iter().zip(&done) {
+                let (at, outcome) = (answer.completion.at.0 / 1000, answer.completion.outcome);
+                if (at, outcome) != (done.at, done.outcome) {
+                    let number = done.number + 1;
+                    return Err(format!(
+                        "operation {number}: cycle {at}, {outcome}; by steps cycle {}, {}",
+                        done.at, done.outcome
+                    ));
+                }
+            }
+            let (posted, unexpected) = machine.queue_lengths();
+            if (posted, unexpected) != engine.queue_lengths() {
+                return Err(format!("{:?} in the queues, by steps {posted} and {unexpected}", engine.queue_lengths()));
+            }
+            if machine.buffers_in_use() != unexpected {
+                return Err(format!("{} buffers for {unexpected} messages", machine.buffers_in_use()));
+            }
+            if machine.completed() != engine.counters().completed {
+                return Err(format!("{} completions counted", machine.completed()));
+            }
+            Ok(())
+        });
+        assert_eq!(judged, Ok(()), "{values:?}");
+    }
+}
