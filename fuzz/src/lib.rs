@@ -70,8 +70,8 @@ pub fn read_raw(data: &[u8]) {
 
 /// A good trace: two ranks and a message, every kind of record, or a pattern.
 fn base(which: u8) -> &'static [Vec<Record>] {
-    static BASES: LazyLock<[Vec<Vec<Record>>; 4]> = LazyLock::new(|| std::array::from_fn(make_base));
-    &BASES[usize::from(which) % 4]
+    static BASES: LazyLock<[Vec<Vec<Record>>; 5]> = LazyLock::new(|| std::array::from_fn(make_base));
+    &BASES[usize::from(which) % 5]
 }
 
 fn make_base(which: usize) -> Vec<Vec<Record>> {
@@ -83,7 +83,8 @@ fn make_base(which: usize) -> Vec<Vec<Record>> {
     match which {
         0 => common::ping(),
         1 => common::everything(),
-        2 => pattern("random", 3),
+        2 => common::everything().iter().map(|records| common::fold::folded(records)).collect(),
+        3 => pattern("random", 3),
         _ => pattern("halo3d", 8),
     }
 }

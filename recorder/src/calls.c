@@ -111,7 +111,7 @@ static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (
 
 /* Reserves `count` records, the first of them for `send`, whose aux becomes the number of earlier sends to its peer: in the
  * file these numbers count up, also when several threads send. */
-static inline uint64_t reserve_send(struct mbr_thread *thread, const struct mbr_comm *comm, struct mbr_record *send, uint64_t count) {
+MBR_INLINE uint64_t reserve_send(struct mbr_thread *thread, const struct mbr_comm *comm, struct mbr_record *send, uint64_t count) {
     mbr_lock_take(&mbr_table_lock);
     if (send->peer >= 0 && (uint32_t)send->peer < comm->peers)
         send->aux = comm->sent[send->peer]++;
@@ -132,7 +132,7 @@ static inline mbr_word own_status(struct mbr_thread *thread, mbr_word *argument,
 
 /* The result of a receive or probe. What was asked for exactly is taken from there: libraries leave statuses of failed
  * and of some other calls unset. */
-static void fill_done(struct mbr_record *done, const struct posted *posted, const struct mbr_status *status, int error) {
+MBR_INLINE void fill_done(struct mbr_record *done, const struct posted *posted, const struct mbr_status *status, int error) {
     if (status->cancelled) {
         done->flags |= CANCELLED;
         return;
@@ -150,7 +150,7 @@ static void fill_done(struct mbr_record *done, const struct posted *posted, cons
         done->flags |= FAILED;
 }
 
-static struct posted posted_of(const struct mbr_record *record) {
+MBR_INLINE struct posted posted_of(const struct mbr_record *record) {
     return (struct posted){record->peer, record->tag, record->kind == PROBE ? UINT64_MAX : record->bytes};
 }
 
@@ -193,7 +193,7 @@ struct kept {
 };
 
 /* Remembers what stands behind a new request; MPI_Start will write `record` if it is persistent. */
-static void remember(const struct mbr_record *record, uint64_t handle, struct kept kept) {
+MBR_INLINE void remember(const struct mbr_record *record, uint64_t handle, struct kept kept) {
     mbr_lock_take(&mbr_table_lock);
     struct mbr_entry *entry = mbr_entry_push(handle);
     if (entry) {
@@ -323,8 +323,8 @@ static void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word
 
 /* --- a send and a receive in one call: (buffer, count, type, destination, tag, ...) --- */
 
-static void sendrecv_records(struct mbr_thread *thread, struct frame *frame, const struct mbr_comm *comm, mbr_word *a,
-                             const struct role *role, struct mbr_record *send, struct mbr_record *recv) {
+MBR_INLINE void sendrecv_records(struct mbr_thread *thread, struct frame *frame, const struct mbr_comm *comm, mbr_word *a,
+                                 const struct role *role, struct mbr_record *send, struct mbr_record *recv) {
     *send = record_of(thread, &frame->begin, SEND, SENDRECV);
     *recv = record_of(thread, &frame->begin, RECV, SENDRECV);
     send->comm = recv->comm = comm->number;
@@ -480,17 +480,16 @@ static void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word
 
 /* --- completion --- */
 
-/* One request of a completion call: its handle before, what finished after. */
-struct waiting {
-    union {
-        uint64_t handle;
-        struct {
-            uint32_t request; /* 0 = nothing finished */
-            bool is_recv, is_pair, is_cancelled;
-        };
-    };
-    struct posted posted;
+/* What one Done record of a completion call says; `more` requests behind `request` finished as their own records say. */
+struct finished {
+    uint32_t request, more;
+    struct posted status; /* its room is the size */
+    uint8_t flags;
+    bool plain; /* what the record says follows from the Send, Recv or Collective */
 };
+
+/* The handles of a completion call as they were before it. What finished is listed behind them. */
+static uint64_t *handles_of(struct mbr_thread *thread) { return thread->words.data; }
 
 static void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
@@ -498,39 +497,17 @@ static void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_word
         frame->open = append(thread, record_of(thread, &frame->begin, WAIT, role->flags));
     int64_t count = role->form == ONE ? 1 : (int)a[0];
     frame->count = count > 0 ? (uint64_t)count : 0;
-    struct waiting *waiting = mbr_buffer_fit(&thread->words, (frame->count + 1) * sizeof *waiting);
-    if (!waiting)
+    /* MPI_Isendrecv ends with two Done records. */
+    uint64_t *handles = mbr_buffer_fit(&thread->words, (frame->count + 1) * (sizeof *handles + 2 * sizeof(struct finished)));
+    if (!handles)
         return;
     if (role->by_value)
-        waiting[0].handle = mbr_handle(a[0]);
+        handles[0] = mbr_handle(a[0]);
     else
         for (uint64_t i = 0; i < frame->count; i++)
-            waiting[i].handle = mbr_handle_at(a[role->requests], i);
+            handles[i] = mbr_handle_at(a[role->requests], i);
     frame->status = own_status(thread, &a[role->status], role->form == ANY ? 1 : frame->count + 1);
     frame->recorded = true;
-}
-
-/* Takes the oldest unfinished use of a handle off the table; returns the number of Done records for it. */
-static unsigned finish(struct waiting *waiting, bool peek) {
-    uint64_t handle = waiting->handle;
-    waiting->request = 0;
-    struct mbr_entry *entry = mbr_entry_oldest(handle);
-    if (!entry)
-        return 0;
-    if (!entry->reported) {
-        waiting->request = entry->number;
-        waiting->is_recv = entry->kind == RECV;
-        waiting->is_pair = entry->paired;
-        waiting->is_cancelled = entry->cancelled;
-        waiting->posted = (struct posted){entry->peer, entry->tag, entry->bytes};
-    }
-    if (peek)
-        entry->reported = true;
-    else if (entry->persistent)
-        entry->number = 0, entry->reported = entry->cancelled = false;
-    else
-        mbr_entry_pop(handle);
-    return waiting->request ? 1 + waiting->is_pair : 0;
 }
 
 /* The error of completion number `at` of a call that returned `error`. */
@@ -542,10 +519,68 @@ static int completion_error(const struct role *role, mbr_word statuses, uint64_t
     return code;
 }
 
+/* Lists one Done, in the place of the last one if that can stand for both. */
+MBR_INLINE struct finished *list_done(struct finished *list, struct finished *end, struct finished done) {
+    struct finished *last = end - 1;
+    if (done.plain && end > list && last->plain && last->request + last->more + 1 == done.request) {
+        last->more++;
+        return end;
+    }
+    *end = done;
+    return end + 1;
+}
+
+/* What the status of a receive, or of a send that was cancelled, adds to its Done. */
+MBR_INLINE void read_finished(struct finished *done, const struct mbr_entry *entry, const void *status, int code) {
+    struct mbr_status read = mbr_status_read(status, entry->cancelled);
+    if (entry->kind != RECV) {
+        done->flags |= read.cancelled ? CANCELLED : 0;
+        return;
+    }
+    const struct posted posted = {entry->peer, entry->tag, entry->bytes};
+    bool unset = entry->paired && mbr_library.isendrecv_status_unset;
+    if (unset) /* what was received is not known; a size beyond the room would be a truncation */
+        read.bytes = posted.room;
+    struct mbr_record record = {0};
+    fill_done(&record, &posted, &read, code);
+    done->flags = record.flags;
+    if (unset && (posted.peer == TRACE_ANY_SOURCE || posted.tag == TRACE_ANY_TAG))
+        done->flags |= FAILED;
+    done->status = (struct posted){record.peer, record.tag, record.bytes};
+}
+
+/* Takes the oldest unfinished use of `handle` off the table and lists what finished with it. */
+MBR_INLINE struct finished *finish(struct finished *list, struct finished *end, uint64_t handle, const void *status, int code,
+                                   bool peek) {
+    struct mbr_entry *entry = mbr_entry_oldest(handle);
+    if (!entry)
+        return end;
+    if (!entry->reported && entry->number) {
+        struct finished done = {.request = entry->number};
+        if (entry->paired)
+            end = list_done(list, end, (struct finished){.request = entry->number - 1, .plain = true});
+        if (entry->kind == RECV || entry->cancelled)
+            read_finished(&done, entry, status, code);
+        else if (code)
+            done.flags = FAILED;
+        bool as_posted = entry->kind != RECV || entry->peer == TRACE_PROC_NULL ||
+                         (entry->peer >= 0 && entry->tag >= 0 && done.status.room == entry->bytes);
+        done.plain = as_posted && !done.flags;
+        end = list_done(list, end, done);
+    }
+    if (peek)
+        entry->reported = true;
+    else if (entry->persistent)
+        entry->number = 0, entry->reported = entry->cancelled = false;
+    else
+        mbr_entry_pop(handle);
+    return end;
+}
+
 static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (!frame->recorded)
         return;
-    struct waiting *waiting = thread->words.data;
+    const uint64_t *handles = handles_of(thread);
     const int *indices = role->index ? (const int *)a[role->index] : NULL;
     uint64_t completed = frame->count;
     bool hit = true;
@@ -563,21 +598,19 @@ static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word 
         return;
     }
 
-    uint64_t dones = 0;
+    struct finished *list = (struct finished *)(handles_of(thread) + frame->count + 1), *list_end = list;
+    const char *status = (const char *)frame->status;
     mbr_lock_take(&mbr_table_lock);
-    for (uint64_t i = 0; i < completed; i++) {
+    for (uint64_t i = 0; i < completed; i++, status += mbr_library.status_bytes) {
         int code = completion_error(role, frame->status, i, error);
-        uint64_t at = indices ? (uint64_t)indices[i] : i;
         bool pending = code && role->form == ALL && mbr_error_class(code) == mbr_library.err_pending;
-        if (pending)
-            waiting[at].request = 0;
-        else
-            dones += finish(&waiting[at], role->peek);
+        if (!pending)
+            list_end = finish(list, list_end, handles[indices ? (uint64_t)indices[i] : i], status, code, role->peek);
     }
     mbr_lock_drop(&mbr_table_lock);
 
+    uint64_t dones = (uint64_t)(list_end - list), index;
     struct mbr_stamp end;
-    uint64_t index;
     if (role->flags & BLOCKING) {
         end = close_open(thread, frame, dones);
         index = dones ? mbr_reserve(thread, dones) : 0;
@@ -589,32 +622,14 @@ static void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word 
         index = mbr_reserve(thread, 1 + dones);
         mbr_put(thread, index++, wait);
     }
-    for (uint64_t i = 0; i < completed; i++) {
-        const struct waiting *finished = &waiting[indices ? (uint64_t)indices[i] : i];
-        if (!finished->request)
-            continue;
-        struct mbr_record done = record_of(thread, &end, DONE, 0);
+    for (const struct finished *finished = list; finished < list_end; finished++) {
+        struct mbr_record done = record_of(thread, &end, DONE, finished->flags);
         done.request = finished->request;
-        if (finished->is_pair) {
-            struct mbr_record sent = done;
-            sent.request--;
-            mbr_put(thread, index++, sent);
-        }
-        int code = completion_error(role, frame->status, i, error);
-        if (finished->is_recv || finished->is_cancelled) {
-            struct mbr_status status =
-                mbr_status_read((const char *)frame->status + i * mbr_library.status_bytes, finished->is_cancelled);
-            bool unset = finished->is_pair && mbr_library.isendrecv_status_unset;
-            if (unset) /* what was received is not known; a size beyond the room would be a truncation */
-                status.bytes = finished->posted.room;
-            if (finished->is_recv)
-                fill_done(&done, &finished->posted, &status, code);
-            if (unset && (finished->posted.peer == TRACE_ANY_SOURCE || finished->posted.tag == TRACE_ANY_TAG))
-                done.flags |= FAILED;
-            if (!finished->is_recv && status.cancelled)
-                done.flags |= CANCELLED;
-        } else if (code) {
-            done.flags |= FAILED;
+        done.aux = finished->more;
+        if (!finished->more) {
+            done.peer = finished->status.peer;
+            done.tag = finished->status.tag;
+            done.bytes = finished->status.room;
         }
         mbr_put(thread, index++, done);
     }
@@ -978,9 +993,9 @@ static inline void *target_of(void **target, const char *name) {
 }
 
 /* The thread's state if this call is to be recorded, else null. */
-static inline struct mbr_thread *enter(void) {
+MBR_INLINE struct mbr_thread *enter(void) {
     struct mbr_thread *thread = &mbr_self;
-    if (!mbr_active || thread->inside || thread->dead)
+    if (!mbr_active || thread->inside)
         return NULL;
     if (__builtin_expect(!thread->ready, 0))
         mbr_thread_setup(thread);

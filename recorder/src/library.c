@@ -101,23 +101,6 @@ static void use_standard_abi(struct mbr_library *lib) {
         lib->thread_levels[level] = level * 1024;
 }
 
-static struct mbr_status read_directly(const void *status) {
-    struct mbr_status result = {0};
-    const char *bytes = status;
-    if (mbr_library.status_layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
-        int cancelled;
-        memcpy(&cancelled, bytes + 12, sizeof cancelled);
-        memcpy(&result.bytes, bytes + 16, sizeof result.bytes);
-        result.cancelled = cancelled;
-    } else { /* int low, high << 1 | cancelled; int source, tag, error */
-        uint32_t halves[2];
-        memcpy(halves, bytes, sizeof halves);
-        result.bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;
-        result.cancelled = halves[1] & 1;
-    }
-    return result;
-}
-
 /* Sets a scratch status through the library and checks that reading it directly gives the same. */
 static bool layout_holds(void) {
     int (*set_elements)(void *, mbr_word, int64_t) =
@@ -130,7 +113,7 @@ static bool layout_holds(void) {
         _Alignas(8) char scratch[64] = {0};
         set_elements(scratch, mbr_library.byte_type, sizes[i / 2]);
         set_cancelled(scratch, i % 2);
-        struct mbr_status status = read_directly(scratch);
+        struct mbr_status status = mbr_status_read(scratch, true);
         if (status.bytes != (uint64_t)sizes[i / 2] || status.cancelled != i % 2)
             return false;
     }
@@ -202,28 +185,14 @@ uint64_t mbr_type_bytes(mbr_word type, int64_t count) {
     return bytes;
 }
 
-struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled) {
-    struct mbr_status result = {0};
-    const char *bytes = status;
-    int source, tag;
-    if (mbr_library.status_layout == STATUS_BY_CALL) {
-        int64_t count = 0;
-        int cancelled = 0;
-        mbr_library.get_elements(status, mbr_library.byte_type, &count);
-        if (may_be_cancelled)
-            mbr_library.test_cancelled(status, &cancelled);
-        result.bytes = count > 0 ? (uint64_t)count : 0;
-        result.cancelled = cancelled;
-    } else {
-        result = read_directly(status);
-        result.cancelled &= may_be_cancelled;
-    }
-    memcpy(&source, bytes + mbr_library.status_source, sizeof source);
-    memcpy(&tag, bytes + mbr_library.status_tag, sizeof tag);
-    memcpy(&result.error, bytes + mbr_library.status_error, sizeof result.error);
-    result.source = mbr_peer((mbr_word)source);
-    result.tag = mbr_tag((mbr_word)tag);
-    return result;
+void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled) {
+    int64_t count = 0;
+    int set = 0;
+    mbr_library.get_elements(status, mbr_library.byte_type, &count);
+    if (may_be_cancelled)
+        mbr_library.test_cancelled(status, &set);
+    *bytes = count > 0 ? (uint64_t)count : 0;
+    *cancelled = set;
 }
 
 int mbr_error_class(int code) {

@@ -69,12 +69,36 @@ static inline int32_t mbr_tag(mbr_word word) {
 }
 
 struct mbr_status {
-    int32_t source, tag, error;
+    int32_t source, tag;
     bool cancelled;
     uint64_t bytes;
 };
+
+/* Size and cancellation from the library's own functions. */
+void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled);
+
 /* What the status at this address says; `cancelled` is looked up only on request. */
-struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled);
+static inline __attribute__((always_inline)) struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled) {
+    const char *at = status;
+    uint64_t bytes = 0;
+    bool is_cancelled = false;
+    if (mbr_library.status_layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
+        is_cancelled = *(const int *)(const void *)(at + 12);
+        bytes = *(const uint64_t *)(const void *)(at + 16);
+    } else if (mbr_library.status_layout == STATUS_MPICH) { /* int low, high << 1 | cancelled; int source, tag, error */
+        const uint32_t *halves = status;
+        bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;
+        is_cancelled = halves[1] & 1;
+    } else {
+        mbr_status_ask(status, may_be_cancelled, &bytes, &is_cancelled);
+    }
+    return (struct mbr_status){
+        .source = mbr_peer((mbr_word) * (const int *)(const void *)(at + mbr_library.status_source)),
+        .tag = mbr_tag((mbr_word) * (const int *)(const void *)(at + mbr_library.status_tag)),
+        .cancelled = is_cancelled && may_be_cancelled,
+        .bytes = bytes,
+    };
+}
 
 /* The class of an error code. */
 int mbr_error_class(int code);

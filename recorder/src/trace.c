@@ -255,7 +255,7 @@ static void thread_release(void *argument) {
     mbr_pages_unmap(thread->window, MBR_WINDOW_SLOTS * RECORD_BYTES);
     mbr_pages_unmap(thread->words.data, thread->words.bytes);
     mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
-    *thread = (struct mbr_thread){.dead = true};
+    *thread = (struct mbr_thread){.inside = true}; /* what it still calls is not recorded */
 }
 
 void mbr_thread_setup(struct mbr_thread *thread) {

@@ -72,7 +72,8 @@ struct mbr_miss {
 };
 
 struct mbr_thread {
-    bool ready, inside, dead;
+    bool ready;
+    bool inside;                        /* in a recorded call, or ended */
     uint16_t number;
     uint64_t wall_ns, cpu_ns;           /* newest reading of this thread's clocks */
     uint64_t *window;                   /* this thread's view of the file */

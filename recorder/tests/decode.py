@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 KINDS = [
@@ -110,6 +110,8 @@ class Rank:
     run_id: int
     epoch_ns: int
     records: list[Record]
+    folded: int
+    """Done records in the file that stand for several."""
 
     def of(self, *kinds: str) -> list[Record]:
         """Return the records of these kinds, in order."""
@@ -120,8 +122,27 @@ class Rank:
         return [record for record in self.records if record.thread == thread]
 
 
+def _done_of(several: Record, begun: Record) -> Record:
+    """Return the part of a Done of several requests that ends the one that `begun` started (T-9)."""
+    if several.peer or several.tag or several.bytes or several.plain_flags:
+        msg = f"a Done of several requests has a status: {several}"
+        raise ValueError(msg)
+    peer, tag, size = 0, 0, 0
+    if begun.kind == "Recv":
+        peer, tag, size = begun.peer, begun.tag, begun.bytes
+        if peer == PROC_NULL:
+            tag, size = ANY_TAG, 0
+        elif peer == ANY_SOURCE or tag == ANY_TAG:
+            msg = f"a Done of several requests ends one with a wildcard: {begun}"
+            raise ValueError(msg)
+    return replace(several, request=begun.request, peer=peer, tag=tag, bytes=size, aux=0)
+
+
 def read_rank(path: Path) -> Rank:
-    """Read one rank file and check every checksum; raise `ValueError` at the first defect."""
+    """Read one rank file and check every checksum; raise `ValueError` at the first defect.
+
+    A Done of several requests is returned as one for each, and its Wait counts them so.
+    """
     raw = path.read_bytes()
     magic, version, record_bytes, flags, rank, segments, world, reserved, count, epoch, run_id, check = (
         _HEADER.unpack(raw[:64])
@@ -137,6 +158,9 @@ def read_rank(path: Path) -> Rank:
         msg = f"{path}: {count} records in {len(raw)} bytes"
         raise ValueError(msg)
     records: list[Record] = []
+    begun: dict[int, Record] = {}
+    waits: dict[int, Record] = {}
+    folded = 0
     for index, at in enumerate(range(64, len(raw) - 63, 64)):
         piece = raw[at : at + 64]
         if piece[0] == 0:
@@ -154,12 +178,20 @@ def read_rank(path: Path) -> Rank:
             words = [comm | (peer & 0xFFFFFFFF) << 32, size, wall, cpu, wall_span | cpu_span << 32, aux]
             records[-1].words += words[:tag]
             continue
-        records.append(
-            Record(
-                KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux
-            )
+        record = Record(
+            KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux
         )
-    return Rank(finalized, stopped, rank, world, run_id, epoch, records)
+        if record.kind in ("Send", "Recv", "Collective"):
+            begun[request] = record
+        if record.kind == "Wait":
+            waits[thread] = record
+        if record.kind == "Done" and aux:
+            folded += 1
+            waits[thread].aux += aux
+            records += [_done_of(record, begun[number]) for number in range(request, request + aux + 1)]
+        else:
+            records.append(record)
+    return Rank(finalized, stopped, rank, world, run_id, epoch, records, folded)
 
 
 def read_trace(directory: Path) -> list[Rank]:

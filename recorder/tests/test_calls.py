@@ -44,6 +44,8 @@ def test_a_trace_says_what_the_program_did(
         assert got == expected, f"rank {rank.rank}"
         check_frame(rank)
     check_identities(ranks)
+    if scenario == "nonblocking":  # what rank 1 received is not what it had room for
+        assert [rank.folded for rank in ranks] == [1, 0, 0, 0]
 
 
 def check_identities(ranks: list[Rank]) -> None:

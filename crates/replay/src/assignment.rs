@@ -114,13 +114,21 @@ impl<T> Assignment<T> {
                     receives[ordinal as usize].end = End::Cancelled;
                 }
             } else if matches!(kind, Kind::Done | Kind::Free) {
-                let Some(ordinal) = open.remove(&record.request) else { continue };
-                let receive = &mut receives[ordinal as usize];
-                if kind == Kind::Done && !record.has(Flags::CANCELLED) && record.peer >= 0 && record.tag >= 0 {
-                    let view = communicators.view(rank, receive.local_comm);
-                    let source = Initiator(communicators.world_rank(view.remote, record.peer as u32));
-                    let context = Context::new(view.comm);
-                    receive.resolved = Some(mpi::envelope(context, Traffic::User, source, record.tag as u32));
+                for number in record.ended() {
+                    let Some(ordinal) = open.remove(&number) else { continue };
+                    let receive = &mut receives[ordinal as usize];
+                    let pattern = receive.pattern;
+                    if record.aux > 0 {
+                        // What a Done of several ends took what it names.
+                        receive.resolved =
+                            pattern.initiator.map(|initiator| Envelope { bits: pattern.bits, initiator });
+                    } else if kind == Kind::Done && !record.has(Flags::CANCELLED) && record.peer >= 0 && record.tag >= 0
+                    {
+                        let view = communicators.view(rank, receive.local_comm);
+                        let source = Initiator(communicators.world_rank(view.remote, record.peer as u32));
+                        let context = Context::new(view.comm);
+                        receive.resolved = Some(mpi::envelope(context, Traffic::User, source, record.tag as u32));
+                    }
                 }
             }
         }

@@ -2,6 +2,8 @@
 //! What a replay promises whatever the numbers: every message once, order kept, the recording's choices kept, deadlocks named.
 
 mod common;
+#[path = "../../trace/tests/common/fold.rs"]
+mod fold;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -55,6 +57,26 @@ fn the_same_replay_gives_the_same_report_bit_for_bit() {
         let choice = engine("linear:qsnet2");
         assert_eq!(replayed_trace(&trace, &choice, &plain()), replayed_trace(&trace, &choice, &plain()));
     }
+}
+
+#[test]
+fn one_done_of_several_requests_is_as_good_as_one_of_each() {
+    let mut shorter = Vec::new();
+    for (name, trace) in generated() {
+        let records: Vec<_> = (0..trace.ranks()).map(|rank| trace.rank(rank)).collect();
+        let several: Vec<_> = records.iter().map(|records| fold::folded(records)).collect();
+        if several.concat().len() < records.concat().len() {
+            shorter.push(name);
+        }
+        let choice = engine("linear:qsnet2");
+        assert_eq!(
+            replayed_trace(&Trace::in_memory(several), &choice, &plain()),
+            replayed_trace(&trace, &choice, &plain()),
+            "{name}"
+        );
+    }
+    let expected = ["halo3d", "transpose", "many_to_one", "random", "depth", "s1_table1", "s2_depths"];
+    assert_eq!(shorter, expected, "patterns that wait for several requests");
 }
 
 #[test]

@@ -321,9 +321,12 @@ impl<'a> RankCheck<'a> {
                 let thread = record.thread;
                 broken(8, format!("record is {kind:?}, expected the Done that thread {thread} owes"))
             }
-            Owed::DoneOf(request) if record.request == request => {
+            Owed::DoneOf(request) if record.request == request && record.aux == 0 => {
                 thread.owed = Owed::Nothing;
                 Ok(())
+            }
+            Owed::DoneOf(request) if record.request == request => {
+                broken(8, format!("Done of request {request} and {} more, expected {request} alone", record.aux))
             }
             Owed::DoneOf(request) => broken(8, format!("Done of request {}, expected {request}", record.request)),
             Owed::Dones(count) => {
@@ -506,7 +509,10 @@ impl<'a> RankCheck<'a> {
 
     #[inline]
     fn done(&mut self, record: &Record) -> Result<(), Broken> {
-        const FIELDS: Fields = Fields::PEER.and(Fields::TAG).and(Fields::BYTES).and(Fields::REQUEST);
+        const FIELDS: Fields = Fields::PEER.and(Fields::TAG).and(Fields::BYTES).and(Fields::REQUEST).and(Fields::AUX);
+        if record.aux > 0 {
+            return self.done_of_several(record);
+        }
         only(record, FIELDS, Flags::CANCELLED | Flags::FAILED)?;
         let kinds = [Kind::Recv, Kind::Send, Kind::Probe, Kind::Collective];
         let (index, begun, kind) = self.active(record.request, &kinds)?;
@@ -547,6 +553,23 @@ impl<'a> RankCheck<'a> {
         size_of_message(record.bytes)?;
         if kind == Kind::Recv && record.bytes > begun.bytes && !record.has(Flags::FAILED) {
             return broken(9, format!("bytes is {}, expected at most the room of {}", record.bytes, begun.bytes));
+        }
+        Ok(())
+    }
+
+    /// A Done of more than one request. At most as long as requests are active, whatever it claims.
+    fn done_of_several(&mut self, record: &Record) -> Result<(), Broken> {
+        only(record, Fields::REQUEST.and(Fields::AUX), 0)?;
+        for number in u64::from(record.request)..=u64::from(record.request).saturating_add(record.aux) {
+            let Ok(number) = u32::try_from(number) else {
+                return broken(11, format!("request {number} was not started"));
+            };
+            let (_, begun, kind) = self.active(number, &[Kind::Send, Kind::Recv, Kind::Collective])?;
+            let is_wild = begun.peer == ANY_SOURCE || begun.tag == ANY_TAG;
+            if kind == Kind::Recv && is_wild && begun.peer != PROC_NULL {
+                return broken(9, format!("request {number} has a wildcard, expected a Done of its own"));
+            }
+            self.scratch.requests.set(number, Stage::Gone);
         }
         Ok(())
     }

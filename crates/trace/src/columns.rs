@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace as a table, in batches of columns: one row per record, with words for kinds and global numbers for communicators and
+//! A trace as a table, in batches of columns: a row per record, with words for kinds and global numbers for communicators and
 //! peers. Extra records belong to the row before and have none of their own.
 //!
-//! One pass; memory is one batch, and 4 bytes per request of the rank at hand (a Done says nothing of its communicator).
+//! A Done that ends several requests has a row for each.
+//! One pass; memory is one batch, and 8 bytes per request of the rank at hand (a Done says nothing of its communicator).
 
 use mb_core::mpi::PROC_NULL;
 
@@ -217,33 +218,31 @@ pub struct Batches<'a> {
     rows: usize,
     rank: u32,
     index: usize,
-    /// Local communicator by request, plus one; 0 for those whose end has no status.
-    comm_of: Vec<u32>,
+    /// Requests of the Done at hand that have their row.
+    within: u32,
+    /// Index of the Recv or Probe by request, plus one; 0 for those whose end has no status.
+    begun: Vec<u64>,
 }
 
 impl Trace {
     /// The trace as columns, `rows` records at a time. `comms` are those that [`Trace::check`] returned.
     #[must_use]
     pub fn batches<'a>(&'a self, comms: &'a Communicators, rows: usize) -> Batches<'a> {
-        Batches { trace: self, comms, rows: rows.max(1), rank: 0, index: 0, comm_of: Vec::new() }
+        Batches { trace: self, comms, rows: rows.max(1), rank: 0, index: 0, within: 0, begun: Vec::new() }
     }
 }
 
 impl Batches<'_> {
-    /// The local communicator that `record` speaks of, which for a Done is that of what it ends.
+    /// The local communicator that `record` speaks of.
     fn comm(&mut self, kind: Kind, record: &Record) -> Option<u32> {
-        let request = record.request as usize;
         match kind {
             Kind::Recv | Kind::Probe => {
-                if request >= self.comm_of.len() {
-                    self.comm_of.resize(request + 1, 0);
+                let request = record.request as usize;
+                if request >= self.begun.len() {
+                    self.begun.resize(request + 1, 0);
                 }
-                self.comm_of[request] = record.comm + 1;
+                self.begun[request] = self.index as u64 + 1;
                 Some(record.comm)
-            }
-            Kind::Done => {
-                let comm = self.comm_of.get(request).and_then(|comm| comm.checked_sub(1));
-                comm.filter(|_| !record.has(Flags::CANCELLED))
             }
             Kind::Send | Kind::Collective | Kind::Comm | Kind::CommFree => Some(record.comm),
             Kind::Miss if record.has(Flags::PROBE) => Some(record.comm),
@@ -262,16 +261,28 @@ impl Iterator for Batches<'_> {
             let epoch_ns = self.trace.epoch_ns(self.rank);
             while self.index < records.len() && rows.rank.len() < self.rows {
                 let record = &records[self.index];
-                if let Some(kind) = record.kind().filter(|&kind| kind != Kind::Extra) {
+                let at = (self.rank, self.index as u64);
+                if record.kind == Kind::Done as u8 {
+                    let number = *record.ended().start() + self.within;
+                    let begun = self.begun.get(number as usize).and_then(|at| records.get(at.checked_sub(1)? as usize));
+                    let done = record.done_of(number, begun.unwrap_or(&Record::default()));
+                    let comm = begun.filter(|_| !done.has(Flags::CANCELLED)).map(|begun| begun.comm);
+                    rows.push(at, Kind::Done, &done, self.comms, comm, epoch_ns);
+                    if number < *record.ended().end() {
+                        self.within += 1;
+                        continue;
+                    }
+                    self.within = 0;
+                } else if let Some(kind) = record.kind().filter(|&kind| kind != Kind::Extra) {
                     let comm = self.comm(kind, record);
-                    rows.push((self.rank, self.index as u64), kind, record, self.comms, comm, epoch_ns);
+                    rows.push(at, kind, record, self.comms, comm, epoch_ns);
                 }
                 self.index += 1;
             }
             if self.index >= records.len() {
                 self.rank += 1;
                 self.index = 0;
-                self.comm_of.clear();
+                self.begun.clear();
             }
         }
         (!rows.rank.is_empty()).then(|| rows.columns())

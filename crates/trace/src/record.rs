@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The 64-byte record and the 64-byte file header, field by field as in `spec/trace.md`, sections 3 and 4.
 
+use mb_core::mpi::{ANY_TAG, PROC_NULL};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First eight bytes of every trace file.
@@ -113,7 +114,8 @@ pub enum Kind {
     Recv = 4,
     /// A request, a blocking receive or a probe finished. `peer`, `tag`, `bytes` are the status; `request` is that of
     /// the [`Kind::Send`], [`Kind::Recv`], [`Kind::Probe`] or [`Kind::Collective`] that finished. Cancelled:
-    /// [`Flags::CANCELLED`]; an error in the status (truncation): [`Flags::FAILED`].
+    /// [`Flags::CANCELLED`]; an error in the status (truncation): [`Flags::FAILED`]. With `aux` above 0 it also ends the `aux`
+    /// requests numbered behind it, and each has the status that its own record foretells: [`Record::done_of`].
     Done = 5,
     /// `MPI_Wait*` or a `MPI_Test*` that returned something. `aux` = number of [`Kind::Done`] records that follow for it.
     Wait = 6,
@@ -332,6 +334,29 @@ impl Record {
             self.wall_span_ns as u64 | (self.cpu_span_ns as u64) << 32,
             self.aux,
         ]
+    }
+
+    /// Numbers of the requests that a [`Kind::Done`] ends: its own, and `aux` more.
+    #[must_use]
+    #[inline]
+    pub fn ended(&self) -> std::ops::RangeInclusive<u32> {
+        self.request..=self.request.saturating_add(u32::try_from(self.aux).unwrap_or(u32::MAX))
+    }
+
+    /// The part of a [`Kind::Done`] that ends request `number`, which the record `begun` started: as a Done that ends only
+    /// this one. A Done of several says nothing of sizes: what was received is what was asked for.
+    #[must_use]
+    #[inline]
+    pub fn done_of(&self, number: u32, begun: &Self) -> Self {
+        if self.aux == 0 {
+            return *self;
+        }
+        let (peer, tag, bytes) = match begun.kind() {
+            Some(Kind::Recv) if begun.peer == PROC_NULL => (PROC_NULL, ANY_TAG, 0),
+            Some(Kind::Recv) => (begun.peer, begun.tag, begun.bytes),
+            _ => (0, 0, 0),
+        };
+        Self { request: number, aux: 0, peer, tag, bytes, ..*self }
     }
 
     /// A [`Kind::Extra`] record of up to six words, unsealed.

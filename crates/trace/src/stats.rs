@@ -524,23 +524,27 @@ impl RankLists<'_> {
                     }
                 }
                 Kind::Done => {
-                    let slot = of_request.get_mut(record.request as usize).map(std::mem::take).unwrap_or_default();
-                    let Some(number) = slot.checked_sub(1) else { continue };
-                    let taker = &mut takers[number as usize];
                     let (time, behind) = returns.get(&record.thread).copied().unwrap_or_default();
-                    taker.done = (time.max(returned), behind.max(index as u64));
-                    if record.has(Flags::CANCELLED) {
-                        self.stats.cancelled += 1;
-                        taker.took = None;
-                        continue;
-                    }
-                    self.stats.received += 1;
-                    self.stats.received_bytes = self.stats.received_bytes.saturating_add(record.bytes);
-                    let (comm, remote, _) = taker.took.expect("not finished before");
-                    taker.took = Some((comm, self.comms.world_rank(remote, record.peer as u32), record.tag));
-                    if records[taker.order as usize].kind == Kind::Probe as u8 {
-                        taker.at = at;
-                        steps.push((at, Step::Take(number)));
+                    for request in record.ended() {
+                        let slot = of_request.get_mut(request as usize).map(std::mem::take).unwrap_or_default();
+                        let Some(number) = slot.checked_sub(1) else { continue };
+                        let taker = &mut takers[number as usize];
+                        let begun = &records[taker.order as usize];
+                        let done = record.done_of(request, begun);
+                        taker.done = (time.max(returned), behind.max(index as u64));
+                        if done.has(Flags::CANCELLED) {
+                            self.stats.cancelled += 1;
+                            taker.took = None;
+                            continue;
+                        }
+                        self.stats.received += 1;
+                        self.stats.received_bytes = self.stats.received_bytes.saturating_add(done.bytes);
+                        let (comm, remote, _) = taker.took.expect("not finished before");
+                        taker.took = Some((comm, self.comms.world_rank(remote, done.peer as u32), done.tag));
+                        if begun.kind == Kind::Probe as u8 {
+                            taker.at = at;
+                            steps.push((at, Step::Take(number)));
+                        }
                     }
                 }
                 _ => {}

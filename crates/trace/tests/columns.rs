@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table of a trace: one row per record, with what a reader of Parquet wants to see.
+//! The table of a trace: a row per record, with what a reader of Parquet wants to see.
 
 mod common;
 
+use common::fold::folded;
 use common::{everything, ping};
 use mb_trace::columns::{Column, Values};
 use mb_trace::{Kind, Trace};
@@ -72,6 +73,22 @@ fn batches_of_any_size_make_the_same_table() {
         for column in &whole[0] {
             let pieces: Vec<String> = batches.iter().flat_map(|batch| cells(batch, column.name)).collect();
             assert_eq!(pieces, cells(&whole[0], column.name), "{}", column.name);
+        }
+    }
+}
+
+#[test]
+fn a_done_of_several_has_a_row_for_each() {
+    let single = everything();
+    let ranks: Vec<_> = single.iter().map(|records| folded(records)).collect();
+    assert!(ranks[0].len() < single[0].len());
+    let (single, several) = (table(&Trace::in_memory(single), usize::MAX), Trace::in_memory(ranks));
+    for rows in [1, 2, usize::MAX] {
+        let batches = table(&several, rows);
+        assert!(batches[..batches.len() - 1].iter().all(|batch| cells(batch, "rank").len() == rows));
+        for column in single[0].iter().filter(|column| !["index", "aux"].contains(&column.name)) {
+            let pieces: Vec<String> = batches.iter().flat_map(|batch| cells(batch, column.name)).collect();
+            assert_eq!(pieces, cells(&single[0], column.name), "{}", column.name);
         }
     }
 }

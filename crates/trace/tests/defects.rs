@@ -266,6 +266,40 @@ fn what_finishes_was_started() {
 }
 
 #[test]
+fn a_done_of_several_ends_what_finished_as_foretold() {
+    let several = |first: fn(&mut Program), done: Record| {
+        of(|program| {
+            first(program);
+            _ = program.isend(0, 1, 3, 8);
+            program.push(Record { aux: 1, ..empty(Kind::Wait) });
+            program.push(done);
+        })
+    };
+    let done = Record { request: 1, aux: 1, ..empty(Kind::Done) };
+    let exact = |program: &mut Program| _ = program.irecv(0, 1, 3, 8);
+    assert_eq!(several(exact, done), "no defect");
+    assert_eq!(several(|program| _ = program.irecv(0, -3, -2, 8), done), "no defect");
+    for (broken, reason) in [
+        (Record { aux: 2, ..done }, "request 3 was not started (T-11)"),
+        (Record { aux: u64::MAX, ..done }, "request 3 was not started (T-11)"),
+        (Record { request: u32::MAX, ..done }, "request 4294967295 was not started (T-11)"),
+        (Record { request: 0, ..done }, "request 0 is finished (T-11)"),
+        (Record { bytes: 8, ..done }, "bytes is 8, expected 0 in Done (T-6)"),
+        (Record { flags: Flags::FAILED, ..done }, "flags are 0x08, expected only some of 0x80 (T-6)"),
+    ] {
+        assert_eq!(several(exact, broken), at(8, reason));
+    }
+    let wildcard = at(8, "request 1 has a wildcard, expected a Done of its own (T-9)");
+    assert_eq!(several(|program| _ = program.irecv(0, -1, 3, 8), done), wildcard);
+    assert_eq!(several(|program| _ = program.irecv(0, 1, -2, 8), done), wildcard);
+    let blocking = of(|program| {
+        _ = program.irecv_with(Flags::BLOCKING, 0, 1, 3, 8);
+        program.push(done);
+    });
+    assert_eq!(blocking, at(6, "Done of request 1 and 1 more, expected 1 alone (T-8)"));
+}
+
+#[test]
 fn collectives() {
     let barrier = Record {
         kind: Kind::Collective as u8,

@@ -6,6 +6,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::Scratch;
+use common::fold::folded;
 use mb_trace::{Distribution, Form, Kind, Meta, Origin, Program, Record, Stats, Trace, TraceWriter};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -142,6 +143,30 @@ proptest! {
         let total = total.unwrap();
         prop_assert_eq!((total.sent, total.received), (messages.len() as u64, messages.len() as u64));
         prop_assert_eq!((total.never_received, total.without_send), (0, 0));
+    }
+
+    /// However many Done records say it, the statistics are the same.
+    #[test]
+    fn folded_programs_have_the_same_statistics(messages in messages()) {
+        let single = programs(&messages);
+        let several: Vec<_> = single.iter().map(|records| folded(records)).collect();
+        for (rank, records) in several.iter().enumerate() {
+            let dones = records.iter().filter(|record| record.kind == Kind::Done as u8).count();
+            let started = messages.iter().any(|message| [message.source, message.destination].contains(&(rank as u32)));
+            prop_assert_eq!(dones, usize::from(started), "requests are waited for in their order");
+        }
+        let stats = |ranks: Vec<Vec<Record>>| {
+            let trace = Trace::in_memory(ranks);
+            let comms = trace.check(|_| ControlFlow::Continue(())).unwrap();
+            let mut all = Vec::new();
+            let total = trace.stats(&comms, |_, stats| {
+                all.push(Stats { records: 0, ..stats.clone() });
+                ControlFlow::Continue(())
+            });
+            assert!(total.is_ok());
+            all
+        };
+        prop_assert_eq!(stats(several), stats(single));
     }
 
     #[test]

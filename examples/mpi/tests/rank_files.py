@@ -63,8 +63,8 @@ def count(directory: Path) -> Counts:
 
 
 def _count_rank(records: Iterator[tuple[int, ...]], counts: Counts) -> None:
-    receives = set()
-    for kind, flags, _, _, peer, tag, size, request, *_ in records:
+    room: dict[int, int] = {}
+    for kind, flags, _, _, peer, tag, size, request, *_, aux in records:
         name = KINDS[kind]
         if name == "unwritten":
             return
@@ -78,8 +78,12 @@ def _count_rank(records: Iterator[tuple[int, ...]], counts: Counts) -> None:
             if flags & SYNCHRONOUS:
                 traits.append("synchronous send")
         elif name == "Recv":
-            receives.add(request)
-        elif name == "Done" and request in receives:
+            room[request] = size
+        elif name == "Done" and aux:
+            ended = [number for number in range(request, request + aux + 1) if number in room]
+            counts.received_messages += len(ended)
+            counts.received_bytes += sum(room[number] for number in ended)
+        elif name == "Done" and request in room:
             if flags & CANCELLED:
                 traits.append("cancelled receive")
             else:

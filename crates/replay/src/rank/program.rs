@@ -203,11 +203,13 @@ impl Rank<'_> {
             }
             if record.kind == Kind::Done as u8 && record.thread == thread {
                 left -= 1;
-                if let Some(entry) = self.requests.get_mut(record.request)
-                    && !matches!(entry.state, State::Finished { .. })
-                {
-                    entry.waiter = Some(thread);
-                    pending += 1;
+                for number in record.ended() {
+                    if let Some(entry) = self.requests.get_mut(number)
+                        && !matches!(entry.state, State::Finished { .. })
+                    {
+                        entry.waiter = Some(thread);
+                        pending += 1;
+                    }
                 }
             }
         }
@@ -255,7 +257,7 @@ impl Rank<'_> {
                 next += 1;
                 if record.kind == Kind::Done as u8 && record.thread == thread {
                     left -= 1;
-                    take(record.request);
+                    record.ended().for_each(&mut take);
                 }
             }
             if next - at - 1 == call.aux as usize {

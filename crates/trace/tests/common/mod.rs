@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod fold;
+
 use std::path::{Path, PathBuf};
 
 use mb_trace::{CollectiveOp, Flags, Program, Record, Run, Status};
