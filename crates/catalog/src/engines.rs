@@ -6,6 +6,7 @@ use mb_core::EngineEntry;
 /// Every engine, in alphabetical order.
 #[rustfmt::skip]
 pub static ENGINES: &[EngineEntry] = &[
+    mb_alpu::ENTRY,
     mb_cam_list::ENTRY,
     mb_ideal::ENTRY,
     mb_linear::ENTRY,

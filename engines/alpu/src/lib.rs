@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The associative list processing unit (ALPU): two arrays of ternary cells beside the processor of a NIC.
+//!
+//! Contract: the processor owns both lists; a unit holds the oldest entries of its list, as many as were moved into it, and
+//! always a prefix, so that what it finds is older than all that the processor could find. One operation is served after the
+//! other; an insert session runs behind the answer of the operation that caused it and overlaps with the next one.
+//! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next one starts.
+//! Lists refuse nothing: what has no cell is walked by the processor.
+//! Cost on the host: see [`mb_parts::lists`]; and a few operations for each block and cycle in which cells move.
+//! Source: what is public of the design of Underwood et al. (2005); see the model card.
+
+mod cells;
+mod session;
+
+use std::collections::VecDeque;
+
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
+use mb_core::{Op, Outcome, Picos};
+use mb_parts::{MatchLists, SerialServer};
+
+pub use cells::Cells;
+use session::{Interface, Session};
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "alpu",
+        summary: "Two arrays of ternary cells that hold the oldest entries; the NIC's processor walks the rest",
+        reference: "K. D. Underwood, K. S. Hemmert, A. Rodrigues, R. Murphy, R. Brightwell: A Hardware Acceleration Unit \
+                    for MPI Queue Processing, IPDPS 2005",
+        timing: Timing::Simulated,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "s1", toml: include_str!("../presets/s1.toml") },
+        Preset { name: "s2", toml: include_str!("../presets/s2.toml") },
+    ],
+    placement: |_| Placement::Nic,
+    build: |settings| Ok(Box::new(Alpu::new(settings)?)),
+};
+
+const MILLISECOND: u64 = 1_000_000;
+
+const SETTINGS: &[SettingSpec] = &[
+    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the units.", range: (1, 100_000) },
+    SettingSpec { key: "cells", unit: Unit::Count, help: "Cells of each of the two units.", range: (1, 65_536) },
+    SettingSpec {
+        key: "block",
+        unit: Unit::Count,
+        help: "Cells of a block; a hole passes one block per cycle.",
+        range: (1, Cells::LARGEST_BLOCK),
+    },
+    SettingSpec {
+        key: "search",
+        unit: Unit::Cycles,
+        help: "From a search to its answer in the unit's output.",
+        range: (1, 1_000_000),
+    },
+    SettingSpec {
+        key: "write",
+        unit: Unit::Nanoseconds,
+        help: "The processor writes one command to a unit.",
+        range: (0, MILLISECOND),
+    },
+    SettingSpec {
+        key: "read",
+        unit: Unit::Nanoseconds,
+        help: "The processor reads one answer of a unit.",
+        range: (0, MILLISECOND),
+    },
+    SettingSpec {
+        key: "operation",
+        unit: Unit::Nanoseconds,
+        help: "Fixed time of every operation on the processor.",
+        range: (0, MILLISECOND),
+    },
+    SettingSpec {
+        key: "entry",
+        unit: Unit::Nanoseconds,
+        help: "Time of each entry that the processor visits.",
+        range: (0, MILLISECOND),
+    },
+    SettingSpec {
+        key: "batch",
+        unit: Unit::Count,
+        help: "Entries that can move into a unit before the processor opens an insert session.",
+        range: (1, 65_536),
+    },
+    SettingSpec {
+        key: "commands",
+        unit: Unit::Count,
+        help: "Operations that can wait; more are refused for the time being.",
+        range: (1, 1_000_000_000),
+    },
+];
+
+/// Which list, and which unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum List {
+    Posted,
+    Unexpected,
+}
+
+/// A search of one list, and what it will find.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    list: List,
+    /// Rank of the oldest entry that is accepted, counted from one.
+    found: Option<usize>,
+    /// Entries in the list.
+    length: usize,
+    /// Whether the entry that is found leaves the list.
+    takes: bool,
+}
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct Alpu {
+    interface: Interface,
+    search: u64,
+    operation: Picos,
+    entry: Picos,
+    batch: usize,
+    commands: usize,
+    lists: MatchLists,
+    posted: Cells,
+    unexpected: Cells,
+    session: Option<(List, Session)>,
+    /// When the processor has ended its last session.
+    processor: Picos,
+    /// When the last operation was answered.
+    answered: Picos,
+    /// Start times of the accepted operations that may not have started.
+    waiting: VecDeque<Picos>,
+    server: SerialServer,
+}
+
+impl Alpu {
+    /// An engine with empty lists.
+    ///
+    /// # Errors
+    /// [`SettingError::Contradiction`] when the cells are no whole number of blocks.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let [cells, block] = ["cells", "block"].map(|key| settings.whole(key));
+        if cells % block > 0 {
+            return Err(SettingError::Contradiction(format!("{cells} cells are no whole number of blocks of {block}")));
+        }
+        let unit = Cells::new((cells / block) as usize, block as u32);
+        Ok(Self {
+            interface: Interface {
+                clock: settings.clock("clock"),
+                write: settings.time("write"),
+                read: settings.time("read"),
+            },
+            search: settings.cycles("search").0,
+            operation: settings.time("operation"),
+            entry: settings.time("entry"),
+            batch: settings.whole("batch") as usize,
+            commands: settings.whole("commands") as usize,
+            lists: MatchLists::new(),
+            posted: unit.clone(),
+            unexpected: unit,
+            session: None,
+            processor: Picos::ZERO,
+            answered: Picos::ZERO,
+            waiting: VecDeque::new(),
+            server: SerialServer::new(),
+        })
+    }
+
+    /// The entries in the cells of the two units, posted receives first.
+    #[must_use]
+    pub const fn occupied(&self) -> (usize, usize) {
+        (self.posted.occupied(), self.unexpected.occupied())
+    }
+
+    fn cells(&mut self, list: List) -> &mut Cells {
+        match list {
+            List::Posted => &mut self.posted,
+            List::Unexpected => &mut self.unexpected,
+        }
+    }
+
+    /// Serves `op`, which was taken at `now`: its outcome, its visits, when it begins, and when it is answered.
+    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
+        let start = now.max(self.answered);
+        let (posted, unexpected) = self.lists.queue_lengths();
+        let (outcome, rank) = self.lists.apply(op);
+        let rank = rank as usize;
+        let (list, length, other) = match op {
+            Op::Arrive { .. } => (List::Posted, posted, List::Unexpected),
+            _ => (List::Unexpected, unexpected, List::Posted),
+        };
+        let (visits, at) = match outcome {
+            Outcome::Posted(_) | Outcome::Unexpected(_) => {
+                let answer = self.find(start, Search { list, found: None, length, takes: true });
+                self.refill(other, answer.1);
+                answer
+            }
+            Outcome::Matched(..) | Outcome::Probed(_, Some(_)) => {
+                let takes = !matches!(op, Op::Probe { .. });
+                let answer = self.find(start, Search { list, found: Some(rank), length, takes });
+                self.refill(list, answer.1);
+                answer
+            }
+            Outcome::Probed(_, None) => self.find(start, Search { list, found: None, length, takes: false }),
+            Outcome::Cancelled(_) => (0, self.cancel(start, Some(rank))),
+            Outcome::NotCancelled(_) => (0, self.cancel(start, None)),
+        };
+        self.answered = at;
+        self.waiting.push_back(start);
+        (outcome, visits as u32, start, at)
+    }
+
+    /// The entries compared by a search that begins at `start`, and when the processor knows its answer.
+    fn find(&mut self, start: Picos, search: Search) -> (usize, Picos) {
+        let Search { list, found, length, takes } = search;
+        let visits_of_a_walk = found.unwrap_or(length);
+        let mut edge = self.interface.edge(start);
+        let in_session = self.run_session(list, edge);
+        if !in_session && self.cells(list).occupied() == 0 {
+            self.end_session();
+            let walk = self.entry * visits_of_a_walk as u64;
+            return (visits_of_a_walk, start.max(self.processor) + self.operation + walk);
+        }
+        let is_in = |unit: &Cells| found.is_some_and(|rank| rank <= unit.occupied());
+        if in_session && !is_in(self.cells(list)) {
+            // A failure is held until the session ends, and the search then repeated: what it looks for may be among
+            // the entries that are on their way into the unit, which the processor no longer walks.
+            self.end_session();
+            edge = self.interface.edge(self.processor);
+        }
+        let known = edge + self.search;
+        let compared = self.cells(list).occupied();
+        let walked = if is_in(self.cells(list)) {
+            if takes {
+                self.run_session(list, known);
+                self.cells(list).remove(visits_of_a_walk, known);
+            }
+            0
+        } else {
+            visits_of_a_walk - compared
+        };
+        self.end_session();
+        let at = self.interface.time(known).max(self.processor) + self.interface.read + self.operation;
+        (compared + walked, at + self.entry * walked as u64)
+    }
+
+    /// When a cancel of the posted receive at rank `found` is answered. The processor knows where its receive is. A unit has
+    /// no command that empties one cell, so a receive in a cell costs a reset, and a session that inserts the others anew; the
+    /// answer waits for the reset, after which no search finds the receive.
+    fn cancel(&mut self, start: Picos, found: Option<usize>) -> Picos {
+        self.end_session();
+        let at = start.max(self.processor) + self.operation;
+        if found.is_none_or(|rank| rank > self.posted.occupied()) {
+            return at;
+        }
+        let reset = self.interface.edge(at + self.interface.write);
+        self.posted.reset(reset);
+        let entries = self.posted.free().min(self.lists.queue_lengths().0);
+        let reset = self.interface.time(reset);
+        self.session = Some((List::Posted, Session::after_reset(reset, entries)));
+        reset
+    }
+
+    /// Opens a session at `at` if enough entries of `list` wait for cells that are empty.
+    fn refill(&mut self, list: List, at: Picos) {
+        let (posted, unexpected) = self.lists.queue_lengths();
+        let length = if list == List::Posted { posted } else { unexpected };
+        let cells = self.cells(list);
+        let movable = cells.free().min(length - cells.occupied());
+        if movable >= self.batch {
+            self.session = Some((list, Session::start(&self.interface, at, movable)));
+        }
+    }
+
+    /// Brings a session on `list` to `edge`; tells whether it is open then.
+    fn run_session(&mut self, list: List, edge: u64) -> bool {
+        let Some((of, session)) = &mut self.session else { return false };
+        if *of != list {
+            return false;
+        }
+        let cells = if list == List::Posted { &mut self.posted } else { &mut self.unexpected };
+        if let Some(end) = session.run(&self.interface, cells, edge) {
+            self.processor = end;
+            self.session = None;
+            return false;
+        }
+        true
+    }
+
+    /// Brings an open session to its end.
+    fn end_session(&mut self) {
+        if let Some((list, _)) = self.session {
+            self.run_session(list, u64::MAX);
+        }
+    }
+
+    /// When the next waiting operation starts, if no more can wait at `now`.
+    fn is_full_until(&mut self, now: Picos) -> Option<Picos> {
+        while self.waiting.front().is_some_and(|&start| start <= now) {
+            self.waiting.pop_front();
+        }
+        (self.waiting.len() >= self.commands).then(|| self.waiting[0])
+    }
+}
+
+impl Engine for Alpu {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        if let Some(retry_at) = self.is_full_until(now) {
+            return Accepted::Busy { retry_at };
+        }
+        let (outcome, visits, start, at) = self.serve(now, op);
+        self.server.serve(now, at - start, outcome, visits);
+        Accepted::Yes
+    }
+
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.server.is_idle() || self.is_full_until(now).is_some() {
+            return None;
+        }
+        let (outcome, visits, start, at) = self.serve(now, op);
+        Some(self.server.answer(now, at - start, outcome, visits))
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.server.next_event()
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        self.server.run_until(until, done);
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        self.server.settle(done);
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        self.lists.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.server.busy()
+    }
+}
