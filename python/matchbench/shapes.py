@@ -49,7 +49,7 @@ class Findings(TypedDict):
     curves: Columns
     anchors: Columns
     study: str | None
-    clock_mhz: float
+    clock_mhz: float | None
     engines: list[str]
 
 

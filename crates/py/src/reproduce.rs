@@ -3,6 +3,7 @@
 
 use mb_reproduce::curve::{Anchor, Curve};
 use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
+use mb_reproduce::s2::Designs;
 use mb_reproduce::study;
 use mb_reproduce::{Bound, Finding, Subject, UNIT};
 use pyo3::prelude::*;
@@ -17,20 +18,33 @@ type Table<'py> = pyo3::Bound<'py, PyDict>;
 #[pyfunction]
 pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str) -> PyResult<Table<'py>> {
     let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(bad_input)?;
-    let subject = py.detach(Subject::s0).map_err(bad_input)?;
-    let findings = py.detach(|| mb_reproduce::reproduce(&claims, paper, &subject)).map_err(bad_input)?;
     let all = PyDict::new(py);
+    let mut figures = None;
+    let mut clock_mhz = None;
+    // Each paper has its own subject; what nobody measured on has no engines.
+    let (findings, engines) = match paper {
+        "s0" => {
+            let subject = py.detach(Subject::s0).map_err(bad_input)?;
+            figures = mb_reproduce::figures(&claims, paper, &subject).map_err(bad_input)?;
+            clock_mhz = Some(subject.clock.hertz() as f64 / 1e6);
+            let findings = py.detach(|| mb_reproduce::reproduce(&claims, paper, &subject));
+            (findings, vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()])
+        }
+        "s2" => {
+            let designs = py.detach(Designs::published).map_err(bad_input)?;
+            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), Designs::SPECS.to_vec())
+        }
+        _ => (mb_reproduce::reproduce(&claims, paper, &()), Vec::new()),
+    };
+    let findings = findings.map_err(bad_input)?;
     all.set_item("claims", claims_table(py, &findings)?)?;
     all.set_item("readings", readings_table(py, &findings)?)?;
-    let figures = mb_reproduce::figures(&claims, paper, &subject).map_err(bad_input)?;
-    // What nobody measured on has no engines.
-    let engines = if figures.is_some() { vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()] } else { Vec::new() };
     all.set_item("engines", engines)?;
     all.set_item("study", figures.as_ref().map(|figures| figures.study))?;
     let (curves, anchors) = figures.map(|figures| (figures.curves, figures.anchors)).unwrap_or_default();
     all.set_item("curves", curves_table(py, &curves)?)?;
     all.set_item("anchors", anchors_table(py, &anchors)?)?;
-    all.set_item("clock_mhz", subject.clock.hertz() as f64 / 1e6)?;
+    all.set_item("clock_mhz", clock_mhz)?;
     Ok(all)
 }
 

@@ -3,6 +3,7 @@
 //!
 //! - [`ledger`]: the claims, read strictly from `spec/claims.toml`.
 //! - [`Subject`]: what is measured, and how.
+//! - [`s2::Designs`]: the same for S2.
 //! - [`registry`]: which measurement belongs to which claim, and why the model differs where it does.
 //! - [`verdict`]: ours against theirs.
 //! - [`reproduce`]: all of it for one paper.
@@ -19,6 +20,7 @@ mod probe;
 pub mod registry;
 mod report;
 mod s0;
+pub mod s2;
 pub mod study;
 mod subject;
 pub mod verdict;

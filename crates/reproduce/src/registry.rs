@@ -5,24 +5,24 @@
 //! the model differs from the paper, why.
 
 use crate::verdict::Measured;
-use crate::{MeasureError, Subject, s0};
+use crate::{MeasureError, Subject, s0, s2};
 
-/// How one claim is tested.
+/// How one claim is tested on a subject of type `S`.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct Entry<S: 'static = Subject> {
     /// The claim.
     pub id: &'static str,
     /// The measurement, or why there is none.
-    pub test: Test,
+    pub test: Test<S>,
     /// Why the model differs from the paper, where it does.
     pub explanation: Option<&'static str>,
 }
 
 /// A measurement, or why there is none.
 #[derive(Clone, Copy, Debug)]
-pub enum Test {
+pub enum Test<S: 'static = Subject> {
     /// Measures the claim's quantity. The first reading is the one that counts.
-    Measure(fn(&Subject) -> Result<Vec<Reading>, MeasureError>),
+    Measure(fn(&S) -> Result<Vec<Reading>, MeasureError>),
     /// Cannot be tested, and why.
     Cannot(&'static str),
 }
@@ -52,27 +52,47 @@ impl Reading {
     }
 }
 
-/// Every entry, paper by paper.
-pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    s0::ENTRIES.iter().copied().flatten()
+/// What the claims of a paper are measured on.
+pub trait Measurable: Sized + 'static {
+    /// The claims that are tested on it, subject by subject.
+    const ENTRIES: &'static [&'static [Entry<Self>]];
+
+    /// Every entry.
+    #[must_use]
+    fn entries() -> impl Iterator<Item = &'static Entry<Self>> {
+        Self::ENTRIES.iter().copied().flatten()
+    }
+}
+
+impl Measurable for Subject {
+    const ENTRIES: &'static [&'static [Entry]] = s0::ENTRIES;
+}
+
+impl Measurable for s2::Designs {
+    const ENTRIES: &'static [&'static [Entry<Self>]] = s2::ENTRIES;
+}
+
+/// Nothing: a paper without models.
+impl Measurable for () {
+    const ENTRIES: &'static [&'static [Entry<Self>]] = &[];
 }
 
 /// A claim that is measured.
-pub(crate) const fn measure(id: &'static str, test: fn(&Subject) -> Result<Vec<Reading>, MeasureError>) -> Entry {
+pub(crate) const fn measure<S>(id: &'static str, test: fn(&S) -> Result<Vec<Reading>, MeasureError>) -> Entry<S> {
     Entry { id, test: Test::Measure(test), explanation: None }
 }
 
 /// A claim that is measured, and for which the model differs.
-pub(crate) const fn differs(
+pub(crate) const fn differs<S>(
     id: &'static str,
-    test: fn(&Subject) -> Result<Vec<Reading>, MeasureError>,
+    test: fn(&S) -> Result<Vec<Reading>, MeasureError>,
     why: &'static str,
-) -> Entry {
+) -> Entry<S> {
     Entry { id, test: Test::Measure(test), explanation: Some(why) }
 }
 
 /// A claim that cannot be measured.
-pub(crate) const fn cannot(id: &'static str, why: &'static str) -> Entry {
+pub(crate) const fn cannot<S>(id: &'static str, why: &'static str) -> Entry<S> {
     Entry { id, test: Test::Cannot(why), explanation: None }
 }
 

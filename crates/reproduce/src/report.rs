@@ -3,7 +3,7 @@
 
 use crate::curve::{Anchor, Curve};
 use crate::ledger::{Claim, Kind, Method};
-use crate::registry::{self, Reading, Test};
+use crate::registry::{Measurable, Reading, Test};
 use crate::s0;
 use crate::study::{self, StudyError};
 use crate::subject::{MeasureError, Subject};
@@ -83,7 +83,11 @@ impl Finding<'_> {
 ///
 /// # Errors
 /// When there is no such paper, or a measurement cannot be made.
-pub fn reproduce<'a>(claims: &'a [Claim], paper: &str, subject: &Subject) -> Result<Vec<Finding<'a>>, ReproduceError> {
+pub fn reproduce<'a, S: Measurable>(
+    claims: &'a [Claim],
+    paper: &str,
+    subject: &S,
+) -> Result<Vec<Finding<'a>>, ReproduceError> {
     let findings: Vec<_> = claims
         .iter()
         .filter(|claim| claim.paper() == paper)
@@ -121,9 +125,9 @@ pub fn figures(claims: &[Claim], paper: &str, subject: &Subject) -> Result<Optio
     Ok(None)
 }
 
-fn judge<'a>(claim: &'a Claim, subject: &Subject) -> Result<Finding<'a>, ReproduceError> {
+fn judge<'a, S: Measurable>(claim: &'a Claim, subject: &S) -> Result<Finding<'a>, ReproduceError> {
     let untested = |reason: String| Finding { claim, verdict: Verdict::NotTestable, readings: Vec::new(), reason };
-    let Some(entry) = registry::entries().find(|entry| entry.id == claim.id) else {
+    let Some(entry) = S::entries().find(|entry| entry.id == claim.id) else {
         return Ok(untested(needs(claim)));
     };
     let measure = match entry.test {

@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 use mb_microcode::list_manager::Memory;
 use mb_microcode::programs::Builtin;
 use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME, Method};
-use mb_reproduce::registry;
+use mb_reproduce::registry::Measurable;
 use mb_reproduce::verdict::Verdict;
 use mb_reproduce::{Finding, Subject, reproduce};
 
 static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
 static SUBJECT: LazyLock<Subject> = LazyLock::new(|| Subject::s0().unwrap());
-static FINDINGS: LazyLock<Vec<Finding<'static>>> = LazyLock::new(|| reproduce(&CLAIMS, "s0", &SUBJECT).unwrap());
+static FINDINGS: LazyLock<Vec<Finding<'static>>> = LazyLock::new(|| reproduce(&CLAIMS, "s0", &*SUBJECT).unwrap());
 
 /// The verdicts of `subject`.
 fn verdict_on(subject: &Subject, id: &str) -> (Verdict, bool) {
@@ -30,7 +30,7 @@ fn finding(id: &str) -> &'static Finding<'static> {
 fn every_entry_belongs_to_a_claim_of_the_ledger() {
     let ids: BTreeSet<_> = CLAIMS.iter().map(|claim| claim.id.as_str()).collect();
     let mut seen = BTreeSet::new();
-    for entry in registry::entries() {
+    for entry in Subject::entries() {
         assert!(ids.contains(entry.id), "no claim `{}`", entry.id);
         assert!(seen.insert(entry.id), "two entries for `{}`", entry.id);
     }
@@ -38,7 +38,7 @@ fn every_entry_belongs_to_a_claim_of_the_ledger() {
 
 #[test]
 fn every_claim_that_a_cycle_model_can_test_has_an_entry() {
-    let known: BTreeSet<_> = registry::entries().map(|entry| entry.id).collect();
+    let known: BTreeSet<_> = Subject::entries().map(|entry| entry.id).collect();
     for claim in CLAIMS.iter().filter(|claim| claim.paper() == "s0") {
         let by_cycles = claim.testable_by == Method::CycleModel || claim.also_by.contains(&Method::CycleModel);
         assert!(!by_cycles || known.contains(claim.id.as_str()), "no entry for `{}`", claim.id);
@@ -54,7 +54,7 @@ fn nothing_differs_without_an_explanation() {
 
 #[test]
 fn every_explanation_is_of_a_claim_that_does_not_hold() {
-    for entry in registry::entries().filter(|entry| entry.explanation.is_some()) {
+    for entry in Subject::entries().filter(|entry| entry.explanation.is_some()) {
         assert_ne!(finding(entry.id).verdict, Verdict::Holds, "{} holds and needs no explanation", entry.id);
     }
 }
@@ -142,6 +142,6 @@ fn a_program_without_the_segments_of_table_1_is_refused() {
 
 #[test]
 fn an_unknown_paper_is_refused() {
-    let error = reproduce(&CLAIMS, "s9", &SUBJECT).unwrap_err();
+    let error = reproduce(&CLAIMS, "s9", &*SUBJECT).unwrap_err();
     assert_eq!(error.to_string(), "unknown paper `s9`; expected one of: s0, s1, s2, s3, s4");
 }
