@@ -2,6 +2,7 @@
 //! What engines are made of.
 //!
 //! - [`linked`]: a memory of elements linked into lists, with its free list, as hardware has it.
+//! - [`kanata`]: pipeline diagrams.
 //! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
 //!   visiting them.
 //! - [`processor`]: processor cores: instruction sets and their timing.
@@ -9,6 +10,7 @@
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
 
+pub mod kanata;
 pub mod linked;
 pub mod lists;
 pub mod processor;

@@ -13,6 +13,7 @@
 
 pub mod hierarchy;
 mod host;
+pub mod kanata;
 mod memory;
 pub mod out_of_order;
 mod ppc32;

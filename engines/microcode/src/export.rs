@@ -6,11 +6,11 @@
 //! Cost: about 200 bytes for each word in Kanata, about 100 in VCD; nothing else is kept.
 //! Source: the formats as their viewers document them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mb_asm::Program;
 use mb_core::{Clock, Cycles};
+use mb_parts::kanata::Diagram;
 
 use crate::list_manager::Cause;
 use crate::machine::{Event, Observer};
@@ -27,11 +27,8 @@ macro_rules! put {
 #[derive(Clone, Debug)]
 pub struct Kanata {
     names: Vec<String>,
-    /// What happens in each cycle that is not yet written.
-    cycles: BTreeMap<u64, String>,
+    diagram: Diagram,
     text: String,
-    at: Option<u64>,
-    words: u64,
 }
 
 impl Kanata {
@@ -48,7 +45,7 @@ impl Kanata {
                 format!("{address:4} {}+{}: {text}", label.1, address - label.0)
             })
             .collect();
-        Self { names, cycles: BTreeMap::new(), text: "Kanata\t0004\n".to_owned(), at: None, words: 0 }
+        Self { names, diagram: Diagram::new(), text: String::new() }
     }
 
     /// What has been written since the last call: the file grows on disk and not in memory.
@@ -63,42 +60,19 @@ impl Kanata {
         self.text
     }
 
-    fn line(&mut self, cycle: u64, line: &str) {
-        let lines = self.cycles.entry(cycle).or_default();
-        lines.push_str(line);
-        lines.push('\n');
-    }
-
-    /// Writes what happens before cycle `until`: nothing can be added there any more.
     fn flush(&mut self, until: u64) {
-        while let Some(entry) = self.cycles.first_entry()
-            && *entry.key() < until
-        {
-            let (cycle, lines) = entry.remove_entry();
-            match self.at.replace(cycle) {
-                None => {
-                    put!(self.text, "C=\t{cycle}");
-                }
-                Some(at) => {
-                    put!(self.text, "C\t{}", cycle - at);
-                }
-            }
-            self.text.push_str(&lines);
-        }
+        // A text takes everything.
+        let _ = self.diagram.flush(until, &mut self.text);
     }
 }
 
 impl Observer for Kanata {
     fn issued(&mut self, event: &Event, _: &Unit) {
-        let id = self.words;
-        self.words += 1;
         let issue = event.cycle;
         let (waited, cause) = event.stall.unwrap_or((0, Cause::Idle));
         // A word that waited for work and not for input enters the diagram when the work is there.
         let begin = if cause == Cause::Idle { issue } else { issue - waited };
         self.flush(begin);
-        let name = self.names[usize::from(event.issued.at)].clone();
-        self.line(begin, &format!("I\t{id}\t{id}\t0\nL\t{id}\t0\t{name}"));
         let branch = match (event.issued.taken, event.issued.cancelled) {
             (true, _) => ", branch taken",
             (_, true) => ", branch cancelled",
@@ -107,17 +81,13 @@ impl Observer for Kanata {
         let wait = if waited == 0 { String::new() } else { format!(", waited {waited} ({})", cause.as_str()) };
         let took = event.took.map_or_else(String::new, |entry| format!(", took {:#x}", entry.word));
         let sent = event.issued.sent.map_or_else(String::new, |sent| format!(", sent {:#x}", sent.word));
-        self.line(begin, &format!("L\t{id}\t1\tcycle {issue}{wait}{took}{sent}{branch}"));
+        let detail = format!("cycle {issue}{wait}{took}{sent}{branch}");
         let mut stages = vec![(issue, "Rd"), (issue + 1, "Op"), (issue + WRITE_STAGE, "Wr")];
         if begin < issue {
             stages.insert(0, (begin, "Wt"));
         }
-        for (index, &(start, stage)) in stages.iter().enumerate() {
-            self.line(start, &format!("S\t{id}\t0\t{stage}"));
-            let end = stages.get(index + 1).map_or(start + 1, |next| next.0);
-            self.line(end, &format!("E\t{id}\t0\t{stage}"));
-        }
-        self.line(issue + WRITE_STAGE + 1, &format!("R\t{id}\t{id}\t0"));
+        let name = &self.names[usize::from(event.issued.at)];
+        self.diagram.row(name, &detail, &stages, issue + WRITE_STAGE + 1);
     }
 }
 

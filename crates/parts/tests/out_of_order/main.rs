@@ -5,6 +5,7 @@
 //! f+3 if it takes a cycle, and commits in f+4. A memory access is issued a cycle after its address, and takes a cycle if it
 //! hits. Every expected number below follows from this.
 
+mod diagram;
 mod flow;
 mod script;
 
