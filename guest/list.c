@@ -10,6 +10,7 @@
 // find if it ran alone after those before it, and appends behind what they appended. Nobody waits for the lock of an item
 // that is taken out, since whoever would has to hold the one before it. The pool's lock is taken last and alone: which
 // entry an item gets is the only thing that time decides. Locks are taken in one order, so none waits for ever.
+// Test: `operations_in_many_threads_have_the_outcomes_of_one`.
 
 #include "list.h"
 

@@ -29,7 +29,7 @@ static void add(uint64_t word)
     checksum = (checksum ^ word) * 0x100000001b3;
 }
 
-// Operation `number`: its name is its number, but for a cancel, which names any receive before it.
+// Operation `number`: its name is its number, but for a cancel, which names one of the 64 last.
 static void make(struct operation *op, uint32_t number)
 {
     uint32_t kind = below(100), envelope = below(24), wildcard = below(8);
@@ -49,7 +49,7 @@ static void make(struct operation *op, uint32_t number)
         op->header.op = OP_POST;
     } else if (kind < 90) {
         op->header.op = OP_CANCEL;
-        op->name = below(number + 1);
+        op->name = number - below(number < 64 ? number + 1 : 64);
     } else {
         op->header.op = kind < 95 ? OP_PROBE : OP_MATCHED_PROBE;
     }

@@ -2,7 +2,7 @@
 //! Arrows point down: which crate may depend on which, read from the manifests.
 //!
 //! ```text
-//! python -> py -> replay, reproduce, cosim, measure -> catalog -> engines, machines -> parts, asm -> core <- trace
+//! python -> py -> replay, reproduce, cosim, measure -> catalog -> engines, machines -> guest -> parts, asm -> core <- trace
 //! ```
 //! An engine never depends on another engine, only `ideal` contains the oracle, and what exists for tests
 //! (`testkit`, `oracle`) is otherwise a dev-dependency.
@@ -30,6 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trace", &["core"]),
     ("asm", &["core"]),
     ("parts", &["core"]),
+    ("guest", &["core", "parts"]),
     ("testkit", &["core", "oracle", "parts"]),
     ("catalog", &["core", "engines"]),
     ("replay", &["core", "trace", "parts", "catalog"]),
@@ -41,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// What every engine and machine may depend on.
-const ENGINE_MAY_USE: &[&str] = &["core", "parts", "asm"];
+const ENGINE_MAY_USE: &[&str] = &["core", "parts", "guest", "asm"];
 
 /// What every crate's tests may depend on besides.
 const TESTS_MAY_USE: &[&str] = &["core", "parts", "trace", "oracle", "testkit"];

@@ -60,7 +60,7 @@ fn is_model(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     extension(path) == "rs"
         && match parts[..] {
-            ["crates", name, "src", ..] => ["core", "oracle", "parts"].contains(&name),
+            ["crates", name, "src", ..] => ["core", "guest", "oracle", "parts"].contains(&name),
             ["engines" | "machines", _, "src", ..] => true,
             _ => false,
         }

@@ -107,6 +107,11 @@ impl Memory {
         self.base..self.base + self.bytes.len() as u64
     }
 
+    /// Adds `length` zero bytes at the end.
+    pub fn grow(&mut self, length: usize) {
+        self.bytes.resize(self.bytes.len() + length, 0);
+    }
+
     /// `length` bytes at `address`, if they are there.
     #[must_use]
     pub fn get(&self, address: u64, length: usize) -> Option<&[u8]> {
