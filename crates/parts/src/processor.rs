@@ -11,6 +11,7 @@
 //!                                +-------Program::memory--> Memory, shared by the threads
 //! ```
 
+pub mod barrel;
 pub mod hierarchy;
 mod host;
 pub mod kanata;
