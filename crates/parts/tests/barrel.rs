@@ -208,7 +208,7 @@ fn a_thread_too_many_waits_until_one_has_ended() {
 fn an_inactive_thread_comes_in_when_no_other_is_active() {
     for swap in [1, 10, 30] {
         let config = BarrelConfig { swap: Cycles(swap), exchange: Exchange::Idle, ..config(1, 1) };
-        let code = program(&[&[Do::Add; 2000], &[LOOK, FINISH]]);
+        let code = program(&[&vec![Do::Add; 2000], &[LOOK, FINISH]]);
         let mut barrel = barrel(&config, &code);
         for _ in 0..3 {
             barrel.spawn(CODE, &[], Cycles(0));
@@ -228,7 +228,7 @@ fn threads_of_one_context_share_it_by_quanta_and_pay_a_swap_for_each() {
     const LENGTH: u64 = 5000;
     let config = config(1, 1);
     let (quantum, swap) = (config.quantum.0, config.swap.0);
-    let code = program(&[&[Do::Add; LENGTH as usize], &[LOOK, FINISH]]);
+    let code = program(&[&vec![Do::Add; LENGTH as usize], &[LOOK, FINISH]]);
     let mut barrel = barrel(&config, &code);
     barrel.spawn(CODE, &[], Cycles(0));
     barrel.spawn(CODE, &[], Cycles(0));

@@ -39,7 +39,7 @@ use self::contexts::{Core, NEVER, Thread};
 use self::door::{Door, Effect, Whom};
 use self::locks::Locks;
 use super::hierarchy::{Access, Hierarchy, Reply};
-use super::{Class, Control, Fault, Hart, Host, Memory, Retired, Step};
+use super::{Answer, Call, Class, Control, Fault, Hart, Host, Memory, Retired, Step};
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,38 @@ impl fmt::Display for Trap {
 }
 
 impl std::error::Error for Trap {}
+
+/// A host that is told what happens.
+pub trait Watch: Host {
+    /// A thread was started by a call, with this argument.
+    fn started(&mut self, thread: usize, argument: u64);
+
+    /// A thread executed an instruction in this cycle; a call's own effects were told before.
+    fn retired(&mut self, thread: usize, cycle: Cycles, retired: &Retired);
+}
+
+/// A host that takes no notice.
+struct Blind<'a, S>(&'a mut S);
+
+impl<S: Host> Host for Blind<'_, S> {
+    fn set_cycle(&mut self, cycle: u64) {
+        self.0.set_cycle(cycle);
+    }
+
+    fn cycle(&self) -> u64 {
+        self.0.cycle()
+    }
+
+    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+        self.0.call(call, memory)
+    }
+}
+
+impl<S: Host> Watch for Blind<'_, S> {
+    fn started(&mut self, _: usize, _: u64) {}
+
+    fn retired(&mut self, _: usize, _: Cycles, _: &Retired) {}
+}
 
 /// Stacks of threads, one below the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +201,14 @@ impl<H: Hart + Clone> Barrel<H> {
     /// # Errors
     /// A thread cannot go on; nothing may be run after that.
     pub fn run_until<S: Host>(&mut self, until: Cycles, host: &mut S) -> Result<Stop, Trap> {
+        self.run_watched(until, &mut Blind(host))
+    }
+
+    /// As [`run_until`](Self::run_until), and tells what happens.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_watched<S: Watch>(&mut self, until: Cycles, host: &mut S) -> Result<Stop, Trap> {
         loop {
             if let Some(status) = self.exited {
                 return Ok(Stop::Exited(status));
@@ -252,7 +292,7 @@ impl<H: Hart + Clone> Barrel<H> {
 
     /// What `core` does in a cycle.
     #[inline]
-    fn turn<S: Host>(&mut self, number: usize, cycle: u64, host: &mut S) -> Result<(), Trap> {
+    fn turn<S: Watch>(&mut self, number: usize, cycle: u64, host: &mut S) -> Result<(), Trap> {
         if !self.inactive.is_empty() && cycle >= self.cores[number].quantum_end {
             self.end_quantum(number, cycle);
             return Ok(());
@@ -283,7 +323,7 @@ impl<H: Hart + Clone> Barrel<H> {
 
     /// `thread` gets the slot of a core in `cycle`; returns when it can have the next one.
     #[inline]
-    fn step<S: Host>(&mut self, number: usize, thread: usize, cycle: u64, host: &mut S) -> Result<u64, Fault> {
+    fn step<S: Watch>(&mut self, number: usize, thread: usize, cycle: u64, host: &mut S) -> Result<u64, Fault> {
         if let Some((access, address, bytes)) = self.threads[thread].again.take() {
             self.cores[number].waste(Wait::Memory);
             return Ok(self.access(number, thread, access, address, bytes, cycle));
@@ -309,7 +349,9 @@ impl<H: Hart + Clone> Barrel<H> {
             Step::Retired(retired) => {
                 self.cores[number].statistics.instructions += 1;
                 let next = self.after(number, thread, &retired, cycle);
-                Ok(if effect == Effect::None { next } else { self.take_effect(effect, thread, cycle) })
+                let next = if effect == Effect::None { next } else { self.take_effect(effect, thread, cycle, host) };
+                host.retired(thread, Cycles(cycle), &retired);
+                Ok(next)
             }
             Step::Waiting => {
                 let Effect::Waits(wait, whom) = effect else {
@@ -398,7 +440,7 @@ impl<H: Hart + Clone> Barrel<H> {
     }
 
     /// What a call did; returns when its thread can go on.
-    fn take_effect(&mut self, effect: Effect, thread: usize, cycle: u64) -> u64 {
+    fn take_effect<S: Watch>(&mut self, effect: Effect, thread: usize, cycle: u64, host: &mut S) -> u64 {
         match effect {
             Effect::Takes(cycles) => {
                 self.threads[thread].wait = Wait::Lock;
@@ -413,7 +455,9 @@ impl<H: Hart + Clone> Barrel<H> {
                 cycle + costs.release.0
             }
             Effect::Starts { entry, argument } => {
-                self.spawn(entry, &[argument], Cycles(cycle));
+                if let Some(started) = self.spawn(entry, &[argument], Cycles(cycle)) {
+                    host.started(started, argument);
+                }
                 cycle + self.config.calls.create.0
             }
             Effect::None | Effect::Waits(..) | Effect::Ends => {

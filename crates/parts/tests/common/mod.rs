@@ -8,13 +8,13 @@ use mb_parts::processor::{
 };
 
 /// Where instruction 0 is; each has four bytes.
-pub const CODE: u64 = 0x1000;
+pub(crate) const CODE: u64 = 0x1000;
 /// Where data are.
-pub const DATA: u64 = 0x10_0000;
+pub(crate) const DATA: u64 = 0x10_0000;
 
 /// One instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Do {
+pub(crate) enum Do {
     Add,
     Multiply,
     Divide,
@@ -38,7 +38,7 @@ pub enum Do {
 
 /// A thread of that machine; its pointer is its first argument.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub(crate) struct Script {
     program: Arc<[Do]>,
     pc: u64,
     thread: u32,
@@ -46,7 +46,7 @@ pub struct Script {
 }
 
 impl Script {
-    pub fn new(program: &[Do]) -> Self {
+    pub(crate) fn new(program: &[Do]) -> Self {
         Self { program: program.into(), pc: CODE, thread: 0, pointer: 0 }
     }
 
@@ -56,7 +56,7 @@ impl Script {
 }
 
 /// Address of instruction `index`.
-pub fn at(index: u64) -> u64 {
+pub(crate) fn at(index: u64) -> u64 {
     CODE + 4 * index
 }
 
@@ -101,8 +101,7 @@ impl Hart for Script {
         let (Some(shape), Some(instruction)) = (self.shape(self.pc), self.at(self.pc)) else { return Err(illegal) };
         let mut retired = Retired { pc: self.pc, next: self.pc + 4, address: 0, taken: false, shape };
         match instruction {
-            Do::Load(offset) => retired.address = DATA + offset,
-            Do::Store(offset) => retired.address = DATA + offset,
+            Do::Load(offset) | Do::Store(offset) => retired.address = DATA + offset,
             Do::LoadNext(stride) => {
                 retired.address = self.pointer;
                 self.pointer += stride;

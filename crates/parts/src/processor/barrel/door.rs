@@ -11,7 +11,7 @@ use super::statistics::Wait;
 pub mod service {
     /// Waits until the lock of the name in the first argument is free, and takes it. Result 0.
     pub const ACQUIRE: u16 = 4;
-    /// Frees the lock of that name. Result 0, or 1 if the thread did not have it.
+    /// Frees the lock of that name, whoever took it. Result 0.
     pub const RELEASE: u16 = 5;
     /// Starts a thread at the address in the first argument, with the second one as its first. Result 0.
     pub const THREAD: u16 = 6;
@@ -86,14 +86,11 @@ impl<S: Host> Host for Door<'_, S> {
                 None => self.waits(Wait::Lock, Whom::Holder),
             },
             Service::Own(service::RELEASE) => {
-                let (held, next) = self.locks.release(first, self.thread);
-                if held {
-                    self.effect = match next {
-                        Some(thread) => Effect::HandsOver { lock: first, thread },
-                        None => Effect::Takes(self.locks.release_cycles()),
-                    };
-                }
-                Answer::Value(u64::from(!held))
+                self.effect = match self.locks.release(first) {
+                    Some(thread) => Effect::HandsOver { lock: first, thread },
+                    None => Effect::Takes(self.locks.release_cycles()),
+                };
+                Answer::Value(0)
             }
             Service::Own(service::THREAD) if self.full => self.waits(Wait::Host, Whom::Room),
             Service::Own(service::THREAD) => {

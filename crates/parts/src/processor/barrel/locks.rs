@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Locks that are hardware: known by an address, handed to whoever waits longest, held across swaps.
+//! Locks that are hardware: known by an address, handed to whoever waits longest, freed by anyone.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -51,10 +51,10 @@ impl Locks {
         }
     }
 
-    /// `thread` frees a lock. Whether it had it, and which thread has it now.
-    pub(super) fn release(&mut self, name: u64, thread: usize) -> (bool, Option<usize>) {
-        let held = |lock: &&mut Lock| lock.holder == Some(thread) && !lock.granted;
-        let Some(lock) = self.table.get_mut(&name).filter(held) else { return (false, None) };
+    /// Frees a lock, whoever took it; which thread has it now. Nothing, if nobody has it.
+    pub(super) fn release(&mut self, name: u64) -> Option<usize> {
+        let held = |lock: &&mut Lock| lock.holder.is_some() && !lock.granted;
+        let lock = self.table.get_mut(&name).filter(held)?;
         lock.holder = lock.waiting.pop_front();
         lock.granted = lock.holder.is_some();
         let next = lock.holder;
@@ -62,7 +62,7 @@ impl Locks {
         if next.is_none() && self.costs.transfer == Cycles::ZERO {
             self.table.remove(&name);
         }
-        (true, next)
+        next
     }
 
     /// The cycles that a release takes.
