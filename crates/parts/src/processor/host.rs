@@ -44,7 +44,7 @@ pub struct Call {
 /// What the host makes of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// The call's result.
+    /// The call's result; those from -4095 to -1 are errors, as in Linux.
     Value(u64),
     /// No answer yet: the thread stays at its call.
     Wait,

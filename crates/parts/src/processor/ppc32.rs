@@ -30,6 +30,9 @@ const XER: u32 = 0xc000_007f;
 /// XER's bit of the carry, from the right.
 const XER_CARRY: u32 = 29;
 
+/// CR's bit of the summary overflow in the first field.
+const SO: u32 = 1 << 28;
+
 /// A hardware thread of PPC32.
 #[derive(Clone, Debug)]
 pub struct Ppc32 {
@@ -405,9 +408,10 @@ impl Hart for Ppc32 {
                         None => return Ok(Step::Waiting),
                         Some(Answer::Exit(status)) => return Ok(Step::Exited(status)),
                         Some(Answer::Value(value)) => {
-                            self.set(3, value as u32);
-                            // The summary overflow of the first field would say that the call failed.
-                            self.cr &= !(1 << 28);
+                            // Linux tells errors, -4095 to -1, by the summary overflow of the first field.
+                            let failed = value > -4096_i64 as u64;
+                            self.set(3, if failed { value.wrapping_neg() } else { value } as u32);
+                            self.cr = self.cr & !SO | if failed { SO } else { 0 };
                         }
                         Some(Answer::Wait) => unreachable!("filtered"),
                     },
