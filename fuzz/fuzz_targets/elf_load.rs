@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Any bytes as an ELF file: an error or a program, and what it executes is instructions, calls or a fault.
+
+#![no_main]
+
+use mb_parts::processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Step};
+
+/// Has an answer to everything.
+struct Anything;
+
+impl Host for Anything {
+    fn set_cycle(&mut self, _: u64) {}
+
+    fn cycle(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+        memory.write(call.arguments[0], &[0; 3]).ok();
+        Answer::Value(call.arguments[1])
+    }
+}
+
+fn run<H: Hart>(mut hart: H, mut memory: Memory) {
+    for _ in 0..1000 {
+        let pc = hart.pc();
+        match hart.step(&mut memory, &mut Anything) {
+            Ok(Step::Retired(retired)) => {
+                assert_eq!((retired.pc, retired.next), (pc, hart.pc()));
+                assert_eq!(hart.shape(pc), Some(retired.shape));
+            }
+            Ok(Step::Waiting | Step::Exited(_)) => unreachable!("the host always answers"),
+            Err(_) => {
+                assert_eq!(hart.pc(), pc);
+                return;
+            }
+        }
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Ok(program) = Program::load(data) else { return };
+    // What is linked far apart would only cost time.
+    let memory = program.memory(64);
+    if memory.range().end - memory.range().start > 1 << 20 {
+        return;
+    }
+    if let Ok(mut threads) = Ppc32::load(&program, 1) {
+        run(threads.remove(0), memory);
+    } else if let Ok(mut threads) = Rv64::load(&program, 1) {
+        run(threads.remove(0), memory);
+    }
+});
