@@ -12,7 +12,7 @@
 static const uint64_t identity_bit = UINT64_C(1) << 63;
 
 static mbr_word world_group;
-static uint64_t generation = 1;
+uint64_t mbr_comm_generation = 1;
 static uint32_t comms_made;
 static struct mbr_lock make_lock;
 
@@ -137,11 +137,8 @@ bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp) {
     return comms_made == 2;
 }
 
-const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
-    uint64_t handle = mbr_handle(word);
-    uint64_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
-    if (__builtin_expect(thread->comm.handle == handle && thread->comm_generation == now, 1))
-        return &thread->comm;
+const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handle) {
+    uint64_t now = __atomic_load_n(&mbr_comm_generation, __ATOMIC_ACQUIRE);
     mbr_lock_take(&mbr_table_lock);
     const struct mbr_entry *entry = mbr_entry_oldest(handle | MBR_COMM_KEY);
     if (entry) {
@@ -183,7 +180,7 @@ void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mb
         mbr_entry_pop(key);
     }
     mbr_lock_drop(&mbr_table_lock);
-    __atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&mbr_comm_generation, 1, __ATOMIC_RELEASE);
     mbr_put(thread, mbr_reserve(thread, 1), comm_record(thread, begin, COMM_FREE, number));
 }
 

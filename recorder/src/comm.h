@@ -13,9 +13,21 @@
 /* Keep the group of the world and write the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF. */
 bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp);
 
+/* Counts communicators that were freed: a handle may stand for another one since. */
+extern uint64_t mbr_comm_generation;
+
+/* Looks in the table. */
+const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handle);
+
 /* The communicator behind a handle, or null if its making was not seen or has members outside of the world.
  * Valid until the thread's next lookup. */
-const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word handle);
+MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
+    uint64_t handle = mbr_handle(word);
+    uint64_t now = __atomic_load_n(&mbr_comm_generation, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(thread->comm.handle == handle && thread->comm_generation == now, 1))
+        return &thread->comm;
+    return mbr_comm_search(thread, handle);
+}
 
 /* A communicator was made: `parent` is null where the members have no common one; `like` replaces the new handle where it
  * cannot be asked yet (MPI_Comm_idup); `tag` tells apart what one parent may make at once. */

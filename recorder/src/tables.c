@@ -23,6 +23,7 @@ struct mbr_lock mbr_table_lock;
 static struct slot *slots;
 static uint64_t slots_mask, slots_used;
 static int slots_shift; /* 64 - log2 of their number */
+static uint64_t slots_found; /* where mbr_entry_oldest looked last: what it found is mostly popped next */
 static struct mbr_entry *entries; /* entry 0 is not used */
 static uint32_t entries_room, entries_made, entries_free;
 static struct counter *counters;
@@ -80,7 +81,7 @@ static bool entries_double(void) {
 }
 
 struct mbr_entry *mbr_entry_oldest(uint64_t key) {
-    const struct slot *slot = &slots[find(key)];
+    const struct slot *slot = &slots[slots_found = find(key)];
     return slot->key ? &entries[slot->oldest] : NULL;
 }
 
@@ -112,7 +113,7 @@ struct mbr_entry *mbr_entry_push(uint64_t key) {
 }
 
 void mbr_entry_pop(uint64_t key) {
-    uint64_t at = find(key);
+    uint64_t at = slots[slots_found].key == key ? slots_found : find(key);
     uint32_t place = slots[at].oldest;
     uint32_t younger = entries[place].next;
     entries[place].next = entries_free;
