@@ -7,6 +7,8 @@
 
 mod diagram;
 mod flow;
+mod naive;
+mod random;
 mod script;
 
 use mb_parts::processor::Class;

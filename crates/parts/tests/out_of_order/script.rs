@@ -30,7 +30,7 @@ impl Hart for Script {
     fn set_stack(&mut self, _: u64) {}
 
     fn shape(&self, pc: u64) -> Option<Shape> {
-        self.instructions.iter().find(|retired| retired.pc == pc).map(|retired| retired.shape)
+        self.instructions.get(self.at).filter(|retired| retired.pc == pc).map(|retired| retired.shape)
     }
 
     fn is_system(&self) -> bool {
@@ -76,7 +76,7 @@ impl Host for Clock {
 }
 
 /// Builds scripts. Registers are those of the instruction set, sources before destination.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     pub(crate) instructions: Vec<Retired>,
     pc: u64,

@@ -105,7 +105,8 @@ impl OutOfOrder {
             let retired = match self.front.held.take() {
                 Some(retired) => retired,
                 None if hart.is_system() => {
-                    if self.reach(hart.pc(), 1, hierarchy) {
+                    let bytes = hart.shape(hart.pc()).map_or(1, |shape| shape.bytes.into());
+                    if self.reach(hart.pc(), bytes, hierarchy) {
                         self.front.call = Some(self.now);
                     }
                     break;
