@@ -279,7 +279,7 @@ impl<H: Hart + Clone> Barrel<H> {
         let quantum = !self.inactive.is_empty();
         let mut next = (0, NEVER);
         for (number, core) in self.cores.iter().enumerate() {
-            let mut cycle = core.wake;
+            let mut cycle = core.wake();
             if quantum {
                 cycle = cycle.min(core.quantum_end.max(self.now));
             }
@@ -298,26 +298,20 @@ impl<H: Hart + Clone> Barrel<H> {
             return Ok(());
         }
         let core = &mut self.cores[number];
-        let Some(context) = core.next_ready(cycle) else {
-            core.set_wake();
-            return Ok(());
-        };
-        let thread = core.threads[context].expect("a context that is ready has a thread");
-        core.lose_until(cycle, self.threads[thread].wait, self.threads[thread].since);
-        core.slot = cycle + 1;
-        core.last = context;
+        let before = core.slot;
+        let (context, thread) = core.give_slot(cycle);
+        core.lose(before, cycle, self.threads[thread].wait, self.threads[thread].since);
         let ready = match self.step(number, thread, cycle, host) {
             Ok(ready) => ready,
             Err(fault) => return Err(Trap { thread, cycle: Cycles(cycle), fault }),
         };
-        let core = &mut self.cores[number];
-        core.ready[context] = ready;
         self.threads[thread].ready = ready;
         self.threads[thread].since = cycle + 1;
-        if ready == NEVER && core.has_no_active() {
+        let core = &mut self.cores[number];
+        core.set_ready(context, ready);
+        if core.has_no_active() {
             self.relieve(number, cycle + 1);
         }
-        self.cores[number].set_wake();
         Ok(())
     }
 

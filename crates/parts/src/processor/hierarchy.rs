@@ -267,6 +267,10 @@ impl Hierarchy {
     fn line(&mut self, core: usize, access: Access, line: u64, bytes: u64, now: Cycles) -> Reply {
         let bank = self.bank(core, access);
         let hit = now + bank.config.hit;
+        if matches!(access, Access::Fetch | Access::Load) && bank.lines.is_newest(line, now) {
+            bank.statistics.hits += 1;
+            return Reply::Ready(hit);
+        }
         let Some(slot) = bank.lines.used(line) else { return self.miss(core, access, line, bytes, now) };
         let (ready, state) = (slot.ready, slot.state);
         if matches!(access, Access::Fetch | Access::Load) || state == State::Modified {

@@ -57,16 +57,19 @@ pub(super) struct Core {
     /// The thread in each context.
     pub(super) threads: Vec<Option<usize>>,
     /// When it can go on; `NEVER` if there is none.
-    pub(super) ready: Vec<u64>,
+    ready: Vec<u64>,
+    /// How many can go on.
+    active: usize,
     /// The context that had the last slot.
-    pub(super) last: usize,
+    last: usize,
+    /// The context that has the next one, and when.
+    next: usize,
+    wake: u64,
     /// The first cycle whose slot was not given.
     pub(super) slot: u64,
-    /// When there is something to do, apart from the end of a quantum.
-    pub(super) wake: u64,
     pub(super) quantum_end: u64,
     /// When the last swap ends.
-    pub(super) swapped: u64,
+    swapped: u64,
     pub(super) statistics: CoreStatistics,
 }
 
@@ -75,41 +78,78 @@ impl Core {
         Self {
             threads: vec![None; config.contexts],
             ready: vec![NEVER; config.contexts],
+            active: 0,
             last: config.contexts - 1,
-            slot: 0,
+            next: 0,
             wake: NEVER,
+            slot: 0,
             quantum_end: 0,
             swapped: 0,
             statistics: CoreStatistics::default(),
         }
     }
 
-    /// The next context in turn that can go on.
+    /// When there is something to do, apart from the end of a quantum.
     #[inline]
-    pub(super) fn next_ready(&self, cycle: u64) -> Option<usize> {
-        let (before, after) = self.ready.split_at(self.last + 1);
-        let ready = |&ready: &u64| ready <= cycle;
-        after.iter().position(ready).map(|context| context + self.last + 1).or_else(|| before.iter().position(ready))
+    pub(super) fn wake(&self) -> u64 {
+        self.wake
+    }
+
+    /// Gives the slot of `cycle` to whose turn it is; returns context and thread.
+    #[inline]
+    pub(super) fn give_slot(&mut self, cycle: u64) -> (usize, usize) {
+        debug_assert!(self.ready[self.next] <= cycle);
+        (self.slot, self.last) = (cycle + 1, self.next);
+        (self.next, self.threads[self.next].expect("a context that is ready has a thread"))
     }
 
     #[inline]
     pub(super) fn has_no_active(&self) -> bool {
-        self.ready.iter().all(|&ready| ready == NEVER)
+        self.active == 0
     }
 
+    /// Sets when a context can go on.
     #[inline]
-    pub(super) fn set_wake(&mut self) {
-        let first = self.ready.iter().copied().min().unwrap_or(NEVER);
-        self.wake = first.max(self.slot);
+    pub(super) fn set_ready(&mut self, context: usize, ready: u64) {
+        self.active += usize::from(ready != NEVER);
+        self.active -= usize::from(self.ready[context] != NEVER);
+        self.ready[context] = ready;
+        if self.active == 1 && ready != NEVER {
+            (self.next, self.wake) = (context, ready.max(self.slot));
+        } else {
+            self.plan();
+        }
     }
 
-    /// Counts the cycles before `cycle` as lost to `wait`, which began at `since`; before that there was nobody.
+    /// Whose turn it is: the first in turn of those that can have the next slot, or of those that can go on first.
     #[inline]
-    pub(super) fn lose_until(&mut self, cycle: u64, wait: Wait, since: u64) {
-        if cycle > self.slot {
-            let waited = cycle - self.slot.max(since.min(cycle));
+    fn plan(&mut self) {
+        let mut best = (0, NEVER);
+        let contexts = self.ready.len();
+        let mut context = self.last;
+        for _ in 0..contexts {
+            context += 1;
+            if context == contexts {
+                context = 0;
+            }
+            let ready = self.ready[context];
+            if ready < best.1 {
+                best = (context, ready);
+                if ready <= self.slot {
+                    break;
+                }
+            }
+        }
+        (self.next, self.wake) = (best.0, best.1.max(self.slot));
+    }
+
+    /// Counts the cycles between two as lost to `wait`, which began at `since`; before that there was nobody.
+    #[inline]
+    pub(super) fn lose(&mut self, from: u64, to: u64, wait: Wait, since: u64) {
+        if to > from {
+            let waited = to - from.max(since.min(to));
             self.statistics.waited[wait as usize] += waited;
-            self.statistics.waited[Wait::Idle as usize] += cycle - self.slot - waited;
+            self.statistics.waited[Wait::Idle as usize] += to - from - waited;
         }
     }
 
@@ -145,8 +185,7 @@ impl<H: Hart + Clone> Barrel<H> {
         self.threads[number].ready = at;
         match self.threads[number].place {
             Place::Context(core, context) => {
-                self.cores[core].ready[context] = at;
-                self.cores[core].set_wake();
+                self.cores[core].set_ready(context, at);
             }
             Place::Nowhere => self.deactivate(number, at),
         }
@@ -170,7 +209,7 @@ impl<H: Hart + Clone> Barrel<H> {
     pub(super) fn relieve(&mut self, core: usize, now: u64) {
         let Some(&first) = self.inactive.front() else { return };
         let state = &mut self.cores[core];
-        state.lose_until(now, self.threads[first].wait, self.threads[first].since);
+        state.lose(state.slot, now, self.threads[first].wait, self.threads[first].since);
         state.slot = state.slot.max(now);
         for context in self.who_gives_way(core).into_iter().take(self.inactive.len()) {
             self.swap(core, context, now);
@@ -190,7 +229,6 @@ impl<H: Hart + Clone> Barrel<H> {
         for context in give_way.into_iter().take(self.inactive.len()) {
             self.swap(core, context, now);
         }
-        self.cores[core].set_wake();
     }
 
     /// Contexts of `core`: those without a thread, those whose thread waits for a lock or for the host, the others; each in
@@ -227,8 +265,7 @@ impl<H: Hart + Clone> Barrel<H> {
         self.threads[number].ready = ready;
         let state = &mut self.cores[core];
         state.threads[context] = Some(number);
-        state.ready[context] = ready;
-        state.set_wake();
+        state.set_ready(context, ready);
     }
 
     /// A thread has ended.

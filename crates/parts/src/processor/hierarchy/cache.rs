@@ -42,6 +42,8 @@ pub(super) struct Lines {
     /// Slot in which a line with these last bits was found last. Only a guess: the tag decides.
     guesses: Vec<u32>,
     uses: u64,
+    /// The line used last, and from when on it can be used.
+    newest: (u64, Cycles),
 }
 
 impl Lines {
@@ -55,7 +57,14 @@ impl Lines {
             slots: vec![Slot { ready: Cycles::ZERO, state: State::Shared, used: 0 }; slots],
             guesses: vec![0; (slots * 4).next_power_of_two()],
             uses: 0,
+            newest: (NONE, Cycles::ZERO),
         }
+    }
+
+    /// Whether `line` was used last and can be used at `now`: then another use of it changes nothing.
+    #[inline]
+    pub(super) fn is_newest(&self, line: u64, now: Cycles) -> bool {
+        self.newest.0 == line && self.newest.1 <= now
     }
 
     /// Where `line` is, if it is here. Not a use.
@@ -84,6 +93,7 @@ impl Lines {
         let slot = self.slot_of(line)?;
         self.uses += 1;
         self.slots[slot].used = self.uses;
+        self.newest = (line, self.slots[slot].ready);
         Some(&mut self.slots[slot])
     }
 
@@ -99,6 +109,7 @@ impl Lines {
         self.slots[slot] = Slot { ready, state, used: self.uses };
         let guess = line as usize & (self.guesses.len() - 1);
         self.guesses[guess] = slot as u32;
+        self.newest = (line, ready);
         victim
     }
 
@@ -106,6 +117,9 @@ impl Lines {
     pub(super) fn remove(&mut self, line: u64) -> Option<Slot> {
         let slot = self.slot_of(line)?;
         self.tags[slot] = NONE;
+        if self.newest.0 == line {
+            self.newest.0 = NONE;
+        }
         Some(self.slots[slot])
     }
 }
