@@ -66,7 +66,7 @@ fn envelope(tag: u64) -> Envelope {
 }
 
 fn operations(criterion: &mut Criterion) {
-    for spec in ["ideal:zero", "linear:qsnet2"] {
+    for spec in ["ideal:zero", "linear:qsnet2", "alpu:s1", "hash_buckets:s2", "hash_buckets:ucx"] {
         let mut group = criterion.benchmark_group(spec);
         group.throughput(Throughput::Elements(2));
         for depth in DEPTHS {

@@ -8,6 +8,7 @@ use mb_core::EngineEntry;
 pub static ENGINES: &[EngineEntry] = &[
     mb_alpu::ENTRY,
     mb_cam_list::ENTRY,
+    mb_hash_buckets::ENTRY,
     mb_ideal::ENTRY,
     mb_linear::ENTRY,
     mb_microcode::ENTRY,
