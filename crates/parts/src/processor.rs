@@ -12,6 +12,8 @@
 //! ```
 
 pub mod barrel;
+#[cfg(test)]
+mod dependences;
 pub mod hierarchy;
 mod host;
 pub mod kanata;

@@ -11,6 +11,9 @@
 
 mod decode;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use self::decode::{Kind, Op, half};

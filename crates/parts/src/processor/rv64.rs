@@ -10,6 +10,9 @@
 mod compressed;
 mod decode;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use self::decode::{Kind, Op};
