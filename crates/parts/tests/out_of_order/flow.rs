@@ -93,11 +93,11 @@ fn a_target_that_no_table_knows_is_found_when_decoded_if_the_instruction_holds_i
 
 #[test]
 fn a_full_set_of_the_target_buffer_forgets_the_target_unused_for_longest() {
-    // Three jumps of one set, which has two ways; each jump is followed by enough to let it commit.
+    // Four jumps of one set, which has three ways; each jump is followed by enough to let it commit.
     let mut config = predicting(Direction::Taken);
-    (config.0.predictor.target_sets, config.0.predictor.target_ways) = (4, 2);
+    (config.0.predictor.target_sets, config.0.predictor.target_ways) = (4, 3);
     let mut program = Program::new();
-    for which in [0, 1, 0, 2, 0, 1] {
+    for which in [0, 1, 2, 3, 1, 2, 0] {
         program.jump(TEXT + 16 * which);
         program.change(Control::Jump, None, TEXT + 0x1000, true);
         for _ in 0..40 {
@@ -107,8 +107,8 @@ fn a_full_set_of_the_target_buffer_forgets_the_target_unused_for_longest() {
     let mut bench = Bench::warm(&config, 0);
     bench.run(&program);
     let known: Vec<bool> =
-        (0..6).map(|jump| fetched(&bench)[jump * 41 + 1] == fetched(&bench)[jump * 41] + 1).collect();
-    assert_eq!(known, [false, false, true, false, true, false]);
+        (0..7).map(|jump| fetched(&bench)[jump * 41 + 1] == fetched(&bench)[jump * 41] + 1).collect();
+    assert_eq!(known, [false, false, false, false, true, true, false]);
 }
 
 #[test]
