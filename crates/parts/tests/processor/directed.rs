@@ -12,14 +12,14 @@ use super::elf::{self, CODE, DATA, DATA_BYTES};
 use super::{Bare, State, Visible};
 
 /// What a line says, by the names of the table.
-struct Line<'a> {
-    encoding: &'a str,
+pub(crate) struct Line<'a> {
+    pub(crate) encoding: &'a str,
     text: &'a str,
     before: &'a str,
-    after: &'a str,
+    pub(crate) after: &'a str,
 }
 
-fn lines(table: &str) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(table: &str) -> impl Iterator<Item = Line<'_>> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| {
         let mut parts = line.splitn(4, '|').map(str::trim);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instruction sets and their programs, against the manuals and against other implementations.
 
+mod decoders;
 mod directed;
 mod elf;
 mod emulator;
