@@ -8,6 +8,7 @@
 mod diagram;
 mod flow;
 mod naive;
+mod programs;
 mod random;
 mod script;
 

@@ -84,7 +84,9 @@ pub(super) struct Window {
     /// Slots of memory accesses, oldest first.
     pub(super) queue: VecDeque<u16>,
     foreseen: bool,
-    /// Something changed that an access may have waited for.
+    /// Loads and atomics that have their address and are not yet offered.
+    candidates: u32,
+    /// Something changed that one of them may have waited for.
     stale: bool,
     /// Ready operations by urgency: accesses, long operations and branches before others, then the older before the younger.
     pub(super) ready: Vec<u64>,
@@ -117,6 +119,7 @@ impl Window {
             next_operand: vec![NONE; slots * 4],
             queue: VecDeque::with_capacity(config.memory_queue),
             foreseen: config.disambiguation == super::Disambiguation::Foreseen,
+            candidates: 0,
             stale: false,
             ready: Vec::with_capacity(slots * 2),
         }
@@ -222,7 +225,8 @@ impl Window {
         let destinations = entry.passage.retired.shape.destinations;
         let mut operand = std::mem::replace(&mut entry.waiting[access], NONE);
         if kind != Kind::Plain {
-            self.stale = true;
+            self.stale |= kind != Kind::Load || access == 0;
+            self.candidates += u32::from(kind != Kind::Store && access == 0);
             if kind == Kind::Store && access == 0 && self.entry(tag).has_data() {
                 self.make_ready(tag | ACCESS);
             }
@@ -278,7 +282,7 @@ impl Window {
     /// Offers the accesses that nothing before them forbids any more.
     #[inline]
     pub(super) fn refresh(&mut self) {
-        if std::mem::take(&mut self.stale) {
+        if std::mem::take(&mut self.stale) && self.candidates > 0 {
             self.offer_accesses();
         }
     }
@@ -311,7 +315,8 @@ impl Window {
             let atomic = entry.kind == Kind::Atomic;
             self.entries[usize::from(slot)].offered = true;
             self.make_ready(slot << 1 | ACCESS);
-            if atomic {
+            self.candidates -= 1;
+            if atomic || self.candidates == 0 {
                 return;
             }
         }
