@@ -176,7 +176,7 @@ pub struct OutOfOrder {
     predictor: Predictor,
     window: Window,
     agenda: Agenda,
-    /// Integer, multiply, divide, address; an empty one has its work done by the one two places before.
+    /// Integer, multiply, divide, address; the last two may be empty, and the first two do their work.
     pools: [Pool; 4],
     /// The oldest instruction is alone in the window until it commits.
     alone: bool,

@@ -61,6 +61,9 @@ impl OutOfOrder {
 
     pub(super) fn issue(&mut self, hierarchy: &mut Hierarchy) {
         self.issue = Cycles::MAX;
+        if self.window.ready.is_empty() {
+            return;
+        }
         let mut left = self.config.issue_width;
         let mut kept = 0;
         let count = self.window.ready.len();
@@ -86,58 +89,61 @@ impl OutOfOrder {
 
     /// Issues an operation, or says when to try again.
     #[inline]
-    pub(super) fn start(&mut self, tag: Tag, hierarchy: &mut Hierarchy) -> Result<(), Cycles> {
+    fn start(&mut self, tag: Tag, hierarchy: &mut Hierarchy) -> Result<(), Cycles> {
         let now = self.now;
-        let Passage { retired, .. } = self.window.entry(tag).passage;
-        let kind = self.window.entry(tag).kind;
-        let class = retired.shape.class;
-        let end = if tag & ACCESS != 0 {
-            let bytes = u64::from(retired.shape.access);
-            let reply = match kind {
-                Kind::Store | Kind::Plain => {
-                    // What a store writes is in the queue already; memory has it at commit.
-                    let entry = self.window.entry(tag);
-                    entry.passage.accessed = now;
-                    entry.passage.written = now;
-                    self.window.end(tag);
-                    return Ok(());
-                }
-                Kind::Atomic => hierarchy.access(self.core, Access::Atomic, retired.address, bytes, now),
-                Kind::Load if self.window.is_forwarded(tag) => {
-                    let reply = hierarchy.pass(self.core, Access::Load, now);
-                    self.statistics.forwarded += u64::from(matches!(reply, Reply::Ready(_)));
-                    reply
-                }
-                Kind::Load => hierarchy.access(self.core, Access::Load, retired.address, bytes, now),
-            };
-            match reply {
-                Reply::Ready(at) => at.max(now + ONE),
-                Reply::Retry(at) => return Err(at),
-            }
-        } else {
-            let (pool, unit) = match class {
-                Class::Integer => (0, &self.config.integer),
-                Class::Multiply => (1, &self.config.multiply),
-                Class::Divide => (2, &self.config.divide),
-                Class::Load | Class::Store | Class::Atomic => (3, &self.config.address),
-                Class::Fence | Class::System => {
-                    self.window.entry(tag).passage.issued = now;
-                    self.window.entry(tag).passage.accessed = now;
-                    self.agenda.add(now.0, now.0 + 1, tag);
-                    return Ok(());
-                }
-            };
-            let pool = match (pool, unit.count) {
-                (2, 0) => 1,
-                (3, 0) => 0,
-                (pool, _) => pool,
-            };
-            self.pools[pool].take(now, unit.interval)?;
-            self.window.entry(tag).passage.issued = now;
-            now + unit.latency
-        };
+        let end = if tag & ACCESS == 0 { self.start_first(tag)? } else { self.start_access(tag, hierarchy)? };
         self.window.entry(tag).passage.accessed = now;
-        self.agenda.add(now.0, end.0, tag);
+        match end {
+            Some(end) => self.agenda.add(now.0, end.0, tag),
+            None => {
+                self.window.entry(tag).passage.written = now;
+                self.window.end(tag);
+            }
+        }
         Ok(())
+    }
+
+    /// Gives the first operation a unit; returns when it ends.
+    #[inline]
+    fn start_first(&mut self, tag: Tag) -> Result<Option<Cycles>, Cycles> {
+        let entry = self.window.entry(tag);
+        let (pool, unit) = match entry.passage.retired.shape.class {
+            Class::Integer => (0, &self.config.integer),
+            Class::Multiply => (1, &self.config.multiply),
+            Class::Divide => (if self.config.divide.count == 0 { 1 } else { 2 }, &self.config.divide),
+            Class::Load | Class::Store | Class::Atomic => {
+                (if self.config.address.count == 0 { 0 } else { 3 }, &self.config.address)
+            }
+            Class::Fence | Class::System => {
+                entry.passage.issued = self.now;
+                return Ok(Some(self.now + ONE));
+            }
+        };
+        self.pools[pool].take(self.now, unit.interval)?;
+        entry.passage.issued = self.now;
+        Ok(Some(self.now + unit.latency))
+    }
+
+    /// Begins a memory access; returns when it ends, unless that is now.
+    #[inline]
+    fn start_access(&mut self, tag: Tag, hierarchy: &mut Hierarchy) -> Result<Option<Cycles>, Cycles> {
+        let entry = self.window.entry(tag);
+        let kind = entry.kind;
+        let (address, bytes) = (entry.passage.retired.address, u64::from(entry.passage.retired.shape.access));
+        let reply = match kind {
+            // What a store writes is in the queue already; memory has it at commit.
+            Kind::Store | Kind::Plain => return Ok(None),
+            Kind::Atomic => hierarchy.access(self.core, Access::Atomic, address, bytes, self.now),
+            Kind::Load if self.window.is_forwarded(tag) => {
+                let reply = hierarchy.pass(self.core, Access::Load, self.now);
+                self.statistics.forwarded += u64::from(matches!(reply, Reply::Ready(_)));
+                reply
+            }
+            Kind::Load => hierarchy.access(self.core, Access::Load, address, bytes, self.now),
+        };
+        match reply {
+            Reply::Ready(at) => Ok(Some(at.max(self.now + ONE))),
+            Reply::Retry(at) => Err(at),
+        }
     }
 }

@@ -167,13 +167,7 @@ impl Window {
             Class::Atomic => Kind::Atomic,
             _ => Kind::Plain,
         };
-        let mut entry = Entry {
-            passage: Passage { retired, fetched, dispatched: now, verdict: prediction.verdict, ..Passage::NOTHING },
-            prediction,
-            kind,
-            number,
-            ..NOTHING
-        };
+        let mut pending = [0; 2];
         for (place, source) in retired.shape.sources.into_iter().enumerate() {
             let Some(&producer) = self.producers.get(usize::from(source.0)) else { continue };
             if producer == NONE {
@@ -182,7 +176,7 @@ impl Window {
             let operand = slot << 2 | place as u16;
             let first = &mut self.entries[usize::from(producer >> 1)].waiting[usize::from(producer & 1)];
             self.next_operand[usize::from(operand)] = std::mem::replace(first, operand);
-            entry.pending[usize::from(is_data(kind, place))] += 1;
+            pending[usize::from(is_data(kind, place))] += 1;
         }
         for (place, destination) in retired.shape.destinations.into_iter().enumerate() {
             if let Some(producer) = self.producers.get_mut(usize::from(destination.0)) {
@@ -192,9 +186,21 @@ impl Window {
         if kind != Kind::Plain {
             self.queue.push_back(slot);
         }
-        let is_ready = entry.pending[0] == 0;
-        self.entries[usize::from(slot)] = entry;
-        if is_ready {
+        let entry = &mut self.entries[usize::from(slot)];
+        let passage = &mut entry.passage;
+        passage.retired = retired;
+        passage.verdict = prediction.verdict;
+        passage.fetched = fetched;
+        passage.dispatched = now;
+        entry.prediction = prediction;
+        entry.kind = kind;
+        entry.number = number;
+        entry.pending = pending;
+        entry.first_done = false;
+        entry.offered = false;
+        entry.access_done = false;
+        entry.waiting = [NONE; 2];
+        if pending[0] == 0 {
             self.make_ready(slot << 1);
         }
     }
