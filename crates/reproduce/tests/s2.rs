@@ -45,12 +45,23 @@ fn what_differs_is_explained_and_what_is_explained_differs() {
 }
 
 #[test]
-fn all_that_is_measured_holds_but_two() {
+fn all_that_is_measured_holds_but_six() {
     let measured = Designs::entries().filter(|entry| matches!(entry.test, Test::Measure(_)));
     let missed: Vec<_> = measured.map(|entry| entry.id).filter(|id| finding(id).verdict != Verdict::Holds).collect();
-    assert_eq!(missed, ["s2.p2l.insert_rr", "s2.no_wildcards"]);
+    let fitted = ["s2.lat.alpu_gap_const", "s2.lat.p2l4_vs_alpu_1000"];
+    let uneven = ["s2.unload.p2l_wins_large", "s2.unload.p2l64_order"];
+    assert_eq!(missed, [&["s2.p2l.insert_rr", "s2.no_wildcards"][..], &fitted, &uneven].concat());
     // As published, refilling takes turns.
     assert!(finding("s2.p2l.insert_rr").holds_otherwise());
+    // The ALPU was fitted to these, which proves nothing.
+    for id in fitted {
+        assert!(finding(id).holds_calibrated() && !finding(id).holds_otherwise(), "{id}: {:?}", finding(id).readings);
+    }
+    // A single source makes one bucket of 64; the order of magnitude lies between that and even buckets.
+    assert!(finding("s2.unload.p2l_wins_large").holds_otherwise());
+    let order = &finding("s2.unload.p2l64_order").readings;
+    let ratios: Vec<_> = order.iter().filter_map(|judged| judged.reading.measured.as_number()).collect();
+    assert!(ratios.is_sorted() && ratios[0] < 2.0 && ratios[2] > 64.0, "{ratios:?}");
 }
 
 /// The claims among `ids` that do not hold on the published designs with one setting changed.
@@ -60,8 +71,8 @@ fn missed(ids: &[&'static str], key: &str, value: &str) -> Vec<&'static str> {
         settings.set(mb_cam_list::ENTRY.settings, key, value, Source::User).unwrap();
         settings
     };
-    let Designs { two_level, p2l4, p2l64 } = &*DESIGNS;
-    let changed = Designs { two_level: change(two_level), p2l4: change(p2l4), p2l64: change(p2l64) };
+    let Designs { two_level, p2l4, p2l64, .. } = &*DESIGNS;
+    let changed = Designs { two_level: change(two_level), p2l4: change(p2l4), p2l64: change(p2l64), ..DESIGNS.clone() };
     let claims: Vec<_> = CLAIMS.iter().filter(|claim| ids.contains(&&*claim.id)).cloned().collect();
     assert_eq!(claims.len(), ids.len(), "a claim is missing");
     let findings = reproduce(&claims, "s2", &changed).unwrap();
@@ -93,4 +104,38 @@ fn changed_designs_differ() {
     assert_eq!(missed(&ids, "arbiter", "serial"), ["s2.mover.cycles", "s2.ll.parallel_access"]);
     assert_eq!(missed(&["s2.p2l.n"], "lists", "8"), ["s2.p2l.n"]);
     assert_eq!(missed(&["s2.queue.capacity"], "list_entries", "4096"), ["s2.queue.capacity"]);
+}
+
+#[test]
+fn changed_comparators_differ() {
+    let ids = [
+        "s2.alpu256.entries",
+        "s2.alpu.constant_if_fits",
+        "s2.hash64.buckets",
+        "s2.hash64.serial",
+        "s2.unload.hash_wins_mid",
+    ];
+    let missed = |changed: &Designs| {
+        let claims: Vec<_> = CLAIMS.iter().filter(|claim| ids.contains(&&*claim.id)).cloned().collect();
+        let findings = reproduce(&claims, "s2", changed).unwrap();
+        let missed = findings.iter().filter(|finding| finding.verdict != Verdict::Holds);
+        missed.map(|finding| ids.into_iter().find(|id| *id == finding.claim.id).unwrap()).collect::<BTreeSet<_>>()
+    };
+    let alpu = |key: &str, value: &str| {
+        let mut changed = DESIGNS.clone();
+        changed.alpu.set(mb_alpu::ENTRY.settings, key, value, Source::User).unwrap();
+        missed(&changed)
+    };
+    let hash = |key: &str, value: &str| {
+        let mut changed = DESIGNS.clone();
+        changed.hash.set(mb_hash_buckets::ENTRY.settings, key, value, Source::User).unwrap();
+        missed(&changed)
+    };
+    assert_eq!(alpu("cells", "256"), [].into());
+    assert_eq!(alpu("cells", "240"), ["s2.alpu256.entries", "s2.alpu.constant_if_fits"].into());
+    assert_eq!(alpu("batch", "2"), ["s2.alpu256.entries", "s2.alpu.constant_if_fits"].into());
+    assert_eq!(hash("buckets", "63"), ["s2.hash64.buckets"].into());
+    // By arithmetic it wins at 500 entries with less than 11.4 cycles for each element and none for anything else.
+    assert_eq!(hash("element", "9"), [].into());
+    assert_eq!(hash("element", "11"), ["s2.unload.hash_wins_mid"].into());
 }

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sections IV-B and V: against the ALPU and the hash processor.
+//!
+//! Neither comparator has a number of its own in the paper. The slope and the fixed time of our ALPU of 256 cells were chosen
+//! so that the paper's two sentences on it come out; what counts is therefore the same unit with the times that follow from
+//! S1. The cycles of our hash processor are assumed, and the paper does not say from whom its messages come: three
+//! distributions of sources are tried, of which the even one counts.
+
+use mb_catalog::CatalogError;
+use mb_core::engine::{Accepted, Engine, EngineEntry};
+use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Settings};
+
+use super::Designs;
+use crate::MeasureError;
+use crate::registry::{Entry, Reading, count, differs, fact, measure};
+use crate::verdict::Measured;
+
+type Readings = Result<Vec<Reading>, MeasureError>;
+
+/// Both systems of section IV-B have this much network time.
+const NETWORK: Picos = Picos::from_ns(200);
+
+const BY_S1: &str = "256 cells with the processor of S1";
+const FITTED: &str = "with the processor that was fitted to this";
+
+const ONE_MICROSECOND: &str = "The search of our ALPU takes 34 ns with the times that follow from S1. The microsecond is the way from processor to \
+                               NIC and back, which the paper names as its reason and which no model of a search holds.";
+const SLOPE: &str = "S1 and S2 contradict each other: where S1 puts the ALPU below 44.4 ns for each entry, 22 times four lists \
+                     takes about 75 ns for each entry beyond the cells.";
+const EVEN_BUCKETS: &str = "With 64 even buckets the hash processor reads N/64 elements where four lists read N/4, so it stays ahead at every \
+                            length; the paper's turn between 1000 and 10000 entries needs sources that become more uneven as the queue grows.";
+const EVEN_ORDER: &str = "64 even buckets read as many elements as 64 lists; what remains is 6 cycles against 3, at 234 and 168 MHz. An order of \
+                          magnitude needs uneven sources.";
+
+pub(super) const ENTRIES: &[Entry<Designs>] = &[
+    measure("s2.alpu256.entries", |designs: &Designs| count(cells(&designs.alpu)? as usize)),
+    measure("s2.alpu.constant_if_fits", |designs: &Designs| {
+        let times = (1..=256).map(|length| alpu(&designs.alpu, length)).collect::<Result<Vec<_>, _>>()?;
+        let (first, beyond) = (times[0], alpu(&designs.alpu, 257)?);
+        let constant = times.iter().all(|time| *time == first) && beyond > first;
+        fact(constant, format!("{} at 1 to 256 entries, {} at 257", shown(first), shown(beyond)))
+    }),
+    differs(
+        "s2.lat.alpu_gap_const",
+        |designs: &Designs| {
+            let ours = preposted(&mb_cam_list::ENTRY, &designs.p2l4, 200)?;
+            let gap = |settings: &Settings| {
+                Ok::<_, MeasureError>(Measured::Number((alpu(settings, 200)? - ours).as_ns() / 1e3))
+            };
+            Ok(vec![Reading::new(BY_S1, gap(&designs.alpu_by_s1)?), Reading::calibrated(FITTED, gap(&designs.alpu)?)])
+        },
+        ONE_MICROSECOND,
+    ),
+    differs(
+        "s2.lat.p2l4_vs_alpu_1000",
+        |designs: &Designs| {
+            let ours = preposted(&mb_cam_list::ENTRY, &designs.p2l4, 1000)? + NETWORK;
+            let ratio = |settings: &Settings| {
+                Ok::<_, MeasureError>(Measured::Number(over(alpu(settings, 1000)? + NETWORK, ours)))
+            };
+            Ok(vec![
+                Reading::new(BY_S1, ratio(&designs.alpu_by_s1)?),
+                Reading::calibrated(FITTED, ratio(&designs.alpu)?),
+            ])
+        },
+        SLOPE,
+    ),
+    measure("s2.lat.outperforms_when_traversal_dominates", |designs: &Designs| {
+        let faster = |settings: &Settings| {
+            let mut least = f64::INFINITY;
+            for length in [257, 300, 400, 500, 600, 700, 800, 900, 1000] {
+                for design in [&designs.two_level, &designs.p2l4] {
+                    least = least.min(over(alpu(settings, length)?, preposted(&mb_cam_list::ENTRY, design, length)?));
+                }
+            }
+            Ok::<_, MeasureError>(Measured::Fact(least > 1.0, format!("{least:.1} times as fast at least")))
+        };
+        Ok(vec![Reading::new(BY_S1, faster(&designs.alpu_by_s1)?), Reading::calibrated(FITTED, faster(&designs.alpu)?)])
+    }),
+    measure("s2.hash64.buckets", |designs: &Designs| {
+        // The first source whose receive is read by a message from source 0.
+        let mut run = Run::new(&mb_hash_buckets::ENTRY, &designs.hash)?;
+        for source in 1..=1000_u32 {
+            run.serve(post(source.into(), source))?;
+            if run.visits_of(arrive(u64::from(source) + 5000, 0))? > 0 {
+                return count(source as usize);
+            }
+        }
+        Err(MeasureError::NotSeen("a second source in a bucket"))
+    }),
+    measure("s2.hash64.serial", serial),
+    measure("s2.unload.below256", |designs: &Designs| {
+        each_distribution(|sources| {
+            let mut least = f64::INFINITY;
+            for length in [16, 64, 128, 255] {
+                let hash = unloaded(&mb_hash_buckets::ENTRY, &designs.hash, length, sources)?;
+                for design in designs.all() {
+                    least = least.min(over(hash, unloaded(&mb_cam_list::ENTRY, design, length, sources)?));
+                }
+            }
+            Ok(Measured::Fact(least > 1.0, format!("{least:.1} times as fast at least")))
+        })
+    }),
+    measure("s2.unload.hash_wins_mid", |designs: &Designs| {
+        each_distribution(|sources| {
+            let mut least = f64::INFINITY;
+            for length in [500, 1000] {
+                let hash = unloaded(&mb_hash_buckets::ENTRY, &designs.hash, length, sources)?;
+                for design in [&designs.two_level, &designs.p2l4] {
+                    least = least.min(over(unloaded(&mb_cam_list::ENTRY, design, length, sources)?, hash));
+                }
+            }
+            Ok(Measured::Fact(least > 1.0, format!("{least:.2} times as fast at least")))
+        })
+    }),
+    differs(
+        "s2.unload.p2l_wins_large",
+        |designs: &Designs| {
+            each_distribution(|sources| {
+                let hash = unloaded(&mb_hash_buckets::ENTRY, &designs.hash, LARGE, sources)?;
+                let ours = unloaded(&mb_cam_list::ENTRY, &designs.p2l4, LARGE, sources)?;
+                let ratio = over(hash, ours);
+                Ok(Measured::Fact(ratio > 1.0, format!("{ratio:.2} times as fast with four lists")))
+            })
+        },
+        EVEN_BUCKETS,
+    ),
+    differs(
+        "s2.unload.p2l64_order",
+        |designs: &Designs| {
+            each_distribution(|sources| {
+                let hash = unloaded(&mb_hash_buckets::ENTRY, &designs.hash, LARGE, sources)?;
+                Ok(Measured::Number(over(hash, unloaded(&mb_cam_list::ENTRY, &designs.p2l64, LARGE, sources)?)))
+            })
+        },
+        EVEN_ORDER,
+    ),
+    measure("s2.overall.orders", |designs: &Designs| {
+        let ours = preposted(&mb_cam_list::ENTRY, &designs.p2l4, 1000)? + NETWORK;
+        let over_alpu = over(alpu(&designs.alpu_by_s1, 1000)? + NETWORK, ours);
+        each_distribution(|sources| {
+            let hash = unloaded(&mb_hash_buckets::ENTRY, &designs.hash, LARGE, sources)?;
+            let over_hash = over(hash, unloaded(&mb_cam_list::ENTRY, &designs.p2l64, LARGE, sources)?);
+            Ok(Measured::Range(over_alpu.min(over_hash), over_alpu.max(over_hash)))
+        })
+    }),
+];
+
+/// The length of the longer of the paper's large queues is three times this; all ratios have settled here.
+const LARGE: u64 = 10_000;
+
+/// From whom the messages of the unloading benchmark come, of 64 sources.
+#[derive(Clone, Copy, Debug)]
+enum Sources {
+    InTurn,
+    OneOverRank,
+    Single,
+}
+
+impl Sources {
+    /// The source of message `number`.
+    fn of(self, number: u64) -> u32 {
+        match self {
+            Self::InTurn => (number % 64) as u32,
+            Self::Single => 0,
+            Self::OneOverRank => {
+                // The k-th source has a share of 1/k; shares are filled evenly by multiples of the golden ratio.
+                let shares = || (1..=64).map(|rank| 1.0 / f64::from(rank));
+                let mut place = (number as f64 * 0.618_033_988_749_895).fract() * shares().sum::<f64>();
+                let passed = shares().take_while(|share| {
+                    place -= share;
+                    place >= 0.0
+                });
+                passed.count().min(63) as u32
+            }
+        }
+    }
+}
+
+fn each_distribution(measured: impl Fn(Sources) -> Result<Measured, MeasureError>) -> Readings {
+    Ok(vec![
+        Reading::new("64 sources in turn", measured(Sources::InTurn)?),
+        Reading::new("64 sources, the k-th as often as 1/k", measured(Sources::OneOverRank)?),
+        Reading::new("one source", measured(Sources::Single)?),
+    ])
+}
+
+/// Any engine, one operation after the other.
+struct Run {
+    engine: Box<dyn Engine>,
+    now: Picos,
+}
+
+/// A whole number of cycles of every clock of whole or tenth megahertz, and longer than anything after an answer.
+const PAUSE: u64 = 1_000_000_000;
+
+impl Run {
+    fn new(entry: &EngineEntry, settings: &Settings) -> Result<Self, MeasureError> {
+        let engine =
+            (entry.build)(settings).map_err(|error| CatalogError::Setting { engine: entry.card.name, error })?;
+        Ok(Self { engine, now: Picos::ZERO })
+    }
+
+    /// Offers `op` at the time of the last answer; its visits and how long it took.
+    fn serve(&mut self, op: Op) -> Result<(u32, Picos), MeasureError> {
+        if self.engine.offer(self.now, op) != Accepted::Yes {
+            return Err(MeasureError::NotSeen("an idle engine that takes an operation"));
+        }
+        let mut done = Vec::new();
+        self.engine.settle(&mut done);
+        let completion = done.first().ok_or(MeasureError::NotSeen("the answer"))?;
+        let took = completion.at - self.now;
+        self.now = completion.at;
+        Ok((completion.visits, took))
+    }
+
+    fn visits_of(&mut self, op: Op) -> Result<u32, MeasureError> {
+        Ok(self.serve(op)?.0)
+    }
+
+    /// Lets the engine come to rest, and time to an edge of its clock.
+    fn pause(&mut self) {
+        self.now = Picos((self.now.0 / PAUSE + 2) * PAUSE);
+    }
+}
+
+/// How long the last of `length` receives takes to be matched.
+fn preposted(entry: &EngineEntry, settings: &Settings, length: u64) -> Result<Picos, MeasureError> {
+    let mut run = Run::new(entry, settings)?;
+    for number in 1..=length {
+        run.serve(post(number, 0))?;
+    }
+    run.pause();
+    Ok(run.serve(arrive(length, 0))?.1)
+}
+
+fn alpu(settings: &Settings, length: u64) -> Result<Picos, MeasureError> {
+    preposted(&mb_alpu::ENTRY, settings, length)
+}
+
+/// The length up to which an ALPU takes as long as for one entry.
+fn cells(settings: &Settings) -> Result<u64, MeasureError> {
+    let one = alpu(settings, 1)?;
+    for length in 2..5000 {
+        if alpu(settings, length)? > one {
+            return Ok(length - 1);
+        }
+    }
+    Err(MeasureError::NotSeen("the end of the cells"))
+}
+
+/// How long it takes to match `length` receives, the last first, each message offered when the one before is matched.
+fn unloaded(entry: &EngineEntry, settings: &Settings, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+    let mut run = Run::new(entry, settings)?;
+    for number in 1..=length {
+        run.serve(post(number, sources.of(number)))?;
+    }
+    run.pause();
+    let start = run.now;
+    for number in (1..=length).rev() {
+        run.serve(arrive(number, sources.of(number)))?;
+    }
+    if run.engine.queue_lengths() != (0, 0) {
+        return Err(MeasureError::NotSeen("the empty queue"));
+    }
+    Ok(run.now - start)
+}
+
+/// An arrival and a post that come at once are served one after the other, though they search different queues.
+fn serial(designs: &Designs) -> Readings {
+    let filled = || {
+        let mut run = Run::new(&mb_hash_buckets::ENTRY, &designs.hash)?;
+        for number in 1..=100 {
+            run.serve(post(number, 0))?;
+            run.serve(arrive(1000 + number, 0))?;
+        }
+        run.pause();
+        Ok::<_, MeasureError>(run)
+    };
+    let (arrival, request) = (arrive(100, 0), post(1100, 0));
+    let alone = [filled()?.serve(arrival)?.1, filled()?.serve(request)?.1];
+    let mut run = filled()?;
+    let (start, mut done) = (run.now, Vec::new());
+    for op in [arrival, request] {
+        if run.engine.offer(start, op) != Accepted::Yes {
+            return Err(MeasureError::NotSeen("room for two operations"));
+        }
+    }
+    run.engine.settle(&mut done);
+    let [first, second] = done.as_slice() else { return Err(MeasureError::NotSeen("two answers")) };
+    let ends = [first.at - start, second.at - start];
+    fact(
+        ends[0] == alone[0] && ends[1] >= alone[0] + alone[1],
+        format!("{} and {} alone, {} together", shown(alone[0]), shown(alone[1]), shown(ends[1])),
+    )
+}
+
+fn over(slow: Picos, fast: Picos) -> f64 {
+    slow.0 as f64 / fast.0 as f64
+}
+
+fn shown(time: Picos) -> String {
+    format!("{:.1} ns", time.as_ns())
+}
+
+fn post(number: u64, source: u32) -> Op {
+    Op::Post { recv: RecvId(number), pattern: Pattern::exactly(envelope(number, source)) }
+}
+
+fn arrive(number: u64, source: u32) -> Op {
+    Op::Arrive { msg: MsgId(number), envelope: envelope(number, source) }
+}
+
+fn envelope(number: u64, source: u32) -> Envelope {
+    Envelope { bits: number, initiator: Initiator(source) }
+}
