@@ -135,7 +135,7 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
 
 
 def test_a_paper_without_models_is_not_testable(matchbench: Command, tmp_path: Path) -> None:
-    done = matchbench("reproduce", "s2", "-o", "out")
+    done = matchbench("reproduce", "s3", "-o", "out")
     assert not (tmp_path / "out" / "plots").exists()
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^\d+ claims: 0 holds, 0 near, 0 differs, \d+ not testable$", done.stdout, re.MULTILINE)
