@@ -10,13 +10,14 @@
 //! Source: Power ISA User Instruction Set Architecture, Book I; the storage model of reservations from Book II.
 
 mod decode;
+mod op;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use self::decode::{Kind, Op, half};
+use self::op::{Kind, Op, half};
 use super::text::Text;
 use super::{Answer, Call, Fault, Hart, Host, LoadError, Machine, Memory, Program, Retired, Service, Shape, Step};
 

@@ -25,17 +25,23 @@ impl Emulator {
         let found = Command::new(self.command).arg("--version").stdout(Stdio::null()).status();
         if let Err(error) = &found {
             // Straight to the terminal, or the test harness would keep it.
-            let told =
-                writeln!(std::io::stderr(), "SKIPPED: {}: {error} (Debian: apt-get install qemu-user)", self.command);
+            let told = writeln!(std::io::stderr(), "SKIPPED: {}: {error} (see `setup.sh guest`)", self.command);
             told.expect("somebody listens");
         }
         found.is_ok()
     }
 
+    /// The option for one instruction at a time, which had another name before version 8.1.
+    fn single(&self) -> &'static str {
+        let help = Command::new(self.command).arg("--help").output().expect("it was there before");
+        let new = String::from_utf8_lossy(&help.stdout).contains("one-insn-per-tb");
+        if new { "-one-insn-per-tb" } else { "-singlestep" }
+    }
+
     /// Runs the program at `path` and shows each state, until there is no more or `show` has enough.
     pub(crate) fn run(&self, path: &Path, mut show: impl FnMut(&State) -> bool) {
         let mut child = Command::new(self.command)
-            .args(["-cpu", self.model, "-singlestep", "-d", "cpu,nochain"])
+            .args(["-cpu", self.model, self.single(), "-d", "cpu,nochain"])
             .arg(path)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
