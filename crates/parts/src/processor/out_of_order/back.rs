@@ -93,12 +93,11 @@ impl OutOfOrder {
         let now = self.now;
         let end = if tag & ACCESS == 0 { self.start_first(tag)? } else { self.start_access(tag, hierarchy)? };
         self.window.entry(tag).passage.accessed = now;
-        match end {
-            Some(end) => self.agenda.add(now.0, end.0, tag),
-            None => {
-                self.window.entry(tag).passage.written = now;
-                self.window.end(tag);
-            }
+        if let Some(end) = end {
+            self.agenda.add(now.0, end.0, tag);
+        } else {
+            self.window.entry(tag).passage.written = now;
+            self.window.end(tag);
         }
         Ok(())
     }
