@@ -70,15 +70,15 @@ pub fn ppc440(line: u64) -> (OutOfOrderConfig, HierarchyConfig) {
 /// |---|---|
 /// | Arm UAN 0016A, *Cortex-A72 Software Optimization Guide* (2015) | 3 instructions decoded in a cycle; eight pipes, among them two for integers, one for what takes several cycles, one each for loads and stores; load to use 4 cycles |
 /// | Arm 100095, *Cortex-A72 Technical Reference Manual* | caches of 48 KB in 3 ways and 32 KB in 2, lines of 64 bytes; a global history, a BTB, a return stack |
-/// | LLVM's `AArch64SchedA57.td`, which also serves the A72 | 128 operations in the window; a misprediction loses 14 cycles; a 64-bit multiplication takes 5, a division 19 on the same pipe |
+/// | LLVM's `AArch64SchedA57.td`, which also serves the A72 | 128 operations in the window; a misprediction loses 14 cycles; a multiplication of 64 bits takes 5, one in each cycle, and a division 35 on the same pipe |
 /// | tomshardware.com, *ARM Cortex-A72 Architecture* (2015) | a BTB of 2000 entries or more, here 512 sets of 4 |
 ///
 /// Assumed: 14 lost cycles are 8 from fetch to dispatch, 5 after the branch was executed, and 1 in which it waits to be issued;
 /// a fetch queue of 32 and blocks of 16 bytes; one address in a cycle, of a load or a store, and a port for each of them;
 /// 32 accesses in the queue and 6 misses; 4096 counters, 12 branches of history, 8 return addresses; 1 cycle for a target that
-/// decoding finds; loads foresee what they depend on; 3 commits in a cycle; multiplications of 64 bits each 3 cycles; behind
-/// the caches an L2 that always hits, with 20 cycles and 128 bits per cycle. Branches share the integer units, since this
-/// model has no pipe of their own for them.
+/// decoding finds; loads foresee what they depend on; 3 commits in a cycle; behind the caches an L2 that always hits, with 20
+/// cycles and 128 bits per cycle. Left out: the eight entries before each pipe, and the pipe for branches, which share the
+/// integer units here.
 #[must_use]
 pub fn cortex_a72() -> (OutOfOrderConfig, HierarchyConfig) {
     let core = OutOfOrderConfig {
@@ -92,8 +92,8 @@ pub fn cortex_a72() -> (OutOfOrderConfig, HierarchyConfig) {
         window: 128,
         memory_queue: 32,
         integer: UnitConfig { count: 2, latency: Cycles(1), interval: Cycles(1) },
-        multiply: UnitConfig { count: 1, latency: Cycles(5), interval: Cycles(3) },
-        divide: UnitConfig { count: 0, latency: Cycles(19), interval: Cycles(19) },
+        multiply: UnitConfig { count: 1, latency: Cycles(5), interval: Cycles(1) },
+        divide: UnitConfig { count: 0, latency: Cycles(35), interval: Cycles(35) },
         address: UnitConfig { count: 1, latency: Cycles(1), interval: Cycles(1) },
         disambiguation: Disambiguation::Foreseen,
         predictor: PredictorConfig {
