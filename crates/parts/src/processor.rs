@@ -6,10 +6,9 @@
 //! A timing model never looks at a value, only at registers, addresses and directions.
 //!
 //! ```text
-//! ELF file --Program::load--> Program --Ppc32::load, --> threads of one program, sharing its decoded text
-//!                                |      Rv64::load
-//!                                |                           | step(memory, host)
-//!                                +-------Program::memory--> Memory, shared by the threads
+//! ELF file --Program::load--> Program --{Ppc32, Rv64}::load--> threads of one program, sharing its decoded text
+//!                                |                                  | step(memory, host)
+//!                                +--------Program::memory-------> Memory, shared by the threads
 //! ```
 
 pub mod barrel;

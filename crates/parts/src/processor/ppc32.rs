@@ -185,16 +185,15 @@ impl Ppc32 {
         }
     }
 
-    /// Serves `sc`; nothing if there is no answer yet.
-    fn call<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Option<Answer> {
+    /// Serves `sc`.
+    fn call<H: Host>(&self, memory: &mut Memory, host: &mut H) -> Answer {
         let service = match self.registers[0] {
             1 | 234 => Service::Exit,
             4 => Service::Write,
             number => Service::of(number.into()),
         };
         let arguments = [3, 4, 5, 6].map(|index| self.registers[index].into());
-        Some(host.call(Call { thread: self.number, service, arguments }, memory))
-            .filter(|answer| *answer != Answer::Wait)
+        host.call(Call { thread: self.number, service, arguments }, memory)
     }
 
     /// The value of a load, as its register has it.
@@ -381,11 +380,12 @@ impl Hart for Ppc32 {
                     Kind::StoreConditional => {
                         address = self.address(op);
                         self.aligned(address)?;
-                        // Even one that will not be done may go only where a store may.
                         let held = memory.reserved(self.number, address.into());
-                        let bytes = if held { self.get(op.d).to_be_bytes() } else { self.read(memory, address)? };
                         if held {
-                            self.write(memory, address, bytes)?;
+                            self.write(memory, address, self.get(op.d).to_be_bytes())?;
+                        } else {
+                            // It may go only where a store may.
+                            self.read::<4>(memory, address)?;
                         }
                         memory.release(self.number);
                         self.set_field(0, u32::from(held) << 1 | self.xer >> 31);
@@ -409,15 +409,14 @@ impl Hart for Ppc32 {
                     Kind::MoveToLr => self.lr = a,
                     Kind::MoveToCtr => self.ctr = a,
                     Kind::SystemCall => match self.call(memory, host) {
-                        None => return Ok(Step::Waiting),
-                        Some(Answer::Exit(status)) => return Ok(Step::Exited(status)),
-                        Some(Answer::Value(value)) => {
+                        Answer::Wait => return Ok(Step::Waiting),
+                        Answer::Exit(status) => return Ok(Step::Exited(status)),
+                        Answer::Value(value) => {
                             // Linux tells errors, -4095 to -1, by the summary overflow of the first field.
                             let failed = value > -4096_i64 as u64;
                             self.set(3, if failed { value.wrapping_neg() } else { value } as u32);
                             self.cr = self.cr & !SO | if failed { SO } else { 0 };
                         }
-                        Some(Answer::Wait) => unreachable!("filtered"),
                     },
                     Kind::Nothing => {}
                     _ => return Err(Fault::Illegal { pc: pc.into(), word: imm }),

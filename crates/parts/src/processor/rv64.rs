@@ -132,7 +132,7 @@ impl Rv64 {
     }
 
     /// Serves `ecall`.
-    fn call<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Answer {
+    fn call<H: Host>(&self, memory: &mut Memory, host: &mut H) -> Answer {
         let service = match self.registers[17] {
             93 | 94 => Service::Exit,
             64 => Service::Write,
