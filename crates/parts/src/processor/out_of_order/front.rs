@@ -23,7 +23,7 @@ impl OutOfOrder {
         self.full = Full::Nothing;
         let ready = self.window.ready.len();
         for _ in 0..self.config.decode_width {
-            let Some(&fetched) = self.front.queue.front() else {
+            let Some(fetched) = self.front.queue.front() else {
                 if let Some(stop) = self.call(hart, memory, host)? {
                     return Ok(Some(stop));
                 }
@@ -40,10 +40,11 @@ impl OutOfOrder {
                 self.full = Full::MemoryQueue;
                 break;
             }
-            self.front.queue.pop_front();
-            self.window.push(fetched.retired, fetched.prediction, fetched.at, self.now);
+            self.window.push(&fetched.retired, fetched.prediction, fetched.at, self.now);
             self.alone = fetched.retired.shape.class == Class::Fence;
-            match fetched.prediction.verdict {
+            let verdict = fetched.prediction.verdict;
+            self.front.queue.pop_front();
+            match verdict {
                 Verdict::Right if self.front.lost || self.front.resume > self.now => {}
                 Verdict::Right => self.front.cause = Cause::Fill,
                 Verdict::Misfetched => {
@@ -75,7 +76,7 @@ impl OutOfOrder {
         let stop = match hart.step(memory, host)? {
             Step::Waiting => return Ok(Some(Stop::Waiting)),
             Step::Retired(retired) => {
-                self.window.push(retired, Prediction::RIGHT, at, self.now);
+                self.window.push(&retired, Prediction::RIGHT, at, self.now);
                 None
             }
             Step::Exited(status) => {

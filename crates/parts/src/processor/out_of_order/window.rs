@@ -157,7 +157,7 @@ impl Window {
 
     /// Puts an instruction behind all others.
     #[inline]
-    pub(super) fn push(&mut self, retired: Retired, prediction: Prediction, fetched: Cycles, now: Cycles) {
+    pub(super) fn push(&mut self, retired: &Retired, prediction: Prediction, fetched: Cycles, now: Cycles) {
         let number = self.newest;
         let slot = (number & self.mask) as u16;
         self.newest += 1;
@@ -188,7 +188,7 @@ impl Window {
         }
         let entry = &mut self.entries[usize::from(slot)];
         let passage = &mut entry.passage;
-        passage.retired = retired;
+        passage.retired = *retired;
         passage.verdict = prediction.verdict;
         passage.fetched = fetched;
         passage.dispatched = now;
