@@ -17,7 +17,7 @@ VENV := .venv/bin
 CASES ?= 20000
 FUZZ_SECONDS ?= 600
 # What the compiled module is made of.
-RUST := Cargo.toml Cargo.lock $(shell find crates engines spec studies -type f -not -name '*.md')
+RUST := Cargo.toml Cargo.lock $(shell find crates engines guest/elf spec studies -type f -not -name '*.md')
 
 .PHONY: help setup run test check bench nightly bless gen guest clean
 

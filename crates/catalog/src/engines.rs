@@ -11,5 +11,6 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_hash_buckets::ENTRY,
     mb_ideal::ENTRY,
     mb_linear::ENTRY,
+    mb_list_ooo::ENTRY,
     mb_microcode::ENTRY,
 ];

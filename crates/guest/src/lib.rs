@@ -15,7 +15,7 @@ mod nic;
 
 pub use bench::{Bench, HEADERS, PASSES, Region, position};
 pub use images::Guest;
-pub use nic::{Answered, Nic};
+pub use nic::{Answered, Nic, Visit};
 
 /// Numbers of [`Service::Own`](mb_parts::processor::Service::Own): those of `guest/host.h`.
 pub mod service {

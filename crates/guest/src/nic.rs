@@ -33,6 +33,24 @@ pub struct Answered {
     pub at: Cycles,
 }
 
+/// A visit, for who watches instructions: each reads one place of an entry once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Visit {
+    /// That place in the first of all entries.
+    first: u64,
+}
+
+impl Visit {
+    /// Whether this instruction is one.
+    #[inline]
+    #[must_use]
+    pub fn is(self, retired: &Retired) -> bool {
+        retired.shape.class == Class::Load
+            && retired.address >= self.first
+            && (retired.address - self.first).is_multiple_of(BYTES)
+    }
+}
+
 /// The host of a firmware.
 #[derive(Clone, Debug)]
 pub struct Nic {
@@ -105,13 +123,17 @@ impl Nic {
         self.entries
     }
 
+    /// What a visit looks like while the firmware performs `op`.
+    #[must_use]
+    pub const fn visit(&self, op: &Op) -> Visit {
+        Visit { first: self.entries + layout::visited(op) }
+    }
+
     /// Whether an instruction that was executed for `op` visits an entry.
     #[inline]
     #[must_use]
     pub fn is_visit(&self, op: &Op, retired: &Retired) -> bool {
-        retired.shape.class == Class::Load
-            && retired.address >= self.entries
-            && (retired.address - self.entries) % BYTES == layout::visited(op)
+        self.visit(op).is(retired)
     }
 
     /// The operation in the slot whose descriptor is at `address` is answered.

@@ -34,3 +34,20 @@ pub fn settings(entry: &EngineEntry, values: &[(&str, &str)]) -> Settings {
     }
     settings
 }
+
+/// The values of a preset of `entry`, with some of them changed.
+///
+/// # Panics
+/// When there is no such preset, or a value does not fit.
+#[must_use]
+pub fn preset(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> Settings {
+    let preset = entry.presets.iter().find(|preset| preset.name == name);
+    let table: toml::Table = preset.expect("the engine has the preset").toml.parse().expect("presets are TOML");
+    let values: Vec<(&str, &str)> = table
+        .iter()
+        .map(|(key, fields)| (key.as_str(), fields["value"].as_str().expect("values are text")))
+        .filter(|(key, _)| changes.iter().all(|(changed, _)| changed != key))
+        .chain(changes.iter().copied())
+        .collect();
+    settings(entry, &values)
+}

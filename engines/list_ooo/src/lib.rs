@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Lists in memory, searched by compiled code on an out-of-order core: the embedded processor of S0, and one of today.
+//!
+//! - [`engine`]: the receive engine; [`machine`]: the firmware on its core; [`parameters`]: what both are built from.
+//! - [`figure5`]: the benchmark of S0 figure 5 on the same cores; [`pipeline`]: what happens in them, drawn.
+//!
+//! Source: S0 (`000_491b57cae24201eb.txt`), section 5.2; see `README.md` for what is the paper's and what is ours.
+
+pub mod engine;
+pub mod figure5;
+pub mod machine;
+pub mod parameters;
+pub mod pipeline;
+
+pub use engine::{ENTRY, ListOoo};

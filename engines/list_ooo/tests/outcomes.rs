@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The firmware's answers, and the entries that it reads, are those of the contract: on both instruction sets, with both
+//! programs, and whatever caches and headers are assumed to do.
+
+use mb_core::Engine;
+use mb_list_ooo::parameters::Parameters;
+use mb_list_ooo::{ENTRY, ListOoo};
+use mb_parts::processor::out_of_order::{cortex_a72, ppc440};
+use mb_testkit::drive::Visits;
+use mb_testkit::{cases, preset, streams};
+
+#[test]
+fn outcomes_and_visits_are_those_of_a_list_walk() {
+    let corpus = cases::corpus().unwrap();
+    for changes in [
+        &[("instruction_set", "ppc32"), ("program", "mpi")],
+        &[("instruction_set", "ppc32"), ("program", "portals")],
+        &[("instruction_set", "rv64"), ("program", "mpi")],
+        &[("instruction_set", "rv64"), ("program", "portals")],
+        &[("list", "cold"), ("header", "cache")],
+    ] {
+        let make = || Box::new(ListOoo::new(&preset(&ENTRY, "s0", changes)).unwrap()) as Box<dyn Engine>;
+        assert_eq!(cases::run(&corpus, &make, Visits::OfAWalk), Ok(()), "{changes:?}");
+        assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()), "{changes:?}");
+    }
+}
+
+/// The presets write out what `mb_parts` has as cores; multipliers and dividers apart, which the firmware has no use for.
+#[test]
+fn presets_are_the_cores_of_the_processor_library() {
+    for (name, (mut core, hierarchy)) in [("s0", ppc440(32)), ("s0_cold", ppc440(32)), ("nic64", cortex_a72())] {
+        let parameters = Parameters::new(&preset(&ENTRY, name, &[]));
+        core.multiply = parameters.core.multiply;
+        core.divide = parameters.core.divide;
+        assert_eq!(parameters.core, core, "{name}");
+        assert_eq!(parameters.hierarchy, hierarchy, "{name}");
+    }
+}
+
+#[test]
+fn caches_that_cannot_be_built_are_refused() {
+    let settings = preset(&ENTRY, "s0", &[("data_ways", "3")]);
+    let error = ListOoo::new(&settings).expect_err("1024 lines in sets of 3");
+    assert_eq!(
+        error.to_string(),
+        "settings contradict each other: data cache: 32768 bytes are no power of two of sets of 3 lines of 32 bytes"
+    );
+}
