@@ -189,8 +189,9 @@ fn policies(designs: &Designs) -> Readings {
             return Err(MeasureError::NotSeen("the match of a receive that was moved"));
         };
         let in_turn = found == RecvId(8);
+        let insertion = if rows { "insert in turn" } else { "insert otherwise" };
         let refill = if in_turn { "refill in turn" } else { "refill by age" };
-        let shown = format!("insertion in {}, {refill}", if rows { "turn, search in parallel" } else { "no turn" });
+        let shown = format!("{insertion}, {refill}, search in step");
         Ok(Reading::new(name, Measured::Fact(rows && in_turn, shown)))
     };
     Ok(vec![reading("in MPI's order", Corrections::ALL)?, reading("as published", Corrections::NONE)?])

@@ -8,7 +8,7 @@ use mb_core::{Outcome, RecvId, Settings};
 
 use super::{Designs, Run, arrive, post};
 use crate::MeasureError;
-use crate::registry::{Entry, Reading, fact, measure};
+use crate::registry::{Entry, Reading, fact, measure, number};
 use crate::verdict::Measured;
 
 type Readings = Result<Vec<Reading>, MeasureError>;
