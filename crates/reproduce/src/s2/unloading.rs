@@ -47,6 +47,9 @@ fn unloaded(settings: &Settings, length: u64) -> Readings {
     if run.engine.queue_lengths() != (0, 0) {
         return Err(MeasureError::NotSeen("the empty queue"));
     }
+    if level == whole {
+        return number(level as f64);
+    }
     Ok(vec![Reading::new(LEVEL, Measured::Number(level as f64)), Reading::new(WHOLE, Measured::Number(whole as f64))])
 }
 
