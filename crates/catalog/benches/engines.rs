@@ -17,6 +17,7 @@ const SPECS: [&str; 7] = [
     "alpu:s1",
     "hash_buckets:s2",
     "hash_buckets:ucx",
+    "lhs:dimmnet2",
 ];
 
 const DEPTHS: [u64; 6] = [0, 6, 64, 512, 4096, 65_536];

@@ -10,6 +10,7 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_cam_list::ENTRY,
     mb_hash_buckets::ENTRY,
     mb_ideal::ENTRY,
+    mb_lhs::ENTRY,
     mb_linear::ENTRY,
     mb_list_ooo::ENTRY,
     mb_microcode::ENTRY,

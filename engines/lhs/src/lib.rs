@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Limited-length head separation: the NIC puts the heads of messages into a small fast buffer, and the host walks them through
+//! its caches.
+//!
+//! Contract: a message is divided by the NIC when it arrives and matched by the host, which compares it with the posted receives
+//! first and leaves it where it is if none accepts it. The host serves one operation after the other; the NIC divides the
+//! next message meanwhile. Nothing is refused: what finds no slot of the LH buffer lies in the large memory.
+//! Visits are the envelopes that the host compares, dead ones included, or the posted receives.
+//! Cost on the host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_parts::lists`] for posted receives.
+//! Source: `001_0733ca0c1b12fc4c.txt` (S1).
+
+mod cache;
+mod divider;
+mod parameters;
+mod queue;
+mod search;
+
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::settings::{SettingError, Settings};
+use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, Pattern, Picos};
+use mb_parts::{PostedReceives, SerialServer};
+
+pub use divider::{Divider, ENVELOPE, Registers, Store, WORD};
+use parameters::{Attribute, Parameters, SETTINGS};
+use queue::{Group, Message};
+use search::Searcher;
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "lhs",
+        summary: "Heads of messages in a small fast buffer of the NIC, walked by the host through its caches",
+        reference: "N. Tanabe, A. Ohta: Network Interface Architecture with Scalable Low-Latency Message Receiving Mechanism, \
+                    IEICE Transactions E96-D, 2013 (001_0733ca0c1b12fc4c.txt)",
+        timing: Timing::Simulated,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "dimmnet2", toml: include_str!("../presets/dimmnet2.toml") },
+        Preset { name: "dimmnet3", toml: include_str!("../presets/dimmnet3.toml") },
+        Preset { name: "undivided", toml: include_str!("../presets/undivided.toml") },
+        Preset { name: "ipush", toml: include_str!("../presets/ipush.toml") },
+        Preset { name: "multicore", toml: include_str!("../presets/multicore.toml") },
+    ],
+    placement: |_| Placement::Host,
+    build: |settings| Ok(Box::new(Lhs::new(settings)?)),
+};
+
+/// Where the messages of a receiver are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Occupancy {
+    /// Unexpected messages with their heads in an LH buffer.
+    pub heads: usize,
+    /// Slots that hold the head of a message that is gone.
+    pub dead: usize,
+    /// Unexpected messages that lie wholly in the large memory.
+    pub large: usize,
+}
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct Lhs {
+    parameters: Parameters,
+    posted: PostedReceives,
+    groups: Vec<Group>,
+    searcher: Searcher,
+    /// Messages that were accepted.
+    age: u64,
+    /// The first cycle of the NIC in which the controller can take a word.
+    controller: u64,
+    server: SerialServer,
+}
+
+impl Lhs {
+    /// An engine with empty lists.
+    ///
+    /// # Errors
+    /// [`SettingError::Contradiction`] when sizes do not go together.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let parameters = Parameters::new(settings)?;
+        Ok(Self {
+            posted: PostedReceives::new(),
+            groups: vec![Group::new(parameters.slots_per_group); parameters.groups],
+            searcher: Searcher::new(&parameters),
+            age: 0,
+            controller: 0,
+            server: SerialServer::new(),
+            parameters,
+        })
+    }
+
+    /// What the memories hold.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        let mut sum = Occupancy::default();
+        for group in &self.groups {
+            let (slots, large) = (group.occupied(), group.in_large());
+            sum.heads += group.len() - large;
+            sum.dead += slots - (group.len() - large);
+            sum.large += large;
+        }
+        sum
+    }
+
+    /// The outcome of `op`, its visits, when the host can begin, and how long it works.
+    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
+        let Parameters { posted, operation, .. } = self.parameters;
+        match op {
+            Op::Post { recv, pattern } => {
+                let (found, visits, span) = self.find(&pattern, true);
+                let outcome = if let Some(msg) = found {
+                    Outcome::Matched(recv, msg)
+                } else {
+                    self.posted.append(recv, &pattern);
+                    Outcome::Posted(recv)
+                };
+                (outcome, visits, now, operation + span)
+            }
+            Op::Probe { probe, pattern } => {
+                let (found, visits, span) = self.find(&pattern, false);
+                (Outcome::Probed(probe, found), visits, now, operation + span)
+            }
+            Op::MatchedProbe { probe, pattern } => {
+                let (found, visits, span) = self.find(&pattern, true);
+                (Outcome::Probed(probe, found), visits, now, operation + span)
+            }
+            Op::Cancel { recv } => {
+                let (found, visits) = self.posted.cancel(recv);
+                let outcome = if found { Outcome::Cancelled(recv) } else { Outcome::NotCancelled(recv) };
+                (outcome, visits, now, operation + posted * u64::from(visits))
+            }
+            Op::Arrive { msg, envelope } => {
+                let (visible, read) = self.divide(now, envelope);
+                let (found, visits) = self.posted.take(&envelope);
+                let outcome = match found {
+                    Some(recv) => Outcome::Matched(recv, msg),
+                    None => self.keep(msg, envelope),
+                };
+                (outcome, visits, visible, operation + read + posted * u64::from(visits))
+            }
+        }
+    }
+
+    /// The NIC divides a message that comes at `now`: when the host can see it, and how long it takes to read the envelope.
+    fn divide(&mut self, now: Picos, envelope: Envelope) -> (Picos, Picos) {
+        let Parameters { nic, registers, message, attribute, cache, uncached, large, .. } = self.parameters;
+        let has_slot = self.groups[self.group_of(envelope)].has_slot();
+        let first = self.controller.max(nic.edge_at_or_after(now).0);
+        self.controller = first + registers.occupied(message).0;
+        let visible = Cycles(first) + registers.visible_after(message, has_slot);
+        // The NIC has just written it, so no cache has it.
+        let read = match attribute {
+            _ if !has_slot => large,
+            Attribute::Uncacheable => uncached,
+            Attribute::WriteBack | Attribute::Cached => cache.latency,
+        };
+        (nic.span(visible), read)
+    }
+
+    fn keep(&mut self, msg: MsgId, envelope: Envelope) -> Outcome {
+        self.age += 1;
+        let group = self.group_of(envelope);
+        self.groups[group].append(Message { age: self.age, msg, envelope });
+        Outcome::Unexpected(msg)
+    }
+
+    const fn group_of(&self, envelope: Envelope) -> usize {
+        envelope.initiator.0 as usize % self.parameters.groups
+    }
+
+    /// The oldest message that `pattern` accepts, which leaves if it is taken; the messages compared, and the time of that.
+    fn find(&mut self, pattern: &Pattern, takes: bool) -> (Option<MsgId>, u32, Picos) {
+        let (hit, visits, span) = self.searcher.find(&self.parameters, &self.groups, pattern);
+        let found = hit.map(|hit| {
+            let group = &mut self.groups[hit.group];
+            let msg = group.at(hit.place);
+            if takes {
+                group.take(hit.place);
+            }
+            msg
+        });
+        (found, visits, span)
+    }
+}
+
+impl Engine for Lhs {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let (outcome, visits, start, span) = self.serve(now, op);
+        self.server.serve(start, span, outcome, visits);
+        Accepted::Yes
+    }
+
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.server.is_idle() {
+            return None;
+        }
+        let (outcome, visits, start, span) = self.serve(now, op);
+        Some(self.server.answer(start, span, outcome, visits))
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.server.next_event()
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        self.server.run_until(until, done);
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        self.server.settle(done);
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        (self.posted.len(), self.groups.iter().map(Group::len).sum())
+    }
+
+    fn busy(&self) -> Picos {
+        self.server.busy()
+    }
+}

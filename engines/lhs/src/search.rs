@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The host's search: from the oldest message on, envelope by envelope, by one core or by several.
+//!
+//! A search for a named sender walks that sender's group. One for any sender walks all groups: core `c` of `n` takes groups
+//! `c`, `c + n`, ..., and stops in each at its first match, or at a message younger than the best match of that core; the oldest
+//! of the cores' matches wins. Cores have caches of their own and share the bus, which serves requests in the order of
+//! their times.
+//! Cost on the host: some nanoseconds for each message that the modelled host reads.
+
+use mb_core::{Pattern, Picos};
+
+use crate::cache::{Bus, Lines, Stream};
+use crate::parameters::{Attribute, Parameters};
+use crate::queue::{Group, Place};
+
+/// The message that a search found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    pub(crate) age: u64,
+    pub(crate) group: usize,
+    pub(crate) place: Place,
+}
+
+/// What one core does.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    now: Picos,
+    group: usize,
+    /// Groups from one to the next of this core.
+    stride: usize,
+    /// The next head and the next message in the large memory, as indices in order of age.
+    head: usize,
+    large: usize,
+    line: Option<u64>,
+    stream: Stream,
+    best: Option<Hit>,
+    visits: u32,
+}
+
+/// The host's cores and what they read through.
+#[derive(Debug)]
+pub(crate) struct Searcher {
+    bus: Bus,
+    lines: Vec<Lines>,
+    walks: Vec<Walk>,
+}
+
+impl Searcher {
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let bytes = parameters.slots_per_group as u64 * parameters.registers.entry;
+        let lines = vec![Lines::new(bytes, &parameters.cache); parameters.groups];
+        Self { bus: Bus::new(parameters.cache), lines, walks: Vec::new() }
+    }
+
+    /// Searches for the oldest message that `pattern` accepts: it, the messages read, and how long that takes.
+    pub(crate) fn find(
+        &mut self,
+        parameters: &Parameters,
+        groups: &[Group],
+        pattern: &Pattern,
+    ) -> (Option<Hit>, u32, Picos) {
+        self.bus.begin();
+        let walk = Walk {
+            now: Picos::ZERO,
+            group: 0,
+            stride: groups.len(),
+            head: 0,
+            large: 0,
+            line: None,
+            stream: Stream::default(),
+            best: None,
+            visits: 0,
+        };
+        let cores = if pattern.initiator.is_some() { 1 } else { parameters.cores.min(groups.len()) };
+        if cores == 1 {
+            let mut walk = match pattern.initiator {
+                Some(initiator) => Walk { group: initiator.0 as usize % groups.len(), ..walk },
+                None => Walk { stride: 1, ..walk },
+            };
+            while walk.step(parameters, &mut self.bus, &mut self.lines, groups, pattern) {}
+            return (walk.best, walk.visits, walk.now);
+        }
+        self.walks.clear();
+        self.walks.extend((0..cores).map(|group| Walk { group, stride: cores, ..walk }));
+        let (mut best, mut visits, mut end): (Option<Hit>, _, _) = (None, 0, Picos::ZERO);
+        // The core that is least far on goes next, so that the bus gets its requests in order.
+        while let Some(next) = (0..self.walks.len()).min_by_key(|core| self.walks[*core].now) {
+            if !self.walks[next].step(parameters, &mut self.bus, &mut self.lines, groups, pattern) {
+                let done = self.walks.swap_remove(next);
+                if done.best.is_some_and(|hit| best.is_none_or(|best| hit.age < best.age)) {
+                    best = done.best;
+                }
+                visits += done.visits;
+                end = end.max(done.now);
+            }
+        }
+        (best, visits, end + parameters.join)
+    }
+}
+
+impl Walk {
+    /// Reads and compares one message; false when there is none left for this core.
+    #[inline]
+    fn step(
+        &mut self,
+        parameters: &Parameters,
+        bus: &mut Bus,
+        lines: &mut [Lines],
+        groups: &[Group],
+        pattern: &Pattern,
+    ) -> bool {
+        loop {
+            let Some(group) = groups.get(self.group) else { return false };
+            let head = group.head(self.head);
+            let large = group.large(self.large);
+            let is_young = |age: u64| self.best.is_some_and(|best| best.age < age);
+            let (message, is_living, place) = match (head, large) {
+                (Some((head, slot)), large) if large.is_none_or(|large| head.message.age < large.age) => {
+                    if is_young(head.message.age) {
+                        self.next_group();
+                        continue;
+                    }
+                    self.read_head(parameters, bus, &mut lines[self.group], slot);
+                    self.head += 1;
+                    (&head.message, head.is_living, Place::Slot(self.head - 1))
+                }
+                (_, Some(large)) if !is_young(large.age) => {
+                    self.now += parameters.large;
+                    self.large += 1;
+                    (large, true, Place::Large(self.large - 1))
+                }
+                _ => {
+                    self.next_group();
+                    continue;
+                }
+            };
+            self.now += parameters.entry;
+            self.visits += 1;
+            if is_living && pattern.accepts(&message.envelope) {
+                self.best = Some(Hit { age: message.age, group: self.group, place });
+                self.next_group();
+            }
+            return true;
+        }
+    }
+
+    fn next_group(&mut self) {
+        self.group += self.stride;
+        (self.head, self.large, self.line) = (0, 0, None);
+    }
+
+    /// Waits for the envelope in `slot`.
+    #[inline]
+    fn read_head(&mut self, parameters: &Parameters, bus: &mut Bus, lines: &mut Lines, slot: usize) {
+        let address = slot as u64 * parameters.registers.entry;
+        let is_cacheable = parameters.attribute != Attribute::Uncacheable;
+        if let Some((cycles, offset)) = parameters.software {
+            self.now += cycles;
+            if parameters.attribute == Attribute::WriteBack {
+                bus.request(lines, &mut self.stream, address + offset, self.now);
+            }
+        }
+        if !is_cacheable {
+            self.now += parameters.uncached;
+        } else if parameters.attribute == Attribute::WriteBack {
+            let line = address >> bus.config().line;
+            if self.line != Some(line) {
+                self.line = Some(line);
+                self.now = bus.read(lines, &mut self.stream, address, self.now);
+            }
+        }
+    }
+}
