@@ -103,7 +103,8 @@ impl<S: Host> Watch for Blind<'_, S> {
     fn retired(&mut self, _: usize, _: Cycles, _: &Retired) {}
 }
 
-/// Stacks of threads, one below the other.
+/// Stacks of threads, one below the other. A thread leaves the first 16 bytes of its own free: on PPC32 a function keeps its
+/// return address above the stack pointer that it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stacks {
     /// Where that of thread 0 begins, downwards; a multiple of 16.
@@ -173,7 +174,7 @@ impl<H: Hart + Clone> Barrel<H> {
         let mut hart = self.prototype.clone();
         hart.set_thread(number as u32);
         hart.jump(entry);
-        hart.set_stack(self.stacks.top.wrapping_sub(number as u64 * self.stacks.bytes));
+        hart.set_stack(self.stacks.top.wrapping_sub(number as u64 * self.stacks.bytes + 16));
         for (index, &argument) in arguments.iter().enumerate() {
             hart.set_argument(index, argument);
         }

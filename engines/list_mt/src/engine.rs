@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The engine `list_mt`: a thread of the firmware of `guest/queue.c` performs each operation of a receiver.
+//!
+//! Contract: outcomes and visits are what the firmware answers and reads; its threads overlap, and why that changes when and
+//! never what is argued in `README.md`. An operation is delivered at the clock's first edge at or after its offer, and
+//! answered at the edge that ends the cycle in which its thread says so; later operations can delay that. With
+//! `operations` of them under way, an offer is refused. Lengths of the lists are those in order of acceptance, which the
+//! firmware's own reach when all is done, so they are kept beside it.
+//! Cost: that of the instructions that are simulated; see `README.md` for operations per second.
+
+use std::collections::VecDeque;
+
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::settings::{SettingError, Settings};
+use mb_core::{Clock, Cycles, Op, Picos};
+use mb_parts::MatchLists;
+
+use crate::machine::{Machine, Served};
+use crate::parameters::{Parameters, SETTINGS};
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "list_mt",
+        summary: "Lists in memory, searched by a thread for each operation on barrel-threaded cores with caches",
+        reference: "Multithreaded processors of the microcoded match unit's paper (000_491b57cae24201eb.txt, section 5.3)",
+        timing: Timing::Simulated,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "mt16", toml: include_str!("../presets/mt16.toml") },
+        Preset { name: "mt2", toml: include_str!("../presets/mt2.toml") },
+        Preset { name: "mt1", toml: include_str!("../presets/mt1.toml") },
+    ],
+    placement: |_| Placement::Nic,
+    build: |settings| Ok(Box::new(ListMt::new(settings)?)),
+};
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct ListMt {
+    clock: Clock,
+    machine: Machine,
+    /// The lists when all operations accepted so far are done: their lengths.
+    lists: MatchLists,
+    /// Operations that were not answered.
+    under_way: usize,
+    /// Answers that were not handed out, and when their operations were delivered.
+    pending: VecDeque<(Completion, Picos)>,
+    busy: Busy,
+}
+
+impl ListMt {
+    /// An engine with empty lists, whose firmware has booted.
+    ///
+    /// # Errors
+    /// Settings from which no cores or caches can be built.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        Ok(Self {
+            clock: settings.clock("clock"),
+            machine: Machine::new(&Parameters::new(settings))?,
+            lists: MatchLists::new(),
+            under_way: 0,
+            pending: VecDeque::new(),
+            busy: Busy::default(),
+        })
+    }
+
+    /// The machine inside.
+    #[must_use]
+    pub const fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Runs every cycle before `cycle`.
+    fn run(&mut self, cycle: Cycles) {
+        self.machine.run_until(cycle);
+        while let Some(Served { outcome, visits, start, at }) = self.machine.answered() {
+            self.under_way -= 1;
+            let completion = Completion { at: self.clock.span(at), outcome, visits };
+            self.pending.push_back((completion, self.clock.span(start)));
+        }
+    }
+}
+
+impl Engine for ListMt {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let cycle = self.clock.edge_at_or_after(now);
+        self.run(cycle);
+        if !self.machine.deliver(&op, cycle) {
+            let retry_at = self.next_event().expect("a full engine owes completions");
+            return Accepted::Busy { retry_at: retry_at.max(Picos(now.0 + 1)) };
+        }
+        self.lists.apply(op);
+        self.under_way += 1;
+        Accepted::Yes
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        if let Some((completion, _)) = self.pending.front() {
+            return Some(completion.at);
+        }
+        if self.under_way == 0 {
+            return None;
+        }
+        // A completion is due at the end of a cycle in which a core does something.
+        let cycle = self.machine.next_event().expect("threads with something to do never all wait");
+        Some(self.clock.span(cycle + Cycles(1)))
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        // Cycles that have ended by then.
+        let ended = self.clock.edge_at_or_after(Picos(until.0.saturating_add(1))) - Cycles(1);
+        self.run(ended);
+        while let Some(&(completion, start)) = self.pending.front().filter(|(completion, _)| completion.at <= until) {
+            self.pending.pop_front();
+            self.busy.add(start, completion.at);
+            done.push(completion);
+        }
+        if self.under_way == 0 && self.pending.is_empty() {
+            self.busy.fold();
+        }
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        self.lists.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.busy.total()
+    }
+}
+
+/// The union of intervals that are added in the order of their ends.
+#[derive(Clone, Debug, Default)]
+struct Busy {
+    /// Before all that can still grow together.
+    before: Picos,
+    /// Disjoint and in order.
+    open: Vec<(Picos, Picos)>,
+}
+
+impl Busy {
+    fn add(&mut self, mut start: Picos, end: Picos) {
+        while let Some(&(first, _)) = self.open.last().filter(|(_, last)| *last >= start) {
+            start = start.min(first);
+            self.open.pop();
+        }
+        self.open.push((start, end));
+    }
+
+    /// Nothing that is added later begins before any end.
+    fn fold(&mut self) {
+        self.before = self.total();
+        self.open.clear();
+    }
+
+    fn total(&self) -> Picos {
+        self.before + self.open.iter().map(|&(start, end)| end - start).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_time_counts_what_overlaps_once() {
+        let mut busy = Busy::default();
+        busy.add(Picos(50), Picos(60));
+        busy.add(Picos(70), Picos(80));
+        assert_eq!(busy.total(), Picos(20));
+        busy.add(Picos(55), Picos(90));
+        assert_eq!(busy.total(), Picos(40));
+        busy.fold();
+        busy.add(Picos(100), Picos(101));
+        assert_eq!(busy.total(), Picos(41));
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The benchmark of S0 figure 5 on barrel-threaded cores: 64 identical headers that match at 0 to 100 % of a list, a thread
+//! for each.
+//!
+//! Contract: every number is measured on the cores that run `guest/bench.c`. Headers come anew before each pass, to
+//! memory or caches as the setting `header` says; with `list` cold, every item's lines leave all caches whenever a thread
+//! starts.
+//! Source: S0 (`000_491b57cae24201eb.txt`) sections 5.1 and 5.3.
+
+use mb_core::Cycles;
+use mb_core::settings::SettingError;
+use mb_guest::{Bench, Guest, HEADERS, position};
+use mb_parts::processor::barrel::{Barrel, BarrelConfig, Stacks, Stop, Watch};
+use mb_parts::processor::hierarchy::Access;
+use mb_parts::processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Program, Retired, Rv64};
+
+use crate::machine::STACK;
+use crate::parameters::{Delivery, Entries, LockStyle, Parameters};
+
+/// Lengths of the list in S0 figures 6 and 7.
+pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
+
+/// One point of S0 figures 6 and 7: the cycles of 64 matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Items of the list.
+    pub length: usize,
+    /// How deep the match lies, in percent of the list.
+    pub percent: u32,
+    /// Items traversed for each header, the one that matches included.
+    pub traversed: usize,
+    /// Cycles.
+    pub cycles: u64,
+    /// Instructions of all cores.
+    pub instructions: u64,
+}
+
+/// The benchmark's host, which says when a thread starts.
+struct Starts {
+    bench: Bench,
+    started: bool,
+}
+
+impl Host for Starts {
+    fn set_cycle(&mut self, cycle: u64) {
+        self.bench.set_cycle(cycle);
+    }
+
+    fn cycle(&self) -> u64 {
+        self.bench.cycle()
+    }
+
+    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+        self.bench.call(call, memory)
+    }
+}
+
+impl Watch for Starts {
+    fn started(&mut self, _: usize, _: u64) {
+        self.started = true;
+    }
+
+    fn retired(&mut self, _: usize, _: Cycles, _: &Retired) {}
+}
+
+/// All points for one length of the list, 1 to 1024: twelve passes, the first of which primes and is not reported.
+///
+/// # Errors
+/// Parameters from which no cores or caches can be built.
+///
+/// # Panics
+/// When `length` is out of range, or a match is not where it should be.
+pub fn run(parameters: &Parameters, length: usize) -> Result<Vec<Row>, SettingError> {
+    assert!((1..=1024).contains(&length), "the benchmark has 1 to 1024 items");
+    let guest = match parameters.locks {
+        LockStyle::Hardware => Guest::BenchMt,
+        LockStyle::Spin => Guest::BenchMtSpin,
+    };
+    let program = guest.program(parameters.machine);
+    let one = "a program has its one thread";
+    match parameters.machine {
+        Machine::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
+        Machine::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
+    }
+}
+
+fn passes<H: Hart + Clone>(
+    parameters: &Parameters,
+    program: &Program,
+    hart: H,
+    length: usize,
+) -> Result<Vec<Row>, SettingError> {
+    // The thread that starts the others, and they.
+    let config = BarrelConfig { threads: HEADERS as usize + 1, ..parameters.cores };
+    let cores = config.hierarchy.cores;
+    let mut memory = program.memory(0);
+    let top = memory.range().end.next_multiple_of(64) + config.threads as u64 * STACK;
+    memory.grow((top - memory.range().end) as usize);
+    let mut barrel = Barrel::new(&config, hart, memory, Stacks { top, bytes: STACK })?;
+    barrel.spawn(program.entry(), &[length as u64], Cycles::ZERO);
+    let mut host = Starts { bench: Bench::new(length as u64), started: false };
+    let executed = |barrel: &Barrel<H>| (0..cores).map(|core| barrel.statistics(core).instructions).sum::<u64>();
+    // Instructions at the beginning of each pass, and at the end of the last.
+    let mut instructions = Vec::new();
+    let cold = parameters.entries == Entries::Cold;
+    loop {
+        // To see each start, the cores are run cycle by cycle.
+        let until = if cold { barrel.now() + Cycles(1) } else { Cycles::MAX };
+        let stop = barrel.run_watched(until, &mut host).expect("the benchmark keeps to its memory");
+        if cold && std::mem::take(&mut host.started) {
+            let list = host.bench.list();
+            barrel.hierarchy().invalidate(list.start, list.end - list.start);
+        }
+        match stop {
+            Stop::Time => {}
+            Stop::Waiting => {
+                assert!(host.bench.begins(), "the benchmark waits when a pass begins");
+                instructions.push(executed(&barrel));
+                let headers = host.bench.headers();
+                let (start, bytes) = (headers.start, headers.end - headers.start);
+                barrel.hierarchy().invalidate(start, bytes);
+                if parameters.delivery == Delivery::Cache {
+                    for core in 0..cores {
+                        barrel.hierarchy().touch(core, Access::Load, start, bytes);
+                    }
+                }
+                let now = barrel.now();
+                assert!(barrel.wake(now + Cycles(1)), "the benchmark waits");
+            }
+            Stop::Exited(status) => {
+                assert_eq!(status, 0, "a match is not where it should be");
+                instructions.push(executed(&barrel));
+                break;
+            }
+        }
+    }
+    let row = |(pass, cycles): (usize, Cycles)| {
+        let percent = 10 * (pass as u32 - 1);
+        Row {
+            length,
+            percent,
+            traversed: position(u64::from(percent), length as u64) as usize + 1,
+            cycles: cycles.0,
+            instructions: instructions[pass + 1] - instructions[pass],
+        }
+    };
+    Ok(host.bench.cycles().enumerate().skip(1).map(row).collect())
+}
