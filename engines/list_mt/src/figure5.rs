@@ -31,8 +31,6 @@ pub struct Row {
     pub traversed: usize,
     /// Cycles.
     pub cycles: u64,
-    /// Instructions of all cores.
-    pub instructions: u64,
 }
 
 /// The benchmark's host, which says when a thread starts.
@@ -99,9 +97,6 @@ fn passes<H: Hart + Clone>(
     let mut barrel = Barrel::new(&config, hart, memory, Stacks { top, bytes: STACK })?;
     barrel.spawn(program.entry(), &[length as u64], Cycles::ZERO);
     let mut host = Starts { bench: Bench::new(length as u64), started: false };
-    let executed = |barrel: &Barrel<H>| (0..cores).map(|core| barrel.statistics(core).instructions).sum::<u64>();
-    // Instructions at the beginning of each pass, and at the end of the last.
-    let mut instructions = Vec::new();
     let cold = parameters.entries == Entries::Cold;
     loop {
         // To see each start, the cores are run cycle by cycle.
@@ -115,7 +110,6 @@ fn passes<H: Hart + Clone>(
             Stop::Time => {}
             Stop::Waiting => {
                 assert!(host.bench.begins(), "the benchmark waits when a pass begins");
-                instructions.push(executed(&barrel));
                 let headers = host.bench.headers();
                 let (start, bytes) = (headers.start, headers.end - headers.start);
                 barrel.hierarchy().invalidate(start, bytes);
@@ -129,20 +123,13 @@ fn passes<H: Hart + Clone>(
             }
             Stop::Exited(status) => {
                 assert_eq!(status, 0, "a match is not where it should be");
-                instructions.push(executed(&barrel));
                 break;
             }
         }
     }
     let row = |(pass, cycles): (usize, Cycles)| {
         let percent = 10 * (pass as u32 - 1);
-        Row {
-            length,
-            percent,
-            traversed: position(u64::from(percent), length as u64) as usize + 1,
-            cycles: cycles.0,
-            instructions: instructions[pass + 1] - instructions[pass],
-        }
+        Row { length, percent, traversed: position(u64::from(percent), length as u64) as usize + 1, cycles: cycles.0 }
     };
     Ok(host.bench.cycles().enumerate().skip(1).map(row).collect())
 }

@@ -257,3 +257,110 @@ impl Machine {
         board!(&mut self.board, board => board.barrel.hierarchy().data_statistics(core))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mb_oracle::Oracle;
+    use mb_parts::processor::barrel::service::{ACQUIRE, JOIN};
+    use mb_parts::processor::{Fault, Service, Shape, Step};
+    use mb_testkit::{preset, streams};
+
+    use super::*;
+
+    /// A thread whose calls of one kind are answered without being made.
+    #[derive(Clone)]
+    struct Reckless {
+        hart: Ppc32,
+        skips: fn(&Call) -> bool,
+    }
+
+    struct Skip<'a, S> {
+        host: &'a mut S,
+        skips: fn(&Call) -> bool,
+    }
+
+    impl<S: Host> Host for Skip<'_, S> {
+        fn set_cycle(&mut self, cycle: u64) {
+            self.host.set_cycle(cycle);
+        }
+
+        fn cycle(&self) -> u64 {
+            self.host.cycle()
+        }
+
+        fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+            if (self.skips)(&call) { Answer::Value(0) } else { self.host.call(call, memory) }
+        }
+    }
+
+    impl Hart for Reckless {
+        fn pc(&self) -> u64 {
+            self.hart.pc()
+        }
+
+        fn jump(&mut self, pc: u64) {
+            self.hart.jump(pc);
+        }
+
+        fn set_argument(&mut self, index: usize, value: u64) {
+            self.hart.set_argument(index, value);
+        }
+
+        fn set_stack(&mut self, address: u64) {
+            self.hart.set_stack(address);
+        }
+
+        fn set_thread(&mut self, thread: u32) {
+            self.hart.set_thread(thread);
+        }
+
+        fn shape(&self, pc: u64) -> Option<Shape> {
+            self.hart.shape(pc)
+        }
+
+        fn step<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
+            self.hart.step(memory, &mut Skip { host, skips: self.skips })
+        }
+    }
+
+    /// Offers random streams as fast as they are taken and compares outcomes and visits with the oracle's.
+    fn judge(skips: fn(&Call) -> bool) -> Result<(), String> {
+        let parameters = Parameters::new(&preset(&crate::ENTRY, "mt16", &[]));
+        let program = parameters.guest().program(parameters.machine);
+        let hart = Ppc32::load(&program, 1).unwrap().remove(0);
+        streams::check(120, |offers| {
+            let mut board = Board::new(&parameters, Reckless { hart: hart.clone(), skips }).unwrap();
+            let mut oracle = Oracle::new();
+            let mut expected: Vec<_> = offers.iter().map(|offer| oracle.apply(offer.op)).collect();
+            let mut found = Vec::new();
+            let mut waiting = offers.iter();
+            let mut next = waiting.next();
+            // Long enough for each alone.
+            for cycle in 0..offers.len() as u64 * 4000 {
+                board.run_until(Cycles(cycle));
+                found.extend(std::iter::from_fn(|| board.answered()).map(|served| (served.outcome, served.visits)));
+                while let Some(offer) = next
+                    && board.deliver(&offer.op, Cycles(cycle))
+                {
+                    next = waiting.next();
+                }
+                if found.len() == offers.len() {
+                    break;
+                }
+            }
+            expected.sort_unstable();
+            found.sort_unstable();
+            if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+        })
+    }
+
+    #[test]
+    fn the_order_needs_both_of_its_rules() {
+        judge(|_| false).expect("with both rules, outcomes and visits are the oracle's");
+        // Operations that walk one list begin while others walk the other one.
+        judge(|call| call.service == Service::Own(JOIN)).expect_err("without waiting for those of the other kind");
+        // Threads begin without the lock of the list's head, which the first thread takes for them.
+        judge(|call| call.thread == 0 && call.service == Service::Own(ACQUIRE))
+            .expect_err("without entering the list in order");
+    }
+}

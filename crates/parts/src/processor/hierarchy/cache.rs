@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The lines of one cache: which are there, until when each is on its way, and which is used least recently.
 //!
-//! Cost on the host: a lookup looks where the line was found last, which nearly always tells; only when it does not are
-//! the ways compared one by one. A miss looks at every way of its set once.
+//! Cost on the host: a lookup looks where the line, or one with the same last bits, was found last; lines that no line here
+//! shares them with are known not to be here. Only if that does not tell are the ways compared one by one. An insertion
+//! looks at the ways of its set.
 
 use mb_core::Cycles;
 
@@ -24,12 +25,19 @@ pub(super) struct Slot {
     pub(super) ready: Cycles,
     /// What it is worth.
     pub(super) state: State,
-    /// When it was used last, as a number that grows with each use.
-    used: u64,
 }
 
 /// No line has this number: addresses end below it.
 const NONE: u64 = u64::MAX;
+
+/// Of the lines with the same last bits.
+#[derive(Clone, Copy, Default, Debug)]
+struct Guess {
+    /// Where one of them was found last. Only a guess: the tag decides.
+    slot: u32,
+    /// How many are here.
+    count: u32,
+}
 
 /// The lines of one cache.
 #[derive(Clone, Debug)]
@@ -38,9 +46,10 @@ pub(super) struct Lines {
     set_mask: u64,
     /// The line in each slot; the slots of a set lie side by side.
     tags: Vec<u64>,
+    /// When each slot was used last, as a number that grows with each use; 0 if it is empty.
+    used: Vec<u64>,
     slots: Vec<Slot>,
-    /// Slot in which a line with these last bits was found last. Only a guess: the tag decides.
-    guesses: Vec<u32>,
+    guesses: Vec<Guess>,
     uses: u64,
     /// The line used last, and from when on it can be used.
     newest: (u64, Cycles),
@@ -54,8 +63,9 @@ impl Lines {
             ways,
             set_mask: sets as u64 - 1,
             tags: vec![NONE; slots],
-            slots: vec![Slot { ready: Cycles::ZERO, state: State::Shared, used: 0 }; slots],
-            guesses: vec![0; (slots * 4).next_power_of_two()],
+            used: vec![0; slots],
+            slots: vec![Slot { ready: Cycles::ZERO, state: State::Shared }; slots],
+            guesses: vec![Guess::default(); (slots * 4).next_power_of_two()],
             uses: 0,
             newest: (NONE, Cycles::ZERO),
         }
@@ -67,17 +77,26 @@ impl Lines {
         self.newest.0 == line && self.newest.1 <= now
     }
 
+    /// Which of the guesses a line has.
+    #[inline]
+    fn guess(&self, line: u64) -> usize {
+        line as usize & (self.guesses.len() - 1)
+    }
+
     /// Where `line` is, if it is here. Not a use.
     #[inline]
     fn slot_of(&mut self, line: u64) -> Option<usize> {
-        let guess = line as usize & (self.guesses.len() - 1);
-        let slot = self.guesses[guess] as usize;
-        if self.tags[slot] == line {
-            return Some(slot);
+        let guess = self.guess(line);
+        let Guess { slot, count } = self.guesses[guess];
+        if count == 0 {
+            return None;
+        }
+        if self.tags[slot as usize] == line {
+            return Some(slot as usize);
         }
         let set = (line & self.set_mask) as usize * self.ways;
         let way = self.tags[set..set + self.ways].iter().position(|&tag| tag == line)?;
-        self.guesses[guess] = (set + way) as u32;
+        self.guesses[guess].slot = (set + way) as u32;
         Some(set + way)
     }
 
@@ -92,7 +111,7 @@ impl Lines {
     pub(super) fn used(&mut self, line: u64) -> Option<&mut Slot> {
         let slot = self.slot_of(line)?;
         self.uses += 1;
-        self.slots[slot].used = self.uses;
+        self.used[slot] = self.uses;
         self.newest = (line, self.slots[slot].ready);
         Some(&mut self.slots[slot])
     }
@@ -101,14 +120,24 @@ impl Lines {
     /// returned, to be written to memory.
     pub(super) fn insert(&mut self, line: u64, ready: Cycles, state: State) -> Option<u64> {
         let set = (line & self.set_mask) as usize * self.ways;
-        let ways = set..set + self.ways;
-        let slot = ways.min_by_key(|&slot| (self.tags[slot] != NONE, self.slots[slot].used)).expect("a set has ways");
-        let victim = (self.tags[slot] != NONE && self.slots[slot].state == State::Modified).then_some(self.tags[slot]);
+        let mut slot = set;
+        for other in set + 1..set + self.ways {
+            if self.used[other] < self.used[slot] {
+                slot = other;
+            }
+        }
+        let out = self.tags[slot];
+        let victim = (out != NONE && self.slots[slot].state == State::Modified).then_some(out);
+        if out != NONE {
+            self.forget(out);
+        }
         self.uses += 1;
+        self.used[slot] = self.uses;
         self.tags[slot] = line;
-        self.slots[slot] = Slot { ready, state, used: self.uses };
-        let guess = line as usize & (self.guesses.len() - 1);
-        self.guesses[guess] = slot as u32;
+        self.slots[slot] = Slot { ready, state };
+        let guess = self.guess(line);
+        self.guesses[guess].slot = slot as u32;
+        self.guesses[guess].count += 1;
         self.newest = (line, ready);
         victim
     }
@@ -116,10 +145,17 @@ impl Lines {
     /// Takes `line` out; returns its place as it was, if it was here.
     pub(super) fn remove(&mut self, line: u64) -> Option<Slot> {
         let slot = self.slot_of(line)?;
+        self.forget(line);
         self.tags[slot] = NONE;
+        self.used[slot] = 0;
         if self.newest.0 == line {
             self.newest.0 = NONE;
         }
         Some(self.slots[slot])
+    }
+
+    fn forget(&mut self, line: u64) {
+        let guess = self.guess(line);
+        self.guesses[guess].count -= 1;
     }
 }
