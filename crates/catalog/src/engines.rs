@@ -12,6 +12,7 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_ideal::ENTRY,
     mb_lhs::ENTRY,
     mb_linear::ENTRY,
+    mb_list_mt::ENTRY,
     mb_list_ooo::ENTRY,
     mb_microcode::ENTRY,
 ];
