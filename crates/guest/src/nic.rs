@@ -73,9 +73,9 @@ impl Nic {
     /// A ring of `slots` descriptors behind everything in `memory`.
     #[must_use]
     pub fn new(machine: Machine, memory: &mut Memory, slots: usize) -> Self {
-        let align = |address: u64| address.next_multiple_of(BYTES) - address;
-        let ring = memory.range().end.next_multiple_of(BYTES);
-        memory.grow((align(memory.range().end) + slots as u64 * BYTES) as usize);
+        let end = memory.range().end;
+        let ring = end.next_multiple_of(BYTES);
+        memory.grow((ring - end + slots as u64 * BYTES) as usize);
         Self {
             order: Order(machine),
             ring,

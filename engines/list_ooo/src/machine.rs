@@ -31,17 +31,17 @@ pub struct Served {
 }
 
 /// Counts visits, notes entries that were accessed, and lets somebody else watch.
-struct Watch<'a> {
+struct Watch<'a, O> {
     visit: Visit,
     visits: u32,
     /// Where entries begin.
     entries: u64,
     /// Addresses of accessed entries, some of them more than once.
     accessed: Vec<u64>,
-    also: &'a mut dyn Observer,
+    also: &'a mut O,
 }
 
-impl Observer for Watch<'_> {
+impl<O: Observer> Observer for Watch<'_, O> {
     #[inline]
     fn committed(&mut self, passage: &Passage) {
         let retired = &passage.retired;
@@ -95,7 +95,7 @@ impl<H: Hart> Board<H> {
         assert_eq!(stop, Ok(Stop::Waiting), "the firmware runs for ever and keeps to its memory");
     }
 
-    fn serve(&mut self, op: &Op, earliest: Cycles, observer: &mut dyn Observer) -> Served {
+    fn serve<O: Observer>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         self.core.skip(earliest);
         let start = self.core.now();
         let address = self.nic.deliver(op, &mut self.memory).expect("every operation was answered");
@@ -177,7 +177,7 @@ impl Machine {
     ///
     /// # Panics
     /// As [`Machine::serve`].
-    pub fn serve_observed(&mut self, op: &Op, earliest: Cycles, observer: &mut dyn Observer) -> Served {
+    pub fn serve_observed<O: Observer>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         let earliest = earliest + self.boot;
         let served = match &mut self.board {
             Boards::Ppc32(board) => board.serve(op, earliest, observer),
