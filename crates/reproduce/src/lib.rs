@@ -8,11 +8,13 @@
 //! - [`verdict`]: ours against theirs.
 //! - [`reproduce`]: all of it for one paper.
 //! - [`study`]: what a paper's figures ask, draw and assume; [`curve`]: what they are drawn from.
+//! - [`benchmarks`]: those of S1 and S2 on any engine.
 //! - [`area`]: what a design's storage costs in silicon.
 //!
 //! `docs/reproduce.md` says what a verdict means.
 
 pub mod area;
+pub mod benchmarks;
 pub mod curve;
 mod formula;
 pub mod ledger;

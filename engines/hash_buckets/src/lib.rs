@@ -58,7 +58,7 @@ const SETTINGS: &[SettingSpec] = &[
     SettingSpec {
         key: "buckets",
         unit: Unit::Count,
-        help: "Modulus of the hash; without effect for the key `peer`, which has a list for each peer.",
+        help: "Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two; without effect for `peer`.",
         range: (1, 65_536),
     },
     SettingSpec {

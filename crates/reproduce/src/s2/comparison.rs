@@ -12,6 +12,7 @@ use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Settings};
 
 use super::Designs;
 use crate::MeasureError;
+use crate::benchmarks::{self, Run, Sources};
 use crate::registry::{Entry, Reading, count, differs, fact, measure};
 use crate::verdict::Measured;
 
@@ -79,10 +80,13 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
     }),
     measure("s2.hash64.buckets", |designs: &Designs| {
         // The first source whose receive is read by a message from source 0.
-        let mut run = Run::new(&mb_hash_buckets::ENTRY, &designs.hash)?;
+        let mut run = Run::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);
+        let envelope = |bits, source| Envelope { bits, initiator: Initiator(source) };
         for source in 1..=1000_u32 {
-            run.serve(post(source.into(), source))?;
-            if run.visits_of(arrive(u64::from(source) + 5000, 0))? > 0 {
+            let pattern = Pattern::exactly(envelope(0, source));
+            run.serve(Op::Post { recv: RecvId(source.into()), pattern })?;
+            let arrival = Op::Arrive { msg: MsgId(source.into()), envelope: envelope(1, 0) };
+            if run.serve(arrival)?.0.visits > 0 {
                 return count(source as usize);
             }
         }
@@ -149,89 +153,22 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
 /// The length of the longer of the paper's large queues is three times this; all ratios have settled here.
 const LARGE: u64 = 10_000;
 
-/// From whom the messages of the unloading benchmark come, of 64 sources.
-#[derive(Clone, Copy, Debug)]
-enum Sources {
-    InTurn,
-    OneOverRank,
-    Single,
-}
-
-impl Sources {
-    /// The source of message `number`.
-    fn of(self, number: u64) -> u32 {
-        match self {
-            Self::InTurn => (number % 64) as u32,
-            Self::Single => 0,
-            Self::OneOverRank => {
-                // The k-th source has a share of 1/k; shares are filled evenly by multiples of the golden ratio.
-                let shares = || (1..=64).map(|rank| 1.0 / f64::from(rank));
-                let mut place = (number as f64 * 0.618_033_988_749_895).fract() * shares().sum::<f64>();
-                let passed = shares().take_while(|share| {
-                    place -= share;
-                    place >= 0.0
-                });
-                passed.count().min(63) as u32
-            }
-        }
-    }
-}
-
 fn each_distribution(measured: impl Fn(Sources) -> Result<Measured, MeasureError>) -> Readings {
-    Ok(vec![
-        Reading::new("64 sources in turn", measured(Sources::InTurn)?),
-        Reading::new("64 sources, the k-th as often as 1/k", measured(Sources::OneOverRank)?),
-        Reading::new("one source", measured(Sources::Single)?),
-    ])
+    Sources::ALL.into_iter().map(|sources| Ok(Reading::new(sources.as_str(), measured(sources)?))).collect()
 }
 
-/// Any engine, one operation after the other.
-struct Run {
-    engine: Box<dyn Engine>,
-    now: Picos,
-}
-
-/// A whole number of cycles of every clock of whole or tenth megahertz, and longer than anything after an answer.
-const PAUSE: u64 = 1_000_000_000;
-
-impl Run {
-    fn new(entry: &EngineEntry, settings: &Settings) -> Result<Self, MeasureError> {
-        let engine =
-            (entry.build)(settings).map_err(|error| CatalogError::Setting { engine: entry.card.name, error })?;
-        Ok(Self { engine, now: Picos::ZERO })
-    }
-
-    /// Offers `op` at the time of the last answer; its visits and how long it took.
-    fn serve(&mut self, op: Op) -> Result<(u32, Picos), MeasureError> {
-        if self.engine.offer(self.now, op) != Accepted::Yes {
-            return Err(MeasureError::NotSeen("an idle engine that takes an operation"));
-        }
-        let mut done = Vec::new();
-        self.engine.settle(&mut done);
-        let completion = done.first().ok_or(MeasureError::NotSeen("the answer"))?;
-        let took = completion.at - self.now;
-        self.now = completion.at;
-        Ok((completion.visits, took))
-    }
-
-    fn visits_of(&mut self, op: Op) -> Result<u32, MeasureError> {
-        Ok(self.serve(op)?.0)
-    }
-
-    /// Lets the engine come to rest, and time to an edge of its clock.
-    fn pause(&mut self) {
-        self.now = Picos((self.now.0 / PAUSE + 2) * PAUSE);
-    }
+fn built(entry: &EngineEntry, settings: &Settings) -> Result<Box<dyn Engine>, MeasureError> {
+    Ok((entry.build)(settings).map_err(|error| CatalogError::Setting { engine: entry.card.name, error })?)
 }
 
 /// How long the last of `length` receives takes to be matched.
 fn preposted(entry: &EngineEntry, settings: &Settings, length: u64) -> Result<Picos, MeasureError> {
-    let mut run = Run::new(entry, settings)?;
-    for number in 1..=length {
-        run.serve(post(number, 0))?;
-    }
-    run.pause();
-    Ok(run.serve(arrive(length, 0))?.1)
+    benchmarks::preposted(built(entry, settings)?, length, Sources::Single)
+}
+
+/// How long it takes to match `length` receives, the last first.
+fn unloaded(entry: &EngineEntry, settings: &Settings, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+    benchmarks::unloading(built(entry, settings)?, length, sources)
 }
 
 fn alpu(settings: &Settings, length: u64) -> Result<Picos, MeasureError> {
@@ -249,35 +186,18 @@ fn cells(settings: &Settings) -> Result<u64, MeasureError> {
     Err(MeasureError::NotSeen("the end of the cells"))
 }
 
-/// How long it takes to match `length` receives, the last first, each message offered when the one before is matched.
-fn unloaded(entry: &EngineEntry, settings: &Settings, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
-    let mut run = Run::new(entry, settings)?;
-    for number in 1..=length {
-        run.serve(post(number, sources.of(number)))?;
-    }
-    run.pause();
-    let start = run.now;
-    for number in (1..=length).rev() {
-        run.serve(arrive(number, sources.of(number)))?;
-    }
-    if run.engine.queue_lengths() != (0, 0) {
-        return Err(MeasureError::NotSeen("the empty queue"));
-    }
-    Ok(run.now - start)
-}
-
 /// An arrival and a post that come at once are served one after the other, though they search different queues.
 fn serial(designs: &Designs) -> Readings {
     let filled = || {
-        let mut run = Run::new(&mb_hash_buckets::ENTRY, &designs.hash)?;
+        let mut run = Run::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);
         for number in 1..=100 {
-            run.serve(post(number, 0))?;
-            run.serve(arrive(1000 + number, 0))?;
+            run.serve(Sources::Single.post(number))?;
+            run.serve(Sources::Single.arrive(1000 + number))?;
         }
         run.pause();
         Ok::<_, MeasureError>(run)
     };
-    let (arrival, request) = (arrive(100, 0), post(1100, 0));
+    let (arrival, request) = (Sources::Single.arrive(100), Sources::Single.post(1100));
     let alone = [filled()?.serve(arrival)?.1, filled()?.serve(request)?.1];
     let mut run = filled()?;
     let (start, mut done) = (run.now, Vec::new());
@@ -301,16 +221,4 @@ fn over(slow: Picos, fast: Picos) -> f64 {
 
 fn shown(time: Picos) -> String {
     format!("{:.1} ns", time.as_ns())
-}
-
-fn post(number: u64, source: u32) -> Op {
-    Op::Post { recv: RecvId(number), pattern: Pattern::exactly(envelope(number, source)) }
-}
-
-fn arrive(number: u64, source: u32) -> Op {
-    Op::Arrive { msg: MsgId(number), envelope: envelope(number, source) }
-}
-
-fn envelope(number: u64, source: u32) -> Envelope {
-    Envelope { bits: number, initiator: Initiator(source) }
 }
