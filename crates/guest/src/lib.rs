@@ -19,6 +19,8 @@ pub use nic::{Answered, Nic, Visit};
 
 /// Numbers of [`Service::Own`](mb_parts::processor::Service::Own): those of `guest/host.h`.
 pub mod service {
+    pub use mb_parts::processor::barrel::service::*;
+
     /// The address of the next descriptor; waits for one.
     pub const NEXT: u16 = 0;
     /// The answer is in the descriptor of this address.
@@ -27,14 +29,4 @@ pub mod service {
     pub const MARK: u16 = 2;
     /// Memory that was never used before.
     pub const MORE: u16 = 3;
-    /// Waits until a lock is free, and takes it.
-    pub const ACQUIRE: u16 = 4;
-    /// Frees a lock.
-    pub const RELEASE: u16 = 5;
-    /// Starts a thread.
-    pub const THREAD: u16 = 6;
-    /// Ends the calling thread.
-    pub const END: u16 = 7;
-    /// Waits until all other threads have ended.
-    pub const JOIN: u16 = 8;
 }
