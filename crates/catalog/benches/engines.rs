@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 
 /// Every way in which an engine computes a search; presets that differ in numbers alone cost the same.
-const SPECS: [&str; 7] = [
+const SPECS: [&str; 8] = [
     "ideal:zero",
     "linear:qsnet2",
     "cam_list:two_level",

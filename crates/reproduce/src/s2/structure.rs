@@ -123,8 +123,7 @@ fn replenishment(designs: &Designs) -> Readings {
         run.serve(arrive(number))?;
     }
     let more = run.counters().transfers - moved;
-    let shown =
-        format!("{moved} moved for 44 free slots, the last of 300 then found in the CAM, {more} moved after that");
+    let shown = format!("44 behind the CAM: {moved} moved, then {more}");
     fact(moved == 44 && last.walking == 0 && more == 0, shown)
 }
 
@@ -189,8 +188,9 @@ fn policies(designs: &Designs) -> Readings {
             return Err(MeasureError::NotSeen("the match of a receive that was moved"));
         };
         let in_turn = found == RecvId(8);
+        let insertion = if rows { "insert in turn" } else { "insert otherwise" };
         let refill = if in_turn { "refill in turn" } else { "refill by age" };
-        let shown = format!("insertion in {}, {refill}", if rows { "turn, search in parallel" } else { "no turn" });
+        let shown = format!("{insertion}, {refill}, parallel");
         Ok(Reading::new(name, Measured::Fact(rows && in_turn, shown)))
     };
     Ok(vec![reading("in MPI's order", Corrections::ALL)?, reading("as published", Corrections::NONE)?])

@@ -8,7 +8,7 @@ use mb_core::{Outcome, RecvId, Settings};
 
 use super::{Designs, Run, arrive, post};
 use crate::MeasureError;
-use crate::registry::{Entry, Reading, fact, measure};
+use crate::registry::{Entry, Reading, fact, measure, number};
 use crate::verdict::Measured;
 
 type Readings = Result<Vec<Reading>, MeasureError>;
@@ -46,6 +46,9 @@ fn unloaded(settings: &Settings, length: u64) -> Readings {
     }
     if run.engine.queue_lengths() != (0, 0) {
         return Err(MeasureError::NotSeen("the empty queue"));
+    }
+    if level == whole {
+        return number(level as f64);
     }
     Ok(vec![Reading::new(LEVEL, Measured::Number(level as f64)), Reading::new(WHOLE, Measured::Number(whole as f64))])
 }
