@@ -6,7 +6,9 @@ mod common;
 use common::{CODE, DATA, Do, Script, at};
 use mb_core::Cycles;
 use mb_parts::processor::barrel::service::{ACQUIRE, END, JOIN, RELEASE, THREAD};
-use mb_parts::processor::barrel::{Barrel, BarrelConfig, CallCosts, CoreStatistics, Exchange, Stacks, Stop, Wait};
+use mb_parts::processor::barrel::{
+    Barrel, BarrelConfig, CallCosts, CoreStatistics, Exchange, Placement, Stacks, Stop, Wait,
+};
 use mb_parts::processor::hierarchy::{Access, Coherence, HierarchyConfig};
 use mb_parts::processor::{Answer, Call, Host, Memory, Service};
 use proptest::prelude::*;
@@ -182,6 +184,19 @@ fn a_thread_begins_when_its_creator_goes_on_and_no_earlier() {
         let begin = create;
         assert_eq!(notes.of(0), [begin, begin + 1 + create]);
         assert_eq!(notes.of(1), [begin + 1 + create]);
+    }
+}
+
+#[test]
+fn new_threads_spread_over_the_cores_or_fill_one_after_the_other() {
+    for (placement, cores) in [(Placement::Spread, [2, 1, 1]), (Placement::Fill, [2, 2, 0])] {
+        let config = BarrelConfig { placement, ..config(3, 2) };
+        let mut barrel = barrel(&config, &[FINISH]);
+        for _ in 0..4 {
+            barrel.spawn(CODE, &[], Cycles(0));
+        }
+        finish(&mut barrel);
+        assert_eq!([0, 1, 2].map(|core| barrel.statistics(core).instructions), cores, "{placement:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use mb_core::Cycles;
 use mb_core::settings::{SettingSpec, Settings, Unit};
 use mb_guest::Guest;
 use mb_parts::processor::Machine;
-use mb_parts::processor::barrel::{BarrelConfig, CallCosts, Exchange};
+use mb_parts::processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
 use mb_parts::processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
 const INSTRUCTION_SETS: &[&str] = &["ppc32", "rv64"];
@@ -13,6 +13,7 @@ const PROGRAMS: &[&str] = &["mpi", "portals"];
 const LOCKS: &[&str] = &["hardware", "spin"];
 const LISTS: &[&str] = &["kept", "cold"];
 const HEADERS: &[&str] = &["memory", "cache"];
+const PLACEMENTS: &[&str] = &["spread", "fill"];
 const EXCHANGES: &[&str] = &["all", "idle"];
 const COHERENCES: &[&str] = &["ideal", "invalidate"];
 
@@ -38,6 +39,11 @@ pub const SETTINGS: &[SettingSpec] = &[
     count("operations", (1, 4096), "Operations under way, a thread for each; more are refused for the time being."),
     count("cores", (1, 256), "Cores, each with a slot for one instruction in a cycle."),
     count("contexts", (1, 256), "Threads that a core switches among."),
+    choice(
+        "placement",
+        PLACEMENTS,
+        "Where a new thread goes: to the core with most free contexts, or to the first with any.",
+    ),
     cycles("create", (1, 10_000), "To start a thread."),
     cycles("quantum", (2, 1_000_000), "Cycles after which inactive threads come into a core at the latest."),
     cycles("swap", (0, 10_000), "To bring one inactive thread into a core."),
@@ -147,6 +153,7 @@ fn cores(settings: &Settings, threads: usize) -> BarrelConfig {
     let unused = Cycles(1);
     BarrelConfig {
         contexts: settings.whole("contexts") as usize,
+        placement: if settings.word("placement") == "spread" { Placement::Spread } else { Placement::Fill },
         threads,
         quantum: cycles("quantum"),
         swap: cycles("swap"),

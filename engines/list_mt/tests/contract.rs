@@ -12,7 +12,7 @@ const VARIANTS: [(&str, &[(&str, &str)]); 5] = [
     ("mt16", &[("locks", "spin"), ("coherence", "invalidate"), ("program", "mpi")]),
     ("mt2", &[("instruction_set", "rv64"), ("create", "50"), ("header", "cache")]),
     // More threads than contexts, and quanta short enough to matter.
-    ("mt2", &[("operations", "40"), ("contexts", "2"), ("quantum", "64"), ("program", "mpi")]),
+    ("mt2", &[("operations", "40"), ("contexts", "2"), ("quantum", "64"), ("program", "mpi"), ("placement", "fill")]),
     (
         "mt1",
         &[("operations", "12"), ("contexts", "2"), ("quantum", "64"), ("locks", "spin"), ("instruction_set", "rv64")],

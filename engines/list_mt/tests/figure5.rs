@@ -47,6 +47,10 @@ fn what_the_paper_leaves_open_is_a_setting_and_costs_what_it_says() {
     assert_eq!(cycles("mt16", &[("header", "cache")]).0, first - MATCHES * 9);
     let first_of_one = cycles("mt1", &[]).0;
     assert_eq!(cycles("mt1", &[("header", "cache")]).0, first_of_one - MATCHES * 10);
+    // Few threads are under way on a short list: where they go decides.
+    let filled = cycles("mt16", &[("placement", "fill")]).1;
+    let spinning = cycles("mt16", &[("placement", "fill"), ("locks", "spin")]).1;
+    assert!(2 * last < filled && filled < spinning, "{last}, {filled}, {spinning}");
     for worse in [
         &[("list", "cold")][..],
         &[("coherence", "invalidate"), ("locks", "spin")],

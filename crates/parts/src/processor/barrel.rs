@@ -13,8 +13,8 @@
 //! behind, and a fence waits for them. What an instruction reads and writes happens in its slot, in order of time, and
 //! within a cycle in order of cores. An instruction whose line is not there has taken its slot in vain.
 //!
-//! A new thread takes a free context of the core that has most of them, the first of such; without one it is inactive. Inactive
-//! threads come into a core, in order, when none of its threads is active (all wait for a lock or for the host, or there is
+//! A new thread takes a free context of the core that has most of them, or of the first core that has any
+//! ([`Placement`]); without one it is inactive. Inactive threads come into a core, in order, when none of its threads is active (all wait for a lock or for the host, or there is
 //! none), into contexts without an active thread; and when a quantum ends, [as said](Exchange). A thread that gets its lock
 //! while it is out of the core is inactive too.
 //! Cost on the host: see `benches/barrel.rs`; cycles without an instruction cost nothing.
@@ -25,7 +25,7 @@ mod door;
 mod locks;
 mod statistics;
 
-pub use config::{BarrelConfig, CallCosts, Exchange};
+pub use config::{BarrelConfig, CallCosts, Exchange, Placement};
 pub use door::service;
 pub use statistics::{CoreStatistics, Wait};
 

@@ -21,6 +21,15 @@ pub struct CallCosts {
     pub transfer: Cycles,
 }
 
+/// Where a new thread goes, if several cores have a free context.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// To the core with most of them, the first of such.
+    Spread,
+    /// To the first core that has one.
+    Fill,
+}
+
 /// Which contexts give way to inactive threads when a quantum ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
@@ -35,6 +44,8 @@ pub enum Exchange {
 pub struct BarrelConfig {
     /// Threads that each core can switch among.
     pub contexts: usize,
+    /// Where new threads go.
+    pub placement: Placement,
     /// Threads that there can be at a time, in contexts or inactive. To start one more waits until one has ended.
     pub threads: usize,
     /// Cycles after which inactive threads come into a core at the latest.
@@ -60,7 +71,7 @@ impl BarrelConfig {
     ///
     /// From the table: contexts, cache sizes, 64 ways, 1/10 cycles, bandwidth, one ALU that multiplies. From section 5.3:
     /// two cycles for a thread, 1024 cycles and ten per swap. Assumed, for the paper is silent: lines of 32 bytes as in the
-    /// PowerPC 440, write-back, locks of one cycle ("exceptionally fast"), ideal coherence, the cost of a division, no delay
+    /// PowerPC 440, write-back, threads that spread over the cores, locks of one cycle ("exceptionally fast"), ideal coherence, the cost of a division, no delay
     /// after a branch, room for as many misses as can be asked for.
     ///
     /// # Errors
@@ -87,6 +98,7 @@ impl BarrelConfig {
         let one = Cycles(1);
         Ok(Self {
             contexts,
+            placement: Placement::Spread,
             // The benchmark's main thread and its 64.
             threads: 65,
             quantum: Cycles(1024),

@@ -4,7 +4,7 @@
 use super::super::Hart;
 use super::super::hierarchy::Access;
 use super::Barrel;
-use super::config::{BarrelConfig, Exchange};
+use super::config::{BarrelConfig, Exchange, Placement};
 use super::statistics::{CoreStatistics, Wait};
 
 /// Later than any cycle.
@@ -169,8 +169,12 @@ impl<H: Hart + Clone> Barrel<H> {
     pub(super) fn place(&mut self, number: usize, now: u64) {
         let mut best = (0, 0);
         for (core, state) in self.cores.iter().enumerate() {
-            if state.free() > best.1 {
-                best = (core, state.free());
+            let free = match self.config.placement {
+                Placement::Spread => state.free(),
+                Placement::Fill => state.free().min(1),
+            };
+            if free > best.1 {
+                best = (core, free);
             }
         }
         if best.1 == 0 {
