@@ -7,7 +7,7 @@ use common::{CODE, DATA, Do, Script, at};
 use mb_core::Cycles;
 use mb_parts::processor::barrel::service::{ACQUIRE, END, JOIN, RELEASE, THREAD};
 use mb_parts::processor::barrel::{
-    Barrel, BarrelConfig, CallCosts, CoreStatistics, Exchange, Placement, Stacks, Stop, Wait,
+    Barrel, BarrelConfig, CallCosts, Chart, CoreStatistics, Exchange, Placement, Stacks, Stop, Wait,
 };
 use mb_parts::processor::hierarchy::{Access, Coherence, HierarchyConfig};
 use mb_parts::processor::{Answer, Call, Host, Memory, Service};
@@ -424,6 +424,25 @@ fn the_status_of_a_program_ends_the_run() {
     assert_eq!(barrel.run_until(Cycles(3), &mut Notes::default()), Ok(Stop::Time));
     assert_eq!(barrel.run_until(Cycles(4), &mut Notes::default()), Ok(Stop::Exited(0)));
     assert_eq!(barrel.next_event(), None);
+}
+
+#[test]
+fn a_chart_has_a_row_for_each_instruction_on_its_core() {
+    let mut barrel = barrel(&config(2, 1), &[Do::Load(0), Do::Add, FINISH]);
+    barrel.spawn(CODE, &[], Cycles(0));
+    barrel.spawn(CODE, &[], Cycles(1));
+    let mut chart = Chart::new(Notes::default(), String::new(), |retired| format!("{:?}", retired.shape.class));
+    barrel.run_watched(Cycles::MAX, &mut chart).unwrap();
+    let (_, text) = chart.finish().unwrap();
+    // Thread 0 loads in cycle 2 and has its line in 13; that of thread 1 comes behind it on the channel, both with the same
+    // line in caches of their own.
+    let expected = "Kanata 0004;C= 2;I 0 0 0;L 0 0 core 0 thread 0 Load;L 0 1 pc 0x1000, Load, 4 bytes at 0x100000;S 0 0 Ex;\
+                    C 1;E 0 0 Ex;S 0 0 Wt;I 1 1 0;L 1 0 core 1 thread 1 Load;\
+                    L 1 1 pc 0x1000, Load, 4 bytes at 0x100000;S 1 0 Ex;C 1;E 1 0 Ex;S 1 0 Wt;C 9;E 0 0 Wt;R 0 0 0;\
+                    I 2 2 0;L 2 0 core 0 thread 0 Integer;L 2 1 pc 0x1004, Integer;S 2 0 Ex;C 1;E 2 0 Ex;R 2 2 0;C 1;\
+                    E 1 0 Wt;R 1 1 0;I 3 3 0;L 3 0 core 1 thread 1 Integer;L 3 1 pc 0x1004, Integer;S 3 0 Ex;C 1;E 3 0 Ex;\
+                    R 3 3 0;";
+    assert_eq!(text.replace('\t', " ").replace('\n', ";"), expected);
 }
 
 fn instruction() -> impl Strategy<Value = Vec<Do>> {

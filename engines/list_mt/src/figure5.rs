@@ -58,7 +58,7 @@ impl Watch for Starts {
         self.started = true;
     }
 
-    fn retired(&mut self, _: usize, _: Cycles, _: &Retired) {}
+    fn retired(&mut self, _: usize, _: usize, _: (Cycles, Cycles), _: &Retired) {}
 }
 
 /// All points for one length of the list, 1 to 1024: twelve passes, the first of which primes and is not reported.

@@ -80,7 +80,7 @@ impl Watch for Around {
     }
 
     #[inline]
-    fn retired(&mut self, thread: usize, _: Cycles, retired: &Retired) {
+    fn retired(&mut self, _: usize, thread: usize, _: (Cycles, Cycles), retired: &Retired) {
         if let Some(slot) = self.slot_of[thread]
             && let Some(work) = &mut self.work[slot]
         {

@@ -207,3 +207,20 @@ fn hierarchy(settings: &Settings) -> HierarchyConfig {
         coherence,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_presets_are_the_columns_of_the_papers_table() {
+        for (name, cores) in [("mt1", 1), ("mt2", 2), ("mt16", 16)] {
+            let Parameters { cores: found, .. } = Parameters::new(&mb_testkit::preset(&crate::ENTRY, name, &[]));
+            let table = BarrelConfig::s0(cores).unwrap();
+            let BarrelConfig { multiply, divide, .. } = found;
+            // A context for each operation and one for the thread that starts them.
+            let threads = cores * table.contexts;
+            assert_eq!(found, BarrelConfig { multiply, divide, threads, ..table }, "{name}");
+        }
+    }
+}

@@ -19,12 +19,14 @@
 //! while it is out of the core is inactive too.
 //! Cost on the host: see `benches/barrel.rs`; cycles without an instruction cost nothing.
 
+mod chart;
 mod config;
 mod contexts;
 mod door;
 mod locks;
 mod statistics;
 
+pub use chart::Chart;
 pub use config::{BarrelConfig, CallCosts, Exchange, Placement};
 pub use door::service;
 pub use statistics::{CoreStatistics, Wait};
@@ -76,8 +78,9 @@ pub trait Watch: Host {
     /// A thread was started by a call, with this argument.
     fn started(&mut self, thread: usize, argument: u64);
 
-    /// A thread executed an instruction in this cycle; a call's own effects were told before.
-    fn retired(&mut self, thread: usize, cycle: Cycles, retired: &Retired);
+    /// A thread executed an instruction on a core, in the first of these cycles, and can go on in the second; a call's own
+    /// effects were told before.
+    fn retired(&mut self, core: usize, thread: usize, span: (Cycles, Cycles), retired: &Retired);
 }
 
 /// A host that takes no notice.
@@ -100,7 +103,7 @@ impl<S: Host> Host for Blind<'_, S> {
 impl<S: Host> Watch for Blind<'_, S> {
     fn started(&mut self, _: usize, _: u64) {}
 
-    fn retired(&mut self, _: usize, _: Cycles, _: &Retired) {}
+    fn retired(&mut self, _: usize, _: usize, _: (Cycles, Cycles), _: &Retired) {}
 }
 
 /// Stacks of threads, one below the other. A thread leaves the first 16 bytes of its own free: on PPC32 a function keeps its
@@ -345,7 +348,7 @@ impl<H: Hart + Clone> Barrel<H> {
                 self.cores[number].statistics.instructions += 1;
                 let next = self.after(number, thread, &retired, cycle);
                 let next = if effect == Effect::None { next } else { self.take_effect(effect, thread, cycle, host) };
-                host.retired(thread, Cycles(cycle), &retired);
+                host.retired(number, thread, (Cycles(cycle), Cycles(next)), &retired);
                 Ok(next)
             }
             Step::Waiting => {
