@@ -162,6 +162,8 @@ fn a_cycle_has_as_many_accesses_as_ports_and_fetches_have_their_own() {
         assert_eq!(hierarchy.access(0, Access::Load, 0, 4, Cycles(7)), Reply::Retry(Cycles(8)));
         assert_eq!(ready(hierarchy.access(0, Access::Fetch, 0, 4, Cycles(7))), 7 + HIT);
         assert_eq!(ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(8))), 8 + HIT);
+        let statistics = [hierarchy.data_statistics(0), hierarchy.instruction_statistics(0)];
+        assert_eq!(statistics.map(|one| (one.hits, one.retries)), [(u64::from(ports) + 1, 1), (1, 0)]);
     }
 }
 
@@ -185,6 +187,21 @@ fn a_store_that_goes_through_takes_the_channel_for_its_bytes_alone() {
     assert_eq!(ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(50))), 50 + HIT);
     assert_eq!(ready(hierarchy.access(0, Access::Load, 32, 4, Cycles(60))), 60 + miss(32), "not allocated");
     assert_eq!(hierarchy.data_statistics(0).write_backs, 0);
+}
+
+#[test]
+fn a_store_across_two_lines_that_goes_through_waits_for_room_once() {
+    // Two bytes to each line, of which one goes in a cycle, and room for one store.
+    let through = CacheConfig { write: WritePolicy::Through, allocate: false, misses: 1, ..cache(32 << 10, 64, 32) };
+    let memory = MemoryConfig { latency: Cycles(LATENCY), bits_per_cycle: 8 };
+    let mut hierarchy = Hierarchy::new(&HierarchyConfig { memory, ..config(through) }).unwrap();
+    let mut store = |now: u64| hierarchy.access(0, Access::Store, 30, 4, Cycles(now));
+    // The second part leaves when the first is written, which its lookup delays once more.
+    let first = LOOKUP + 2;
+    let second = first + LOOKUP + 2;
+    assert_eq!(store(0), Reply::Ready(Cycles(second)));
+    assert_eq!(store(1), Reply::Retry(Cycles(second)));
+    assert_eq!(store(second), Reply::Ready(Cycles(2 * second)));
 }
 
 const UPGRADE: u64 = 3;

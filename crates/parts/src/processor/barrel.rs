@@ -193,7 +193,7 @@ impl<H: Hart + Clone> Barrel<H> {
     }
 
     /// Lets the thread that has waited for the host longest try its call again, in cycle `at` or now, whichever is later;
-    /// whether there is one.
+    /// whether there is one. A core that it comes into is its own until then: what else happens before is to be run first.
     pub fn wake(&mut self, at: Cycles) -> bool {
         let Some(number) = self.for_host.pop_front() else { return false };
         self.activate(number, at.0.max(self.now));
@@ -384,7 +384,7 @@ impl<H: Hart + Clone> Barrel<H> {
         let hart = &self.threads[thread].hart;
         let pc = hart.pc();
         // Instructions are aligned to two bytes at least: only the last two of a line can begin one that ends in the next.
-        let at_end = pc & (config.line - 1) == config.line - 2;
+        let at_end = pc.wrapping_add(2) & (config.line - 1) == 0;
         let bytes = if at_end { hart.shape(pc).map_or(2, |shape| u64::from(shape.bytes)) } else { 2 };
         let hit = config.hit;
         match self.hierarchy.access(number, Access::Fetch, pc, bytes, Cycles(cycle)) {

@@ -171,7 +171,7 @@ impl Hierarchy {
     }
 
     /// `core` accesses `bytes` (at least one) at `address` in cycle `now`, which never goes back. An access across lines takes
-    /// each of them; one that has to be tried again may have brought some.
+    /// each of them; once the first has room, the others wait for theirs.
     ///
     /// # Panics
     /// When there is no such core.
@@ -255,10 +255,16 @@ impl Hierarchy {
         let mut last = Cycles::ZERO;
         for line in lines(address, bytes, shift) {
             let part = end.min((line + 1) * length) - address.max(line * length);
-            match self.line(core, access, line, part, now) {
-                Reply::Ready(ready) => last = last.max(ready),
-                retry @ Reply::Retry(_) => return retry,
-            }
+            let ready = match self.line(core, access, line, part, now) {
+                Reply::Ready(ready) => ready,
+                retry if line == address >> shift => return retry,
+                // Tried again as a whole, a store that goes through would take the room that it waits for.
+                Reply::Retry(at) => match self.line(core, access, line, part, at) {
+                    Reply::Ready(ready) => ready,
+                    Reply::Retry(_) => unreachable!("there is room in {at:?}"),
+                },
+            };
+            last = last.max(ready);
         }
         Reply::Ready(last)
     }
