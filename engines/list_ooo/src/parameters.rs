@@ -61,7 +61,11 @@ pub const SETTINGS: &[SettingSpec] = &[
     count("data_bytes", (8, 1 << 30), "Size of the data cache."),
     count("data_ways", (1, 1024), "Its ways."),
     cycles("hit", (1, 1000), "From an access of a cache to the use of what it found."),
-    cycles("lookup", (0, 1000), "From an access that misses to its request beyond."),
+    cycles(
+        "lookup",
+        (0, 1000),
+        "From a load or store that misses to its request beyond; a fetch's is among `front_end`.",
+    ),
     count("ports", (1, 16), "Accesses of the data cache in a cycle."),
     count("misses", (1, 1024), "Lines on their way at a time, for each cache."),
     cycles("memory_latency", (0, 1_000_000), "From a request to the use of the first bits."),
@@ -180,6 +184,7 @@ fn hierarchy(settings: &Settings) -> HierarchyConfig {
             bytes: settings.whole("instruction_bytes"),
             ways: settings.whole("instruction_ways"),
             ports: settings.whole("fetch_blocks") as u32,
+            lookup: mb_core::Cycles::ZERO,
             ..data
         },
         data,

@@ -24,6 +24,15 @@ fn a_cortex_a72_has_the_latencies_of_its_manuals() {
     assert_eq!(chase(21, 8, 0x1000) - chase(20, 8, 0x1000), 4);
     // A line of 64 bytes from the L2: 1 for the address, 3 to find that it is not there, 20 to its first 16 bytes, 3 more.
     assert_eq!(chase(21, 64, 0) - chase(20, 64, 0), 1 + 3 + 20 + 3);
+    // An instruction whose line is missing is dispatched when that is there and has passed what follows the cache's 3 cycles.
+    let mut program = Program::new();
+    program.constant(Class::Integer, 3);
+    let dispatched = |mut bench: Bench| {
+        bench.run(&program);
+        bench.passages[0].dispatched.0
+    };
+    let warm = dispatched(Bench::warm(&cortex_a72(), 0));
+    assert_eq!(dispatched(Bench::new(&cortex_a72())), warm + 20 + 3);
     // A branch that is fetched and mispredicted in cycle 0, against one that is not: the next instruction comes 14 cycles later.
     let next = |direction| {
         let mut config = cortex_a72();

@@ -35,7 +35,8 @@ pub struct OutOfOrderConfig {
     pub fetch_queue: usize,
     /// Aligned bytes that one access of the instruction cache brings, a power of two.
     pub fetch_block: u64,
-    /// From fetch to dispatch, and what an instruction cache that hits takes at most.
+    /// From fetch to dispatch, and what an instruction cache that hits takes at most. They begin anew when a line that was
+    /// missing is there, so that its lookup is among them.
     pub front_end: Cycles,
     /// Instructions dispatched in a cycle.
     pub decode_width: u32,

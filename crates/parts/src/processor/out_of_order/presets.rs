@@ -119,7 +119,8 @@ pub fn cortex_a72() -> (OutOfOrderConfig, HierarchyConfig) {
     };
     let hierarchy = HierarchyConfig {
         cores: 1,
-        instruction: CacheConfig { bytes: 48 << 10, ways: 3, ports: 1, ..data },
+        // The lookup is among the cycles from fetch to dispatch, which begin anew when a missing line is there.
+        instruction: CacheConfig { bytes: 48 << 10, ways: 3, ports: 1, lookup: Cycles::ZERO, ..data },
         data,
         memory: MemoryConfig { latency: Cycles(20), bits_per_cycle: 128 },
         coherence: Coherence::Ideal,

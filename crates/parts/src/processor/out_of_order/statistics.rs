@@ -90,12 +90,3 @@ pub struct Statistics {
     /// Cycles; those in which a call waited for the host are left out.
     pub cycles: CycleStack,
 }
-
-impl Statistics {
-    /// Instructions per cycle.
-    #[must_use]
-    pub fn ipc(&self) -> f64 {
-        let cycles = self.cycles.total();
-        if cycles == 0 { 0.0 } else { self.instructions as f64 / cycles as f64 }
-    }
-}
