@@ -2,28 +2,16 @@
 //! Instructions per second of barrel-threaded cores, the execution of the instructions included, and the cost of an access
 //! to their caches.
 
+mod common;
+
 use std::hint::black_box;
 
+use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::Cycles;
 use mb_parts::processor::barrel::{Barrel, BarrelConfig, Stacks, Stop};
 use mb_parts::processor::hierarchy::{Access, Hierarchy};
-use mb_parts::processor::{Answer, Call, Host, Memory, Ppc32, Program, Service};
-
-/// Lets every call pass that is not about threads.
-struct Mute;
-
-impl Host for Mute {
-    fn set_cycle(&mut self, _: u64) {}
-
-    fn cycle(&self) -> u64 {
-        0
-    }
-
-    fn call(&mut self, call: Call, _: &mut Memory) -> Answer {
-        if call.service == Service::Exit { Answer::Exit(call.arguments[0]) } else { Answer::Value(0) }
-    }
-}
+use mb_parts::processor::{Memory, Ppc32, Program};
 
 const STACK: u64 = 1024;
 
@@ -37,18 +25,11 @@ fn run(config: &BarrelConfig, program: &Program, hart: &Ppc32, memory: &Memory) 
     (0..config.hierarchy.cores).map(|core| barrel.statistics(core).instructions).sum()
 }
 
-const PROGRAMS: [(&str, &[u8]); 4] = [
-    ("md5", include_bytes!("../../../guest/elf/md5.ppc32.elf")),
-    ("bench", include_bytes!("../../../guest/elf/bench.ppc32.elf")),
-    ("bench_mt", include_bytes!("../../../guest/elf/bench_mt.ppc32.elf")),
-    ("bench_mt_spin", include_bytes!("../../../guest/elf/bench_mt_spin.ppc32.elf")),
-];
-
 fn instructions(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("barrel");
     group.sample_size(10);
-    for (name, file) in PROGRAMS {
-        let program = Program::load(file).expect("a program");
+    for name in ["md5", "bench", "bench_mt", "bench_mt_spin"] {
+        let program = common::program(&format!("{name}.ppc32"));
         let hart = Ppc32::load(&program, 1).expect("PPC32").remove(0);
         let memory = program.memory(66 * STACK as usize);
         for cores in [1, 2, 16] {

@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instructions per second of the out-of-order core, the execution of the instructions included.
 
+mod common;
+
 use std::hint::black_box;
 
+use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::Cycles;
 use mb_parts::processor::hierarchy::{Hierarchy, HierarchyConfig};
 use mb_parts::processor::out_of_order::{OutOfOrder, OutOfOrderConfig, Statistics, Stop, cortex_a72, ppc440};
-use mb_parts::processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Service};
-
-/// Lets every call pass.
-struct Mute;
-
-impl Host for Mute {
-    fn set_cycle(&mut self, _: u64) {}
-
-    fn cycle(&self) -> u64 {
-        0
-    }
-
-    fn call(&mut self, call: Call, _: &mut Memory) -> Answer {
-        if call.service == Service::Exit { Answer::Exit(call.arguments[0]) } else { Answer::Value(0) }
-    }
-}
+use mb_parts::processor::{Hart, Memory, Ppc32, Program, Rv64};
 
 /// Runs a program to its end from cold caches.
 fn run<H: Hart>((core, caches): &(OutOfOrderConfig, HierarchyConfig), hart: &mut H, memory: &mut Memory) -> Statistics {
@@ -53,26 +41,14 @@ fn measure<H: Hart + Clone>(
 }
 
 /// A walk along lists, a search of lists in firmware, and MD5.
-const PROGRAMS: [(&str, &[u8], &[u8]); 3] = [
-    (
-        "bench",
-        include_bytes!("../../../guest/elf/bench.ppc32.elf"),
-        include_bytes!("../../../guest/elf/bench.rv64.elf"),
-    ),
-    (
-        "stream",
-        include_bytes!("../../../guest/elf/stream.ppc32.elf"),
-        include_bytes!("../../../guest/elf/stream.rv64.elf"),
-    ),
-    ("md5", include_bytes!("../../../guest/elf/md5.ppc32.elf"), include_bytes!("../../../guest/elf/md5.rv64.elf")),
-];
+const PROGRAMS: [&str; 3] = ["bench", "stream", "md5"];
 
 fn timed(criterion: &mut Criterion) {
-    for (name, ppc32, rv64) in PROGRAMS {
-        let program = Program::load(ppc32).expect("a program");
+    for name in PROGRAMS {
+        let program = common::program(&format!("{name}.ppc32"));
         let hart = Ppc32::load(&program, 1).expect("PPC32").remove(0);
         measure(criterion, &format!("ppc440/{name}"), &ppc440(32), &program, hart);
-        let program = Program::load(rv64).expect("a program");
+        let program = common::program(&format!("{name}.rv64"));
         let hart = Rv64::load(&program, 1).expect("RV64").remove(0);
         measure(criterion, &format!("cortex_a72/{name}"), &cortex_a72(), &program, hart);
     }

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instructions per second of the instruction sets alone, without a timing model.
 
+mod common;
+
 use std::hint::black_box;
 
+use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use mb_parts::processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Service, Step};
-
-/// Lets every call pass.
-struct Mute;
-
-impl Host for Mute {
-    fn set_cycle(&mut self, _: u64) {}
-
-    fn cycle(&self) -> u64 {
-        0
-    }
-
-    fn call(&mut self, call: Call, _: &mut Memory) -> Answer {
-        if call.service == Service::Exit { Answer::Exit(call.arguments[0]) } else { Answer::Value(0) }
-    }
-}
+use mb_parts::processor::{Hart, Memory, Ppc32, Program, Rv64, Step};
 
 /// Runs to the end; the number of instructions, and the parity of all addresses so that none is left out.
 fn run<H: Hart>(hart: &mut H, memory: &mut Memory) -> (u64, u64) {
@@ -49,25 +37,13 @@ fn measure<H: Hart + Clone>(criterion: &mut Criterion, name: &str, program: &Pro
 }
 
 /// A walk along lists, a search of lists in firmware, and MD5.
-const PROGRAMS: [(&str, &[u8], &[u8]); 3] = [
-    (
-        "bench",
-        include_bytes!("../../../guest/elf/bench.ppc32.elf"),
-        include_bytes!("../../../guest/elf/bench.rv64.elf"),
-    ),
-    (
-        "stream",
-        include_bytes!("../../../guest/elf/stream.ppc32.elf"),
-        include_bytes!("../../../guest/elf/stream.rv64.elf"),
-    ),
-    ("md5", include_bytes!("../../../guest/elf/md5.ppc32.elf"), include_bytes!("../../../guest/elf/md5.rv64.elf")),
-];
+const PROGRAMS: [&str; 3] = ["bench", "stream", "md5"];
 
 fn functional(criterion: &mut Criterion) {
-    for (name, ppc32, rv64) in PROGRAMS {
-        let program = Program::load(ppc32).expect("a program");
+    for name in PROGRAMS {
+        let program = common::program(&format!("{name}.ppc32"));
         measure(criterion, &format!("ppc32/{name}"), &program, Ppc32::load(&program, 1).expect("PPC32").remove(0));
-        let program = Program::load(rv64).expect("a program");
+        let program = common::program(&format!("{name}.rv64"));
         measure(criterion, &format!("rv64/{name}"), &program, Rv64::load(&program, 1).expect("RV64").remove(0));
     }
 }
