@@ -76,6 +76,12 @@ const SETTINGS: &[SettingSpec] = &[
         range: (0, MILLISECOND),
     },
     SettingSpec {
+        key: "offload",
+        unit: Unit::Nanoseconds,
+        help: "Way of an operation to the processor and of its answer back; many can be on it.",
+        range: (0, MILLISECOND),
+    },
+    SettingSpec {
         key: "entry",
         unit: Unit::Nanoseconds,
         help: "Time of each entry that the processor visits.",
@@ -120,6 +126,7 @@ pub struct Alpu {
     interface: Interface,
     search: u64,
     operation: Picos,
+    offload: Picos,
     entry: Picos,
     batch: usize,
     commands: usize,
@@ -129,8 +136,10 @@ pub struct Alpu {
     session: Option<(List, Session)>,
     /// When the processor has ended its last session.
     processor: Picos,
-    /// When the last operation was answered.
+    /// When the processor knew the last answer.
     answered: Picos,
+    /// When the last answer was known to whoever waited for it.
+    reported: Picos,
     /// Start times of the accepted operations that may not have started.
     waiting: VecDeque<Picos>,
     server: SerialServer,
@@ -155,6 +164,7 @@ impl Alpu {
             },
             search: settings.cycles("search").0,
             operation: settings.time("operation"),
+            offload: settings.time("offload"),
             entry: settings.time("entry"),
             batch: settings.whole("batch") as usize,
             commands: settings.whole("commands") as usize,
@@ -164,6 +174,7 @@ impl Alpu {
             session: None,
             processor: Picos::ZERO,
             answered: Picos::ZERO,
+            reported: Picos::ZERO,
             waiting: VecDeque::new(),
             server: SerialServer::new(),
         })
@@ -182,8 +193,8 @@ impl Alpu {
         }
     }
 
-    /// Serves `op`, which was taken at `now`: its outcome, its visits, when it begins, and when it is answered.
-    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
+    /// Serves `op`, which was taken at `now`: its outcome, its visits, and how long it is the oldest one without an answer.
+    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos) {
         let start = now.max(self.answered);
         let (posted, unexpected) = self.lists.queue_lengths();
         let (outcome, rank) = self.lists.apply(op);
@@ -210,7 +221,9 @@ impl Alpu {
         };
         self.answered = at;
         self.waiting.push_back(start);
-        (outcome, visits as u32, start, at)
+        let since = now.max(self.reported);
+        self.reported = at + self.offload;
+        (outcome, visits as u32, self.reported - since)
     }
 
     /// The entries compared by a search that begins at `start`, and when the processor knows its answer.
@@ -311,8 +324,8 @@ impl Engine for Alpu {
         if let Some(retry_at) = self.is_full_until(now) {
             return Accepted::Busy { retry_at };
         }
-        let (outcome, visits, start, at) = self.serve(now, op);
-        self.server.serve(now, at - start, outcome, visits);
+        let (outcome, visits, span) = self.serve(now, op);
+        self.server.serve(now, span, outcome, visits);
         Accepted::Yes
     }
 
@@ -320,8 +333,8 @@ impl Engine for Alpu {
         if !self.server.is_idle() || self.is_full_until(now).is_some() {
             return None;
         }
-        let (outcome, visits, start, at) = self.serve(now, op);
-        Some(self.server.answer(now, at - start, outcome, visits))
+        let (outcome, visits, span) = self.serve(now, op);
+        Some(self.server.answer(now, span, outcome, visits))
     }
 
     fn next_event(&self) -> Option<Picos> {

@@ -321,6 +321,7 @@ fn engine(times: Times) -> Alpu {
         ("write", text(times.write)),
         ("read", text(times.read)),
         ("operation", text(times.operation)),
+        ("offload", text(0)),
         ("entry", text(times.entry)),
         ("batch", text(times.batch as u64)),
         ("commands", "1000000".to_owned()),

@@ -23,6 +23,7 @@ fn engine(changes: &[(&str, &str)]) -> Alpu {
         ("write", "10"),
         ("read", "14"),
         ("operation", "30"),
+        ("offload", "0"),
         ("entry", "38.06"),
         ("batch", "1"),
         ("commands", "1000000"),
@@ -214,12 +215,28 @@ fn a_full_queue_of_operations_refuses_until_the_next_one_starts() {
 }
 
 #[test]
+fn the_way_to_the_processor_delays_answers_and_not_the_next_operation() {
+    let mut engine = engine(&[("offload", "970")]);
+    let mut done = Vec::new();
+    for number in 1..=4 {
+        engine.offer(Picos::ZERO, arrive(number));
+    }
+    engine.settle(&mut done);
+    // The first finds both units empty; each later one searches no unit either, but the processor inserts the one before it.
+    let session = WRITE + READ + WRITE + WRITE;
+    let ends: Vec<u64> = done.iter().map(|completion| completion.at.0).collect();
+    assert_eq!(ends, [0, 1, 2, 3].map(|before| OPERATION + before * (session + OPERATION) + 970_000));
+    assert_eq!(engine.busy(), Picos(ends[3]));
+}
+
+#[test]
 fn cells_are_whole_blocks() {
     let mut values: Vec<(&str, &str)> = vec![("clock", "500"), ("cells", "30"), ("block", "8"), ("search", "7")];
     values.extend([
         ("write", "0"),
         ("read", "0"),
         ("operation", "0"),
+        ("offload", "0"),
         ("entry", "0"),
         ("batch", "1"),
         ("commands", "1"),

@@ -25,7 +25,7 @@ const BY_S1: &str = "256 cells with the processor of S1";
 const FITTED: &str = "with the processor that was fitted to this";
 
 const ONE_MICROSECOND: &str = "The search of our ALPU takes 34 ns with the times that follow from S1. The microsecond is the way from processor to \
-                               NIC and back, which the paper names as its reason and which no model of a search holds.";
+                               NIC and to the unit, which S1 leaves out; the paper gives no other number of it.";
 const SLOPE: &str = "S1 and S2 contradict each other: where S1 puts the ALPU below 44.4 ns for each entry, 22 times four lists \
                      takes about 75 ns for each entry beyond the cells.";
 const EVEN_BUCKETS: &str = "With 64 even buckets the hash processor reads N/64 elements where four lists read N/4, so it stays ahead at every \
