@@ -3,9 +3,9 @@
 
 use mb_reproduce::curve::{Anchor, Curve};
 use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
-use mb_reproduce::s2::Designs;
 use mb_reproduce::study;
 use mb_reproduce::{Bound, Finding, Subject, UNIT};
+use mb_reproduce::{s1, s2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -30,9 +30,13 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str) -> PyResult<Table<'py
             let findings = py.detach(|| mb_reproduce::reproduce(&claims, paper, &subject));
             (findings, vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()])
         }
+        "s1" => {
+            let designs = py.detach(s1::Designs::published).map_err(bad_input)?;
+            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), s1::Designs::SPECS.to_vec())
+        }
         "s2" => {
-            let designs = py.detach(Designs::published).map_err(bad_input)?;
-            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), Designs::SPECS.to_vec())
+            let designs = py.detach(s2::Designs::published).map_err(bad_input)?;
+            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), s2::Designs::SPECS.to_vec())
         }
         _ => (mb_reproduce::reproduce(&claims, paper, &()), Vec::new()),
     };

@@ -3,7 +3,7 @@
 //!
 //! - [`ledger`]: the claims, read strictly from `spec/claims.toml`.
 //! - [`Subject`]: what is measured, and how.
-//! - [`s2::Designs`]: the same for S2.
+//! - [`s1::Designs`], [`s2::Designs`]: the same for S1 and S2.
 //! - [`registry`]: which measurement belongs to which claim, and why the model differs where it does.
 //! - [`verdict`]: ours against theirs.
 //! - [`reproduce`]: all of it for one paper.
@@ -22,6 +22,7 @@ mod probe;
 pub mod registry;
 mod report;
 mod s0;
+pub mod s1;
 pub mod s2;
 pub mod study;
 mod subject;

@@ -5,7 +5,7 @@
 //! the model differs from the paper, why.
 
 use crate::verdict::Measured;
-use crate::{MeasureError, Subject, s0, s2};
+use crate::{MeasureError, Subject, s0, s1, s2};
 
 /// How one claim is tested on a subject of type `S`.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,10 @@ pub trait Measurable: Sized + 'static {
 
 impl Measurable for Subject {
     const ENTRIES: &'static [&'static [Entry]] = s0::ENTRIES;
+}
+
+impl Measurable for s1::Designs {
+    const ENTRIES: &'static [&'static [Entry<Self>]] = s1::ENTRIES;
 }
 
 impl Measurable for s2::Designs {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The claims of S1 on our designs, and on changed ones.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use mb_catalog::EngineChoice;
+use mb_core::Source;
+use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME, Method};
+use mb_reproduce::registry::{Measurable, Test};
+use mb_reproduce::s1::Designs;
+use mb_reproduce::verdict::Verdict;
+use mb_reproduce::{Finding, reproduce};
+
+static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
+static DESIGNS: LazyLock<Designs> = LazyLock::new(|| Designs::published().unwrap());
+static FINDINGS: LazyLock<Vec<Finding<'static>>> = LazyLock::new(|| reproduce(&CLAIMS, "s1", &*DESIGNS).unwrap());
+
+fn finding(id: &str) -> &'static Finding<'static> {
+    FINDINGS.iter().find(|finding| finding.claim.id == id).unwrap()
+}
+
+#[test]
+fn every_entry_belongs_to_a_claim_and_every_claim_of_a_cycle_model_has_an_entry() {
+    let claims: BTreeSet<_> = CLAIMS.iter().filter(|claim| claim.paper() == "s1").map(|claim| &*claim.id).collect();
+    let mut seen = BTreeSet::new();
+    for entry in Designs::entries() {
+        assert!(claims.contains(entry.id), "no claim `{}`", entry.id);
+        assert!(seen.insert(entry.id), "two entries for `{}`", entry.id);
+    }
+    for claim in CLAIMS.iter().filter(|claim| claim.paper() == "s1") {
+        let testable = [Method::CycleModel, Method::TraceReplay].contains(&claim.testable_by);
+        assert!(!testable || seen.contains(&*claim.id), "no entry for `{}`", claim.id);
+    }
+}
+
+#[test]
+fn what_differs_is_explained_and_what_is_explained_differs() {
+    for finding in FINDINGS.iter() {
+        assert!(!finding.unexplained(), "{}: {:?}", finding.claim.id, finding.readings);
+        assert!(finding.verdict != Verdict::NotTestable || !finding.reason.is_empty(), "{}", finding.claim.id);
+    }
+    for entry in Designs::entries().filter(|entry| entry.explanation.is_some()) {
+        assert_ne!(finding(entry.id).verdict, Verdict::Holds, "{} holds and needs no explanation", entry.id);
+    }
+}
+
+#[test]
+fn what_is_measured_holds_but_for_the_slope_of_dimmnet2_and_what_follows_from_it() {
+    let measured = Designs::entries().filter(|entry| matches!(entry.test, Test::Measure(_)));
+    let missed: Vec<_> = measured.map(|entry| entry.id).filter(|id| finding(id).verdict != Verdict::Holds).collect();
+    assert_eq!(
+        missed,
+        [
+            "s1.lhs.entry_line_size",
+            "s1.dimmnet2_lhs.ns_per_msg",
+            "s1.dimmnet2_lhs.speedup",
+            "s1.dimmnet2_lhs.vs_qsnet",
+            "s1.dimmnet2_lhs.vs_bgp",
+            "s1.lhs.cache_gain",
+            "s1.ipush.combined",
+            "s1.lhs.grouping_order",
+            "s1.fig5.sensitive",
+            "s1.fig6.close_to_cached",
+            "s1.dimmnet2.bottleneck",
+        ]
+    );
+    let otherwise: Vec<_> = missed.into_iter().filter(|id| finding(id).holds_otherwise()).collect();
+    assert_eq!(
+        otherwise,
+        [
+            "s1.lhs.entry_line_size",
+            "s1.dimmnet2_lhs.vs_qsnet",
+            "s1.fig5.sensitive",
+            "s1.fig6.close_to_cached",
+            "s1.dimmnet2.bottleneck",
+        ]
+    );
+}
+
+/// The claims among `ids` that do not hold when `change` was made to the published designs.
+fn missed(ids: &[&'static str], change: impl Fn(&mut Designs)) -> Vec<&'static str> {
+    let mut changed = DESIGNS.clone();
+    change(&mut changed);
+    let claims: Vec<_> = CLAIMS.iter().filter(|claim| ids.contains(&&*claim.id)).cloned().collect();
+    assert_eq!(claims.len(), ids.len(), "a claim is missing");
+    let findings = reproduce(&claims, "s1", &changed).unwrap();
+    let holds = |id: &&&str| findings.iter().any(|found| found.claim.id == **id && found.verdict == Verdict::Holds);
+    ids.iter().filter(|id| !holds(id)).copied().collect()
+}
+
+fn set(design: &mut EngineChoice, key: &str, value: &str) {
+    design.settings.set(design.entry.settings, key, value, Source::User).unwrap();
+}
+
+#[test]
+fn changed_designs_differ() {
+    let ids = [
+        "s1.dimmnet2.lh_entries",
+        "s1.dimmnet2.bandwidth",
+        "s1.mem.main_latency",
+        "s1.lhs.size_order",
+        "s1.lhs.latency_1000",
+        "s1.lhs.below_mem_latency",
+        "s1.fig5.best",
+        "s1.dimmnet3.bottleneck",
+    ];
+    assert_eq!(missed(&ids, |_| {}), [""; 0]);
+    assert_eq!(missed(&ids, |designs| set(&mut designs.dimmnet2, "slots", "1023")), ["s1.dimmnet2.lh_entries"]);
+    assert_eq!(missed(&ids, |designs| set(&mut designs.dimmnet2, "bandwidth", "1500")), ["s1.dimmnet2.bandwidth"]);
+    assert_eq!(
+        missed(&ids, |designs| set(&mut designs.dimmnet2, "attribute", "uncacheable")),
+        ["s1.dimmnet2.bandwidth", "s1.mem.main_latency", "s1.lhs.below_mem_latency", "s1.fig5.best"]
+    );
+    let without = missed(&ids, |designs| set(&mut designs.dimmnet2, "hwp", "off"));
+    assert_eq!(without, ["s1.dimmnet2.bandwidth", "s1.lhs.size_order"]);
+    assert_eq!(missed(&ids, |designs| set(&mut designs.dimmnet3, "loop", "182")), ["s1.lhs.latency_1000"]);
+    assert_eq!(missed(&["s1.ipush.grouping"], |designs| set(&mut designs.ipush, "groups", "1")), ["s1.ipush.grouping"]);
+    let alone = |designs: &mut Designs| set(&mut designs.multicore, "cores", "1");
+    assert_eq!(missed(&["s1.multicore.subqueues"], alone), ["s1.multicore.subqueues"]);
+    let entry = |designs: &mut Designs| set(&mut designs.qsnet2, "entry", "101");
+    assert_eq!(missed(&["s1.qsnet2.depth3837"], entry), ["s1.qsnet2.depth3837"]);
+}
