@@ -170,6 +170,9 @@ impl<H: Hart + Clone> Barrel<H> {
 
     /// Starts a thread at `entry` with its first `arguments`, created in cycle `at` or now, whichever is later; its number, or
     /// `None` if there can be no more. It ends by a call; its entry has nowhere to return to.
+    ///
+    /// # Panics
+    /// When there are more than eight arguments.
     pub fn spawn(&mut self, entry: u64, arguments: &[u64], at: Cycles) -> Option<usize> {
         let number =
             self.ended.pop().or_else(|| (self.threads.len() < self.config.threads).then_some(self.threads.len()));

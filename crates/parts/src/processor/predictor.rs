@@ -51,6 +51,17 @@ pub struct PredictorConfig {
 }
 
 impl PredictorConfig {
+    /// Most entries of a table.
+    pub const MAX_ENTRIES: usize = 1 << 24;
+
+    /// Entries of the table of counters.
+    const fn counters(&self) -> usize {
+        match self.direction {
+            Direction::Bimodal { entries } | Direction::Gshare { entries, .. } => entries,
+            Direction::Perfect | Direction::NotTaken | Direction::Taken => 0,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), SettingError> {
         let refuse = |text: String| Err(SettingError::Contradiction(text));
         if let Direction::Bimodal { entries } | Direction::Gshare { entries, .. } = self.direction
@@ -68,6 +79,10 @@ impl PredictorConfig {
                 "predictor: a branch target buffer of {} sets of {} ways: sets are a power of two, ways at least 1",
                 self.target_sets, self.target_ways
             ));
+        }
+        let targets = self.target_sets.saturating_mul(self.target_ways);
+        if self.counters().max(targets).max(self.return_stack) > Self::MAX_ENTRIES {
+            return refuse(format!("predictor: a table of more than {} entries", Self::MAX_ENTRIES));
         }
         if self.address_shift > 16 {
             return refuse(format!("predictor: instructions of 2^{} bytes", self.address_shift));
@@ -128,13 +143,9 @@ impl Predictor {
     /// A configuration that cannot be built.
     pub fn new(config: PredictorConfig) -> Result<Self, SettingError> {
         config.check()?;
-        let counters = match config.direction {
-            Direction::Bimodal { entries } | Direction::Gshare { entries, .. } => entries,
-            Direction::Perfect | Direction::NotTaken | Direction::Taken => 0,
-        };
         Ok(Self {
             config,
-            counters: vec![TAKEN - 1; counters],
+            counters: vec![TAKEN - 1; config.counters()],
             history: 0,
             targets: vec![None; config.target_sets * config.target_ways],
             returns: vec![0; config.return_stack],

@@ -56,7 +56,10 @@ fn a_core_that_cannot_be_built_is_refused_with_the_reason() {
     };
     for (change, reason) in [
         ((|core| core.issue_width = 0) as fn(&mut OutOfOrderConfig), "issue width: 0"),
-        (|core| core.memory_queue = 0, "a queue without room"),
+        (|core| core.memory_queue = 0, "a queue of 0 instructions: 1 to 1024 can be built"),
+        (|core| core.fetch_queue = usize::MAX, "instructions: 1 to 1024 can be built"),
+        (|core| core.address.count = 1025, "1025 address units: at most 1024 can be built"),
+        (|core| core.predictor.target_sets = 1 << 62, "predictor: a table of more than 16777216 entries"),
         (|core| core.window = 1025, "a window of 1025 instructions: 1 to 1024 can be built"),
         (|core| core.fetch_block = 24, "a fetch block of 24 bytes is no power of two"),
         (|core| core.front_end = Cycles::ZERO, "from fetch to dispatch: 0 cycles"),

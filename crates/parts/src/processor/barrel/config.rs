@@ -118,7 +118,7 @@ impl BarrelConfig {
         if self.contexts == 0 || self.threads == 0 {
             return refuse("a core without a thread");
         }
-        if self.threads > 1 << 20 {
+        if self.threads > 1 << 20 || self.contexts > 1 << 20 {
             return refuse("more than 2^20 threads");
         }
         let CallCosts { create, acquire, release, hand_over, .. } = self.calls;

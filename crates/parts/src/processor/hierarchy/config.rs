@@ -78,8 +78,8 @@ impl HierarchyConfig {
     /// Checks that this can be built.
     pub(super) fn check(&self) -> Result<(), SettingError> {
         let refuse = |text: String| Err(SettingError::Contradiction(text));
-        if self.cores == 0 {
-            return refuse("there is no core".to_owned());
+        if self.cores == 0 || self.cores > 1 << 16 {
+            return refuse(format!("{} cores: 1 to 2^16 can be built", self.cores));
         }
         if self.memory.bits_per_cycle == 0 || !self.memory.bits_per_cycle.is_multiple_of(8) {
             return refuse(format!("{} bits per cycle are no number of bytes", self.memory.bits_per_cycle));

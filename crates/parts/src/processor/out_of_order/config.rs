@@ -9,7 +9,7 @@ use crate::processor::predictor::PredictorConfig;
 /// Functional units of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitConfig {
-    /// How many there are.
+    /// How many there are, at most 1024.
     pub count: u32,
     /// From issue to the issue of what depends on it.
     pub latency: Cycles,
@@ -31,7 +31,7 @@ pub enum Disambiguation {
 pub struct OutOfOrderConfig {
     /// Instructions fetched in a cycle; a taken change of the flow ends the cycle's fetch.
     pub fetch_width: u32,
-    /// Instructions between fetch and dispatch (IFQ).
+    /// Instructions between fetch and dispatch (IFQ), at most 1024.
     pub fetch_queue: usize,
     /// Aligned bytes that one access of the instruction cache brings, a power of two.
     pub fetch_block: u64,
@@ -46,7 +46,7 @@ pub struct OutOfOrderConfig {
     pub commit_width: u32,
     /// Instructions between dispatch and commit (register update unit, RUU), at most 1024.
     pub window: usize,
-    /// Loads, stores and atomics among them (load/store queue, LSQ).
+    /// Loads, stores and atomics among them (load/store queue, LSQ), at most 1024.
     pub memory_queue: usize,
     /// Integer units; they resolve branches too.
     pub integer: UnitConfig,
@@ -67,7 +67,7 @@ pub struct OutOfOrderConfig {
 }
 
 impl OutOfOrderConfig {
-    /// Most instructions in a window.
+    /// Most instructions in a window or queue, and most units of a kind.
     pub const MAX_WINDOW: usize = 1024;
 
     pub(super) fn check(&self) -> Result<(), SettingError> {
@@ -82,8 +82,10 @@ impl OutOfOrderConfig {
                 return refuse(format!("{name} width: 0"));
             }
         }
-        if self.fetch_queue == 0 || self.memory_queue == 0 {
-            return refuse("a queue without room".to_owned());
+        for queue in [self.fetch_queue, self.memory_queue] {
+            if queue == 0 || queue > Self::MAX_WINDOW {
+                return refuse(format!("a queue of {queue} instructions: 1 to {} can be built", Self::MAX_WINDOW));
+            }
         }
         if self.window == 0 || self.window > Self::MAX_WINDOW {
             return refuse(format!("a window of {} instructions: 1 to {} can be built", self.window, Self::MAX_WINDOW));
@@ -105,6 +107,9 @@ impl OutOfOrderConfig {
         ] {
             if unit.latency == Cycles::ZERO || unit.interval == Cycles::ZERO {
                 return refuse(format!("{name} units: a latency or interval of 0 cycles"));
+            }
+            if unit.count as usize > Self::MAX_WINDOW {
+                return refuse(format!("{} {name} units: at most {} can be built", unit.count, Self::MAX_WINDOW));
             }
         }
         self.predictor.check()
