@@ -147,6 +147,8 @@ impl Walk {
     fn next_group(&mut self) {
         self.group += self.stride;
         (self.head, self.large, self.line) = (0, 0, None);
+        // The next buffer begins at a page of its own, in which the prefetcher has seen nothing.
+        self.stream = Stream::default();
     }
 
     /// Waits for the envelope in `slot`.

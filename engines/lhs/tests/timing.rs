@@ -166,6 +166,15 @@ fn the_prefetcher_leaves_two_misses_in_each_page() {
 }
 
 #[test]
+fn the_prefetcher_starts_anew_in_the_buffer_of_each_group() {
+    // 40 messages in each of four buffers: ten lines, the first two of which miss.
+    let mut engine = engine(&[("groups", "4"), ("hwp", "on")]);
+    fill(&mut engine, (1..=160).map(arrive));
+    let (time, visits) = served(&mut engine, LATER, probe(from_anyone(0)));
+    assert_eq!((time, visits), (OPERATION + 160 * LOOP + 4 * 2 * LATENCY, 160));
+}
+
+#[test]
 fn a_bus_that_is_too_slow_sets_the_pace_of_a_prefetched_walk() {
     // One line for each envelope: 64 bytes at 1000 MB/s take 64 ns, longer than the loop. The second miss is followed on the bus by
     // all that is prefetched, so line n is there n - 2 transfers after the second.
