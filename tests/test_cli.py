@@ -197,6 +197,15 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
     assert matchbench(*words, "--force").returncode == 0
 
 
+def test_a_place_that_cannot_be_written_is_refused_before_the_replays(
+    matchbench: Command, halo: mb.Trace, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    done = matchbench("compare", halo.path, "--engine", "ideal", "-o", "file/r")
+    assert done.stdout == ""
+    assert_refused(done, f"file/r: cannot be made in {tmp_path}/file: Not a directory")
+
+
 def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("text")
@@ -250,17 +259,16 @@ def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: 
 
 def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Command, halo: mb.Trace) -> None:
     words = ("compare", halo.path, "-e", "linear:qsnet2", "--force", "-o", "r")
-    wide = matchbench(*words, FORCE_COLOR="1", COLUMNS="300")
-    narrow = matchbench(*words, FORCE_COLOR="1", COLUMNS="100")
+    printed = [matchbench(*words, FORCE_COLOR="1", COLUMNS=width) for width in ("300", "120", "80")]
     styled = re.compile(r"\x1b\[[0-9;]*m")
     rows = [
         re.split(r"  +", styled.sub("", line).strip())
-        for done in (wide, narrow)
+        for done in printed
         for line in done.stdout.splitlines()
         if "linear:qsnet2" in line
     ]
-    assert [len(row) for row in rows] == [15, 10]
-    assert set(rows[1]) <= set(rows[0])
+    assert [len(row) for row in rows] == [15, 10, 6]
+    assert set(rows[2]) <= set(rows[1]) <= set(rows[0])
 
 
 def cut(trace: Path, records: int) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The Python API: tables that agree with each other, errors, interruption."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -143,6 +144,31 @@ def test_bounds_look_unlike_simulated_times(comparison: mb.Comparison) -> None:
     bars = drawn["deep.slowdown"].axes[0].patches
     assert [bar.get_hatch() for bar in bars] == ["///", None, None]
     assert drawn["deep.latency"].axes[0].get_ylabel() == "match latency, mean [ns]"
+
+
+def test_presets_too_many_for_one_legend_have_a_panel_for_each_engine(
+    comparison: mb.Comparison, tmp_path: Path
+) -> None:
+    crowd = [("linear", f"p{at}") for at in range(7)] + [("ideal", f"p{at}") for at in range(4)]
+
+    def repeated(table: pl.DataFrame) -> pl.DataFrame:
+        one = table.filter(engine="linear", preset="qsnet2")
+        names = [(pl.lit(engine).alias("engine"), pl.lit(preset).alias("preset")) for engine, preset in crowd]
+        return pl.concat([one.with_columns(*both) for both in names])
+
+    many = dataclasses.replace(
+        comparison,
+        **{name: repeated(getattr(comparison, name)) for name in ("results", "depths", "timeline")},
+        remarks=tuple(mb.Remark(trace="deep", engine=f"{e}:{p}", text="slow") for e, p in crowd),
+    )
+    drawn = {name: figure for _, name, _, figure in plots.figures(many.results, many.depths, many.timeline)}
+    panels = {ax.get_title("left"): ax.get_legend_handles_labels()[1] for ax in drawn["deep.latency"].axes}
+    assert panels == {"ideal": [f"p{at}" for at in range(4)], "linear": [f"p{at}" for at in range(7)]}
+    assert len(drawn["deep.queues"].axes) == len(crowd)
+    assert len(set(plots.colours([f"{engine}:{preset}" for engine, preset in crowd]).values())) == len(crowd)
+    many.write(tmp_path / "r")
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert page.count("slow</p>") == page.count("every engine: slow</p>") == 1
 
 
 def test_a_remark_on_many_engines_is_one_line() -> None:

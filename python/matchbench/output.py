@@ -10,6 +10,38 @@ from pathlib import Path
 from matchbench._native import MatchbenchError
 
 
+def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
+    """Refuse before the work what `whole_directory` would refuse after it.
+
+    Parameters
+    ----------
+    path, marker, force
+        As of `whole_directory`.
+
+    Raises
+    ------
+    MatchbenchError
+        When `path` is in use and `force` is not given, when it holds something else, or cannot be written.
+    """
+    if path.exists() and not path.is_dir():
+        msg = f"{path}: is no directory"
+        raise MatchbenchError(msg)
+    used = path.is_dir() and any(path.iterdir())
+    if used and not (path / marker).exists():
+        msg = f"{path}: is not empty and holds no `{marker}`; choose another directory"
+        raise MatchbenchError(msg)
+    if used and not force:
+        msg = f"{path}: holds earlier output; choose another directory or give --force"
+        raise MatchbenchError(msg)
+    parent = next(each for each in path.absolute().parents if each.exists())
+    try:
+        _partial(parent / path.name).mkdir()
+        _partial(parent / path.name).rmdir()
+    except OSError as error:
+        msg = f"{path}: cannot be made in {parent}: {error.strerror}"
+        raise MatchbenchError(msg) from error
+
+
 @contextmanager
 def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[Path]:
     """Give a new directory to write into, which becomes `path` when the block ends well.
@@ -26,21 +58,12 @@ def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator
     Raises
     ------
     MatchbenchError
-        When `path` is in use and `force` is not given, or when it holds something else.
+        When `path` is in use and `force` is not given, when it holds something else, or cannot be written.
     """
-    if path.exists() and not path.is_dir():
-        msg = f"{path}: is no directory"
-        raise MatchbenchError(msg)
-    used = path.is_dir() and any(path.iterdir())
-    if used and not (path / marker).exists():
-        msg = f"{path}: is not empty and holds no `{marker}`; choose another directory"
-        raise MatchbenchError(msg)
-    if used and not force:
-        msg = f"{path}: holds earlier output; choose another directory or give --force"
-        raise MatchbenchError(msg)
+    check_directory(path, marker=marker, force=force)
     path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial = _partial(path)
     partial.mkdir()
     try:
         yield partial
@@ -64,9 +87,14 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
         msg = f"{path}: exists; choose another name or give --force"
         raise MatchbenchError(msg)
     path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial = _partial(path)
     try:
         yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _partial(path: Path) -> Path:
+    """Name what is not whole yet, beside what it becomes."""
+    return path.with_name(f".{path.name}.partial-{os.getpid()}")

@@ -3,8 +3,10 @@
 
 Lines tell what a time is worth: solid is simulated, dotted a bound, dashed measured on this host.
 An engine preset has the same colour in every plot of a comparison.
+Where presets are too many for one legend, each engine has a panel and a hue, and its presets have shades.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
 """Line style by what a time is worth."""
@@ -43,12 +46,23 @@ STYLE: dict[Any, Any] = {
 
 _LOG_RATIO = 20  # largest over smallest value from which an axis is logarithmic
 _MARKERS = "os^vDP*Xph"
+_CROWD = 10  # most engine presets that one legend, and ten colours, tell apart
+_PANELS = 3  # panels beside each other
 
 
 def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
-    """Give each label a colour: ten that differ most, then ten more."""
-    palette = [*mpl.colormaps["tab10"].colors, *mpl.colormaps["tab20"].colors[1::2]]  # type: ignore[attr-defined] # stub: Colormap
-    return {label: palette[at % len(palette)] for at, label in enumerate(labels)}
+    """Give each label, `engine:preset`, a colour: one of ten, or a hue by engine and a shade by preset."""
+    palette = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined] # stub: Colormap
+    if len(labels) <= _CROWD:
+        return dict(zip(labels, palette, strict=False))
+    chosen = {}
+    for hue, (_, presets) in zip(itertools.cycle(palette), sorted(_by_engine(labels).items()), strict=False):
+        for nth, label in enumerate(presets):
+            # From a third darker to a half lighter.
+            change = 0.0 if len(presets) == 1 else -1 / 3 + nth / (len(presets) - 1) * 5 / 6
+            towards = 1 if change > 0 else 0
+            chosen[label] = tuple(part + abs(change) * (towards - part) for part in hue)
+    return {label: chosen[label] for label in labels}
 
 
 def latency_by_depth(
@@ -65,21 +79,30 @@ def latency_by_depth(
     colour
         Colour by label; made here when it is not given.
     """
-    found = depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
+    found = _found(depths)
     labels = _labels(found)
     colour = colour or colours(labels)
     for at, label in enumerate(labels):
-        bins = found.filter(_label() == label).sort("visits_from")
-        middle = (bins["visits_from"] + bins["visits_to"]) / 2
-        ax.plot(
-            middle.to_list(),
-            bins["match_latency_mean_ns"].to_list(),
-            LINES[bins["timing"][0]],
-            marker=_MARKERS[at % len(_MARKERS)],
-            markersize=4,
-            color=colour[label],
-            label=label,
-        )
+        timing, middles, means = _curve(found, label)
+        marker = _MARKERS[at % len(_MARKERS)]
+        ax.plot(middles, means, LINES[timing], marker=marker, markersize=4, color=colour[label], label=label)
+    _latency_axes(ax, found)
+    ax.set_xlabel("entries visited by the search")
+    ax.set_ylabel("match latency, mean [ns]")
+
+
+def _found(depths: pl.DataFrame) -> pl.DataFrame:
+    return depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
+
+
+def _curve(found: pl.DataFrame, label: str) -> tuple[str, list[float], list[float]]:
+    """Give what the times are worth, the middles of the bins of depth, and the mean latencies."""
+    bins = found.filter(_label() == label).sort("visits_from")
+    middles = (bins["visits_from"] + bins["visits_to"]) / 2
+    return bins["timing"][0], middles.to_list(), bins["match_latency_mean_ns"].to_list()
+
+
+def _latency_axes(ax: Axes, found: pl.DataFrame) -> None:
     positive = found.filter(pl.col("match_latency_mean_ns") > 0)["match_latency_mean_ns"]
     smallest, largest = positive.min(), positive.max()
     if isinstance(smallest, float) and isinstance(largest, float) and largest > _LOG_RATIO * smallest:
@@ -91,8 +114,6 @@ def latency_by_depth(
     ax.set_xlim(0, 1.2 * deepest if isinstance(deepest, int) else None)
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
     ax.yaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.set_xlabel("entries visited by the search")
-    ax.set_ylabel("match latency, mean [ns]")
 
 
 def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) -> None:
@@ -153,7 +174,7 @@ def slowdown(
             fontsize=8,
         )
     ax.set_yticks(range(len(labels)), labels)
-    ax.invert_yaxis()
+    ax.set_ylim(len(labels) - 0.4, -0.6)
     if logarithmic:
         ax.set_xscale("log")
         ax.set_xlim(0.8, span * 2)
@@ -191,10 +212,8 @@ def figures(
             _kinds(figure, results.filter(mine)["timing"].to_list(), bars=True)
             yield trace, f"{trace}.slowdown", f"{trace}: application slowdown by engine", figure
 
-            figure = Figure(figsize=(9, 4.8))
-            latency_by_depth(figure.subplots(), depths.filter(mine), colour=colour)
+            figure = _latency(depths.filter(mine), colour)
             figure.suptitle(f"{trace}: match latency by search depth")
-            _legend(figure)
             yield trace, f"{trace}.latency", f"{trace}: match latency against search depth", figure
 
             yield (
@@ -210,11 +229,55 @@ def saving() -> AbstractContextManager[None]:
     return mpl.rc_context(STYLE)
 
 
+def _latency(depths: pl.DataFrame, colour: Mapping[str, tuple[float, float, float]]) -> Figure:
+    """Draw all engine presets on the same axes, or each engine in a panel with the others in grey."""
+    labels = _labels(_found(depths))
+    if len(labels) <= _CROWD:
+        figure = Figure(figsize=(9, 4.8))
+        latency_by_depth(figure.subplots(), depths, colour=colour)
+        _legend(figure)
+        return figure
+    found = _found(depths)
+    engines = sorted(_by_engine(labels).items())
+    rows = -(-len(engines) // _PANELS)
+    figure = Figure(figsize=(12, 3.2 * rows + 0.8))
+    panels = figure.subplots(rows, _PANELS, sharex=True, sharey=True, squeeze=False).ravel()
+    for ax, (engine, presets) in zip(panels, engines, strict=False):
+        for other in labels:
+            if other not in presets:
+                _, middles, means = _curve(found, other)
+                ax.plot(middles, means, color="0.88", linewidth=0.8, zorder=1)
+        for at, label in enumerate(presets):
+            timing, middles, means = _curve(found, label)
+            name = label.partition(":")[2] + ("" if timing == "simulated" else f" ({timing})")
+            look = {"marker": _MARKERS[at % len(_MARKERS)], "markersize": 4, "color": colour[label]}
+            ax.plot(middles, means, LINES[timing], label=name, **look)
+        ax.set_title(engine, loc="left", fontsize=10)
+        ax.legend(fontsize=8, ncols=1 + len(presets) // 4)
+    _latency_axes(panels[0], found)
+    _leave_free(panels, len(engines), _PANELS)
+    figure.supxlabel("entries visited by the search; in grey, the other engines", fontsize=10)
+    figure.supylabel("match latency, mean [ns]", fontsize=10)
+    return figure
+
+
+def _leave_free(panels: NDArray[Any], used: int, across: int) -> None:
+    """Remove the panels behind the first `used`; those above a free place number their axis themselves."""
+    for ax in panels[used:]:
+        ax.remove()
+    for ax in panels[max(used - across, 0) : used]:
+        ax.tick_params(labelbottom=True)
+
+
 def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
     """Draw one strip per engine preset, all on the same axes of time and length."""
     labels = _labels(timeline)
-    figure = Figure(figsize=(9, 0.85 * len(labels) + 1.3))
-    strips = figure.subplots(len(labels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    across = 1 if len(labels) <= _CROWD else _PANELS
+    rows = -(-len(labels) // across)
+    figure = Figure(figsize=(9 if across == 1 else 13, 0.85 * rows + 1.3))
+    strips = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False).ravel()
+    _leave_free(strips, len(labels), across)
+    strips = strips[: len(labels)]
     last = timeline["from_ns"].max()
     scale, unit = _time_scale(last if isinstance(last, float) else 0.0)
     for ax, label in zip(strips, labels, strict=True):
@@ -235,7 +298,7 @@ def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
         strips[0].yaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
     strips[0].yaxis.set_major_formatter(FuncFormatter(_plain))
     strips[0].set_xlim(left=0)
-    strips[-1].set_xlabel(f"simulated time [{unit}]")
+    figure.supxlabel(f"simulated time [{unit}]", fontsize=10)
     figure.supylabel("longest list of any rank [entries]", fontsize=10)
     figure.suptitle(f"{trace}: queue lengths over time")
     figure.legend(*strips[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=8)
@@ -244,6 +307,14 @@ def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
 
 def _label() -> pl.Expr:
     return pl.format("{}:{}", "engine", "preset")
+
+
+def _by_engine(labels: Sequence[str]) -> dict[str, list[str]]:
+    """Group labels by engine, presets sorted by name, so that their order in a table changes no colour."""
+    groups: dict[str, list[str]] = {}
+    for label in sorted(labels):
+        groups.setdefault(label.partition(":")[0], []).append(label)
+    return groups
 
 
 def _labels(table: pl.DataFrame) -> list[str]:

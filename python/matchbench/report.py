@@ -48,7 +48,7 @@ def write_report(comparison: Comparison, directory: Path) -> None:
         legend=summary.LEGEND,
         headings=summary.HEADINGS,
         blocks=list(summary.blocks(comparison.results)),
-        remarks=comparison.remarks,
+        remarks=summary.remarks_once(comparison.remarks),
         plots=drawn,
         parameters=_parameters(comparison.parameters),
     )

@@ -30,8 +30,11 @@ HEADINGS = (
 """Headings of the table; one that begins with `>` is of a column of numbers."""
 
 _DEPTH_MAX = HEADINGS.index(">depth mean") + 1
-SPARE = (*map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max")), _DEPTH_MAX)
-"""Positions of the columns that a narrow terminal does without."""
+SPARE = (
+    (*map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max")), _DEPTH_MAX),
+    tuple(map(HEADINGS.index, (">p99", ">max", ">depth mean", ">assumed"))),
+)
+"""Positions of the columns that a narrow terminal does without: what goes first, what goes next."""
 
 LEGEND = (
     "application: simulated time of the program; slowdown: over that on ideal:zero; "
@@ -81,6 +84,14 @@ def blocks(results: pl.DataFrame) -> Iterator[Block]:
         yield Block(trace=str(name), title=title, rows=[_cells(row) for row in rows.iter_rows(named=True)])
 
 
+def remarks_once(remarks: Sequence[Remark]) -> dict[str, dict[str, list[str]]]:
+    """Give the engines that each remark is about, by trace and text."""
+    about: dict[str, dict[str, list[str]]] = {}
+    for remark in remarks:
+        about.setdefault(remark.trace, {}).setdefault(remark.text, []).append(remark.engine)
+    return about
+
+
 def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
     """Say each remark once, with the engines that it is about, and of each trace only the first ones.
 
@@ -91,12 +102,8 @@ def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
     most
         Lines per trace.
     """
-    about: dict[tuple[str, str], list[str]] = {}
-    for remark in remarks:
-        about.setdefault((remark.trace, remark.text), []).append(remark.engine)
-    for trace in dict.fromkeys(remark.trace for remark in remarks):
-        mine = [(text, engines) for (name, text), engines in about.items() if name == trace]
-        for text, engines in mine[:most]:
+    for trace, mine in remarks_once(remarks).items():
+        for text, engines in list(mine.items())[:most]:
             more = f" and {len(engines) - 1} more" if len(engines) > 1 else ""
             yield f"{trace} on {engines[0]}{more}: {text}"
         if len(mine) > most:

@@ -19,7 +19,7 @@ def show(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    spare: Collection[int] = (),
+    spare: Sequence[Collection[int]] = (),
 ) -> None:
     """Print a table.
 
@@ -34,15 +34,17 @@ def show(
     rows
         Cells; `None` is printed as `-`.
     spare
-        Positions of the columns that a narrow terminal does without.
+        Positions of the columns that a narrow terminal does without: what goes first, what goes next.
     """
     console = Console(file=sys.stdout, highlight=False)
     edge = console.width if console.is_terminal else _ENDLESS
     cells = [[column.removeprefix(">") for column in columns]]
     cells += [["-" if cell is None else str(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in cells) for at in range(len(columns))]
-    narrow = _width(widths) > edge
-    kept = [at for at in range(len(columns)) if not (narrow and at in spare)]
+    kept = list(range(len(columns)))
+    for positions in spare:
+        if _width([widths[at] for at in kept]) > edge:
+            kept = [at for at in kept if at not in positions]
     folding = {at for at in kept if widths[at] > _WORDS and not columns[at].startswith(">")}
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for at in kept:

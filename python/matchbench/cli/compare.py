@@ -12,6 +12,7 @@ from matchbench import _native, summary, tables
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
 from matchbench.compare import ReplayConfig, choose_engines, compare
+from matchbench.output import check_directory
 from matchbench.trace import Trace
 
 CHECK_FAILED = 1
@@ -93,9 +94,7 @@ def command(
     """
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
-    elif output.exists() and not force and any(output.iterdir()):
-        msg = f"{output}: holds earlier output; choose another directory or give --force"
-        raise MatchbenchError(msg)
+    check_directory(output, marker="results.json", force=force)
     chosen = choose_engines(engines, settings)
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
