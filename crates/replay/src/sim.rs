@@ -42,8 +42,9 @@ pub enum ReplayError {
     BadParameter(String),
 }
 
-/// How many windows pass between two calls of the progress callback.
-const PROGRESS_WINDOWS: u64 = 4096;
+/// How many windows pass between two calls of the progress callback, through which an interruption comes too: a
+/// simulated processor can be busy for milliseconds in each.
+const PROGRESS_WINDOWS: u64 = 256;
 
 /// Replays `trace` with an engine per rank, made by `build`, which runs where `placement` says.
 ///
