@@ -127,7 +127,9 @@ class Comparison:
         """Whether every rank of every replay finished."""
         return bool(self.results["finished"].all())
 
-    def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
+    def write(
+        self, directory: str | os.PathLike[str], *, force: bool = False, progress: Progress | None = None
+    ) -> None:
         """Write tables, plots and the report to `directory`, whole or not at all.
 
         Parameters
@@ -136,6 +138,8 @@ class Comparison:
             A directory that does not exist or is empty.
         force
             Replace earlier results there.
+        progress
+            Called with plots drawn and plots in all.
 
         Raises
         ------
@@ -152,7 +156,7 @@ class Comparison:
                 table.write_parquet(partial / f"{name}.parquet")
             rows = self.results.to_dicts()
             (partial / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-            write_report(self, partial)
+            write_report(self, partial, progress)
 
     def _repr_html_(self) -> str:
         """Show the table `results` in a notebook."""

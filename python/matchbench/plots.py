@@ -46,6 +46,9 @@ STYLE: dict[Any, Any] = {
 
 _LOG_RATIO = 20  # largest over smallest value from which an axis is logarithmic
 _MARKERS = "os^vDP*Xph"
+FIGURES = 3
+"""Plots of each trace."""
+
 _CROWD = 10  # most engine presets that one legend, and ten colours, tell apart
 _PANELS = 3  # panels beside each other
 
@@ -270,14 +273,19 @@ def _leave_free(panels: NDArray[Any], used: int, across: int) -> None:
 
 
 def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
-    """Draw one strip per engine preset, all on the same axes of time and length."""
+    """Draw a strip per engine preset, or per engine if these are many, all on the same axes."""
     labels = _labels(timeline)
-    across = 1 if len(labels) <= _CROWD else _PANELS
-    rows = -(-len(labels) // across)
-    figure = Figure(figsize=(9 if across == 1 else 13, 0.85 * rows + 1.3))
-    strips = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False).ravel()
-    _leave_free(strips, len(labels), across)
-    strips = strips[: len(labels)]
+    title = f"{trace}: queue lengths over time"
+    if len(labels) > _CROWD:
+        # Rows come by application time: the first of an engine is its fastest preset.
+        fastest: dict[str, str] = {}
+        for label in labels:
+            fastest.setdefault(label.partition(":")[0], label)
+        labels = list(fastest.values())
+        timeline = timeline.filter(_label().is_in(labels))
+        title += ", fastest preset of each engine"
+    figure = Figure(figsize=(9, 0.85 * len(labels) + 1.3))
+    strips = figure.subplots(len(labels), 1, sharex=True, sharey=True, squeeze=False).ravel()
     last = timeline["from_ns"].max()
     scale, unit = _time_scale(last if isinstance(last, float) else 0.0)
     for ax, label in zip(strips, labels, strict=True):
@@ -300,7 +308,7 @@ def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
     strips[0].set_xlim(left=0)
     figure.supxlabel(f"simulated time [{unit}]", fontsize=10)
     figure.supylabel("longest list of any rank [entries]", fontsize=10)
-    figure.suptitle(f"{trace}: queue lengths over time")
+    figure.suptitle(title)
     figure.legend(*strips[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=8)
     return figure
 

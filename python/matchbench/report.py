@@ -17,6 +17,7 @@ from matchbench import _native, plots, summary
 
 if TYPE_CHECKING:  # compare imports this module when it writes
     from matchbench.compare import Comparison
+    from matchbench.shapes import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class _Plot:
     png: str
 
 
-def write_report(comparison: Comparison, directory: Path) -> None:
+def write_report(comparison: Comparison, directory: Path, progress: Progress | None = None) -> None:
     """Write `plots/` and `report.html`.
 
     Parameters
@@ -36,8 +37,10 @@ def write_report(comparison: Comparison, directory: Path) -> None:
         What to show.
     directory
         An existing directory.
+    progress
+        Called with plots drawn and plots in all.
     """
-    drawn = list(_draw(comparison, directory / "plots"))
+    drawn = _draw(comparison, directory / "plots", progress)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -55,9 +58,10 @@ def write_report(comparison: Comparison, directory: Path) -> None:
     (directory / "report.html").write_text(page, encoding="utf-8")
 
 
-def _draw(comparison: Comparison, directory: Path) -> list[_Plot]:
+def _draw(comparison: Comparison, directory: Path, progress: Progress | None) -> list[_Plot]:
     directory.mkdir()
-    drawn = []
+    drawn: list[_Plot] = []
+    total = plots.FIGURES * comparison.results["trace"].n_unique()
     for trace, name, title, figure in plots.figures(
         comparison.results, comparison.depths, comparison.timeline
     ):
@@ -68,6 +72,8 @@ def _draw(comparison: Comparison, directory: Path) -> list[_Plot]:
             figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
         png = base64.b64encode(picture.getvalue()).decode()
         drawn.append(_Plot(trace=trace, name=name, title=title, png=png))
+        if progress:
+            progress(len(drawn), total)
     return drawn
 
 

@@ -112,7 +112,8 @@ def command(
         tables.line()
     sys.stdout.flush()
     sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
-    comparison.write(output, force=force)
+    with progress_bar("drawing") as progress:
+        comparison.write(output, force=force, progress=progress)
     tables.line(f"results: {output}/report.html")
     return 0 if comparison.finished else CHECK_FAILED
 
