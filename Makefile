@@ -49,7 +49,7 @@ bench: setup ## speed: criterion, the recorder, whole commands
 	$(MAKE) -C recorder bench
 
 nightly: setup .venv/dev.stamp .venv/mpi.stamp ## long property runs and fuzzing
-	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py
+	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py -- --include-ignored
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
 
 bless: setup .venv/dev.stamp ## rewrite expected output from what the code does now; read the difference

@@ -97,7 +97,7 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
     s0: Reproduction, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = s0.claims.with_columns(unexplained=pl.col("id") == "s0.ucode.total")
-    monkeypatch.setattr(cli, "reproduce", lambda _paper: dataclasses.replace(s0, claims=broken))
+    monkeypatch.setattr(cli, "reproduce", lambda _paper, **_: dataclasses.replace(s0, claims=broken))
     assert main(["reproduce", "s0"]) == CHECK_FAILED
     assert "no explanation: s0.ucode.total\n" in capsys.readouterr().out
     assert main(["reproduce", "s0", "--system", "hw"]) == 0

@@ -146,8 +146,8 @@ def generate(
 ) -> None:
     """Write a trace into the empty directory `path`."""
 
-def reproduce(paper: str) -> Findings:
-    """Measure and judge every claim of `paper`, `s0` to `s4`."""
+def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
+    """Measure and judge every claim of `paper`, `s0` to `s4`; with `jobs`, under every set of assumptions."""
 
 def study_text(name: str) -> str:
     """Text of `studies/NAME/study.toml`."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Figures of a study: a column of panels for each length of the list, a curve for each design.
 
-A line is the variant that counts, its band reaches over all others.
+A line is the variant that counts, a thin one what agrees best; the band reaches over all variants.
 Points with bars are what the paper's text tells.
 """
 
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
 
 from matchbench import _native
 from matchbench.plots import LINES, STYLE
@@ -50,6 +51,57 @@ def draw(
             yield figure["name"], figure["title"], _figure(what, figure, curves, anchors)
 
 
+def draw_areas(what: dict[str, Any], areas: pl.DataFrame) -> Figure:
+    """Draw matches for area and time, by the paper's areas and by our estimate.
+
+    Parameters
+    ----------
+    what
+        The study.
+    areas
+        Table of this name of a reproduction.
+    """
+    with mpl.rc_context(STYLE):
+        picture = Figure(figsize=(10, 4.4))
+        grid = picture.subplots(1, 2, sharex=True, sharey=True)
+        for ax, column, title in zip(
+            grid, ("per_paper_mm2", "per_ours_mm2"), ("areas of the paper", "our estimate"), strict=True
+        ):
+            for design in what["design"]:
+                points = areas.filter(pl.col(column).is_not_null(), design=design["name"]).sort("traversed")
+                if points.is_empty():
+                    continue
+                ax.plot(
+                    points["traversed"],
+                    points[column],
+                    LINES[design["timing"]],
+                    color=design["colour"],
+                    marker=design["marker"],
+                    markersize=5,
+                    label=design["label"],
+                )
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            ax.set_title(title, loc="left", fontsize=9)
+            ax.set_xlabel("items traversed by each match")
+            ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+            ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+        grid[0].set_ylabel("matches in 1 µs on 1 mm²")
+        picture.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+        picture.suptitle("Matches for area and time, 90 nm, 500 MHz, base assumptions", fontsize=11)
+        return picture
+
+
+def _plain(value: float, _position: object = None) -> str:
+    return f"{value:g}"
+
+
+def _halves(value: float, _position: object = None) -> str:
+    """Name 2 and 5 times a power of ten."""
+    first = f"{value:e}"[0]
+    return f"{value:g}" if first in {"2", "5"} else ""
+
+
 def _figure(
     what: dict[str, Any], figure: dict[str, Any], curves: pl.DataFrame, anchors: pl.DataFrame
 ) -> Figure:
@@ -74,7 +126,13 @@ def _figure(
             for design in what["design"]:
                 mine = told.filter(design=design["name"])
                 _anchors(ax, design, _values(mine, panel["quantity"], kinds))
-            ax.set_ylim(bottom=0)
+            if panel["quantity"] == "total":
+                ax.set_ylim(bottom=0)
+            else:
+                ax.set_yscale("log")
+                ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+                ax.yaxis.set_minor_formatter(FuncFormatter(_halves))
+                ax.tick_params(axis="y", which="minor", labelsize=7)
             ax.set_xlim(-3, 103)
             ax.set_title(f"({letter}) list of {length} items", loc="left", fontsize=9)
             if column == 0:
@@ -116,6 +174,15 @@ def _curve(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
         markersize=3.5,
         linewidth=1.3,
         zorder=3,
+    )
+    fitted = points.filter("calibrated").sort("percent")
+    ax.plot(
+        fitted["percent"],
+        fitted["cycles"],
+        LINES[design["timing"]],
+        color=design["colour"],
+        linewidth=0.6,
+        zorder=2,
     )
 
 
@@ -162,8 +229,13 @@ def _legend(picture: Figure, what: dict[str, Any]) -> None:
         )
         labels.append(f"{design['label']} ({design['line']})")
     handles += [
+        Line2D([], [], color="0.3", linewidth=0.6),
         Patch(facecolor="0.6", alpha=0.3),
         Line2D([], [], color="0.3", marker="o", markerfacecolor="white", markersize=7, linestyle="none"),
     ]
-    labels += ["other readings or assumptions", "told by the paper's text, with its precision"]
+    labels += [
+        "calibrated: agrees best, does not count",
+        "all readings or assumptions",
+        "told by the paper's text, with its precision",
+    ]
     picture.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)

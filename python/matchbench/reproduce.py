@@ -81,6 +81,54 @@ ANCHORS = pl.Schema(
     }
 )
 
+AGREEMENTS = pl.Schema(
+    {
+        "assumptions": pl.String(),
+        "base": pl.Boolean(),
+        "fitted": pl.Boolean(),
+        "holds": pl.Int64(),
+        "near": pl.Int64(),
+        "differs": pl.Int64(),
+        "held": pl.String(),
+    }
+)
+
+ANSWERS = pl.Schema(
+    {
+        "assumption": pl.String(),
+        "answer": pl.String(),
+        "base": pl.Boolean(),
+        "fitted": pl.Boolean(),
+        "holds_fewest": pl.Int64(),
+        "holds_mean": pl.Float64(),
+        "holds_most": pl.Int64(),
+    }
+)
+
+AREAS = pl.Schema(
+    {
+        "design": pl.String(),
+        "cores": pl.Int64(),
+        "ours_mm2": pl.Float64(),
+        "paper_mm2": pl.Float64(),
+        "traversed": pl.Int64(),
+        "matches_per_us": pl.Float64(),
+        "per_ours_mm2": pl.Float64(),
+        "per_paper_mm2": pl.Float64(),
+    }
+)
+
+STORAGE = pl.Schema(
+    {
+        "design": pl.String(),
+        "part": pl.String(),
+        "entries": pl.Int64(),
+        "bits": pl.Int64(),
+        "ports": pl.Int64(),
+        "mm2": pl.Float64(),
+    }
+)
+
 PARAMETERS = pl.Schema(
     {
         "engine": pl.String(),
@@ -97,6 +145,10 @@ TABLES = {
     "readings": READINGS,
     "curves": CURVES,
     "anchors": ANCHORS,
+    "agreements": AGREEMENTS,
+    "answers": ANSWERS,
+    "areas": AREAS,
+    "storage": STORAGE,
     "parameters": PARAMETERS,
 }
 """Every table by its name, which is also that of its files."""
@@ -116,6 +168,14 @@ class Reproduction:
         The benchmark behind the figures, on every design and in every variant.
     anchors
         What the paper's text tells of single points.
+    agreements
+        Every set of assumptions and how many claims hold in it, those with most first, if all were run.
+    answers
+        Every answer to every assumption, and how many claims hold with it, if all were run.
+    areas
+        Areas of the designs, and matches for it.
+    storage
+        What our areas are estimated from.
     parameters
         Every parameter of the models in use, with its source.
     study
@@ -126,6 +186,10 @@ class Reproduction:
     readings: pl.DataFrame
     curves: pl.DataFrame
     anchors: pl.DataFrame
+    agreements: pl.DataFrame
+    answers: pl.DataFrame
+    areas: pl.DataFrame
+    storage: pl.DataFrame
     parameters: pl.DataFrame
     study: str | None
 
@@ -133,6 +197,23 @@ class Reproduction:
     def explained(self) -> bool:
         """Whether every claim that differs says why."""
         return not self.claims["unexplained"].any()
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the set of assumptions that the study calls fitted agrees best; so if none was run."""
+        return self.agreements.is_empty() or bool(self.agreements["fitted"][0])
+
+    def agreement(self) -> str:
+        """Say which assumptions agree best, and how the base does."""
+        best, base = (
+            self.agreements.row(0, named=True),
+            self.agreements.row(by_predicate=pl.col("base"), named=True),
+        )
+        tested = best["holds"] + best["near"] + best["differs"]
+        return (
+            f"of the {tested} claims that compare the processors, most hold ({best['holds']}) with "
+            f"{best['assumptions']}; with the base assumptions {base['holds']}"
+        )
 
     def count(self, verdict: str) -> int:
         """Count the claims with this verdict."""
@@ -224,13 +305,15 @@ class Reproduction:
         ]
 
 
-def reproduce(paper: str) -> Reproduction:
+def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     """Measure and judge every claim of `paper`.
 
     Parameters
     ----------
     paper
         `s0` to `s4`.
+    jobs
+        Run every set of assumptions too, so many at a time; the result does not depend on the number.
 
     Raises
     ------
@@ -242,7 +325,7 @@ def reproduce(paper: str) -> Reproduction:
     >>> reproduce("s0").count("not testable") > 0
     True
     """
-    found = _native.reproduce(paper)
+    found = _native.reproduce(paper, jobs=jobs)
     parameters = [
         {**each, "engine": spec, "parameter": each["name"]}
         for spec in found["engines"]
@@ -254,6 +337,15 @@ def reproduce(paper: str) -> Reproduction:
         readings=pl.DataFrame(found["readings"], schema=READINGS),
         curves=curves.select(pl.col(name).cast(kind) for name, kind in CURVES.items()),
         anchors=pl.DataFrame(found["anchors"], schema=ANCHORS),
-        parameters=pl.DataFrame(parameters, schema=PARAMETERS),
+        agreements=pl.DataFrame(found["agreements"], schema=AGREEMENTS),
+        answers=pl.DataFrame(found["answers"], schema=ANSWERS),
+        areas=pl.DataFrame(found["areas"], schema=AREAS),
+        storage=pl.DataFrame(found["storage"], schema=STORAGE),
+        parameters=pl.concat(
+            [
+                pl.DataFrame(parameters, schema=PARAMETERS),
+                pl.DataFrame(found["parameters"], schema=PARAMETERS),
+            ]
+        ),
         study=found["study"],
     )

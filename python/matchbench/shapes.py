@@ -48,6 +48,11 @@ class Findings(TypedDict):
     readings: Columns
     curves: Columns
     anchors: Columns
+    agreements: Columns
+    answers: Columns
+    areas: Columns
+    storage: Columns
+    parameters: Columns
     study: str | None
     clock_mhz: float | None
     engines: list[str]

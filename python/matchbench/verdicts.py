@@ -13,6 +13,8 @@ import matplotlib as mpl
 
 from matchbench import _native, figures, plots
 
+_BEST = 12  # sets of assumptions on the page; the files have them all
+
 if TYPE_CHECKING:  # reproduce imports this module when it writes
     from matchbench.reproduce import Reproduction
 
@@ -38,6 +40,11 @@ def write_page(found: Reproduction, directory: Path) -> None:
         plots=list(_draw(found, study, directory / "plots")) if study else [],
         counts=found.counts(),
         claims=_claims(found),
+        assumptions=_assumptions(found, study),
+        agreement=found.agreement() if found.agreements.height else None,
+        agreements=found.agreements.head(_BEST).to_dicts(),
+        areas=found.areas.unique("design", keep="first", maintain_order=True).to_dicts(),
+        storage=found.storage.to_dicts(),
         parameters=found.parameters.to_dicts(),
     )
     (directory / "report.html").write_text(page, encoding="utf-8")
@@ -46,7 +53,17 @@ def write_page(found: Reproduction, directory: Path) -> None:
 def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[dict[str, str]]:
     directory.mkdir()
     drawn = []
-    for name, title, figure in figures.draw(study, found.curves, found.anchors):
+    every = [*figures.draw(study, found.curves, found.anchors)]
+    if found.areas.height:
+        area = figures.draw_areas(study, found.areas)
+        every.append(
+            (
+                f"{study['paper']}-area",
+                "Matches for area and time, by the paper's areas and by our estimate",
+                area,
+            )
+        )
+    for name, title, figure in every:
         with mpl.rc_context(plots.STYLE):
             picture = io.BytesIO()
             figure.savefig(picture, format="png")
@@ -55,6 +72,14 @@ def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[d
         png = base64.b64encode(picture.getvalue()).decode()
         drawn.append({"name": name, "title": title, "png": png})
     return drawn
+
+
+def _assumptions(found: Reproduction, study: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Give each assumption of the study its answers, with the claims that hold."""
+    return [
+        {**about, "answers": found.answers.filter(assumption=about["name"]).to_dicts()}
+        for about in (study or {}).get("assumption", [])
+    ]
 
 
 def _claims(found: Reproduction) -> list[dict[str, Any]]:

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Claims of the papers with what the models gave, as columns named as in `docs/reproduce.md`.
 
+use mb_reproduce::area::Kind;
 use mb_reproduce::curve::{Anchor, Curve};
 use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
 use mb_reproduce::study;
-use mb_reproduce::{Bound, Finding, Subject, UNIT};
+use mb_reproduce::{Agreement, Answer, Bound, Finding, Parameter, STUDY, Silicon, Subject, UNIT};
 use mb_reproduce::{s1, s2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,18 +15,26 @@ use crate::errors::bad_input;
 
 type Table<'py> = pyo3::Bound<'py, PyDict>;
 
-/// Judges every claim of `paper`: tables of claims, of their readings and of the benchmark's points, and the engines used.
+/// Judges every claim of `paper`: tables of claims, of their readings and of what figures are drawn from, and the engines
+/// used. With `jobs`, every set of assumptions is run, that many at a time.
 #[pyfunction]
-pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str) -> PyResult<Table<'py>> {
+#[pyo3(signature = (paper, *, jobs = None))]
+pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) -> PyResult<Table<'py>> {
     let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(bad_input)?;
     let all = PyDict::new(py);
     let mut figures = None;
+    let mut band = None;
     let mut clock_mhz = None;
     // Each paper has its own subject; what nobody measured on has no engines.
     let (findings, engines) = match paper {
         "s0" => {
             let subject = py.detach(Subject::s0).map_err(bad_input)?;
             figures = mb_reproduce::figures(&claims, paper, &subject).map_err(bad_input)?;
+            if let Some(jobs) = jobs {
+                let study = study::find(STUDY).map_err(bad_input)?;
+                let all = py.detach(|| mb_reproduce::band(&claims, &study, &subject, jobs)).map_err(bad_input)?;
+                band = Some(all);
+            }
             clock_mhz = Some(subject.clock.hertz() as f64 / 1e6);
             let findings = py.detach(|| mb_reproduce::reproduce(&claims, paper, &subject));
             (findings, vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()])
@@ -45,9 +54,21 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str) -> PyResult<Table<'py
     all.set_item("readings", readings_table(py, &findings)?)?;
     all.set_item("engines", engines)?;
     all.set_item("study", figures.as_ref().map(|figures| figures.study))?;
-    let (curves, anchors) = figures.map(|figures| (figures.curves, figures.anchors)).unwrap_or_default();
+    let figures = figures.unwrap_or_default();
+    let band = band.unwrap_or_default();
+    let mut curves = figures.curves;
+    // What every set shows includes what the subject showed.
+    curves.retain(|curve| {
+        !band.curves.iter().any(|other| (other.design, &other.variant) == (curve.design, &curve.variant))
+    });
+    curves.extend(band.curves);
     all.set_item("curves", curves_table(py, &curves)?)?;
-    all.set_item("anchors", anchors_table(py, &anchors)?)?;
+    all.set_item("anchors", anchors_table(py, &figures.anchors)?)?;
+    all.set_item("agreements", agreements_table(py, &band.agreements)?)?;
+    all.set_item("answers", answers_table(py, &band.answers)?)?;
+    all.set_item("areas", areas_table(py, &figures.silicon)?)?;
+    all.set_item("storage", storage_table(py, &figures.silicon)?)?;
+    all.set_item("parameters", parameters_table(py, &figures.parameters)?)?;
     all.set_item("clock_mhz", clock_mhz)?;
     Ok(all)
 }
@@ -86,7 +107,7 @@ fn readings_table<'py>(py: Python<'py>, findings: &[Finding<'_>]) -> PyResult<Ta
         .collect();
     columns!(dict, rows, |row| {
         "id" => row.0.id.as_str(),
-        "reading" => row.2.reading.name,
+        "reading" => row.2.reading.name.as_ref(),
         "counts" => row.1 == 0,
         "calibrated" => row.2.reading.calibrated,
         "ours" => row.2.reading.measured.to_string(),
@@ -124,6 +145,81 @@ fn anchors_table<'py>(py: Python<'py>, anchors: &[Anchor]) -> PyResult<Table<'py
         "cycles" => row.value,
         "high_cycles" => row.high,
         "limit" => row.limit.as_str(),
+    });
+    Ok(dict)
+}
+
+fn agreements_table<'py>(py: Python<'py>, agreements: &[Agreement]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    columns!(dict, agreements, |row| {
+        "assumptions" => row.described.as_str(),
+        "base" => row.base,
+        "fitted" => row.fitted,
+        "holds" => row.holds.len(),
+        "near" => row.near.len(),
+        "differs" => row.differs.len(),
+        "held" => row.holds.join(", "),
+    });
+    Ok(dict)
+}
+
+fn answers_table<'py>(py: Python<'py>, answers: &[Answer]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    columns!(dict, answers, |row| {
+        "assumption" => row.assumption.as_str(),
+        "answer" => row.answer.as_str(),
+        "base" => row.base,
+        "fitted" => row.fitted,
+        "holds_fewest" => row.holds.0,
+        "holds_mean" => row.holds.1,
+        "holds_most" => row.holds.2,
+    });
+    Ok(dict)
+}
+
+fn areas_table<'py>(py: Python<'py>, silicon: &[Silicon]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    let rows: Vec<_> = silicon.iter().flat_map(|design| design.rates.iter().map(move |rate| (design, rate))).collect();
+    columns!(dict, rows, |row| {
+        "design" => row.0.design,
+        "cores" => row.0.cores,
+        "ours_mm2" => row.0.ours_mm2,
+        "paper_mm2" => row.0.paper_mm2,
+        "traversed" => row.1.0,
+        "matches_per_us" => row.1.1,
+        "per_ours_mm2" => row.1.1 / row.0.ours_mm2,
+        "per_paper_mm2" => row.0.paper_mm2.map(|area| row.1.1 / area),
+    });
+    Ok(dict)
+}
+
+fn storage_table<'py>(py: Python<'py>, silicon: &[Silicon]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    let rows: Vec<_> =
+        silicon.iter().flat_map(|design| design.storage.iter().map(move |part| (design, part))).collect();
+    columns!(dict, rows, |row| {
+        "design" => row.0.design,
+        "part" => row.1.name,
+        "entries" => row.1.entries,
+        "bits" => row.1.bits,
+        "ports" => match row.1.kind {
+            Kind::Memory => None,
+            Kind::Registers { ports } => Some(ports),
+        },
+        "mm2" => row.1.mm2(),
+    });
+    Ok(dict)
+}
+
+fn parameters_table<'py>(py: Python<'py>, parameters: &[Parameter]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    columns!(dict, parameters, |row| {
+        "engine" => row.design.as_str(),
+        "parameter" => row.name.as_str(),
+        "value" => row.value.as_str(),
+        "unit" => row.unit,
+        "source" => row.source.kind(),
+        "detail" => row.source.detail(),
     });
     Ok(dict)
 }

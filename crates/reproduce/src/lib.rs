@@ -29,4 +29,5 @@ mod subject;
 pub mod verdict;
 
 pub use report::{Figures, Finding, JudgedReading, ReproduceError, figures, reproduce};
-pub use subject::{Bound, MeasureError, Point, Subject, UNIT};
+pub use s0::{Agreement, Answer, Band, Build, Parameter, Pass, Processor, Run, Setup, Silicon, Simulated, band};
+pub use subject::{Bound, MeasureError, Point, Processors, STUDY, Subject, UNIT};

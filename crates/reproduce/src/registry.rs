@@ -4,6 +4,8 @@
 //! To test a further claim, add one line to the list of its paper: the claim's id, the function that measures it, and, if
 //! the model differs from the paper, why.
 
+use std::borrow::Cow;
+
 use crate::verdict::Measured;
 use crate::{MeasureError, Subject, s0, s1, s2};
 
@@ -31,7 +33,7 @@ pub enum Test<S: 'static = Subject> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reading {
     /// How the claim is read; empty if there is only one way.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What the model gave.
     pub measured: Measured,
     /// Whether a parameter behind it was chosen so that this claim comes out; such a reading proves nothing.
@@ -41,14 +43,14 @@ pub struct Reading {
 impl Reading {
     /// A reading that rests on no calibrated parameter.
     #[must_use]
-    pub const fn new(name: &'static str, measured: Measured) -> Self {
-        Self { name, measured, calibrated: false }
+    pub fn new(name: impl Into<Cow<'static, str>>, measured: Measured) -> Self {
+        Self { name: name.into(), measured, calibrated: false }
     }
 
     /// One that does.
     #[must_use]
-    pub const fn calibrated(name: &'static str, measured: Measured) -> Self {
-        Self { name, measured, calibrated: true }
+    pub fn calibrated(name: impl Into<Cow<'static, str>>, measured: Measured) -> Self {
+        Self { name: name.into(), measured, calibrated: true }
     }
 }
 

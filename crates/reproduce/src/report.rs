@@ -4,8 +4,8 @@
 use crate::curve::{Anchor, Curve};
 use crate::ledger::{Claim, Kind, Method};
 use crate::registry::{Measurable, Reading, Test};
-use crate::s0;
-use crate::study::{self, StudyError};
+use crate::s0::{self, Parameter, Silicon};
+use crate::study;
 use crate::subject::{MeasureError, Subject};
 use crate::verdict::{self, Mismatch, Verdict};
 
@@ -102,7 +102,7 @@ pub fn reproduce<'a, S: Measurable>(
 }
 
 /// What the figures of a paper are drawn from.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub struct Figures {
     /// The study that asks for them, as it is called.
     pub study: &'static str,
@@ -110,16 +110,27 @@ pub struct Figures {
     pub curves: Vec<Curve>,
     /// What the paper's text tells of them.
     pub anchors: Vec<Anchor>,
+    /// Area of the designs.
+    pub silicon: Vec<Silicon>,
+    /// What the processors are built from.
+    pub parameters: Vec<Parameter>,
 }
 
 /// What the figures of `paper` are drawn from, if they are a study.
 ///
 /// # Errors
-/// When a study cannot be read.
-pub fn figures(claims: &[Claim], paper: &str, subject: &Subject) -> Result<Option<Figures>, StudyError> {
+/// When a study cannot be read, or a design was not run.
+pub fn figures(claims: &[Claim], paper: &str, subject: &Subject) -> Result<Option<Figures>, MeasureError> {
     for (study, _) in study::STUDIES {
-        if study::find(study)?.paper == paper {
-            return Ok(Some(Figures { study, curves: s0::curves(subject), anchors: s0::anchors(claims) }));
+        let found = study::find(study)?;
+        if found.paper == paper {
+            return Ok(Some(Figures {
+                study,
+                curves: s0::curves(&found, subject),
+                anchors: s0::anchors(claims),
+                silicon: s0::silicon(claims, subject)?,
+                parameters: s0::parameters(&found, &subject.processors),
+            }));
         }
     }
     Ok(None)

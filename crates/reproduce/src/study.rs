@@ -4,6 +4,8 @@
 //! Contract: what [`read`] returns has every required field, no unknown one and no two things of one name; anything else is
 //! an error that names file and offence. The figures of the papers are studies of `studies/`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 /// The studies of the project: name, and text of `study.toml`.
@@ -126,6 +128,26 @@ pub struct Assumption {
     pub fitted: String,
 }
 
+/// An answer to each of a study's assumptions.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct World(BTreeMap<String, String>);
+
+impl World {
+    /// The answer to the assumption of this name; empty if there is no such.
+    #[must_use]
+    pub fn word(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// The same with another answer.
+    #[must_use]
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let mut other = self.clone();
+        other.0.insert(name.to_owned(), value.to_owned());
+        other
+    }
+}
+
 /// Why a study cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("studies/{name}/study.toml: {what}")]
@@ -158,6 +180,55 @@ pub fn read(name: &str, text: &str) -> Result<Study, StudyError> {
 }
 
 impl Study {
+    /// The answers that count.
+    #[must_use]
+    pub fn base(&self) -> World {
+        World(self.assumptions.iter().map(|about| (about.name.clone(), about.base.clone())).collect())
+    }
+
+    /// The answers that agree best with the paper.
+    #[must_use]
+    pub fn fitted(&self) -> World {
+        World(self.assumptions.iter().map(|about| (about.name.clone(), about.fitted.clone())).collect())
+    }
+
+    /// Every set of answers, that which counts first.
+    #[must_use]
+    pub fn worlds(&self) -> Vec<World> {
+        let mut worlds = vec![World(BTreeMap::new())];
+        for about in &self.assumptions {
+            let others = about.values.iter().filter(|value| **value != about.base);
+            let values: Vec<_> = std::iter::once(&about.base).chain(others).collect();
+            worlds = worlds
+                .iter()
+                .flat_map(|world| values.iter().map(|value| world.with(&about.name, value)).collect::<Vec<_>>())
+                .collect();
+        }
+        worlds
+    }
+
+    /// `world` as `design` sees it: what does not matter to it is as in the base.
+    #[must_use]
+    pub fn seen_by(&self, design: &str, world: &World) -> World {
+        let mut seen = world.clone();
+        for about in self.assumptions.iter().filter(|about| !about.designs.iter().any(|known| known == design)) {
+            seen = seen.with(&about.name, &about.base);
+        }
+        seen
+    }
+
+    /// The answers of `world` that are not those of the base, as `name value`; "base assumptions" if there are none.
+    #[must_use]
+    pub fn describe(&self, world: &World) -> String {
+        let others: Vec<_> = self
+            .assumptions
+            .iter()
+            .filter(|about| world.word(&about.name) != about.base)
+            .map(|about| format!("{} {}", about.name, world.word(&about.name)))
+            .collect();
+        if others.is_empty() { "base assumptions".to_owned() } else { others.join(", ") }
+    }
+
     fn check(&self) -> Result<(), String> {
         let designs: Vec<_> = self.designs.iter().map(|design| design.name.as_str()).collect();
         unique("design", &designs)?;

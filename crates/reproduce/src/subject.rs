@@ -7,6 +7,7 @@
 use mb_asm::Program;
 use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::engine::{Completion, Engine};
+use mb_core::settings::SettingError;
 use mb_core::{Clock, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 use mb_microcode::figure5::{self, HEADERS, LENGTHS, Row};
 use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
@@ -14,6 +15,11 @@ use mb_microcode::list_manager::{Answer, List, Memory, ProtocolError};
 use mb_microcode::machine::{Event, Machine};
 use mb_microcode::programs::Builtin;
 use mb_microcode::unit::{Tag, Unit, WRITE_STAGE};
+use mb_parts::processor::barrel::Trap;
+use mb_parts::processor::{Fault, LoadError};
+
+use crate::s0::{Processor, Simulated};
+use crate::study::{self, Study, StudyError, World};
 
 /// Why a measurement could not be made.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -30,6 +36,37 @@ pub enum MeasureError {
     /// The match program has no segment of this name.
     #[error("the match program has no segment `{0}`")]
     NoSegment(&'static str),
+    /// Cores cannot be built.
+    #[error("a processor: {0}")]
+    Setting(#[from] SettingError),
+    /// A program cannot be loaded.
+    #[error("a guest program: {0}")]
+    Load(#[from] LoadError),
+    /// A program does what its processor cannot.
+    #[error("a guest program: {0}")]
+    Fault(#[from] Fault),
+    /// A thread does what its processor cannot.
+    #[error("a guest program: {0}")]
+    Trap(#[from] Trap),
+    /// The benchmark found that a match was not where it should be.
+    #[error("the benchmark on a list of {length} items ended with status {status}")]
+    Benchmark {
+        /// Items of the list.
+        length: usize,
+        /// What it ended with.
+        status: u64,
+    },
+    /// A study's assumption has an answer that no model knows.
+    #[error("assumption `{name}` has no answer `{answer}`")]
+    Answer {
+        /// The assumption.
+        name: &'static str,
+        /// The answer.
+        answer: String,
+    },
+    /// A study cannot be read.
+    #[error(transparent)]
+    Study(#[from] StudyError),
     /// A run did not show what was to be measured.
     #[error("{0} did not show in the run that should show it")]
     NotSeen(&'static str),
@@ -58,6 +95,9 @@ impl Bound {
 /// The preset of the match unit that is compared with the paper.
 pub const UNIT: &str = "microcode:s0";
 
+/// The study whose designs and assumptions are measured.
+pub const STUDY: &str = "s0_figures";
+
 /// One point of figures 6 and 7: cycles for 64 matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Point {
@@ -82,6 +122,39 @@ pub struct Subject {
     pub clock: Clock,
     /// The benchmark of figure 5, all lengths of the list.
     pub points: Vec<Point>,
+    /// The processors under the base assumptions.
+    pub processors: Processors,
+    /// The processors under the assumptions that agree best with the paper.
+    pub fitted: Option<Processors>,
+}
+
+/// Processors in one world.
+#[derive(Clone, Default, Debug)]
+pub struct Processors {
+    /// What is assumed, as a table says it.
+    pub world: String,
+    /// The benchmark on each.
+    pub simulated: Vec<Simulated>,
+}
+
+impl Processors {
+    /// All of the paper's in `world`.
+    ///
+    /// # Errors
+    /// When one cannot be built or its benchmark does not end well.
+    pub fn new(study: &Study, world: &World) -> Result<Self, MeasureError> {
+        let simulated = Processor::ALL
+            .iter()
+            .map(|&processor| Simulated::new(processor, &study.seen_by(processor.name(), world)))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { world: study.describe(world), simulated })
+    }
+
+    /// One of them.
+    pub(crate) fn of(&self, processor: Processor) -> Result<&Simulated, MeasureError> {
+        let found = self.simulated.iter().find(|simulated| simulated.processor == processor);
+        found.ok_or(MeasureError::NotSeen(processor.name()))
+    }
 }
 
 /// One search, word by word.
@@ -102,15 +175,20 @@ impl Subject {
         let program = Builtin::from_name(settings.word("program")).ok_or(MeasureError::NotSeen("the match program"))?;
         let engine = mb_microcode::Microcode::new(&settings)
             .map_err(|error| CatalogError::Setting { engine: mb_microcode::ENTRY.card.name, error })?;
-        Self::new(program.assemble(), *engine.machine().lists().memory(), settings.clock("clock"))
+        let subject = Self::new(program.assemble(), *engine.machine().lists().memory(), settings.clock("clock"))?;
+        let study = study::find(STUDY)?;
+        let processors = Processors::new(&study, &study.base())?;
+        let fitted = Processors::new(&study, &study.fitted())?;
+        Ok(Self { processors, fitted: Some(fitted), ..subject })
     }
 
-    /// Any program and memory.
+    /// Any program and memory, without processors.
     ///
     /// # Errors
     /// When the program breaks the protocol, does not match, or lacks the segments that the paper counts.
     pub fn new(program: Program, memory: Memory, clock: Clock) -> Result<Self, MeasureError> {
-        let mut subject = Self { program, memory, clock, points: Vec::new() };
+        let mut subject =
+            Self { program, memory, clock, points: Vec::new(), processors: Processors::default(), fitted: None };
         if subject.search_nth(3)?.answer.found != Some(2) {
             return Err(MeasureError::NotSeen("the match of the third item"));
         }

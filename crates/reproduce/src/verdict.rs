@@ -60,7 +60,7 @@ impl fmt::Display for Measured {
 }
 
 /// A whole number whole, another with four digits.
-fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     if number.fract() == 0.0 || !number.is_finite() {
         return format!("{number}");
     }

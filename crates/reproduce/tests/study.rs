@@ -2,11 +2,15 @@
 //! Studies are read strictly, and the figures that they ask for can be drawn.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use mb_reproduce::curve::Limit;
-use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
+use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME};
 use mb_reproduce::study::{STUDIES, find, read};
-use mb_reproduce::{Subject, figures};
+use mb_reproduce::{Figures, Subject, figures};
+
+static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
+static DRAWN: LazyLock<Figures> = LazyLock::new(|| figures(&CLAIMS, "s0", &Subject::s0().unwrap()).unwrap().unwrap());
 
 /// What reading the study of S0 with `old` replaced comes to.
 fn edited(old: &str, new: &str) -> String {
@@ -41,18 +45,16 @@ fn what_a_study_must_not_say_is_refused() {
 
 #[test]
 fn the_figures_of_s0_have_a_curve_for_each_design_and_length() {
-    let claims = ledger::read(LEDGER_NAME, LEDGER).unwrap();
-    let drawn = figures(&claims, "s0", &Subject::s0().unwrap()).unwrap().unwrap();
-    let study = find(drawn.study).unwrap();
+    let study = find(DRAWN.study).unwrap();
     let lengths: BTreeSet<_> = study.figures.iter().flat_map(|figure| figure.lengths.iter().copied()).collect();
-    for design in study.designs.iter().filter(|design| ["bound", "unit"].contains(&design.name.as_str())) {
+    for design in &study.designs {
         let counting: Vec<_> =
-            drawn.curves.iter().filter(|curve| curve.design == design.name && curve.counts).collect();
+            DRAWN.curves.iter().filter(|curve| curve.design == design.name && curve.counts).collect();
         assert_eq!(counting.len(), 1, "{} has one line", design.name);
         let drawn: BTreeSet<_> = counting[0].points.iter().map(|point| point.length).collect();
         assert_eq!(drawn, lengths, "{}", design.name);
     }
-    for curve in &drawn.curves {
+    for curve in &DRAWN.curves {
         assert!(study.designs.iter().any(|design| design.name == curve.design), "{} is drawn", curve.design);
         assert!(!(curve.counts && curve.calibrated), "{}: a calibrated variant counts", curve.variant);
     }
@@ -60,9 +62,7 @@ fn the_figures_of_s0_have_a_curve_for_each_design_and_length() {
 
 #[test]
 fn an_anchor_reaches_as_far_as_precision_and_readings_of_its_claim() {
-    let claims = ledger::read(LEDGER_NAME, LEDGER).unwrap();
-    let drawn = figures(&claims, "s0", &Subject::s0().unwrap()).unwrap().unwrap();
-    let find = |claim: &str| drawn.anchors.iter().find(|anchor| anchor.claim == claim).unwrap();
+    let find = |claim: &str| DRAWN.anchors.iter().find(|anchor| anchor.claim == claim).unwrap();
     let close = |claim: &str, expected: [f64; 3]| {
         let found = find(claim);
         let ours = [found.low, found.value, found.high];
@@ -77,7 +77,7 @@ fn an_anchor_reaches_as_far_as_precision_and_readings_of_its_claim() {
     let beaten = find("s0.mt16.exceeds_hw_300");
     assert_eq!((beaten.limit, beaten.length, beaten.percent), (Limit::Below, 300, 100));
     close("s0.mt16.exceeds_hw_300", [154_112.0, 154_112.0, 64.0 * (17.0 + 2400.0)]);
-    for anchor in &drawn.anchors {
+    for anchor in &DRAWN.anchors {
         assert!(anchor.low <= anchor.value && anchor.value <= anchor.high, "{}", anchor.claim);
     }
 }

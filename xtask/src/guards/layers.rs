@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replay", &["core", "trace", "parts", "catalog"]),
     ("cosim", &["core", "parts", "asm", "catalog"]),
     ("measure", &["core", "trace", "parts", "catalog"]),
-    ("reproduce", &["core", "trace", "parts", "asm", "catalog", "engines"]),
+    ("reproduce", &["core", "trace", "parts", "guest", "asm", "catalog", "engines"]),
     ("py", &["core", "trace", "asm", "engines", "catalog", "replay", "reproduce", "cosim", "measure"]),
     ("xtask", &["core", "trace", "asm", "catalog"]),
 ];
