@@ -157,5 +157,5 @@ fn searched(design: &EngineChoice, depth: u64) -> Result<(Completion, Picos, Run
 
 /// A measurement in both readings of how far envelopes are apart.
 fn apart(measure: impl Fn(&[(&str, &str)]) -> Result<crate::verdict::Measured, MeasureError>) -> Readings {
-    APART.iter().map(|(name, changes)| Ok(Reading::new(name, measure(changes)?))).collect()
+    APART.iter().map(|(name, changes)| Ok(Reading::new(*name, measure(changes)?))).collect()
 }

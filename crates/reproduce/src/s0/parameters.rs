@@ -157,7 +157,7 @@ fn barrel(rows: &mut Rows, config: &BarrelConfig) {
     let silent = "the paper does not say; the least that it can be";
     rows.assumed(silent, "multiplication", config.multiply.0, "cycles");
     rows.assumed(silent, "after a branch", config.taken.0, "cycles");
-    rows.assumed(silent, "coherence of data caches", "ideal", "choice");
+    rows.assumed(silent, "coherence of data caches", "ideal unless a lock is spin-coherent", "choice");
     rows.assumed(
         "section 5.3 swaps inactive contexts in and does not say for which",
         "contexts that give way",

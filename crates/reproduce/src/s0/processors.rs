@@ -12,7 +12,7 @@ use mb_core::Cycles;
 
 use mb_guest::Guest;
 use mb_microcode::figure5::LENGTHS;
-use mb_parts::processor::barrel::{self, Barrel, BarrelConfig, Stacks};
+use mb_parts::processor::barrel::{self, Barrel, BarrelConfig, Placement, Stacks};
 use mb_parts::processor::hierarchy::{CacheStatistics, Coherence, Hierarchy, HierarchyConfig};
 use mb_parts::processor::out_of_order::{self, OutOfOrder, OutOfOrderConfig, ppc440};
 use mb_parts::processor::predictor::Direction;
@@ -216,6 +216,7 @@ impl Setup {
         if lock == 4 {
             config.hierarchy.coherence = Coherence::Invalidate { upgrade: FAR, transfer: FAR };
         }
+        config.placement = [Placement::Spread, Placement::Fill][word("placement", &["spread", "fill"])?];
         let program = if lock < 3 { Guest::BenchMt } else { Guest::BenchMtSpin };
         Ok(Self { build: Build::Barrel(config), program, cold, lean: matches!(lock, 1 | 2) })
     }
