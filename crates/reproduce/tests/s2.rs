@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The claims of S2 on our designs, and on changed ones.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -21,27 +23,12 @@ fn finding(id: &str) -> &'static Finding<'static> {
 
 #[test]
 fn every_entry_belongs_to_a_claim_and_every_claim_of_a_cycle_model_has_an_entry() {
-    let claims: BTreeSet<_> = CLAIMS.iter().filter(|claim| claim.paper() == "s2").map(|claim| &*claim.id).collect();
-    let mut seen = BTreeSet::new();
-    for entry in Designs::entries() {
-        assert!(claims.contains(entry.id), "no claim `{}`", entry.id);
-        assert!(seen.insert(entry.id), "two entries for `{}`", entry.id);
-    }
-    for claim in CLAIMS.iter().filter(|claim| claim.paper() == "s2") {
-        let by_cycles = claim.testable_by == Method::CycleModel || claim.also_by.contains(&Method::CycleModel);
-        assert!(!by_cycles || seen.contains(&*claim.id), "no entry for `{}`", claim.id);
-    }
+    common::entries_are_those_of::<Designs>("s2", &CLAIMS, &[Method::CycleModel]);
 }
 
 #[test]
 fn what_differs_is_explained_and_what_is_explained_differs() {
-    for finding in FINDINGS.iter() {
-        assert!(!finding.unexplained(), "{}: {:?}", finding.claim.id, finding.readings);
-        assert!(finding.verdict != Verdict::NotTestable || !finding.reason.is_empty(), "{}", finding.claim.id);
-    }
-    for entry in Designs::entries().filter(|entry| entry.explanation.is_some()) {
-        assert_ne!(finding(entry.id).verdict, Verdict::Holds, "{} holds and needs no explanation", entry.id);
-    }
+    common::differences_are_explained::<Designs>(&FINDINGS);
 }
 
 #[test]

@@ -168,7 +168,7 @@ def _show(found: Reproduction) -> None:
 
 
 def _rows(found: Reproduction, tested: pl.DataFrame) -> list[tuple[object, ...]]:
-    """Give each claim a row, and each of several readings one below it."""
+    """Give each claim a row, and each of several readings, or one with a name, one below it."""
     rows: list[tuple[object, ...]] = []
     readings = found.readings.partition_by("id", as_dict=True, maintain_order=True)
     for claim in tested.iter_rows(named=True):
@@ -176,7 +176,7 @@ def _rows(found: Reproduction, tested: pl.DataFrame) -> list[tuple[object, ...]]
         head = (claim["id"], claim["place"], _cut(claim["quantity"]), _cut(claim["theirs"]))
         first = (_cut(claim["ours"]), claim["unit"], _error(claim["relative_error"]), claim["verdict"])
         rows.append((*head, *first))
-        if mine.height == 1:
+        if mine["reading"].to_list() == [""]:
             continue
         for reading in mine.iter_rows(named=True):
             notes = [

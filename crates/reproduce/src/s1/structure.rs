@@ -58,12 +58,6 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         },
         STRIDE,
     ),
-    measure("s1.lhs.envelope_bytes", |designs: &Designs| {
-        let word = designs.dimmnet3.settings.whole("word");
-        let at = |attribute| search(&changed(&designs.dimmnet3, &[("attribute", attribute)])?, 100);
-        let waited = at("uncacheable")? - at("cached")?;
-        number((waited.0 / 100 / designs.dimmnet3.settings.time("latency").0 * word) as f64)
-    }),
     measure("s1.lhs.access_ways", |designs: &Designs| {
         let ways: [&[(&str, &str)]; 3] =
             [&[("hwp", "off")], &[], &[("hwp", "off"), ("swp", "on"), ("swp_offset", "256")]];
@@ -81,10 +75,6 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         let body = at("1000")?.0.abs_diff(at("0")?.0);
         number(body as f64)
     }),
-    measure("s1.dimmnet2.clock", |designs: &Designs| number(megahertz(&designs.dimmnet2))),
-    measure("s1.dimmnet3.clock", |designs: &Designs| number(megahertz(&designs.dimmnet3))),
-    measure("s1.alpu.clock", |designs: &Designs| number(megahertz(&designs.alpu))),
-    measure("s1.clock_ratio.alpu", |designs: &Designs| number(megahertz(&designs.alpu) / megahertz(&designs.dimmnet2))),
     measure("s1.alpu.cells", |designs: &Designs| number(constant_up_to(&designs.alpu, 2000)? as f64)),
     measure("s1.alpu.spill", |designs: &Designs| {
         let cells = constant_up_to(&designs.alpu, 2000)?;
@@ -106,13 +96,6 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         let at = |large| search(&changed(&designs.undivided, &[("large", large)])?, 100);
         let reads = (at("700")? - at("600")?).0 / Picos::from_ns(100).0;
         fact(reads == 100, format!("{reads} vector loads for 100 envelopes"))
-    }),
-    measure("s1.dimmnet2.bandwidth", |designs: &Designs| number(bandwidth(&designs.dimmnet2)?)),
-    measure("s1.dimmnet3.bandwidth", |designs: &Designs| number(bandwidth(&designs.dimmnet3)?)),
-    measure("s1.mem.vl_latency", |designs: &Designs| number(first_wait(&designs.undivided)?.as_ns())),
-    measure("s1.mem.main_latency", |designs: &Designs| number(first_wait(&designs.dimmnet2)?.as_ns())),
-    measure("s1.lhs.organisation_gain", |designs: &Designs| {
-        number(first_wait(&designs.undivided)?.as_ns() / first_wait(&designs.dimmnet2)?.as_ns())
     }),
     measure("s1.bench.clear", |designs: &Designs| {
         let (completion, _, _) = searched(&designs.dimmnet2, 700)?;
@@ -210,10 +193,6 @@ fn pattern(sources: Sources, number: u64) -> Pattern {
     Pattern::exactly(Envelope { bits: number, initiator: sources.of(number) })
 }
 
-fn megahertz(design: &EngineChoice) -> f64 {
-    design.settings.clock("clock").hertz() as f64 / 1e6
-}
-
 /// How much longer each depth takes than the one before.
 fn steps(design: &EngineChoice, depth: u64) -> Result<Vec<Picos>, MeasureError> {
     let mut run = Run::new(design.build()?);
@@ -230,12 +209,6 @@ fn steps(design: &EngineChoice, depth: u64) -> Result<Vec<Picos>, MeasureError> 
         before = took;
     }
     Ok(steps)
-}
-
-/// What the first envelope is waited for.
-fn first_wait(design: &EngineChoice) -> Result<Picos, MeasureError> {
-    let host = design.settings.clock("host_clock");
-    Ok(search(design, 1)? - host.span(design.settings.cycles("loop")))
 }
 
 /// Envelopes for each that is waited for, without prefetching and sectors.
@@ -257,24 +230,6 @@ fn constant_up_to(design: &EngineChoice, limit: u64) -> Result<u64, MeasureError
         }
     }
     Err(MeasureError::NotSeen("the end of the cells"))
-}
-
-/// Gigabytes per second of a walk that waits for the bus alone: a line for each envelope, a loop of one cycle, and a prefetcher that
-/// asks for a page at a time.
-fn bandwidth(design: &EngineChoice) -> Result<f64, MeasureError> {
-    let line = design.settings.whole("line");
-    let bound = changed(
-        design,
-        &[
-            ("entry", &line.to_string()),
-            ("pointer", "8"),
-            ("loop", "1"),
-            ("hwp_page", "1048576"),
-            ("hwp_ahead", "4096"),
-        ],
-    )?;
-    let time = search(&bound, 900)? - search(&bound, 500)?;
-    Ok(400.0 * line as f64 / time.as_ns())
 }
 
 /// How many different times settings give.

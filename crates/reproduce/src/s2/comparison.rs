@@ -8,7 +8,7 @@
 
 use mb_catalog::CatalogError;
 use mb_core::engine::{Accepted, Engine, EngineEntry};
-use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Settings};
+use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Settings, Source};
 
 use super::Designs;
 use crate::MeasureError;
@@ -105,18 +105,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
             Ok(Measured::Fact(least > 1.0, format!("{least:.1} times as fast at least")))
         })
     }),
-    measure("s2.unload.hash_wins_mid", |designs: &Designs| {
-        each_distribution(|sources| {
-            let mut least = f64::INFINITY;
-            for length in [500, 1000] {
-                let hash = unloaded(&mb_hash_buckets::ENTRY, &designs.hash, length, sources)?;
-                for design in [&designs.two_level, &designs.p2l4] {
-                    least = least.min(over(unloaded(&mb_cam_list::ENTRY, design, length, sources)?, hash));
-                }
-            }
-            Ok(Measured::Fact(least > 1.0, format!("{least:.2} times as fast at least")))
-        })
-    }),
+    measure("s2.unload.hash_wins_mid", hash_wins_mid),
     differs(
         "s2.unload.p2l_wins_large",
         |designs: &Designs| {
@@ -184,6 +173,35 @@ fn cells(settings: &Settings) -> Result<u64, MeasureError> {
         }
     }
     Err(MeasureError::NotSeen("the end of the cells"))
+}
+
+/// The paper gives no cycles of the hash processor. The claim holds with those we assume for each element, and up to a limit.
+fn hash_wins_mid(designs: &Designs) -> Readings {
+    let least = |hash: &Settings, sources| {
+        let mut least = f64::INFINITY;
+        for length in [500, 1000] {
+            let hash = unloaded(&mb_hash_buckets::ENTRY, hash, length, sources)?;
+            for design in [&designs.two_level, &designs.p2l4] {
+                least = least.min(over(unloaded(&mb_cam_list::ENTRY, design, length, sources)?, hash));
+            }
+        }
+        Ok::<_, MeasureError>(least)
+    };
+    each_distribution(|sources| {
+        let mut most = 0;
+        loop {
+            let mut slower = designs.hash.clone();
+            let set = slower.set(mb_hash_buckets::ENTRY.settings, "element", &(most + 1).to_string(), Source::User);
+            set.map_err(|error| CatalogError::Setting { engine: mb_hash_buckets::ENTRY.card.name, error })?;
+            if least(&slower, sources)? <= 1.0 {
+                break;
+            }
+            most += 1;
+        }
+        let (least, assumed) = (least(&designs.hash, sources)?, designs.hash.cycles("element").0);
+        let shown = format!("{least:.2} times with {assumed} assumed cycles, wins to {most}");
+        Ok(Measured::Fact(least > 1.0, shown))
+    })
 }
 
 /// An arrival and a post that come at once are served one after the other, though they search different queues.
