@@ -54,7 +54,7 @@ def test_filters_keep_what_they_name(s0: Reproduction) -> None:
 def test_the_bound_of_the_figures_is_below_the_unit_at_every_point(s0: Reproduction) -> None:
     line = s0.curves.filter("counts")
     both = line.filter(design="bound").join(line.filter(design="unit"), on=["length", "percent"])
-    assert (both["cycles"] < both["cycles_right"]).all()
+    assert (both["time_ns"] < both["time_ns_right"]).all()
     assert both.group_by("length").len().sort("length").rows() == [(10, 11), (30, 11), (100, 11), (300, 11)]
 
 
@@ -77,6 +77,21 @@ def test_tables_and_figures_are_written(s0: Reproduction, tmp_path: Path) -> Non
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert s0.counts() in page
     assert all(f">{claim}</td>" in page for claim in s0.claims["id"])
+
+
+@pytest.mark.parametrize(
+    ("paper", "figures"),
+    [
+        ("s1", ["s1-figure4", "s1-figure5", "s1-figure6"]),
+        ("s2", ["s2-figure4", "s2-figure5", "all-engines"]),
+    ],
+)
+def test_figures_of_a_study_of_benchmarks_are_drawn(paper: str, figures: list[str], tmp_path: Path) -> None:
+    found = reproduce(paper, jobs=2)
+    found.write(tmp_path / "out", figures=True)
+    assert sorted(path.stem for path in (tmp_path / "out" / "plots").glob("*.png")) == sorted(figures)
+    assert found.curves["time_ns"].min() != 0
+    assert set(found.anchors["design"]) <= set(found.curves.filter("counts")["design"])
 
 
 def test_the_same_run_writes_the_same_files(s0: Reproduction, tmp_path: Path) -> None:

@@ -149,5 +149,8 @@ def generate(
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
     """Measure and judge every claim of `paper`, `s0` to `s4`; with `jobs`, under every set of assumptions."""
 
+def describe_benchmark(key: str) -> str:
+    """Say what the benchmark of this key, in the table of curves, measures."""
+
 def study_text(name: str) -> str:
     """Text of `studies/NAME/study.toml`."""

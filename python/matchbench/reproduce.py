@@ -57,14 +57,14 @@ READINGS = pl.Schema(
 CURVES = pl.Schema(
     {
         "design": pl.String(),
+        "benchmark": pl.String(),
         "variant": pl.String(),
         "counts": pl.Boolean(),
         "calibrated": pl.Boolean(),
         "length": pl.Int64(),
         "percent": pl.Int64(),
         "traversed": pl.Int64(),
-        "cycles": pl.Int64(),
-        "clock_mhz": pl.Float64(),
+        "time_ns": pl.Float64(),
     }
 )
 
@@ -72,11 +72,12 @@ ANCHORS = pl.Schema(
     {
         "id": pl.String(),
         "design": pl.String(),
+        "benchmark": pl.String(),
         "length": pl.Int64(),
         "percent": pl.Int64(),
-        "low_cycles": pl.Float64(),
-        "cycles": pl.Float64(),
-        "high_cycles": pl.Float64(),
+        "low_ns": pl.Float64(),
+        "time_ns": pl.Float64(),
+        "high_ns": pl.Float64(),
         "limit": pl.String(),
     }
 )
@@ -313,7 +314,7 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     paper
         `s0` to `s4`.
     jobs
-        Run every set of assumptions too, so many at a time; the result does not depend on the number.
+        Run what only figures show too, so many runs at a time; the result does not depend on the number.
 
     Raises
     ------
@@ -331,11 +332,10 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
         for spec in found["engines"]
         for each in Engine(spec, []).parameters()
     ]
-    curves = pl.DataFrame(found["curves"]).with_columns(clock_mhz=pl.lit(found["clock_mhz"]))
     return Reproduction(
         claims=pl.DataFrame(found["claims"], schema=CLAIMS),
         readings=pl.DataFrame(found["readings"], schema=READINGS),
-        curves=curves.select(pl.col(name).cast(kind) for name, kind in CURVES.items()),
+        curves=pl.DataFrame(found["curves"], schema=CURVES),
         anchors=pl.DataFrame(found["anchors"], schema=ANCHORS),
         agreements=pl.DataFrame(found["agreements"], schema=AGREEMENTS),
         answers=pl.DataFrame(found["answers"], schema=ANSWERS),

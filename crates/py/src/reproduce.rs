@@ -2,6 +2,7 @@
 //! Claims of the papers with what the models gave, as columns named as in `docs/reproduce.md`.
 
 use mb_reproduce::area::Kind;
+use mb_reproduce::benchmarks::Benchmark;
 use mb_reproduce::curve::{Anchor, Curve};
 use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
 use mb_reproduce::study;
@@ -24,18 +25,16 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     let all = PyDict::new(py);
     let mut figures = None;
     let mut band = None;
-    let mut clock_mhz = None;
     // Each paper has its own subject; what nobody measured on has no engines.
     let (findings, engines) = match paper {
         "s0" => {
             let subject = py.detach(Subject::s0).map_err(bad_input)?;
-            figures = mb_reproduce::figures(&claims, paper, &subject).map_err(bad_input)?;
+            figures = Some(mb_reproduce::figures(&claims, &subject).map_err(bad_input)?);
             if let Some(jobs) = jobs {
                 let study = study::find(STUDY).map_err(bad_input)?;
                 let all = py.detach(|| mb_reproduce::band(&claims, &study, &subject, jobs)).map_err(bad_input)?;
                 band = Some(all);
             }
-            clock_mhz = Some(subject.clock.hertz() as f64 / 1e6);
             let findings = py.detach(|| mb_reproduce::reproduce(&claims, paper, &subject));
             (findings, vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()])
         }
@@ -50,6 +49,15 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
         _ => (mb_reproduce::reproduce(&claims, paper, &()), Vec::new()),
     };
     let findings = findings.map_err(bad_input)?;
+    let mut engines: Vec<_> = engines.into_iter().map(str::to_owned).collect();
+    if let (None, Some(jobs)) = (&figures, jobs) {
+        figures = py.detach(|| mb_reproduce::depth_figures(&claims, paper, jobs)).map_err(bad_input)?;
+        for engine in figures.as_ref().map_or(Ok(Vec::new()), |figures| drawn(figures.study))? {
+            if !engines.contains(&engine) {
+                engines.push(engine);
+            }
+        }
+    }
     all.set_item("claims", claims_table(py, &findings)?)?;
     all.set_item("readings", readings_table(py, &findings)?)?;
     all.set_item("engines", engines)?;
@@ -58,9 +66,7 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     let band = band.unwrap_or_default();
     let mut curves = figures.curves;
     // What every set shows includes what the subject showed.
-    curves.retain(|curve| {
-        !band.curves.iter().any(|other| (other.design, &other.variant) == (curve.design, &curve.variant))
-    });
+    curves.retain(|curve| !band.curves.iter().any(|other| other.is(curve)));
     curves.extend(band.curves);
     all.set_item("curves", curves_table(py, &curves)?)?;
     all.set_item("anchors", anchors_table(py, &figures.anchors)?)?;
@@ -69,8 +75,14 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     all.set_item("areas", areas_table(py, &figures.silicon)?)?;
     all.set_item("storage", storage_table(py, &figures.silicon)?)?;
     all.set_item("parameters", parameters_table(py, &figures.parameters)?)?;
-    all.set_item("clock_mhz", clock_mhz)?;
     Ok(all)
+}
+
+/// Engine and preset of each design of a study, as far as it has one.
+fn drawn(study: &str) -> PyResult<Vec<String>> {
+    let designs = study::find(study).map_err(bad_input)?.designs;
+    let choices = designs.iter().map(|design| mb_reproduce::depth::choice(design, &[]).map_err(bad_input));
+    Ok(choices.collect::<PyResult<Vec<_>>>()?.into_iter().flatten().map(|choice| choice.spec()).collect())
 }
 
 fn claims_table<'py>(py: Python<'py>, findings: &[Finding<'_>]) -> PyResult<Table<'py>> {
@@ -122,14 +134,15 @@ fn curves_table<'py>(py: Python<'py>, curves: &[Curve]) -> PyResult<Table<'py>> 
     let dict = PyDict::new(py);
     let rows: Vec<_> = curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point))).collect();
     columns!(dict, rows, |row| {
-        "design" => row.0.design,
+        "design" => row.0.design.as_str(),
+        "benchmark" => row.0.benchmark.as_str(),
         "variant" => row.0.variant.as_str(),
         "counts" => row.0.counts,
         "calibrated" => row.0.calibrated,
         "length" => row.1.length,
         "percent" => row.1.percent,
         "traversed" => row.1.traversed,
-        "cycles" => row.1.cycles,
+        "time_ns" => row.1.time.as_ns(),
     });
     Ok(dict)
 }
@@ -137,13 +150,14 @@ fn curves_table<'py>(py: Python<'py>, curves: &[Curve]) -> PyResult<Table<'py>> 
 fn anchors_table<'py>(py: Python<'py>, anchors: &[Anchor]) -> PyResult<Table<'py>> {
     let dict = PyDict::new(py);
     columns!(dict, anchors, |row| {
-        "id" => row.claim,
-        "design" => row.design,
+        "id" => row.claim.as_str(),
+        "design" => row.design.as_str(),
+        "benchmark" => row.benchmark.as_str(),
         "length" => row.length,
         "percent" => row.percent,
-        "low_cycles" => row.low,
-        "cycles" => row.value,
-        "high_cycles" => row.high,
+        "low_ns" => row.low,
+        "time_ns" => row.value,
+        "high_ns" => row.high,
         "limit" => row.limit.as_str(),
     });
     Ok(dict)
@@ -222,6 +236,13 @@ fn parameters_table<'py>(py: Python<'py>, parameters: &[Parameter]) -> PyResult<
         "detail" => row.source.detail(),
     });
     Ok(dict)
+}
+
+/// What a benchmark of the table of curves measures, in words.
+#[pyfunction]
+pub(crate) fn describe_benchmark(key: &str) -> PyResult<String> {
+    let known = Benchmark::find(key).ok_or_else(|| bad_input(format!("no benchmark `{key}`")))?;
+    Ok(known.describe())
 }
 
 /// The text of a study, `study.toml`; it has been read strictly.

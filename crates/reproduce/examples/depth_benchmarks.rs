@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engines =
         if std::env::args().nth(1).is_some_and(|word| word == "all") { mb_catalog::all()? } else { compared()? };
     for benchmark in Benchmark::ALL {
-        println!("## {}\n\n{}", benchmark.as_str(), benchmark.table(&engines)?);
+        println!("## {}\n\n{}", benchmark.describe(), benchmark.table(&engines)?);
     }
     Ok(())
 }

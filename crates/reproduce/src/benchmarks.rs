@@ -8,11 +8,13 @@
 use mb_catalog::EngineChoice;
 use mb_core::engine::{Accepted, Completion, Engine};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
+use serde::Deserialize;
 
 use crate::MeasureError;
 
 /// From whom the messages of a benchmark come. S2 does not say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Sources {
     /// 64 sources in turn.
     InTurn,
@@ -33,6 +35,16 @@ impl Sources {
             Self::InTurn => "64 sources in turn",
             Self::OneOverRank => "64 sources, the k-th as often as 1/k",
             Self::Single => "one source",
+        }
+    }
+
+    /// In a word, as studies write it.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::InTurn => "in-turn",
+            Self::OneOverRank => "one-over-rank",
+            Self::Single => "single",
         }
     }
 
@@ -156,21 +168,22 @@ pub fn unloading(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Resu
 }
 
 /// A benchmark with what is drawn of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Benchmark {
-    /// [`preposted`], one source.
-    Preposted,
-    /// [`unexpected`], one source.
-    Unexpected,
+    /// [`preposted`], messages from these.
+    Preposted(Sources),
+    /// [`unexpected`], messages from these.
+    Unexpected(Sources),
     /// [`unloading`], messages from these.
     Unloading(Sources),
 }
 
 impl Benchmark {
-    /// Every one.
+    /// Those of the tables.
     pub const ALL: [Self; 5] = [
-        Self::Preposted,
-        Self::Unexpected,
+        Self::Preposted(Sources::Single),
+        Self::Unexpected(Sources::Single),
         Self::Unloading(Sources::InTurn),
         Self::Unloading(Sources::OneOverRank),
         Self::Unloading(Sources::Single),
@@ -180,22 +193,48 @@ impl Benchmark {
     #[must_use]
     pub const fn lengths(self) -> &'static [u64] {
         match self {
-            Self::Preposted | Self::Unexpected => &[1, 128, 129, 256, 257, 600, 1000],
+            Self::Preposted(_) | Self::Unexpected(_) => &[1, 128, 129, 256, 257, 600, 1000],
             Self::Unloading(_) => &[64, 256, 500, 1000, 10_000],
         }
     }
 
+    /// Its name and that of its sources, as studies write them.
+    #[must_use]
+    pub fn key(self) -> String {
+        let (name, sources) = match self {
+            Self::Preposted(sources) => ("preposted", sources),
+            Self::Unexpected(sources) => ("unexpected", sources),
+            Self::Unloading(sources) => ("unloading", sources),
+        };
+        format!("{name} {}", sources.key())
+    }
+
+    /// The one of this [`Benchmark::key`].
+    #[must_use]
+    pub fn find(key: &str) -> Option<Self> {
+        let kinds = [Self::Preposted, Self::Unexpected, Self::Unloading];
+        let mut all = kinds.iter().flat_map(|kind| Sources::ALL.map(kind));
+        all.find(|benchmark| benchmark.key() == key)
+    }
+
     /// In words.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub fn describe(self) -> String {
         match self {
-            Self::Preposted => "The last of the posted receives is matched",
-            Self::Unexpected => "The last of the unexpected messages is received",
-            Self::Unloading(Sources::InTurn) => "Posted receives are matched, the last first: 64 sources in turn",
-            Self::Unloading(Sources::OneOverRank) => {
-                "Posted receives are matched, the last first: 64 sources, the k-th as often as 1/k"
+            Self::Preposted(sources) => format!("The last of the posted receives is matched: {}", sources.as_str()),
+            Self::Unexpected(sources) => {
+                format!("The last of the unexpected messages is received: {}", sources.as_str())
             }
-            Self::Unloading(Sources::Single) => "Posted receives are matched, the last first: one source",
+            Self::Unloading(sources) => format!("Posted receives are matched, the last first: {}", sources.as_str()),
+        }
+    }
+
+    /// Entries from the head of the queue to the one that matches, that one included, of all matches together.
+    #[must_use]
+    pub const fn traversed(self, length: u64) -> u64 {
+        match self {
+            Self::Preposted(_) | Self::Unexpected(_) => length,
+            Self::Unloading(_) => length * (length + 1) / 2,
         }
     }
 
@@ -205,8 +244,8 @@ impl Benchmark {
     /// As the function of the benchmark.
     pub fn run(self, engine: Box<dyn Engine>, length: u64) -> Result<Picos, MeasureError> {
         match self {
-            Self::Preposted => preposted(engine, length, Sources::Single),
-            Self::Unexpected => unexpected(engine, length, Sources::Single),
+            Self::Preposted(sources) => preposted(engine, length, sources),
+            Self::Unexpected(sources) => unexpected(engine, length, sources),
             Self::Unloading(sources) => unloading(engine, length, sources),
         }
     }

@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What figures are drawn from: times of a design by length of the list and depth of the match, and what the paper says.
 
-/// One point of a curve: the benchmark of S0 figure 5 on one design.
+use mb_core::Picos;
+use serde::Deserialize;
+
+/// What S0 measures: the program of its figure 5, 64 headers that match one item.
+pub const FIGURE5: &str = "figure 5 of S0";
+
+/// One point of a curve: a benchmark on one design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CurvePoint {
     /// Items of the list.
     pub length: usize,
     /// How deep the match lies, in percent of the list.
     pub percent: u32,
-    /// Items traversed for each header, the one that matches included.
-    pub traversed: usize,
-    /// Cycles for all matches.
-    pub cycles: u64,
+    /// Items from the head of the list to the one that matches, that one included, of all matches together.
+    pub traversed: u64,
+    /// Time of all matches.
+    pub time: Picos,
 }
 
 /// Times of one design in one variant: a reading of the paper, or a set of assumptions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Curve {
     /// The design, as its study names it.
-    pub design: &'static str,
+    pub design: String,
+    /// What was run: [`FIGURE5`], or [`crate::benchmarks::Benchmark::key`].
+    pub benchmark: String,
     /// The variant.
     pub variant: String,
     /// Whether claims are judged by this variant.
@@ -29,31 +37,43 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
+impl Curve {
+    /// Whether `other` is the same design in the same variant, by the same benchmark.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.design, &self.benchmark, &self.variant) == (&other.design, &other.benchmark, &other.variant)
+    }
+}
+
 /// What a claim of the paper says of one point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Anchor {
     /// The claim.
-    pub claim: &'static str,
+    pub claim: String,
     /// The design.
-    pub design: &'static str,
+    pub design: String,
+    /// What was run.
+    pub benchmark: String,
     /// Items of the list.
     pub length: usize,
     /// How deep the match lies, in percent of the list.
     pub percent: u32,
-    /// Lowest cycles that the claim's precision and the readings of the paper leave.
+    /// Lowest time of all matches that the claim's precision and the readings of the paper leave, in nanoseconds.
     pub low: f64,
-    /// Cycles by the paper's text.
+    /// Time by the paper's text.
     pub value: f64,
-    /// Highest cycles.
+    /// Highest time.
     pub high: f64,
     /// Whether it is a number or a limit.
     pub limit: Limit,
 }
 
 /// On which side of an anchor a curve should be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// At it.
+    #[default]
     At,
     /// Below it.
     Below,

@@ -11,6 +11,8 @@ use std::fmt;
 use serde::Deserialize;
 use toml::{Spanned, Value as Toml};
 
+use crate::verdict::APPROX;
+
 /// The ledger of the project.
 pub const LEDGER: &str = include_str!("../../../spec/claims.toml");
 
@@ -294,6 +296,18 @@ impl Claim {
     #[must_use]
     pub fn paper(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
+    }
+
+    /// Its value, if that is one number, and by how much the paper's precision leaves it open.
+    #[must_use]
+    pub fn number(&self) -> Option<(f64, f64)> {
+        let Value::Number(value, digits) = self.value else { return None };
+        let error = match self.precision {
+            Precision::Exact => 0.0,
+            Precision::Approx => value * APPROX,
+            _ => 0.5 * 10f64.powi(-(digits as i32)),
+        };
+        Some((value, error))
     }
 
     fn from_raw(raw: RawClaim) -> Result<Self, String> {

@@ -8,7 +8,7 @@
 //! - [`verdict`]: ours against theirs.
 //! - [`reproduce`]: all of it for one paper.
 //! - [`study`]: what a paper's figures ask, draw and assume; [`curve`]: what they are drawn from.
-//! - [`benchmarks`]: those of S1 and S2 on any engine.
+//! - [`benchmarks`]: those of S1 and S2 on any engine; [`depth`]: curves of studies that run them.
 //! - [`area`]: what a design's storage costs in silicon.
 //!
 //! `docs/reproduce.md` says what a verdict means.
@@ -16,6 +16,7 @@
 pub mod area;
 pub mod benchmarks;
 pub mod curve;
+pub mod depth;
 mod formula;
 pub mod ledger;
 mod probe;
@@ -28,6 +29,6 @@ pub mod study;
 mod subject;
 pub mod verdict;
 
-pub use report::{Figures, Finding, JudgedReading, ReproduceError, figures, reproduce};
+pub use report::{Figures, Finding, JudgedReading, ReproduceError, depth_figures, figures, reproduce};
 pub use s0::{Agreement, Answer, Band, Build, Parameter, Pass, Processor, Run, Setup, Silicon, Simulated, band};
 pub use subject::{Bound, MeasureError, Point, Processors, STUDY, Subject, UNIT};

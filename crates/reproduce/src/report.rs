@@ -5,9 +5,9 @@ use crate::curve::{Anchor, Curve};
 use crate::ledger::{Claim, Kind, Method};
 use crate::registry::{Measurable, Reading, Test};
 use crate::s0::{self, Parameter, Silicon};
-use crate::study;
-use crate::subject::{MeasureError, Subject};
+use crate::subject::{MeasureError, STUDY, Subject};
 use crate::verdict::{self, Mismatch, Verdict};
+use crate::{depth, study};
 
 /// Why claims could not be judged.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -116,21 +116,33 @@ pub struct Figures {
     pub parameters: Vec<Parameter>,
 }
 
-/// What the figures of `paper` are drawn from, if they are a study.
+/// What the figures of S0 are drawn from.
 ///
 /// # Errors
-/// When a study cannot be read, or a design was not run.
-pub fn figures(claims: &[Claim], paper: &str, subject: &Subject) -> Result<Option<Figures>, MeasureError> {
+/// When the study cannot be read, or a design was not run.
+pub fn figures(claims: &[Claim], subject: &Subject) -> Result<Figures, MeasureError> {
+    let found = study::find(STUDY)?;
+    Ok(Figures {
+        study: STUDY,
+        curves: s0::curves(&found, subject),
+        anchors: s0::anchors(claims, subject.clock),
+        silicon: s0::silicon(claims, subject)?,
+        parameters: s0::parameters(&found, &subject.processors),
+    })
+}
+
+/// What the figures of a paper are drawn from whose study names engines and benchmarks, run by so many `threads`; nothing if
+/// the paper has no such study.
+///
+/// # Errors
+/// When the study cannot be read, an engine cannot be built, or an anchor cannot be placed.
+pub fn depth_figures(claims: &[Claim], paper: &str, threads: usize) -> Result<Option<Figures>, MeasureError> {
     for (study, _) in study::STUDIES {
         let found = study::find(study)?;
         if found.paper == paper {
-            return Ok(Some(Figures {
-                study,
-                curves: s0::curves(&found, subject),
-                anchors: s0::anchors(claims),
-                silicon: s0::silicon(claims, subject)?,
-                parameters: s0::parameters(&found, &subject.processors),
-            }));
+            let curves = depth::curves(&found, threads)?;
+            let anchors = depth::anchors(&found, claims, &curves)?;
+            return Ok(Some(Figures { study, curves, anchors, ..Figures::default() }));
         }
     }
     Ok(None)

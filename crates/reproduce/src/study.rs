@@ -8,8 +8,15 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::benchmarks::Benchmark;
+use crate::curve::Limit;
+
 /// The studies of the project: name, and text of `study.toml`.
-pub const STUDIES: &[(&str, &str)] = &[("s0_figures", include_str!("../../../studies/s0_figures/study.toml"))];
+pub const STUDIES: &[(&str, &str)] = &[
+    ("s0_figures", include_str!("../../../studies/s0_figures/study.toml")),
+    ("s1_figures", include_str!("../../../studies/s1_figures/study.toml")),
+    ("s2_figures", include_str!("../../../studies/s2_figures/study.toml")),
+];
 
 /// A question, and what answers it.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -19,7 +26,8 @@ pub struct Study {
     pub paper: String,
     /// What is asked.
     pub question: String,
-    /// The design whose time is 1 in a panel of relative times.
+    /// The design whose time is 1 in a panel of relative times; empty if there is none.
+    #[serde(default)]
     pub baseline: String,
     /// What is drawn.
     #[serde(rename = "figure")]
@@ -33,9 +41,13 @@ pub struct Study {
     /// What the paper does not say.
     #[serde(rename = "assumption", default)]
     pub assumptions: Vec<Assumption>,
+    /// What the paper tells of points.
+    #[serde(rename = "anchor", default)]
+    pub anchors: Vec<Told>,
 }
 
-/// One picture: a column of panels for each length of the list.
+/// One picture: a column of panels for each length of the list, over the depth of the match, which is S0's benchmark; or a
+/// column for each of the benchmarks named, over the length.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -43,8 +55,20 @@ pub struct Figure {
     pub name: String,
     /// What stands above it.
     pub title: String,
-    /// Lengths of the list, from left to right.
+    /// Lengths of the list, ascending.
     pub lengths: Vec<usize>,
+    /// What is run, from left to right; S0's benchmark if there is none.
+    #[serde(default)]
+    pub benchmarks: Vec<Benchmark>,
+    /// The axis of lengths.
+    #[serde(default)]
+    pub axis: Scale,
+    /// The designs that are drawn; all if there is none.
+    #[serde(default)]
+    pub designs: Vec<String>,
+    /// The panels that are drawn; all if there is none.
+    #[serde(default)]
+    pub panels: Vec<Quantity>,
 }
 
 /// One row of a figure.
@@ -55,6 +79,20 @@ pub struct Panel {
     pub quantity: Quantity,
     /// What stands beside the axis, with the unit.
     pub label: String,
+    /// Its axis.
+    #[serde(default)]
+    pub scale: Scale,
+}
+
+/// How values lie along an axis.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Evenly, from zero.
+    Linear,
+    /// By their logarithm.
+    #[default]
+    Log,
 }
 
 /// What a panel draws of a point.
@@ -79,12 +117,97 @@ pub struct Design {
     pub label: String,
     /// What its times are worth.
     pub timing: Timing,
+    /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of its own.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// Settings that are not the preset's, `key=value`.
+    #[serde(default)]
+    pub settings: Vec<String>,
+    /// Lengths of the list, where a figure's are too many.
+    #[serde(default)]
+    pub lengths: Vec<usize>,
     /// The variant that its line shows.
     pub line: String,
+    /// The others.
+    #[serde(rename = "variant", default)]
+    pub variants: Vec<Variant>,
     /// Colour, `#rrggbb`.
     pub colour: String,
     /// Marker, as matplotlib names them.
     pub marker: String,
+}
+
+/// Another reading of a design.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Settings besides those of the design, `key=value`.
+    pub settings: Vec<String>,
+}
+
+/// What a claim tells of a curve.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Told {
+    /// The claim.
+    pub claim: String,
+    /// The curve.
+    pub design: String,
+    /// What was run.
+    pub benchmark: Benchmark,
+    /// Where.
+    pub lengths: Vec<usize>,
+    /// What the claim's number is.
+    pub tells: Tells,
+    /// On which side of it the curve should be.
+    #[serde(default)]
+    pub limit: Limit,
+}
+
+/// What a claim's number is.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tells {
+    /// The time.
+    Total,
+    /// The time for each entry.
+    Each,
+    /// The time in cycles of the engine.
+    Cycles,
+    /// The time over that of a design.
+    Times(String),
+    /// The time of a design over the time.
+    Under(String),
+    /// The time beyond that of a design.
+    Beyond(String),
+    /// Nothing: the time is that of a design, or on one side of it.
+    Like(String),
+}
+
+impl Tells {
+    /// The design that it compares with.
+    #[must_use]
+    pub fn other(&self) -> Option<&str> {
+        match self {
+            Self::Total | Self::Each | Self::Cycles => None,
+            Self::Times(other) | Self::Under(other) | Self::Beyond(other) | Self::Like(other) => Some(other),
+        }
+    }
+}
+
+impl Figure {
+    /// Whether `design` is drawn.
+    #[must_use]
+    pub fn shows(&self, design: &str) -> bool {
+        self.designs.is_empty() || self.designs.iter().any(|shown| shown == design)
+    }
+
+    /// Whether the quantity is drawn.
+    fn has(&self, quantity: Quantity) -> bool {
+        self.panels.is_empty() || self.panels.contains(&quantity)
+    }
 }
 
 /// What a time is worth.
@@ -234,8 +357,30 @@ impl Study {
         unique("design", &designs)?;
         unique("figure", &self.figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>())?;
         unique("assumption", &self.assumptions.iter().map(|about| about.name.as_str()).collect::<Vec<_>>())?;
-        if !designs.contains(&self.baseline.as_str()) {
+        let known = |name: &str| designs.contains(&name);
+        if !self.baseline.is_empty() && !known(&self.baseline) {
             return Err(format!("baseline `{}` is no design", self.baseline));
+        }
+        for figure in &self.figures {
+            let name = &figure.name;
+            if let Some(unknown) = figure.designs.iter().find(|design| !known(design)) {
+                return Err(format!("figure `{name}` draws `{unknown}`, which is no design"));
+            }
+            let relative = self.panels.iter().any(|panel| panel.quantity == Quantity::Relative);
+            if relative && figure.has(Quantity::Relative) && !(known(&self.baseline) && figure.shows(&self.baseline)) {
+                return Err(format!("figure `{name}` has relative times and does not draw the baseline"));
+            }
+            let without = self.designs.iter().find(|design| figure.shows(&design.name) && design.engine.is_none());
+            if let (false, Some(without)) = (figure.benchmarks.is_empty(), without) {
+                return Err(format!("figure `{name}` runs `{}`, which has no engine", without.name));
+            }
+        }
+        for told in &self.anchors {
+            if let Some(unknown) =
+                [Some(told.design.as_str()), told.tells.other()].into_iter().flatten().find(|name| !known(name))
+            {
+                return Err(format!("anchor `{}` is about `{unknown}`, which is no design", told.claim));
+            }
         }
         for about in &self.assumptions {
             let name = &about.name;

@@ -56,6 +56,14 @@ pub enum MeasureError {
         /// What it ended with.
         status: u64,
     },
+    /// A study's anchor cannot be placed.
+    #[error("the anchor of claim `{claim}`: {what}")]
+    Anchor {
+        /// The claim.
+        claim: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A study's assumption has an answer that no model knows.
     #[error("assumption `{name}` has no answer `{answer}`")]
     Answer {

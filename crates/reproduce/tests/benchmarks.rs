@@ -10,8 +10,8 @@ const PAGE: &str = include_str!("../../../studies/depth_benchmarks/README.md");
 fn the_latency_tables_of_the_study_are_what_the_benchmarks_give() {
     let engines = compared().unwrap();
     // Unloading is quadratic; what is said of it is judged claim by claim.
-    for benchmark in [Benchmark::Preposted, Benchmark::Unexpected] {
-        let expected = format!("## {}\n\n{}", benchmark.as_str(), benchmark.table(&engines).unwrap());
+    for benchmark in [Benchmark::Preposted(Sources::Single), Benchmark::Unexpected(Sources::Single)] {
+        let expected = format!("## {}\n\n{}", benchmark.describe(), benchmark.table(&engines).unwrap());
         assert!(PAGE.contains(&expected), "`depth_benchmarks` of examples/ prints what belongs there:\n{expected}");
     }
 }

@@ -4,13 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use mb_core::Picos;
+use mb_reproduce::benchmarks::{Benchmark, Sources, preposted, unexpected, unloading};
 use mb_reproduce::curve::Limit;
+use mb_reproduce::depth;
 use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME};
 use mb_reproduce::study::{STUDIES, find, read};
-use mb_reproduce::{Figures, Subject, figures};
+use mb_reproduce::{Figures, Subject, depth_figures, figures};
 
 static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
-static DRAWN: LazyLock<Figures> = LazyLock::new(|| figures(&CLAIMS, "s0", &Subject::s0().unwrap()).unwrap().unwrap());
+static DRAWN: LazyLock<Figures> = LazyLock::new(|| figures(&CLAIMS, &Subject::s0().unwrap()).unwrap());
 
 /// What reading the study of S0 with `old` replaced comes to.
 fn edited(old: &str, new: &str) -> String {
@@ -30,6 +33,21 @@ fn every_study_of_the_project_can_be_read() {
 #[test]
 fn what_a_study_must_not_say_is_refused() {
     for (old, new, message) in [
+        (
+            "lengths = [10, 30]",
+            "lengths = [10, 30]\nbenchmarks = [{ unloading = \"single\" }]",
+            "figure `s0-figure6` runs `bound`, which has no engine",
+        ),
+        (
+            "lengths = [10, 30]",
+            "lengths = [10, 30]\ndesigns = [\"best\"]",
+            "figure `s0-figure6` draws `best`, which is no design",
+        ),
+        (
+            "lengths = [10, 30]",
+            "lengths = [10, 30]\ndesigns = [\"unit\"]",
+            "figure `s0-figure6` has relative times and does not draw the baseline",
+        ),
         ("baseline = \"bound\"", "baseline = \"zero\"", "baseline `zero` is no design"),
         ("name = \"s0-figure7\"", "name = \"s0-figure6\"", "two of figure are called `s0-figure6`"),
         ("name = \"unit\"", "name = \"bound\"", "two of design are called `bound`"),
@@ -67,7 +85,7 @@ fn an_anchor_reaches_as_far_as_precision_and_readings_of_its_claim() {
         let found = find(claim);
         let ours = [found.low, found.value, found.high];
         assert!(
-            ours.iter().zip(expected).all(|(ours, theirs)| (ours / theirs - 1.0).abs() < 1e-12),
+            ours.iter().zip(expected).all(|(ours, cycles)| (ours / (2.0 * cycles) - 1.0).abs() < 1e-12),
             "{claim}: {ours:?}"
         );
     };
@@ -80,4 +98,77 @@ fn an_anchor_reaches_as_far_as_precision_and_readings_of_its_claim() {
     for anchor in &DRAWN.anchors {
         assert!(anchor.low <= anchor.value && anchor.value <= anchor.high, "{}", anchor.claim);
     }
+}
+
+#[test]
+fn every_design_of_a_study_of_benchmarks_builds_and_is_drawn() {
+    for name in ["s1_figures", "s2_figures"] {
+        let study = find(name).unwrap();
+        for design in &study.designs {
+            for settings in std::iter::once(&[][..]).chain(design.variants.iter().map(|variant| &*variant.settings)) {
+                let built = depth::choice(design, settings).unwrap().unwrap().build();
+                assert_eq!(built.err(), None, "{name}: {}", design.name);
+            }
+            assert!(study.figures.iter().any(|figure| figure.shows(&design.name)), "{name}: {}", design.name);
+        }
+    }
+}
+
+#[test]
+fn the_picture_of_all_engines_has_each_with_its_default_preset() {
+    let study = find("s2_figures").unwrap();
+    let figure = study.figures.iter().find(|figure| figure.name == "all-engines").unwrap();
+    let mut drawn = BTreeSet::new();
+    for design in study.designs.iter().filter(|design| figure.shows(&design.name)) {
+        let choice = depth::choice(design, &[]).unwrap().unwrap();
+        // The default of `ideal` takes no time, which a logarithmic axis cannot show.
+        let default = choice.preset == choice.entry.presets[0].name || choice.entry.card.name == "ideal";
+        assert!(default, "{}", choice.spec());
+        assert_eq!(design.timing.as_str(), choice.entry.card.timing.as_str(), "{}", choice.spec());
+        drawn.insert(choice.entry.card.name);
+    }
+    let all: BTreeSet<_> = mb_catalog::ENGINES.iter().map(|entry| entry.card.name).collect();
+    assert_eq!(drawn, all);
+}
+
+#[test]
+fn the_points_of_s1_are_what_the_benchmark_gives_and_its_anchors_what_the_text_says() {
+    let drawn = depth_figures(&CLAIMS, "s1", 2).unwrap().unwrap();
+    let point = |design: &str, variant: &str, length| {
+        let curve = drawn.curves.iter().find(|curve| curve.design == design && curve.variant == variant).unwrap();
+        let point = curve.points.iter().find(|point| point.length == length).unwrap();
+        (curve.counts, point.traversed, point.time)
+    };
+    let line = |settings: &[&str]| {
+        let mut choice = mb_catalog::find("lhs:dimmnet2").unwrap();
+        for assignment in settings {
+            choice.set(assignment).unwrap();
+        }
+        unexpected(choice.build().unwrap(), 1000, Sources::InTurn).unwrap()
+    };
+    assert_eq!(point("dimmnet2", "16 bytes apart", 1000), (true, 1000, line(&[])));
+    assert_eq!(point("dimmnet2", "one in each cache line", 1000), (false, 1000, line(&["entry=64", "pointer=8"])));
+    assert_eq!(point("qsnet2", "published line", 128), (true, 128, Picos(12_800_000)));
+    let told = |design: &str, length| {
+        let anchor = drawn.anchors.iter().find(|anchor| anchor.design == design && anchor.length == length).unwrap();
+        [anchor.low, anchor.value, anchor.high].map(|ns| (1e3 * ns).round() as u64)
+    };
+    assert_eq!(told("dimmnet2", 1000), [44_350_000, 44_400_000, 44_450_000]);
+    // 17 times QsNET-II, and as long as DIMMnet-3.
+    assert_eq!(told("bgp", 1000), [1_650_000_000, 1_700_000_000, 1_750_000_000]);
+    assert_eq!(told("alpu", 600), [point("dimmnet3", "16 bytes apart", 600).2.0; 3]);
+}
+
+#[test]
+fn benchmarks_are_called_what_they_run() {
+    let engine = || mb_catalog::find("cam_list:p2l4").unwrap().build().unwrap();
+    for sources in Sources::ALL {
+        let times = [preposted, unexpected, unloading].map(|run| run(engine(), 300, sources).unwrap());
+        let names = ["preposted", "unexpected", "unloading"];
+        for (name, time) in names.into_iter().zip(times) {
+            let benchmark = Benchmark::find(&format!("{name} {}", sources.key())).unwrap();
+            assert_eq!(benchmark.run(engine(), 300).unwrap(), time, "{name}");
+        }
+    }
+    assert_eq!(Benchmark::find("preposted two"), None);
 }

@@ -4,11 +4,11 @@
 //! A claim compares with the bound or with the match unit, whose cycles the paper counts in two ways; both are taken, so that
 //! an anchor reaches from the lowest to the highest that precision and readings leave.
 
+use mb_core::{Clock, Cycles};
 use mb_microcode::figure5::{HEADERS, LENGTHS};
 
-use crate::curve::{Anchor, Limit};
-use crate::ledger::{Claim, Precision, Value};
-use crate::verdict::APPROX;
+use crate::curve::{Anchor, FIGURE5, Limit};
+use crate::ledger::Claim;
 
 /// Cycles for a header of the bound and of the match unit, both besides 8 for each item: as section 6.1 counts, and as its
 /// percentages and section 4.3 imply.
@@ -27,7 +27,7 @@ enum Of {
 }
 
 /// Every anchor that `claims` give; a claim that is not there gives none.
-pub(crate) fn anchors(claims: &[Claim]) -> Vec<Anchor> {
+pub(crate) fn anchors(claims: &[Claim], clock: Clock) -> Vec<Anchor> {
     let mut found = Vec::new();
     let mut number = |id, design, length, n, of| {
         let claim = claims.iter().find(|claim| claim.id == id);
@@ -50,7 +50,23 @@ pub(crate) fn anchors(claims: &[Claim]) -> Vec<Anchor> {
     for (claim, design, length, fixed, limit) in limits {
         if claims.iter().any(|known| known.id == claim) {
             let [value, high] = fixed.map(|fixed| cycles(fixed, length));
-            found.push(Anchor { claim, design, length, percent: 100, low: value, value, high, limit });
+            found.push(Anchor {
+                claim: claim.to_owned(),
+                design: design.to_owned(),
+                benchmark: FIGURE5.to_owned(),
+                length,
+                percent: 100,
+                low: value,
+                value,
+                high,
+                limit,
+            });
+        }
+    }
+    let period = clock.span(Cycles(1)).as_ns();
+    for anchor in &mut found {
+        for cycles in [&mut anchor.low, &mut anchor.value, &mut anchor.high] {
+            *cycles *= period;
         }
     }
     found
@@ -61,12 +77,9 @@ fn cycles(fixed: f64, n: usize) -> f64 {
     HEADERS as f64 * (fixed + 8.0 * n as f64)
 }
 
-fn by_number(claim: &Claim, id: &'static str, design: &'static str, length: usize, n: usize, of: Of) -> Option<Anchor> {
-    let Value::Number(value, digits) = claim.value else { return None };
-    let error = match claim.precision {
-        Precision::Approx => value * APPROX,
-        _ => 0.5 * 10f64.powi(-(digits as i32)),
-    };
+/// In cycles.
+fn by_number(claim: &Claim, id: &str, design: &str, length: usize, n: usize, of: Of) -> Option<Anchor> {
+    let (value, error) = claim.number()?;
     let times = |fixed: [f64; 2], value: f64| {
         fixed.map(|fixed| match of {
             Of::ShareOfBound => cycles(fixed, n) / value,
@@ -77,8 +90,9 @@ fn by_number(claim: &Claim, id: &'static str, design: &'static str, length: usiz
     let fixed = if matches!(of, Of::TimesUnit) { UNIT } else { BOUND };
     let all = [times(fixed, value - error), times(fixed, value + error)].concat();
     Some(Anchor {
-        claim: id,
-        design,
+        claim: id.to_owned(),
+        design: design.to_owned(),
+        benchmark: FIGURE5.to_owned(),
         length,
         percent: if n == 1 { 0 } else { 100 },
         low: all.iter().copied().fold(f64::INFINITY, f64::min),

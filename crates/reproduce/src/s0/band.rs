@@ -85,7 +85,8 @@ pub fn band(claims: &[Claim], study: &Study, subject: &Subject, threads: usize) 
     }
     let wanted: Vec<_> = wanted.into_iter().collect();
     let simulated = simulate(&wanted, threads).map_err(whole)?;
-    let curves = wanted.iter().zip(&simulated).map(|((_, world), found)| curve(study, world, found)).collect();
+    let curves =
+        wanted.iter().zip(&simulated).map(|((_, world), found)| curve(study, world, found, subject.clock)).collect();
     let runs: BTreeMap<_, _> = wanted.iter().zip(&simulated).collect();
     let mut agreements = Vec::new();
     for world in worlds {

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Curves of studies that run the benchmarks of S1 and S2 on engines, and what the papers tell of them.
+//!
+//! Contract: the result depends on the study alone, not on the number of threads.
+//! Cost: that of [`crate::benchmarks`], once for each benchmark, variant and length.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mb_catalog::{CatalogError, EngineChoice};
+use mb_core::{Cycles, Picos, Source};
+
+use crate::MeasureError;
+use crate::benchmarks::Benchmark;
+use crate::curve::{Anchor, Curve, CurvePoint};
+use crate::ledger::Claim;
+use crate::study::{Design, Study, Tells, Told};
+
+/// The engine of `design` with its settings and `more`; none if the design names no engine.
+///
+/// # Errors
+/// When there is no such engine or preset, or a setting does not fit.
+pub fn choice(design: &Design, more: &[String]) -> Result<Option<EngineChoice>, CatalogError> {
+    let Some(spec) = &design.engine else { return Ok(None) };
+    let mut choice = mb_catalog::find(spec)?;
+    for assignment in design.settings.iter().chain(more) {
+        choice.set(assignment)?;
+    }
+    Ok(Some(choice))
+}
+
+/// Every curve that the figures of `study` draw, as many points at a time as there are `threads`.
+///
+/// # Errors
+/// When an engine cannot be built, refuses or does not answer.
+pub fn curves(study: &Study, threads: usize) -> Result<Vec<Curve>, MeasureError> {
+    let mut curves = Vec::new();
+    let mut wanted = Vec::new();
+    for design in &study.designs {
+        let mut lengths: BTreeMap<Benchmark, BTreeSet<usize>> = BTreeMap::new();
+        for figure in study.figures.iter().filter(|figure| figure.shows(&design.name)) {
+            let drawn = if design.lengths.is_empty() { &figure.lengths } else { &design.lengths };
+            for benchmark in &figure.benchmarks {
+                lengths.entry(*benchmark).or_default().extend(drawn);
+            }
+        }
+        let variants = design.variants.iter().map(|variant| (&variant.name, variant.settings.as_slice()));
+        for (place, (variant, settings)) in std::iter::once((&design.line, &[][..])).chain(variants).enumerate() {
+            let Some(choice) = choice(design, settings)? else { continue };
+            for (benchmark, lengths) in &lengths {
+                wanted.extend(lengths.iter().map(|length| (curves.len(), choice.clone(), *benchmark, *length)));
+                curves.push(Curve {
+                    design: design.name.clone(),
+                    benchmark: benchmark.key(),
+                    variant: variant.clone(),
+                    counts: place == 0,
+                    calibrated: calibrated(&choice),
+                    points: Vec::new(),
+                });
+            }
+        }
+    }
+    for ((curve, _, benchmark, length), time) in wanted.iter().zip(times(&wanted, threads)?) {
+        let traversed = benchmark.traversed(*length as u64);
+        curves[*curve].points.push(CurvePoint { length: *length, percent: 100, traversed, time });
+    }
+    Ok(curves)
+}
+
+fn calibrated(choice: &EngineChoice) -> bool {
+    choice.settings.iter().any(|(_, setting)| matches!(setting.source, Source::Calibrated(_)))
+}
+
+type Wanted = (usize, EngineChoice, Benchmark, usize);
+
+fn times(wanted: &[Wanted], threads: usize) -> Result<Vec<Picos>, MeasureError> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some((place, (_, choice, benchmark, length))) = {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    wanted.get(place).map(|wanted| (place, wanted))
+                } {
+                    let time = choice
+                        .build()
+                        .map_err(MeasureError::from)
+                        .and_then(|engine| benchmark.run(engine, *length as u64));
+                    found.lock().expect("no thread panics while it has the lock").insert(place, time);
+                }
+            });
+        }
+    });
+    found.into_inner().expect("no thread panics while it has the lock").into_values().collect()
+}
+
+/// What `claims` tell of the curves of `study`.
+///
+/// # Errors
+/// When the study names a claim that is not there, or has no number of that kind; or a point that is not drawn.
+pub fn anchors(study: &Study, claims: &[Claim], curves: &[Curve]) -> Result<Vec<Anchor>, MeasureError> {
+    let mut anchors = Vec::new();
+    for told in &study.anchors {
+        let wrong = |what: &str| MeasureError::Anchor { claim: told.claim.clone(), what: what.to_owned() };
+        let claim = claims.iter().find(|claim| claim.id == told.claim).ok_or_else(|| wrong("no such claim"))?;
+        for &length in &told.lengths {
+            let [low, value, high] = value(study, told, claim, length, curves).map_err(wrong)?;
+            anchors.push(Anchor {
+                claim: told.claim.clone(),
+                design: told.design.clone(),
+                benchmark: told.benchmark.key(),
+                length,
+                percent: 100,
+                low,
+                value,
+                high,
+                limit: told.limit,
+            });
+        }
+    }
+    Ok(anchors)
+}
+
+/// Lowest time, time and highest time in nanoseconds.
+fn value(study: &Study, told: &Told, claim: &Claim, length: usize, curves: &[Curve]) -> Result<[f64; 3], &'static str> {
+    let ours = |design: &str| {
+        let drawn = |curve: &&Curve| curve.counts && curve.design == design && curve.benchmark == told.benchmark.key();
+        let curve = curves.iter().find(drawn);
+        let point = curve.and_then(|curve| curve.points.iter().find(|point| point.length == length));
+        point.map(|point| point.time.as_ns()).ok_or("a point that no figure draws")
+    };
+    ours(&told.design)?;
+    if let Tells::Like(other) = &told.tells {
+        return Ok([ours(other)?; 3]);
+    }
+    let (number, error) = claim.number().ok_or("its value is no number")?;
+    let unit = || match claim.unit.as_str() {
+        "ns" => Ok(1.0),
+        "us" => Ok(1e3),
+        _ => Err("its unit is no time"),
+    };
+    let all = [number - error, number, number + error];
+    Ok(match &told.tells {
+        Tells::Total => scaled(all, unit()?),
+        Tells::Each => scaled(all, unit()? * told.benchmark.traversed(length as u64) as f64),
+        Tells::Cycles => scaled(all, cycle(study, &told.design)?),
+        Tells::Times(other) => scaled(all, ours(other)?),
+        Tells::Under(other) => {
+            let other = ours(other)?;
+            [other / all[2], other / all[1], other / all[0]]
+        }
+        Tells::Beyond(other) => {
+            let (other, unit) = (ours(other)?, unit()?);
+            all.map(|number| other + number * unit)
+        }
+        Tells::Like(other) => [ours(other)?; 3],
+    })
+}
+
+fn scaled(all: [f64; 3], factor: f64) -> [f64; 3] {
+    all.map(|number| number * factor)
+}
+
+/// Nanoseconds of a cycle of the design's engine.
+fn cycle(study: &Study, design: &str) -> Result<f64, &'static str> {
+    const MANY: u64 = 1_000_000;
+    let design = study.designs.iter().find(|known| known.name == design);
+    let choice = design.and_then(|design| choice(design, &[]).ok().flatten());
+    let settings = choice.map(|choice| choice.settings).filter(|settings| settings.contains("clock"));
+    let clock = settings.ok_or("its design has no clock")?.clock("clock");
+    Ok(clock.span(Cycles(MANY)).as_ns() / MANY as f64)
+}
