@@ -174,8 +174,9 @@ def _scale(ax: Axes, scale: str) -> None:
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     ax.yaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.yaxis.set_minor_formatter(FuncFormatter(_plain if high < 10 * low else _halves))
-    ax.tick_params(axis="y", which="minor", labelsize=7)
+    if high < 1e6 * low:  # beyond, the powers of ten alone fill the axis
+        ax.yaxis.set_minor_formatter(FuncFormatter(_plain if high < 10 * low else _halves))
+        ax.tick_params(axis="y", which="minor", labelsize=7)
 
 
 def _values(
