@@ -143,7 +143,7 @@ fn a_slower_processor_changes_what_is_made_of_it() {
 
 #[test]
 fn areas_are_sums_of_what_the_models_store() {
-    let drawn = figures(&CLAIMS, "s0", &SUBJECT).unwrap().unwrap();
+    let drawn = figures(&CLAIMS, &SUBJECT).unwrap();
     let of = |design: &str| drawn.silicon.iter().find(|silicon| silicon.design == design).unwrap();
     let papers = ["unit", "ppc440", "mt1", "mt2", "mt16"].map(|design| of(design).paper_mm2);
     assert_eq!(papers, [Some(1.3), Some(6.0), Some(5.0), Some(10.0), Some(80.0)]);
