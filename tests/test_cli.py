@@ -259,7 +259,8 @@ def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: 
 
 def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Command, halo: mb.Trace) -> None:
     words = ("compare", halo.path, "-e", "linear:qsnet2", "--force", "-o", "r")
-    printed = [matchbench(*words, FORCE_COLOR="1", COLUMNS=width) for width in ("300", "120", "80")]
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}  # one that is dumb has 80 columns, whatever it is told
+    printed = [matchbench(*words, **terminal, COLUMNS=width) for width in ("300", "120", "80")]
     styled = re.compile(r"\x1b\[[0-9;]*m")
     rows = [
         re.split(r"  +", styled.sub("", line).strip())
