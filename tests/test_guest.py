@@ -26,7 +26,7 @@ def test_committed_programs_are_what_the_sources_build(isa: str, target: str, tm
         if version not in (line := first_line(tool, "--version")):
             pytest.skip(f"the files were built with {name} {version}; this is {line}")
     committed = {path.name: path.read_bytes() for path in GUEST.glob(f"elf/*.{isa}.elf")}
-    subprocess.run(["make", "--silent", "-C", GUEST, f"OUT={tmp_path}", isa], check=True)  # noqa: S607
+    subprocess.run(["make", "--silent", "-C", GUEST, f"OUT={tmp_path}", isa], check=True)  # noqa: S607 - the make of the PATH
     built = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert committed.keys() == built.keys()
     assert [name for name in built if built[name] != committed[name]] == []
