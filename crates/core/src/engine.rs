@@ -69,6 +69,29 @@ pub trait Engine: Send {
     /// How long the engine has worked on operations in all: the union of its busy intervals for the operations
     /// whose completions were handed out.
     fn busy(&self) -> Picos;
+
+    /// `ops`, made ready for the structure inside of this engine; `None` from a model.
+    ///
+    /// A measured engine gives one. It answers every operation at its offer and takes no time itself: how long its structure
+    /// takes is found with the bare run, and charged by `crates/measure`.
+    fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
+        let _ = ops;
+        None
+    }
+}
+
+/// A structure with nothing around it, and operations made ready for it: what a stopwatch is held against.
+///
+/// The operations are those of one receiver, from empty lists on, in the order of acceptance.
+pub trait BareRun: Send {
+    /// Empties the lists and goes back to the first operation.
+    fn rewind(&mut self);
+
+    /// Performs the next `count` operations, or those that are left, and does no more than a caller of the structure would.
+    fn perform(&mut self, count: usize);
+
+    /// What became of the operations performed since the last [`rewind`](Self::rewind), in their order.
+    fn outcomes(&self) -> Vec<Outcome>;
 }
 
 /// What the times of an engine are worth. Measured numbers are never ranked with simulated ones.

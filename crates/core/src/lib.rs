@@ -14,7 +14,7 @@ pub mod mpi;
 pub mod settings;
 pub mod time;
 
-pub use engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Timing};
+pub use engine::{Accepted, BareRun, Completion, Engine, EngineCard, EngineEntry, Placement, Timing};
 pub use matching::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
 pub use settings::{Setting, SettingError, SettingSpec, Settings, Source, Sourced, Unit, Value};
 pub use time::{Bytes, Clock, Cycles, Picos};

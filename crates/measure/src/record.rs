@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each receiver's engine was asked for, in order of acceptance.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mb_core::{Op, Outcome};
+
+/// The most operations that are recorded of one replay; what follows is charged with the mean of its kind. 64 bytes each.
+pub(crate) const MOST: usize = 1 << 22;
+
+/// A kind of operation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A receive is posted.
+    Post,
+    /// A message arrives.
+    Arrive,
+    /// A receive is taken back.
+    Cancel,
+    /// A probe.
+    Probe,
+    /// A matched probe.
+    MatchedProbe,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Post, Self::Arrive, Self::Cancel, Self::Probe, Self::MatchedProbe];
+
+    /// The word in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Post => "post",
+            Self::Arrive => "arrive",
+            Self::Cancel => "cancel",
+            Self::Probe => "probe",
+            Self::MatchedProbe => "matched_probe",
+        }
+    }
+
+    /// That of `op`.
+    #[must_use]
+    pub const fn of(op: &Op) -> Self {
+        match op {
+            Op::Post { .. } => Self::Post,
+            Op::Arrive { .. } => Self::Arrive,
+            Op::Cancel { .. } => Self::Cancel,
+            Op::Probe { .. } => Self::Probe,
+            Op::MatchedProbe { .. } => Self::MatchedProbe,
+        }
+    }
+}
+
+/// One operation and what became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recorded {
+    /// The operation.
+    pub op: Op,
+    /// Its outcome.
+    pub outcome: Outcome,
+}
+
+impl Recorded {
+    /// Whether both ask for the same. Names are reused, so they tell nothing; of a cancel there is nothing but its name.
+    fn asks_as(&self, other: &Self) -> bool {
+        match (self.op, other.op) {
+            (Op::Post { pattern, .. }, Op::Post { pattern: theirs, .. })
+            | (Op::Probe { pattern, .. }, Op::Probe { pattern: theirs, .. })
+            | (Op::MatchedProbe { pattern, .. }, Op::MatchedProbe { pattern: theirs, .. }) => pattern == theirs,
+            (Op::Arrive { envelope, .. }, Op::Arrive { envelope: theirs, .. }) => envelope == theirs,
+            (Op::Cancel { .. }, Op::Cancel { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The records of all receivers of a replay while it runs.
+#[derive(Default)]
+pub(crate) struct Records {
+    receivers: Mutex<Vec<Arc<Mutex<Vec<Recorded>>>>>,
+    left: Arc<AtomicUsize>,
+}
+
+/// Where one receiver's engine writes.
+pub(crate) struct Recorder {
+    record: Arc<Mutex<Vec<Recorded>>>,
+    left: Arc<AtomicUsize>,
+    full: bool,
+}
+
+impl Records {
+    pub(crate) fn new() -> Self {
+        Self { receivers: Mutex::default(), left: Arc::new(AtomicUsize::new(MOST)) }
+    }
+
+    /// The recorder of the next receiver.
+    pub(crate) fn of(&self, receiver: usize) -> Recorder {
+        let record = Arc::default();
+        let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert_eq!(receiver, receivers.len());
+        receivers.push(Arc::clone(&record));
+        Recorder { record, left: Arc::clone(&self.left), full: false }
+    }
+
+    /// What was recorded, by receiver.
+    pub(crate) fn take(self) -> Vec<Vec<Recorded>> {
+        let receivers = self.receivers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let taken = |record: Arc<Mutex<Vec<Recorded>>>| {
+            std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        receivers.into_iter().map(taken).collect()
+    }
+}
+
+impl Recorder {
+    /// Writes down one operation; nothing once the records are full, so that each receiver's is a beginning without gaps.
+    pub(crate) fn add(&mut self, recorded: Recorded) {
+        if self.full
+            || self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+        {
+            self.full = true;
+            return;
+        }
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).push(recorded);
+    }
+}
+
+/// The share of `charged` whose operations stand in the same place in `measured`.
+pub(crate) fn same_places(measured: &[Vec<Recorded>], charged: &[Vec<Recorded>]) -> f64 {
+    let (mut same, mut all) = (0_u64, 0_u64);
+    for (measured, charged) in measured.iter().zip(charged) {
+        same += measured.iter().zip(charged).filter(|(one, other)| one.asks_as(other)).count() as u64;
+        all += measured.len().max(charged.len()) as u64;
+    }
+    if all == 0 { 1.0 } else { same as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mb_core::{Envelope, Initiator, MsgId, Pattern, RecvId};
+
+    fn arrive(name: u64, tag: u64) -> Recorded {
+        let envelope = Envelope { bits: tag, initiator: Initiator(1) };
+        Recorded { op: Op::Arrive { msg: MsgId(name), envelope }, outcome: Outcome::Unexpected(MsgId(name)) }
+    }
+
+    #[test]
+    fn places_are_compared_by_what_is_asked_for_and_not_by_names() {
+        let pattern = Pattern { bits: 7, ignore: 0, initiator: None };
+        let post = Recorded { op: Op::Post { recv: RecvId(3), pattern }, outcome: Outcome::Posted(RecvId(3)) };
+        let one = [vec![arrive(1, 7), arrive(2, 8), post], vec![]];
+        assert!((same_places(&one, &[vec![arrive(5, 7), arrive(1, 8), post], vec![]]) - 1.0).abs() < 1e-12);
+        assert!((same_places(&one, &[vec![arrive(5, 8), arrive(1, 7), post], vec![]]) - 1.0 / 3.0).abs() < 1e-12);
+        assert!((same_places(&one, &[vec![arrive(1, 7), arrive(1, 8)], vec![post]]) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_full_record_ends_and_has_no_gaps() {
+        let records = Records { left: Arc::new(AtomicUsize::new(3)), ..Records::new() };
+        let (mut first, mut second) = (records.of(0), records.of(1));
+        for tag in 0..3 {
+            first.add(arrive(tag, tag));
+            second.add(arrive(tag, tag));
+        }
+        let found: Vec<_> = records.take().iter().map(Vec::len).collect();
+        assert_eq!(found, [2, 1]);
+    }
+}
