@@ -24,6 +24,7 @@ COMMANDS = {
     "reproduce": "Measure what a paper claims, claim by claim: ours, theirs, verdict.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
     "generate": "Make a trace of any size from a pattern of communication.",
+    "mpi": "Look at your own MPI: what deep queues cost it.",
     "asm": "Assemble a program for the match unit.",
     "disasm": "Print the program of an image.",
     "mu": "Run a match program on the match unit: run, trace, debug, profile.",

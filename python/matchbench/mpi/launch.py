@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Finds the user's MPI, builds a C program with it, and runs that under the launcher and under a watch."""
+
+import contextlib
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from matchbench._native import MatchbenchError
+from matchbench.record import launcher_flavour
+
+COMPILE_SECONDS = 120
+"""How long the compiler may take."""
+
+_GRACE_SECONDS = 5  # what a launcher is given to end its ranks
+_LAST_LINES = 12  # of what a failed program said
+_ROOT_HINT = (
+    "Open MPI runs as root only when told to: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended.
+
+    Parameters
+    ----------
+    status
+        The launcher's exit status, as a shell gives it.
+    stalled
+        Whether it was ended because nothing came for too long.
+    said
+        The last lines that were no lines of the protocol, standard error included.
+    """
+
+    status: int
+    stalled: bool
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mpi:
+    """One MPI: its compiler and its launcher.
+
+    Parameters
+    ----------
+    compiler
+        Path of `mpicc`.
+    launcher
+        Words of the launcher. `{ranks}` and `{program}` stand for the number of ranks and the program with
+        its arguments; without them `-n RANKS PROGRAM...` follows the words.
+    flavour
+        As `matchbench.record.launcher_flavour` tells it.
+    """
+
+    compiler: str
+    launcher: tuple[str, ...]
+    flavour: str
+
+    def command(self, ranks: int, program: Sequence[str | Path]) -> list[str]:
+        """Write the command that starts `program` on `ranks` ranks."""
+        words = list(self.launcher)
+        if not any("{program}" in word for word in words):
+            if not any("{ranks}" in word for word in words):
+                words += ["-n", "{ranks}"]
+            words.append("{program}")
+        command: list[str] = []
+        for word in words:
+            if word == "{program}":
+                command += map(str, program)
+            else:
+                whole = shlex.join(map(str, program))
+                command.append(word.replace("{ranks}", str(ranks)).replace("{program}", whole))
+        return command
+
+    def crowded(self) -> "Mpi":
+        """Return the same MPI with leave to start more ranks than there are processors."""
+        words = self.launcher
+        if self.flavour != "openmpi" or any("oversubscribe" in word.lower() for word in words):
+            return self
+        return replace(self, launcher=(words[0], "--oversubscribe", *words[1:]))
+
+    def build(self, source: Path, program: Path, options: Sequence[str] = ("-O2",)) -> None:
+        """Compile a C program.
+
+        Raises
+        ------
+        MatchbenchError
+            With the compiler's first words when it fails.
+        """
+        words = [self.compiler, *options, "-o", str(program), str(source)]
+        try:
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=COMPILE_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            msg = f"{self.compiler}: compiles nothing within {COMPILE_SECONDS} s"
+            raise MatchbenchError(msg) from error
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            msg = f"{self.compiler}: cannot build {source.name}: {' | '.join(said[:4]) or 'without a word'}"
+            raise MatchbenchError(msg)
+
+    def run(
+        self,
+        ranks: int,
+        program: Sequence[str | Path],
+        *,
+        mark: str,
+        on_line: Callable[[str], None],
+        stall_seconds: float,
+    ) -> Ended:
+        """Run a program and hand on its marked lines as they come.
+
+        The launcher is in a session of its own: an interrupted or stalled run takes its ranks with it.
+
+        Parameters
+        ----------
+        ranks, program
+            As of `command`.
+        mark
+            What our lines begin with; a launcher may put words of its own before.
+        on_line
+            Called with each line behind its mark.
+        stall_seconds
+            A run that prints no marked line for so long is ended.
+
+        Raises
+        ------
+        MatchbenchError
+            When the launcher cannot be started.
+        """
+        words = self.command(ranks, program)
+        try:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            msg = f"{words[0]}: {error.strerror}"
+            raise MatchbenchError(msg) from error
+        said: list[str] = []
+
+        def take(line: str) -> bool:
+            _, found, rest = line.partition(mark)
+            if found:
+                on_line(rest)
+            elif line.strip(" -=*"):
+                said.append(line.rstrip())
+                del said[:-_LAST_LINES]
+            return bool(found)
+
+        try:
+            with _terminable():
+                stalled = not _follow(process, take, stall_seconds)
+                if not stalled:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=stall_seconds)
+        finally:
+            end(process)
+        status = process.returncode
+        return Ended(status=status if status >= 0 else 128 - status, stalled=stalled, said=tuple(said))
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM interrupt like Ctrl-C, so that no ranks are left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a launcher and its ranks: first by asking, for the sake of ranks on other hosts, then by force."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_GRACE_SECONDS)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall_seconds: float) -> bool:
+    """Hand on lines until both streams end; say whether they did before a silence of `stall_seconds`."""
+    streams: list[IO[bytes]] = [stream for stream in (process.stdout, process.stderr) if stream]
+    rest = {stream.fileno(): b"" for stream in streams}
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ)
+        silent_at = time.monotonic() + stall_seconds
+        while selector.get_map():
+            ready = selector.select(max(silent_at - time.monotonic(), 0))
+            for key, _ in ready:
+                chunk = os.read(key.fd, 1 << 16)
+                *lines, rest[key.fd] = (rest[key.fd] + chunk).split(b"\n")
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                    lines.append(rest[key.fd])
+                for line in lines:
+                    if take(line.decode(errors="replace")):
+                        silent_at = time.monotonic() + stall_seconds
+            if time.monotonic() >= silent_at:
+                return False
+    return True
+
+
+def find(
+    compiler: str | None = None, launcher: Sequence[str] | str | None = None, hostfile: Path | None = None
+) -> Mpi:
+    """Find compiler and launcher of one MPI.
+
+    Parameters
+    ----------
+    compiler
+        `mpicc`, by name or path; by default `$MPICC`, or what is on the path.
+    launcher
+        Words of the launcher, or one text of them; by default what stands beside the compiler.
+    hostfile
+        A file of hosts, handed to a launcher whose option for it is known.
+
+    Raises
+    ------
+    MatchbenchError
+        When one of them is missing.
+    """
+    named = compiler or os.environ.get("MPICC") or "mpicc"
+    path = shutil.which(named)
+    if path is None:
+        msg = f"{named}: no such compiler; name the mpicc of your MPI with --mpicc or in MPICC"
+        raise MatchbenchError(msg)
+    words = shlex.split(launcher) if isinstance(launcher, str) else list(launcher or ())
+    words = words or [_beside(path)]
+    if shutil.which(words[0]) is None:
+        msg = f"{words[0]}: no such launcher"
+        raise MatchbenchError(msg)
+    flavour = launcher_flavour(words[0])
+    if hostfile is not None:
+        if not hostfile.is_file():
+            msg = f"{hostfile}: no such file"
+            raise MatchbenchError(msg)
+        option = {"openmpi": "--hostfile", "hydra": "-f"}.get(flavour)
+        if option is None:
+            msg = (
+                f"{words[0]}: how it takes a file of hosts is not known here; write its own option behind --"
+            )
+            raise MatchbenchError(msg)
+        words[1:1] = [option, str(hostfile.absolute())]
+    return Mpi(compiler=path, launcher=tuple(words), flavour=flavour)
+
+
+def _beside(compiler: str) -> str:
+    """Find the launcher of a compiler: in the same directory, with the same ending (`mpicc.mpich`)."""
+    path = Path(compiler)
+    ending = path.name.partition("mpicc")[2] if path.name.startswith("mpicc") else ""
+    for name in (f"mpirun{ending}", f"mpiexec{ending}", "mpirun", "mpiexec"):
+        if (path.parent / name).exists():
+            return str(path.parent / name)
+    return "mpirun"
+
+
+def why(ended: Ended, flavour: str) -> str:
+    """Say in one line why a run failed: its own last words, and a hint where one is known."""
+    if ended.stalled:
+        return "no answer within the time limit"
+    words = " | ".join(ended.said[-4:]) or "without a word"
+    hint = ""
+    if flavour == "openmpi" and any("root" in line for line in ended.said):
+        hint = f"; {_ROOT_HINT}"
+    elif any("slots" in line for line in ended.said):
+        hint = "; the launcher counts fewer slots than ranks: give it --oversubscribe or more hosts"
+    return f"exit status {ended.status}: {words}{hint}"
