@@ -57,7 +57,9 @@ pub(crate) fn cards(tree: &Tree, root: &Path) -> Result<Vec<Generated>, String> 
 
 /// The folders of `engines/` that hold a crate, in alphabetical order.
 pub(super) fn engine_names(tree: &Tree) -> impl Iterator<Item = &str> {
-    tree.paths().filter_map(|path| path.strip_prefix("engines/")?.strip_suffix("/Cargo.toml"))
+    let folders = tree.paths().filter_map(|path| path.strip_prefix("engines/")?.strip_suffix("/Cargo.toml"));
+    // A crate further down is a part of an engine.
+    folders.filter(|folder| !folder.contains('/'))
 }
 
 /// Engine and table from lines `== engine`, each followed by its table.
@@ -87,6 +89,7 @@ mod tests {
             ("crates/catalog/Cargo.toml", &manifest),
             ("engines/alpu/Cargo.toml", ""),
             ("engines/linear/Cargo.toml", ""),
+            ("engines/linear/library/Cargo.toml", ""),
             ("engines/notes/README.md", ""),
         ]);
         let files = list(&tree, Path::new("")).unwrap();

@@ -19,7 +19,7 @@ const HEADINGS: &[&str] = &[
 pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
     let mut objections = Vec::new();
     for folder in tree.texts().filter_map(|(path, _)| path.strip_suffix("/Cargo.toml")) {
-        if folder.starts_with("engines/") {
+        if folder.strip_prefix("engines/").is_some_and(|name| !name.contains('/')) {
             let path = format!("{folder}/README.md");
             match tree.text(&path) {
                 Some(text) => objections.extend(check_card(&path, text)),

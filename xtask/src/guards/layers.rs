@@ -21,7 +21,12 @@ enum Role<'a> {
     Engine(&'a str),
     /// A folder of machines.
     Machine(&'a str),
+    /// The matcher that other people take into their programs: its folder, below its engine's.
+    Matcher(&'a str),
 }
+
+/// The matcher depends on nothing of ours, and only its engine depends on it, or what stands above.
+const MATCHER: (&str, &str) = ("engines/host_native/library", "matcher");
 
 /// What a shared crate may depend on; `engines` stands for every engine and machine.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -61,6 +66,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
 }
 
 fn role_of_folder(folder: &str) -> Option<Role<'_>> {
+    if folder == MATCHER.0 {
+        return Some(Role::Matcher(MATCHER.1));
+    }
     match folder.split_once('/') {
         Some(("crates", name)) => Some(Role::Shared(name)),
         Some(("engines", name)) => Some(Role::Engine(name)),
@@ -75,7 +83,7 @@ fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<O
         Ok(manifest) => manifest,
         Err(error) => return objections.push(Objection::new(path, 1, format!("not TOML: {error}"))),
     };
-    let (Role::Shared(folder) | Role::Engine(folder) | Role::Machine(folder)) = role;
+    let (Role::Shared(folder) | Role::Engine(folder) | Role::Machine(folder) | Role::Matcher(folder)) = role;
     let expected = if folder == "xtask" { folder.to_owned() } else { format!("mb-{folder}") };
     let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
     if name != Some(&expected) {
@@ -103,6 +111,8 @@ fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<O
 fn may_use(role: Role<'_>, used: &str) -> bool {
     match role {
         Role::Engine("ideal") if used == "oracle" => true,
+        Role::Engine("host_native") | Role::Shared("measure") if used == MATCHER.1 => true,
+        Role::Matcher(_) => false,
         Role::Engine(_) | Role::Machine(_) => ENGINE_MAY_USE.contains(&used),
         Role::Shared(name) => MAY_USE.iter().any(|(known, allowed)| {
             *known == name && (allowed.contains(&used) || allowed.contains(&"engines") && is_engine(used))
@@ -120,7 +130,7 @@ fn tests_may_use(role: Role<'_>, used: &str) -> bool {
 
 /// A name that no shared crate has is an engine's or a machine's.
 fn is_engine(name: &str) -> bool {
-    MAY_USE.iter().all(|(known, _)| *known != name)
+    name != MATCHER.1 && MAY_USE.iter().all(|(known, _)| *known != name)
 }
 
 /// Every dependency's package name and whether only tests have it.
@@ -177,6 +187,24 @@ mod tests {
     }
 
     #[test]
+    fn a_matcher_that_needs_anything_of_ours_and_an_engine_that_needs_the_matcher_are_rejected() {
+        rejected(
+            "engines/host_native/library/Cargo.toml",
+            "mb-matcher",
+            "dependencies",
+            "mb-core.workspace = true",
+            &["engines/host_native/library/Cargo.toml:4: `matcher` must not have `core` as a dependency"],
+        );
+        rejected(
+            "engines/linear/Cargo.toml",
+            "mb-linear",
+            "dependencies",
+            "mb-matcher.workspace = true",
+            &["engines/linear/Cargo.toml:4: `linear` must not have `matcher` as a dependency"],
+        );
+    }
+
+    #[test]
     fn the_testkit_outside_of_tests_is_rejected() {
         rejected(
             "crates/replay/Cargo.toml",
@@ -226,6 +254,8 @@ mod tests {
             ("engines/ideal/Cargo.toml", "mb-ideal", "dependencies", "mb-oracle.workspace = true"),
             ("engines/alpu/Cargo.toml", "mb-alpu", "dev-dependencies", "mb-oracle.workspace = true"),
             ("engines/alpu/Cargo.toml", "mb-alpu", "dependencies", "mb-parts.workspace = true"),
+            ("engines/host_native/Cargo.toml", "mb-host_native", "dependencies", "mb-matcher.workspace = true"),
+            ("engines/host_native/library/Cargo.toml", "mb-matcher", "dev-dependencies", "mb-testkit.workspace = true"),
             ("crates/catalog/Cargo.toml", "mb-catalog", "dependencies", "mb-alpu.workspace = true"),
             ("crates/replay/Cargo.toml", "mb-replay", "dev-dependencies", "mb-alpu.workspace = true"),
             ("crates/reproduce/Cargo.toml", "mb-reproduce", "dependencies", "mb-alpu.workspace = true"),

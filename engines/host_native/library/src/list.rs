@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `list`: a linked list through request objects, as most MPI libraries have it.
+//!
+//! The yardstick, and therefore made as well as a linked list can be: nodes of 48 bytes in one array, a free list of
+//! the most recently used, no other work. [`Options::request_bytes`](crate::Options) spreads the nodes out to the size
+//! that request objects have in an MPI library, which costs what it costs there.
+//!
+//! Cost: one node for each entry visited. No state is shared between the two queues.
+
+use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+
+/// No node.
+const NIL: u32 = u32::MAX;
+/// Bytes of a node when nodes lie side by side.
+pub(crate) const NODE_BYTES: usize = size_of::<Node>();
+
+/// A receive or a message in a list, or a free node.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    bits: u64,
+    /// Zero for a message.
+    ignore: u64,
+    user: u64,
+    source: u32,
+    /// All ones to compare the source, zero to accept any.
+    source_mask: u32,
+    next: u32,
+    prev: u32,
+    /// Two steps for each tenant; see [`Queue::free`].
+    generation: u32,
+}
+
+/// One list and the pool of its nodes.
+struct Queue {
+    nodes: Vec<Node>,
+    /// Nodes from one request object to the next.
+    stride: u32,
+    /// Parity of the generations: receives and messages have different ones.
+    kind: u32,
+    free: u32,
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl Queue {
+    fn new(kind: u32, request_bytes: usize) -> Self {
+        let stride = request_bytes.div_ceil(NODE_BYTES).max(1) as u32;
+        Self { nodes: Vec::new(), stride, kind, free: NIL, head: NIL, tail: NIL, len: 0 }
+    }
+
+    /// Makes room for `more` nodes and puts them on the free list, the first of them on top.
+    #[cold]
+    fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
+        let stride = self.stride as usize;
+        let (start, extra) = (self.nodes.len(), more.checked_mul(stride).ok_or(OutOfMemory)?);
+        if start.checked_add(extra).is_none_or(|nodes| nodes > NIL as usize - 63) {
+            return Err(OutOfMemory);
+        }
+        self.nodes.try_reserve_exact(extra)?;
+        self.nodes.resize(start + extra, Node { generation: self.kind, ..Node::default() });
+        for at in (start..start + extra).step_by(stride).rev() {
+            self.nodes[at].next = self.free;
+            self.free = at as u32;
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        let have = self.nodes.len() / self.stride as usize;
+        if entries > have { self.grow(entries - have) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        if self.free == NIL {
+            // A quarter more, at least 16: seldom enough, and at most 60 bytes for each entry.
+            self.grow((self.nodes.len() / self.stride as usize / 4).max(16))?;
+        }
+        let at = self.free;
+        let prev = self.tail;
+        let node = &mut self.nodes[at as usize];
+        self.free = node.next;
+        let generation = node.generation.wrapping_add(2);
+        *node = Node {
+            bits: pattern.bits,
+            ignore: pattern.ignore,
+            user,
+            source: pattern.source.unwrap_or(0),
+            source_mask: if pattern.source.is_some() { u32::MAX } else { 0 },
+            next: NIL,
+            prev,
+            generation,
+        };
+        if prev == NIL {
+            self.head = at;
+        } else {
+            self.nodes[prev as usize].next = at;
+        }
+        self.tail = at;
+        self.len += 1;
+        Ok(Handle::new(at, generation))
+    }
+
+    /// The oldest receive that accepts `envelope`.
+    #[inline]
+    fn find_receive(&self, envelope: Envelope) -> Option<u32> {
+        let mut at = self.head;
+        while at != NIL {
+            let node = &self.nodes[at as usize];
+            let source = (node.source ^ envelope.source) & node.source_mask;
+            if (node.bits ^ envelope.bits) & !node.ignore | u64::from(source) == 0 {
+                return Some(at);
+            }
+            at = node.next;
+        }
+        None
+    }
+
+    /// The oldest message that `pattern` accepts.
+    #[inline]
+    fn find_message(&self, pattern: Pattern) -> Option<u32> {
+        let (compared, source) = (!pattern.ignore, pattern.source.unwrap_or(0));
+        let source_mask = if pattern.source.is_some() { u32::MAX } else { 0 };
+        let mut at = self.head;
+        while at != NIL {
+            let node = &self.nodes[at as usize];
+            let other_source = (node.source ^ source) & source_mask;
+            if (node.bits ^ pattern.bits) & compared | u64::from(other_source) == 0 {
+                return Some(at);
+            }
+            at = node.next;
+        }
+        None
+    }
+
+    fn message(&self, at: u32) -> Message {
+        let node = &self.nodes[at as usize];
+        Message { user: node.user, envelope: Envelope { bits: node.bits, source: node.source } }
+    }
+
+    /// Takes node `at` out of the list; returns its user value.
+    #[inline]
+    fn remove(&mut self, at: u32) -> u64 {
+        let Node { user, next, prev, .. } = self.nodes[at as usize];
+        if prev == NIL {
+            self.head = next;
+        } else {
+            self.nodes[prev as usize].next = next;
+        }
+        if next == NIL {
+            self.tail = prev;
+        } else {
+            self.nodes[next as usize].prev = prev;
+        }
+        self.len -= 1;
+        self.free(at);
+        user
+    }
+
+    /// A living node's generation has bit 1 set, a free one's has not: no handle names a free node.
+    #[inline]
+    fn free(&mut self, at: u32) {
+        let node = &mut self.nodes[at as usize];
+        node.generation = node.generation.wrapping_add(2);
+        node.next = self.free;
+        self.free = at;
+    }
+
+    fn take_back(&mut self, handle: Handle) -> Option<u64> {
+        let node = self.nodes.get(handle.index() as usize)?;
+        let names_it = node.generation == handle.generation() && node.generation & 3 == 2 | self.kind;
+        names_it.then(|| self.remove(handle.index()))
+    }
+}
+
+/// Both lists of a receiver.
+pub(crate) struct List {
+    posted: Queue,
+    unexpected: Queue,
+}
+
+impl List {
+    pub(crate) fn new(request_bytes: usize) -> Self {
+        Self { posted: Queue::new(0, request_bytes), unexpected: Queue::new(1, request_bytes) }
+    }
+
+    #[inline]
+    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
+        if let Some(message) = self.mprobe(pattern) {
+            return Ok(Posted::Matched(message));
+        }
+        Ok(Posted::Waiting(self.posted.append(pattern, user)?))
+    }
+
+    #[inline]
+    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
+        if let Some(at) = self.posted.find_receive(envelope) {
+            return Ok(Arrived::Matched { user: self.posted.remove(at) });
+        }
+        Ok(Arrived::Unexpected(self.unexpected.append(Pattern::exactly(envelope), user)?))
+    }
+
+    pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
+        self.posted.take_back(handle)
+    }
+
+    pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
+        self.unexpected.take_back(handle)
+    }
+
+    #[inline]
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
+        self.unexpected.find_message(pattern).map(|at| self.unexpected.message(at))
+    }
+
+    #[inline]
+    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        let at = self.unexpected.find_message(pattern)?;
+        let message = self.unexpected.message(at);
+        self.unexpected.remove(at);
+        Some(message)
+    }
+
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        (self.posted.len as usize, self.unexpected.len as usize)
+    }
+
+    pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
+        self.posted.reserve(posted)?;
+        self.unexpected.reserve(unexpected)
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let bytes = |queue: &Queue| queue.nodes.capacity() * NODE_BYTES;
+        Memory { posted: bytes(&self.posted), unexpected: bytes(&self.unexpected) }
+    }
+}

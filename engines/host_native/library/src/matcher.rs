@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! [`Matcher`]: one interface, and behind it the structure that was chosen.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::list::List;
+use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+
+/// How a matcher keeps its entries. Every structure gives the same outcomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Structure {
+    /// A linked list through request objects.
+    #[default]
+    List,
+}
+
+impl Structure {
+    /// Every structure, the plainest first.
+    pub const ALL: &[Self] = &[Self::List];
+
+    /// Its name, as [`FromStr`] reads it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+        }
+    }
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Structure {
+    type Err = UnknownStructure;
+
+    fn from_str(name: &str) -> Result<Self, UnknownStructure> {
+        Self::ALL.iter().copied().find(|structure| structure.name() == name).ok_or(UnknownStructure)
+    }
+}
+
+/// No structure has this name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownStructure;
+
+impl fmt::Display for UnknownStructure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = Structure::ALL.iter().map(|structure| structure.name()).collect();
+        write!(f, "no such structure; there are: {}", names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownStructure {}
+
+/// What can be chosen about a structure. The defaults are the fastest; the rest is for experiments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// `list`: bytes from one request object to the next, rounded up to whole nodes of 48 bytes.
+    /// 768 is what Open MPI's ob1 has.
+    pub request_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { request_bytes: 48 }
+    }
+}
+
+/// The posted receives and the unexpected messages of one communicator, or of all of them if their match bits tell
+/// them apart.
+///
+/// Threads: a matcher may move between threads, and one thread at a time may use it; whoever shares it brings the
+/// lock. Different matchers share nothing.
+pub struct Matcher {
+    inner: Inner,
+    structure: Structure,
+}
+
+enum Inner {
+    List(List),
+}
+
+/// Calls the same method on whichever structure is there.
+macro_rules! each {
+    ($inner:expr, $structure:ident => $call:expr) => {
+        match $inner {
+            Inner::List($structure) => $call,
+        }
+    };
+}
+
+impl Matcher {
+    /// An empty matcher. Allocates nothing yet.
+    #[must_use]
+    pub fn new(structure: Structure, options: Options) -> Self {
+        let inner = match structure {
+            Structure::List => Inner::List(List::new(options.request_bytes)),
+        };
+        Self { inner, structure }
+    }
+
+    /// The structure that was chosen.
+    #[must_use]
+    pub fn structure(&self) -> Structure {
+        self.structure
+    }
+
+    /// Posts a receive: it takes the oldest unexpected message that it accepts, or waits.
+    ///
+    /// # Errors
+    /// When there is no memory for it; it then waits nowhere.
+    #[inline]
+    pub fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
+        each!(&mut self.inner, structure => structure.post(pattern, user))
+    }
+
+    /// A message arrives: it takes the oldest posted receive that accepts it, or waits.
+    ///
+    /// # Errors
+    /// When there is no memory for it; it then waits nowhere.
+    #[inline]
+    pub fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
+        each!(&mut self.inner, structure => structure.arrive(envelope, user))
+    }
+
+    /// Takes a posted receive back; returns the caller's value of it, or `None` if it no longer waits.
+    #[inline]
+    pub fn cancel(&mut self, receive: Handle) -> Option<u64> {
+        each!(&mut self.inner, structure => structure.cancel(receive))
+    }
+
+    /// Takes an unexpected message back, of a process that failed for example; returns the caller's value of it, or
+    /// `None` if it no longer waits.
+    #[inline]
+    pub fn discard(&mut self, message: Handle) -> Option<u64> {
+        each!(&mut self.inner, structure => structure.discard(message))
+    }
+
+    /// Finds the oldest unexpected message that `pattern` accepts and leaves it where it is.
+    #[inline]
+    #[must_use]
+    pub fn probe(&self, pattern: Pattern) -> Option<Message> {
+        each!(&self.inner, structure => structure.probe(pattern))
+    }
+
+    /// Takes the oldest unexpected message that `pattern` accepts.
+    #[inline]
+    pub fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        each!(&mut self.inner, structure => structure.mprobe(pattern))
+    }
+
+    /// The number of posted receives.
+    #[must_use]
+    pub fn posted_len(&self) -> usize {
+        each!(&self.inner, structure => structure.lengths().0)
+    }
+
+    /// The number of unexpected messages.
+    #[must_use]
+    pub fn unexpected_len(&self) -> usize {
+        each!(&self.inner, structure => structure.lengths().1)
+    }
+
+    /// Makes room for so many receives and messages in all, so that no call allocates until there are more.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
+        each!(&mut self.inner, structure => structure.reserve(posted, unexpected))
+    }
+
+    /// What is allocated. Memory is kept for later entries and is given back when the matcher is dropped.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        each!(&self.inner, structure => structure.memory())
+    }
+}
+
+impl fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Matcher")
+            .field("structure", &self.structure)
+            .field("posted", &self.posted_len())
+            .field("unexpected", &self.unexpected_len())
+            .finish_non_exhaustive()
+    }
+}
