@@ -165,10 +165,7 @@ static void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, 
 
 /* --- sends --- */
 
-static void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
-    frame->begin = mbr_stamp_begin(thread);
-    if (!(role->flags & BLOCKING))
-        return;
+static void send_open(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
     if (!comm) {
         append_unknown(thread, &frame->begin);
@@ -178,11 +175,18 @@ static void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word
     record.comm = comm->number;
     record.peer = mbr_peer(a[3]);
     record.tag = mbr_tag(a[4]);
-    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
     uint64_t index = reserve_send(thread, comm, &record, 1);
     frame->count = record.aux;
     frame->open = mbr_put(thread, index, record);
     frame->recorded = true;
+}
+
+/* Inlined into each wrapper, which knows its role. */
+MBR_INLINE void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (role->flags & BLOCKING)
+        send_open(thread, frame, a, role);
 }
 
 /* What a persistent request needs for MPI_Start. */
@@ -226,7 +230,7 @@ static void start_request(struct mbr_thread *thread, struct frame *frame, mbr_wo
     record.comm = comm->number;
     record.peer = mbr_peer(a[3]);
     record.tag = mbr_tag(a[4]);
-    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
     if (role->persistent) {
         record.flags |= PERSISTENT;
     } else {
@@ -236,19 +240,18 @@ static void start_request(struct mbr_thread *thread, struct frame *frame, mbr_wo
     remember(&record, mbr_handle_at(a[6], 0), (struct kept){.persistent = role->persistent, .comm_handle = mbr_handle(a[5])});
 }
 
-static void send_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+static void send_close(struct mbr_thread *thread, struct frame *frame) { close_open(thread, frame, frame->count); }
+
+MBR_INLINE void send_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (frame->recorded)
-        close_open(thread, frame, frame->count);
+        send_close(thread, frame);
     else if (!(role->flags & BLOCKING) && !error)
         start_request(thread, frame, a, role, SEND);
 }
 
 /* --- receives --- */
 
-static void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
-    frame->begin = mbr_stamp_begin(thread);
-    if (!(role->flags & BLOCKING))
-        return;
+static void recv_open(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
     if (!comm) {
         append_unknown(thread, &frame->begin);
@@ -258,7 +261,7 @@ static void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word
     record.comm = comm->number;
     record.peer = mbr_peer(a[3]);
     record.tag = mbr_tag(a[4]);
-    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
     record.request = frame->request = mbr_request_take(1);
     frame->posted = posted_of(&record);
     frame->open = append(thread, record);
@@ -266,10 +269,20 @@ static void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word
     frame->recorded = true;
 }
 
-static void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+MBR_INLINE void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (role->flags & BLOCKING)
+        recv_open(thread, frame, a, role);
+}
+
+static void recv_close(struct mbr_thread *thread, struct frame *frame, int error) {
+    struct mbr_stamp end = close_open(thread, frame, 0);
+    append_done(thread, &end, frame->request, &frame->posted, frame->status, error);
+}
+
+MBR_INLINE void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (frame->recorded) {
-        struct mbr_stamp end = close_open(thread, frame, 0);
-        append_done(thread, &end, frame->request, &frame->posted, frame->status, error);
+        recv_close(thread, frame, error);
     } else if (!(role->flags & BLOCKING) && !error) {
         start_request(thread, frame, a, role, RECV);
     }
@@ -297,7 +310,7 @@ static void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_wor
         append_unknown(thread, &frame->begin);
         return;
     }
-    record.bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
     record.request = frame->request = mbr_request_take(1);
     frame->count = record.aux;
     frame->posted = posted_of(&record);
@@ -330,10 +343,10 @@ MBR_INLINE void sendrecv_records(struct mbr_thread *thread, struct frame *frame,
     send->comm = recv->comm = comm->number;
     send->peer = mbr_peer(a[3]);
     send->tag = mbr_tag(a[4]);
-    send->bytes = mbr_type_bytes(a[2], count_argument(a[1], role->wide));
+    send->bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
     recv->peer = mbr_peer(a[role->recv[2]]);
     recv->tag = mbr_tag(a[role->recv[3]]);
-    recv->bytes = mbr_type_bytes(a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
+    recv->bytes = mbr_type_bytes(thread, a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
     send->request = frame->request = mbr_request_take(2);
     recv->request = send->request + 1;
 }
@@ -549,6 +562,18 @@ MBR_INLINE void read_finished(struct finished *done, const struct mbr_entry *ent
     done->status = (struct posted){record.peer, record.tag, record.bytes};
 }
 
+/* Whether a finished request did what its own record foretells, which most do and few looks tell; then `done` says so. */
+MBR_INLINE bool as_foretold(struct finished *done, const struct mbr_entry *entry, const void *status) {
+    if (entry->cancelled | entry->paired)
+        return false;
+    if (entry->kind != RECV)
+        return true;
+    if (entry->peer < 0 || entry->tag < 0 || mbr_status_read(status, false).bytes != entry->bytes)
+        return false;
+    done->status = (struct posted){entry->peer, entry->tag, entry->bytes};
+    return true;
+}
+
 /* Takes the oldest unfinished use of `handle` off the table and lists what finished with it. */
 MBR_INLINE struct finished *finish(struct finished *list, struct finished *end, uint64_t handle, const void *status, int code,
                                    bool peek) {
@@ -557,15 +582,18 @@ MBR_INLINE struct finished *finish(struct finished *list, struct finished *end, 
         return end;
     if (!entry->reported && entry->number) {
         struct finished done = {.request = entry->number};
-        if (entry->paired)
-            end = list_done(list, end, (struct finished){.request = entry->number - 1, .plain = true});
-        if (entry->kind == RECV || entry->cancelled)
-            read_finished(&done, entry, status, code);
-        else if (code)
-            done.flags = FAILED;
-        bool as_posted = entry->kind != RECV || entry->peer == TRACE_PROC_NULL ||
-                         (entry->peer >= 0 && entry->tag >= 0 && done.status.room == entry->bytes);
-        done.plain = as_posted && !done.flags;
+        done.plain = !code && as_foretold(&done, entry, status);
+        if (!done.plain) {
+            if (entry->paired)
+                end = list_done(list, end, (struct finished){.request = entry->number - 1, .plain = true});
+            if (entry->kind == RECV || entry->cancelled)
+                read_finished(&done, entry, status, code);
+            else if (code)
+                done.flags = FAILED;
+            bool as_posted = entry->kind != RECV || entry->peer == TRACE_PROC_NULL ||
+                             (entry->peer >= 0 && entry->tag >= 0 && done.status.room == entry->bytes);
+            done.plain = as_posted && !done.flags;
+        }
         end = list_done(list, end, done);
     }
     if (peek)
@@ -738,15 +766,16 @@ static int64_t count_at(mbr_word array, uint64_t at, bool wide) {
 }
 
 /* Bytes of one side; with several counts their sum, and each of them in `words`. */
-static uint64_t side_bytes(const mbr_word *a, const struct side *side, bool wide, uint64_t count, uint64_t *words) {
+static uint64_t side_bytes(struct mbr_thread *thread, const mbr_word *a, const struct side *side, bool wide, uint64_t count,
+                           uint64_t *words) {
     if (side->sizes == NO_SIZE)
         return 0;
     if (side->sizes == ONE_SIZE)
-        return mbr_type_bytes(a[side->type], count_argument(a[side->count], wide));
+        return mbr_type_bytes(thread, a[side->type], count_argument(a[side->count], wide));
     uint64_t sum = 0;
     for (uint64_t i = 0; i < count; i++) {
         mbr_word type = side->sizes == COUNTS ? a[side->type] : mbr_handle_at(a[side->type], i);
-        words[i] = mbr_type_bytes(type, count_at(a[side->count], i, wide));
+        words[i] = mbr_type_bytes(thread, type, count_at(a[side->count], i, wide));
         sum += words[i];
     }
     return sum > UINT64_C(1) << 48 ? UINT64_C(1) << 48 : sum;
@@ -793,11 +822,11 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
 
     uint64_t *sent = words, *received = words;
     if (sending && !send_in_place)
-        record->bytes = side_bytes(a, &role->sent, role->wide, sends, sent);
+        record->bytes = side_bytes(thread, a, &role->sent, role->wide, sends, sent);
     if (role->operation == ALLTOALL)
         received += sends;
     if (receiving && !receive_in_place)
-        record->aux = side_bytes(a, &role->received, role->wide, receives, received);
+        record->aux = side_bytes(thread, a, &role->received, role->wide, receives, received);
     bool many_sent = sending && role->sent.sizes > ONE_SIZE, many_received = receiving && role->received.sizes > ONE_SIZE;
 
     if (role->operation == REDUCE_SCATTER) { /* every rank contributes all blocks and receives its own */
@@ -1045,3 +1074,12 @@ CALL(0, Finalize, finalize, .flags = 0)
     EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
 INIT_CALL(2, Init)
 INIT_CALL(4, Init_thread)
+
+/* Not recorded: it ends what the threads remember of the type. */
+EXPORT int MPI_Type_free(PARAMETERS_1) {
+    static void *target;
+    int (*real)(PARAMETERS_1) = (int (*)(PARAMETERS_1))target_of(&target, "PMPI_Type_free");
+    __atomic_fetch_add(&mbr_type_generation, 1, __ATOMIC_RELEASE);
+    return real(NAMES_1);
+}
+EXPORT int PMPI_Type_free(PARAMETERS_1) __attribute__((alias("MPI_Type_free")));

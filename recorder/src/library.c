@@ -13,8 +13,7 @@
 #include <string.h>
 
 struct mbr_library mbr_library;
-
-static const uint64_t most_bytes = UINT64_C(1) << 48;
+uint64_t mbr_type_generation = 1;
 
 static bool is_ours(const void *address) {
     Dl_info theirs, ours;
@@ -175,14 +174,11 @@ bool mbr_library_learn(void) {
     return true;
 }
 
-uint64_t mbr_type_bytes(mbr_word type, int64_t count) {
+void mbr_type_learn(struct mbr_thread *thread, uint64_t handle, uint64_t generation) {
     int64_t size = 0;
-    uint64_t bytes;
-    if (count <= 0 || mbr_library.type_size(type, &size) || size <= 0) /* an unused type may be no type at all */
-        return 0;
-    if (__builtin_mul_overflow((uint64_t)size, (uint64_t)count, &bytes) || bytes > most_bytes)
-        return most_bytes;
-    return bytes;
+    if (mbr_library.type_size((mbr_word)handle, &size) || size < 0)
+        size = 0;
+    thread->type = (struct mbr_type){handle, generation, (uint64_t)size};
 }
 
 void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled) {

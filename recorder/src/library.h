@@ -7,6 +7,8 @@
 #ifndef MBR_LIBRARY_H
 #define MBR_LIBRARY_H
 
+#include "trace.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,8 +48,10 @@ void *mbr_library_symbol(const char *name);
 /* Fill `mbr_library`; `false` (after a warning) if the MPI library is of no known kind. MPI must be initialized. */
 bool mbr_library_learn(void);
 
-/* Size of `count` elements; saturates at 2^48, the most that a trace holds. */
-uint64_t mbr_type_bytes(mbr_word type, int64_t count);
+/* Counts MPI_Type_free: the handle of a type that was freed may come back as that of another. */
+extern uint64_t mbr_type_generation;
+/* Makes this type the one that the thread remembers; its size is 0 if the library knows no such type. */
+void mbr_type_learn(struct mbr_thread *thread, uint64_t handle, uint64_t generation);
 
 /* A handle argument, and the handle number `at` of an array: values that compare equal if the handles do. */
 static inline uint64_t mbr_handle(mbr_word word) {
@@ -55,6 +59,19 @@ static inline uint64_t mbr_handle(mbr_word word) {
 }
 static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
     return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
+}
+
+/* Size of `count` elements; saturates at 2^48, the most that a trace holds. With no elements the type may be no type at all. */
+MBR_INLINE uint64_t mbr_type_bytes(struct mbr_thread *thread, mbr_word type, int64_t count) {
+    const uint64_t most_bytes = UINT64_C(1) << 48;
+    uint64_t handle = mbr_handle(type), generation = __atomic_load_n(&mbr_type_generation, __ATOMIC_ACQUIRE), bytes;
+    if (count <= 0)
+        return 0;
+    if (__builtin_expect(thread->type.handle != handle || thread->type.generation != generation, 0))
+        mbr_type_learn(thread, handle, generation);
+    if (__builtin_mul_overflow(thread->type.size, (uint64_t)count, &bytes) || bytes > most_bytes)
+        return most_bytes;
+    return bytes;
 }
 
 static inline int32_t mbr_peer(mbr_word word) {

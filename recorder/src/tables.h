@@ -41,12 +41,86 @@ _Static_assert(sizeof(struct mbr_entry) == 64, "an entry is one cache line");
 extern struct mbr_lock mbr_table_lock;
 
 bool mbr_tables_setup(void);
+/* Makes room for one more entry; false when memory ended (recording has stopped then). */
+bool mbr_table_grow(void);
+/* Ends the search path of the slot `at`, whose last entry is gone. */
+void mbr_slot_free(uint64_t at);
+
+struct mbr_slot {
+    uint64_t key; /* 0 = free */
+    uint32_t oldest, youngest;
+};
+
+extern struct mbr_table {
+    struct mbr_slot *slots;
+    struct mbr_entry *entries; /* entry 0 is not used */
+    uint64_t mask, used, found; /* `found`: where mbr_entry_oldest looked last; what it found is mostly popped next */
+    int shift; /* 64 - log2 of the number of slots */
+    uint32_t room, made, free;
+} mbr_table;
+
+/* Fibonacci hashing: handles are addresses or small numbers, their upper bits after the product are well spread. */
+MBR_INLINE uint64_t mbr_slot_home(uint64_t key) { return key * UINT64_C(0x9e3779b97f4a7c15) >> mbr_table.shift; }
+
+/* The slot of `key`, or the free one where it would stand. */
+MBR_INLINE uint64_t mbr_slot_find(uint64_t key) {
+    uint64_t at = mbr_slot_home(key);
+    while (mbr_table.slots[at].key && mbr_table.slots[at].key != key)
+        at = (at + 1) & mbr_table.mask;
+    return at;
+}
+
 /* Oldest entry of `key`, or null. Valid until the next push. */
-struct mbr_entry *mbr_entry_oldest(uint64_t key);
+MBR_INLINE struct mbr_entry *mbr_entry_oldest(uint64_t key) {
+    const struct mbr_slot *slot = &mbr_table.slots[mbr_table.found = mbr_slot_find(key)];
+    return slot->key ? &mbr_table.entries[slot->oldest] : NULL;
+}
+
 /* A new, youngest entry of `key`, all else zero; null when memory ended (recording has stopped then). */
-struct mbr_entry *mbr_entry_push(uint64_t key);
+MBR_INLINE struct mbr_entry *mbr_entry_push(uint64_t key) {
+    struct mbr_table *table = &mbr_table;
+    bool full = (!table->free && table->made == table->room) || 2 * table->used > table->mask;
+    if (__builtin_expect(full, 0) && !mbr_table_grow())
+        return NULL;
+    uint32_t place = table->free;
+    if (place)
+        table->free = table->entries[place].next;
+    else
+        place = table->made++;
+    struct mbr_entry *entry = &table->entries[place];
+    *entry = (struct mbr_entry){.key = key};
+
+    struct mbr_slot *slot = &table->slots[mbr_slot_find(key)];
+    if (slot->key) {
+        table->entries[slot->youngest].next = place;
+    } else {
+        slot->key = key;
+        slot->oldest = place;
+        table->used++;
+    }
+    slot->youngest = place;
+    return entry;
+}
+
 /* Forget the oldest entry of `key`, which must have one. */
-void mbr_entry_pop(uint64_t key);
+MBR_INLINE void mbr_entry_pop(uint64_t key) {
+    struct mbr_table *table = &mbr_table;
+    uint64_t at = table->slots[table->found].key == key ? table->found : mbr_slot_find(key);
+    struct mbr_slot *slot = &table->slots[at];
+    struct mbr_entry *entry = &table->entries[slot->oldest];
+    uint32_t younger = entry->next;
+    entry->next = table->free;
+    table->free = slot->oldest;
+    if (younger) {
+        slot->oldest = younger;
+        return;
+    }
+    table->used--;
+    if (table->slots[(at + 1) & table->mask].key)
+        mbr_slot_free(at);
+    else
+        slot->key = 0;
+}
 
 /* Adds one to the counter called `key` (not 0) and returns what it was. */
 uint64_t mbr_counter_next(uint64_t key);

@@ -66,6 +66,11 @@ struct mbr_comm {
 /* Assumed: polling loops alternate between few calls; one that probes more sources in turn writes a record for each. */
 enum { MISS_KINDS = 16 };
 
+/* A datatype and the size of one element; generation 0 = none. */
+struct mbr_type {
+    uint64_t handle, generation, size;
+};
+
 struct mbr_miss {
     struct mbr_record sum;
     struct mbr_open open;
@@ -81,6 +86,7 @@ struct mbr_thread {
     struct mbr_buffer words, statuses;
     struct mbr_comm comm;               /* the communicator used last */
     uint64_t comm_generation;
+    struct mbr_type type;               /* the datatype used last */
     uint32_t miss_count;                /* the newest records of this thread that are Misses and can be added to */
     struct mbr_miss misses[MISS_KINDS];
 };

@@ -559,6 +559,14 @@ static void sizes(void) {
     expect("Send comm 0 peer -3 tag 1 bytes 281474976710656 BLOCKING");
     MPI_Type_free(&pairs);
     MPI_Type_free(&gigabyte);
+    for (int i = 1; i <= 8; i++) { /* types that mostly get the handle of the one before */
+        MPI_Datatype some;
+        MPI_Type_contiguous(i, MPI_INT, &some);
+        MPI_Type_commit(&some);
+        MPI_Send(room, 3, some, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+        expect("Send comm 0 peer -3 tag 1 bytes %d BLOCKING", 12 * i);
+        MPI_Type_free(&some);
+    }
 #if MPI_VERSION >= 4
     MPI_Send_c(room, (MPI_Count)1 << 33, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
     expect("Send comm 0 peer -3 tag 1 bytes 34359738368 BLOCKING");
