@@ -41,6 +41,7 @@ class Engine:
     preset: str
     timing: str
     placement: str
+    breaks_order: str | None
     def __init__(self, spec: str, settings: Sequence[str]) -> None: ...
     def parameters(self) -> list[Parameter]: ...
 

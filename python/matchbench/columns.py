@@ -15,6 +15,7 @@ RESULTS = pl.Schema(
         "preset": pl.String(),
         "timing": pl.String(),
         "placement": pl.String(),
+        "keeps_order": pl.Boolean(),
         "network": pl.String(),
         "cpu_scale": pl.Float64(),
         "wildcards": pl.String(),

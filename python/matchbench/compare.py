@@ -169,7 +169,8 @@ def choose_engines(specs: Sequence[str] = (), settings: Iterable[str] = ()) -> l
     Parameters
     ----------
     specs
-        `engine` (with its default preset) or `engine:preset`; every preset of every engine if there is none.
+        `engine` (with its default preset) or `engine:preset`; every preset of every engine that keeps MPI's
+        order if there is none.
     settings
         `key=value` for every chosen engine that has the key, or `engine.key=value`.
 
@@ -178,7 +179,12 @@ def choose_engines(specs: Sequence[str] = (), settings: Iterable[str] = ()) -> l
     MatchbenchError
         When a name, a key or a value is wrong, or a setting concerns no chosen engine.
     """
-    every = [f"{card['name']}:{preset}" for card in _native.engines() for preset in card["presets"]]
+    every = [
+        f"{card['name']}:{preset}"
+        for card in _native.engines()
+        for preset in card["presets"]
+        if preset not in card["literal"]
+    ]
     chosen = [Engine(spec, []) for spec in dict.fromkeys(specs or every)]
     by_engine: dict[str, list[str]] = {engine.name: [] for engine in chosen}
     for setting in settings:
@@ -223,8 +229,8 @@ def compare(
     traces
         What to replay; each is checked first.
     engines
-        `engine`, `engine:preset`, or engines from :func:`choose_engines`; every preset of every engine if
-        there is none.
+        `engine`, `engine:preset`, or engines from :func:`choose_engines`; every preset of every engine
+        that keeps MPI's order if there is none.
     config
         How to replay.
     jobs
@@ -357,6 +363,7 @@ def _gather(
                 "trace_hash": trace.hash,
                 "ranks": trace.ranks,
                 "placement": engine.placement,
+                "keeps_order": engine.breaks_order is None,
                 "network": network.name + _plus(network.parameters()),
                 "cpu_scale": config.cpu_scale,
                 "wildcards": "free" if config.free_wildcards else "recorded",
@@ -377,7 +384,7 @@ def _gather(
             tables["parameters"].append(_fit(pl.DataFrame(parameters), "parameters", identity))
         remarks += [
             Remark(trace=trace.name, engine=_label(engine), text=text)
-            for text in [*_waiting(report), *report["notes"]]
+            for text in [*_broken(engine), *_waiting(report), *report["notes"]]
         ]
     return Comparison(
         results=pl.DataFrame(rows, schema=columns.RESULTS),
@@ -394,6 +401,13 @@ def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, str]) -> pl.Dat
     schema = columns.TABLES[table]
     literals = [pl.lit(value).alias(name) for name, value in identity.items() if name in schema]
     return frame.with_columns(literals).select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _broken(engine: Engine) -> list[str]:
+    """Warn of a design whose outcomes are not MPI's."""
+    if engine.breaks_order is None:
+        return []
+    return [f"breaks MPI's order, {engine.breaks_order}; no MPI library could run on it"]
 
 
 def _waiting(report: Report) -> list[str]:

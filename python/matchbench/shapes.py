@@ -30,6 +30,7 @@ class Card(TypedDict):
     reference: str
     timing: str
     presets: list[str]
+    literal: list[str]
 
 
 class Stats(TypedDict):

@@ -36,6 +36,9 @@ SPARE = (
 )
 """Positions of the columns that a narrow terminal does without: what goes first, what goes next."""
 
+BREAKS_ORDER = " (breaks order)"
+"""What stands behind the name of an engine whose outcomes are not MPI's."""
+
 LEGEND = (
     "application: simulated time of the program; slowdown: over that on ideal:zero; "
     "match: from the offer of the later of receive and message to the engine's answer; "
@@ -112,7 +115,7 @@ def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        f"{row['engine']}:{row['preset']}",
+        f"{row['engine']}:{row['preset']}" + ("" if row["keeps_order"] else BREAKS_ORDER),
         row["placement"],
         row["timing"],
         tables.time(row["time_ns"]) if row["finished"] else "not finished",

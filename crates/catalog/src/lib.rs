@@ -113,11 +113,23 @@ pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<
     Ok(EngineChoice { entry, preset: preset.name, settings })
 }
 
-/// Every engine with every one of its presets.
+/// Every engine with every one of its presets that keeps MPI's order.
 ///
 /// # Errors
 /// When a preset's file is wrong.
 pub fn all() -> Result<Vec<EngineChoice>, CatalogError> {
+    Ok(presets()?.into_iter().filter(|choice| choice.breaks_order().is_none()).collect())
+}
+
+/// The presets that do not: published designs taken literally, for those who ask for them by name.
+///
+/// # Errors
+/// When a preset's file is wrong.
+pub fn literal() -> Result<Vec<EngineChoice>, CatalogError> {
+    Ok(presets()?.into_iter().filter(|choice| choice.breaks_order().is_some()).collect())
+}
+
+fn presets() -> Result<Vec<EngineChoice>, CatalogError> {
     let pairs = ENGINES.iter().flat_map(|entry| entry.presets.iter().map(move |preset| (entry, preset)));
     pairs.map(|(entry, preset)| choose(entry, Some(preset.name))).collect()
 }
@@ -155,6 +167,12 @@ impl EngineChoice {
         (self.entry.placement)(&self.settings)
     }
 
+    /// How its outcomes break MPI's order; `None` if they keep it, as those of every choice in [`all`] do.
+    #[must_use]
+    pub fn breaks_order(&self) -> Option<&'static str> {
+        (self.entry.breaks_order)(&self.settings)
+    }
+
     /// How many of the settings are assumed, and how many there are: what a simulated time is worth.
     #[must_use]
     pub fn assumed_settings(&self) -> (usize, usize) {
@@ -177,9 +195,16 @@ mod tests {
 
     #[test]
     fn every_preset_of_every_engine_is_complete_and_builds() {
-        for choice in all().unwrap() {
+        for choice in presets().unwrap() {
             choice.build().unwrap();
             assert_eq!(choice.settings.iter().count(), choice.entry.settings.len(), "{}", choice.spec());
+        }
+    }
+
+    #[test]
+    fn the_default_of_every_engine_keeps_the_order() {
+        for entry in ENGINES {
+            assert_eq!(choose(entry, None).unwrap().breaks_order(), None, "{}", entry.card.name);
         }
     }
 

@@ -151,6 +151,12 @@ pub struct Preset {
 /// Builds one engine from complete settings.
 pub type BuildEngine = fn(&Settings) -> Result<Box<dyn Engine>, SettingError>;
 
+/// The outcomes are those of `spec/matching.md` with any settings.
+#[must_use]
+pub const fn keeps_order(_: &Settings) -> Option<&'static str> {
+    None
+}
+
 /// All that the catalog knows of an engine. Each engine's crate exports one as `ENTRY`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineEntry {
@@ -162,6 +168,9 @@ pub struct EngineEntry {
     pub presets: &'static [Preset],
     /// Where it runs, by its settings.
     pub placement: fn(&Settings) -> Placement,
+    /// How its outcomes break MPI's order, by its settings: a published design taken literally
+    /// (`docs/decisions/0005-literal-designs.md`). [`keeps_order`] for every other engine.
+    pub breaks_order: fn(&Settings) -> Option<&'static str>,
     /// Makes one.
     pub build: BuildEngine,
 }

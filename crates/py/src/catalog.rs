@@ -45,12 +45,18 @@ pub(crate) struct Card {
     reference: &'static str,
     timing: &'static str,
     presets: Vec<&'static str>,
+    literal: Vec<&'static str>,
 }
 
-/// Every engine of the catalog.
+/// Every engine of the catalog; presets that break MPI's order are `literal`.
 #[pyfunction]
-pub(crate) fn engines() -> Vec<Card> {
-    ENGINES
+pub(crate) fn engines() -> PyResult<Vec<Card>> {
+    let literal = mb_catalog::literal().map_err(bad_input)?;
+    let literal_of = |name: &str| {
+        let mine = literal.iter().filter(|choice| choice.entry.card.name == name);
+        mine.map(|choice| choice.preset).collect::<Vec<_>>()
+    };
+    let cards = ENGINES
         .iter()
         .map(|entry| Card {
             name: entry.card.name,
@@ -58,8 +64,10 @@ pub(crate) fn engines() -> Vec<Card> {
             reference: entry.card.reference,
             timing: entry.card.timing.as_str(),
             presets: entry.presets.iter().map(|preset| preset.name).collect(),
+            literal: literal_of(entry.card.name),
         })
-        .collect()
+        .collect();
+    Ok(cards)
 }
 
 /// An engine, its preset and its complete settings.
@@ -102,6 +110,12 @@ impl Engine {
             Placement::Nic => "nic",
             Placement::Host => "host",
         }
+    }
+
+    /// How its outcomes break MPI's order, if they do.
+    #[getter]
+    fn breaks_order(&self) -> Option<&'static str> {
+        self.choice.breaks_order()
     }
 
     /// Every setting with its value and source.

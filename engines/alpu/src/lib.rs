@@ -14,7 +14,7 @@ mod session;
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Op, Outcome, Picos};
 use mb_parts::{MatchLists, SerialServer};
@@ -37,6 +37,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "s2", toml: include_str!("../presets/s2.toml") },
     ],
     placement: |_| Placement::Nic,
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(Alpu::new(settings)?)),
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `cam_list`: the receive engine of S2 figure 1 with its two queues of two levels.
+//! The engine `cam_list`: the receive engine of S2 figure 1 with its two queues of two levels, corrected to keep MPI's order;
+//! the preset `paper_literal`, which is not, is [`crate::stepped`].
 //!
 //! Contract: arrivals and cancels search the posted receives, posts and probes the unexpected messages. Each of the two
 //! has a machine of its own; their searches overlap, their results take effect in order of acceptance. A search sees the entries
@@ -16,8 +17,10 @@ use mb_core::settings::{SettingError, Settings};
 use mb_core::{Clock, Cycles, Op, Outcome, Picos};
 use mb_parts::{PostedReceives, UnexpectedMessages};
 
+use crate::hardware::Corrections;
 use crate::levels::Levels;
 use crate::parameters::{Arbiter, Parameters, SETTINGS};
+use crate::stepped::Stepped;
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -33,10 +36,25 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "two_level", toml: include_str!("../presets/two_level.toml") },
         Preset { name: "p2l4", toml: include_str!("../presets/p2l4.toml") },
         Preset { name: "p2l64", toml: include_str!("../presets/p2l64.toml") },
+        Preset { name: "paper_literal", toml: include_str!("../presets/paper_literal.toml") },
     ],
     placement: |_| Placement::Nic,
-    build: |settings| Ok(Box::new(CamList::new(settings)?)),
+    breaks_order: |settings| is_published(settings).then_some(BREAKS_ORDER),
+    build: |settings| {
+        if is_published(settings) {
+            return Ok(Box::new(Stepped::new(settings, Corrections::NONE)?));
+        }
+        Ok(Box::new(CamList::new(settings)?))
+    },
 };
+
+const BREAKS_ORDER: &str =
+    "as published: a match may not be with the oldest, and a receive and its message may pass each other";
+
+/// Whether the design is taken literally.
+fn is_published(settings: &Settings) -> bool {
+    settings.word("order") == "published"
+}
 
 /// What the hardware has done, in cycles where nothing else is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

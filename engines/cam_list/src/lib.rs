@@ -5,6 +5,7 @@
 //! - [`engine`]: the engine of the catalog, which calculates the cycle of every event.
 //! - [`hardware`]: the same hardware register by register, stepped from cycle to cycle; with [`Corrections`] to
 //!   leave out it is the design as published, which does not keep MPI's order.
+//! - [`stepped`]: that hardware as an engine: the preset `paper_literal`.
 //!
 //! Source: `002_66925415cec1c889.txt` (S2).
 
@@ -13,7 +14,9 @@ pub mod hardware;
 mod lanes;
 mod levels;
 mod parameters;
+pub mod stepped;
 
 pub use engine::{CamList, Counters, ENTRY};
 pub use hardware::{Corrections, Hazard, Machine};
 pub use parameters::{Arbiter, ListSearch, Parameters};
+pub use stepped::Stepped;

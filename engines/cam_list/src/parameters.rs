@@ -65,6 +65,12 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     },
     SettingSpec { key: "spill", unit: Unit::Cycles, help: "Reading an entry in host memory.", range: AT_LEAST_ONE },
     SettingSpec {
+        key: "order",
+        unit: Unit::Choice(&["mpi", "published"]),
+        help: "Whether five corrections keep MPI's order, or all is as the paper has it, which breaks it.",
+        range: (0, 0),
+    },
+    SettingSpec {
         key: "fifo",
         unit: Unit::Count,
         help: "Operations that can wait at each side, command and network; more are refused for the time being.",

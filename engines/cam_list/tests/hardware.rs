@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine that calculates against the hardware that is stepped: two ways to the same cycle.
+//! The engine that calculates against the hardware that is stepped: two ways to the same cycle; and the hardware as an engine,
+//! which passes cycles in which nothing happens.
 
-use mb_cam_list::{CamList, Corrections, ENTRY, Machine, Parameters};
-use mb_core::{Clock, Engine, Settings};
+use mb_cam_list::{CamList, Corrections, ENTRY, Machine, Parameters, Stepped};
+use mb_core::{Accepted, Clock, Completion, Engine, Picos, Settings};
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
 use mb_testkit::{settings, streams};
 
@@ -40,7 +41,7 @@ const KEYS: [&str; 16] = [
 ];
 
 fn variant(values: &[&str; 16]) -> Settings {
-    let mut all = vec![("clock", "1000"), ("fifo", "1000000")];
+    let mut all = vec![("clock", "1000"), ("order", "mpi"), ("fifo", "1000000")];
     all.extend(KEYS.iter().copied().zip(values.iter().copied()));
     settings(&ENTRY, &all)
 }
@@ -63,6 +64,22 @@ fn stepped(settings: &Settings, offers: &[Offer]) -> Result<Machine, String> {
     Err("the hardware does not come to rest".to_owned())
 }
 
+/// The completions of the hardware as an engine, in order of time.
+fn as_an_engine(settings: &Settings, offers: &[Offer]) -> Vec<Completion> {
+    let mut engine = Stepped::new(settings, Corrections::ALL).unwrap();
+    let mut done = Vec::new();
+    for offer in offers {
+        engine.run_until(offer.at, &mut done);
+        assert_eq!(engine.offer(offer.at, offer.op), Accepted::Yes);
+    }
+    while let Some(event) = engine.next_event() {
+        engine.run_until(Picos(event.0 - 1), &mut done);
+        assert!(done.iter().all(|completion| completion.at < event), "an answer before its event");
+        engine.run_until(event, &mut done);
+    }
+    done
+}
+
 #[test]
 fn the_engine_is_the_hardware_cycle_by_cycle() {
     for values in VARIANTS {
@@ -78,13 +95,18 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             }
             for (answer, done) in answers.iter().zip(&done) {
                 let (at, outcome) = (answer.completion.at.0 / 1000, answer.completion.outcome);
-                if (at, outcome) != (done.at, done.outcome) {
+                if (at, outcome, answer.completion.visits) != (done.at, done.outcome, done.compared) {
                     let number = done.number + 1;
                     return Err(format!(
-                        "operation {number}: cycle {at}, {outcome}; by steps cycle {}, {}",
-                        done.at, done.outcome
+                        "operation {number}: cycle {at}, {outcome}, {} compared; by steps cycle {}, {}, {} compared",
+                        answer.completion.visits, done.at, done.outcome, done.compared
                     ));
                 }
+            }
+            let mut expected: Vec<_> = answers.iter().map(|answer| answer.completion).collect();
+            expected.sort_by_key(|completion| completion.at);
+            if as_an_engine(&settings, offers) != expected {
+                return Err("the hardware as an engine answers otherwise".to_owned());
             }
             let (posted, unexpected) = machine.queue_lengths();
             if (posted, unexpected) != engine.queue_lengths() {

@@ -31,6 +31,7 @@ fn parameters() -> Parameters {
         ("age_cam", "0"),
         ("age_lists", "0"),
         ("spill", "117"),
+        ("order", "mpi"),
         ("fifo", "64"),
     ];
     Parameters::new(&settings(&ENTRY, &values)).unwrap()

@@ -27,6 +27,7 @@ fn with(changes: &[(&str, &str)]) -> Settings {
         ("age_cam", "0"),
         ("age_lists", "0"),
         ("spill", "117"),
+        ("order", "mpi"),
         ("fifo", "1000000"),
     ];
     for (key, value) in changes {

@@ -14,7 +14,7 @@ mod queue;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, MsgId, Op, Outcome, Pattern, Picos, RecvId};
 use mb_parts::SerialServer;
@@ -39,6 +39,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "ucx", toml: include_str!("../presets/ucx.toml") },
     ],
     placement: |settings| if settings.word("placement") == "host" { Placement::Host } else { Placement::Nic },
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(HashBuckets::new(settings)?)),
 };
 

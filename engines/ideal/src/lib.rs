@@ -6,7 +6,7 @@
 //! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_parts::lists`].
 //! Source: the hardware bound of the microcoded match unit's paper (`000_491b57cae24201eb.txt`, sections 5.4 and 6.1).
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, Op, Outcome, Picos};
 use mb_parts::{MatchLists, SerialServer};
@@ -26,6 +26,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "s0_reported", toml: include_str!("../presets/s0_reported.toml") },
     ],
     placement: |_| Placement::Nic,
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(Ideal::new(settings)?)),
 };
 

@@ -15,7 +15,7 @@ mod parameters;
 mod queue;
 mod search;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, Pattern, Picos};
 use mb_parts::{PostedReceives, SerialServer};
@@ -43,6 +43,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "multicore", toml: include_str!("../presets/multicore.toml") },
     ],
     placement: |_| Placement::Host,
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(Lhs::new(settings)?)),
 };
 

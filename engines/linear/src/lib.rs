@@ -5,7 +5,7 @@
 //! takes `operation + entry * visits`. Cost on the host: see [`mb_parts::lists`].
 //! Source: the comparison of section 4 of `001_0733ca0c1b12fc4c.txt`, and measurements of today's MPI libraries.
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Op, Picos};
 use mb_parts::{MatchLists, SerialServer};
@@ -28,6 +28,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "software_l2", toml: include_str!("../presets/software_l2.toml") },
     ],
     placement: |settings| if settings.word("placement") == "host" { Placement::Host } else { Placement::Nic },
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(Linear::new(settings)?)),
 };
 

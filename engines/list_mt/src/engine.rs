@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Clock, Cycles, Op, Picos};
 use mb_parts::MatchLists;
@@ -33,6 +33,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "mt1", toml: include_str!("../presets/mt1.toml") },
     ],
     placement: |_| Placement::Nic,
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(ListMt::new(settings)?)),
 };
 

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Clock, Cycles, Op, Outcome, Picos};
 
@@ -30,6 +30,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "nic64", toml: include_str!("../presets/nic64.toml") },
     ],
     placement: |_| Placement::Nic,
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(ListOoo::new(settings)?)),
 };
 

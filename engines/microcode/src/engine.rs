@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId};
 
@@ -36,6 +36,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         Preset { name: "asic", toml: include_str!("../presets/asic.toml") },
     ],
     placement: |_| Placement::Nic,
+    breaks_order: keeps_order,
     build: |settings| Ok(Box::new(Microcode::new(settings)?)),
 };
 

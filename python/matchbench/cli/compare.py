@@ -40,7 +40,7 @@ CHECK_FAILED = 1
     "engines",
     metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine; may be given again. [every preset of every engine]",
+    help="An engine; may be given again. [every preset that keeps MPI's order]",
 )
 @click.option(
     "-s",

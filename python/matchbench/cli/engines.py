@@ -4,6 +4,7 @@
 import click
 
 from matchbench import _native, tables
+from matchbench.shapes import Card
 
 
 @click.group(
@@ -25,6 +26,13 @@ def command(ctx: click.Context) -> None:
         _list()
 
 
+def _presets(card: Card) -> str:
+    """Name the presets, and those that break MPI's order as such."""
+    return ", ".join(
+        f"{preset} (breaks order)" if preset in card["literal"] else preset for preset in card["presets"]
+    )
+
+
 @command.command(name="list")
 def list_command() -> None:
     """List engines, their presets and the networks between ranks."""
@@ -36,7 +44,7 @@ def _list() -> None:
     tables.show(
         None,
         ["engine", "timing", "presets (first: default)", "what it is"],
-        [(card["name"], card["timing"], ", ".join(card["presets"]), card["summary"]) for card in cards],
+        [(card["name"], card["timing"], _presets(card), card["summary"]) for card in cards],
     )
     tables.line()
     tables.show(None, ["network", "what it is"], _native.networks())
@@ -59,7 +67,7 @@ def show(spec: str) -> None:
     tables.line(f"{card['name']}: {card['summary']}", style="bold")
     tables.line(f"reference: {card['reference']}")
     tables.line(f"timing:    {card['timing']}")
-    tables.line(f"presets:   {', '.join(card['presets'])}")
+    tables.line(f"presets:   {_presets(card)}")
     for preset in [chosen.preset] if ":" in spec else card["presets"]:
         engine = _native.Engine(f"{card['name']}:{preset}", [])
         parameters = engine.parameters()
@@ -71,6 +79,8 @@ def show(spec: str) -> None:
             ["parameter", ">value", "unit", "source", "from"],
             [(p["name"], p["value"], p["unit"], p["source"], p["detail"]) for p in parameters],
         )
+        if engine.breaks_order is not None:
+            tables.line(f"{card['name']}:{preset} breaks MPI's order, {engine.breaks_order}", style="bold")
     tables.line()
     tables.show(
         "meaning",

@@ -19,6 +19,8 @@ pub struct Done {
     pub at: u64,
     /// The answer.
     pub outcome: Outcome,
+    /// Entries that its search compared.
+    pub compared: u32,
 }
 
 /// What a machine does.
@@ -55,11 +57,13 @@ struct Side {
     wanted: Option<Wanted>,
     /// Age of the oldest fitting entry that was put in place meanwhile.
     watched: Option<u64>,
+    /// Entries that the last search compared.
+    compared: u32,
 }
 
 impl Side {
     const fn new() -> Self {
-        Self { fifo: VecDeque::new(), served: None, state: State::Idle, wanted: None, watched: None }
+        Self { fifo: VecDeque::new(), served: None, state: State::Idle, wanted: None, watched: None, compared: 0 }
     }
 
     /// The number of its operation; the machine with the smaller one goes first.
@@ -70,6 +74,14 @@ impl Side {
 
 const COMMAND: usize = 0;
 const NETWORK: usize = 1;
+
+/// The machine that serves `op`: a cancel looks for a posted receive, so it passes through the one that does so.
+const fn side_of(op: &Op) -> usize {
+    match op {
+        Op::Post { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => COMMAND,
+        Op::Arrive { .. } | Op::Cancel { .. } => NETWORK,
+    }
+}
 
 /// The receive engine of one receiver.
 #[derive(Debug)]
@@ -85,6 +97,7 @@ pub struct Machine {
     queues: [Queue; 2],
     data: DataMemory,
     completed: u64,
+    busy: u64,
     done: Vec<Done>,
 }
 
@@ -103,6 +116,7 @@ impl Machine {
             queues: [queue(), queue()],
             data: DataMemory::default(),
             completed: 0,
+            busy: 0,
             done: Vec::new(),
         }
     }
@@ -115,11 +129,7 @@ impl Machine {
 
     /// Hands over `op` in the current cycle.
     pub fn offer(&mut self, op: Op) {
-        let side = match op {
-            Op::Post { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => COMMAND,
-            Op::Arrive { .. } | Op::Cancel { .. } => NETWORK,
-        };
-        self.sides[side].fifo.push_back((self.accepted, op));
+        self.sides[side_of(&op)].fifo.push_back((self.accepted, op));
         self.accepted += 1;
     }
 
@@ -130,10 +140,27 @@ impl Machine {
         self.sides.iter().all(idle) && self.queues.iter().all(Queue::mover_is_idle)
     }
 
+    /// Operations that wait in the input queue of `op`.
+    #[must_use]
+    pub fn waiting(&self, op: &Op) -> usize {
+        self.sides[side_of(op)].fifo.len()
+    }
+
+    /// Cycles that [`run_to`](Self::run_to) has passed in which the machine was not idle.
+    #[must_use]
+    pub const fn busy(&self) -> u64 {
+        self.busy
+    }
+
     /// All answers so far, in the order in which they were known.
     #[must_use]
     pub fn done(&self) -> &[Done] {
         &self.done
+    }
+
+    /// As [`done`](Self::done), and forgets them.
+    pub fn take_done(&mut self) -> impl Iterator<Item = Done> {
+        self.done.drain(..)
     }
 
     /// What the completion unit has counted.
@@ -168,6 +195,38 @@ impl Machine {
 
     /// Steps one cycle.
     pub fn step(&mut self) {
+        self.settle();
+        self.now += 1;
+    }
+
+    /// Steps every cycle before `cycle`; those in which nothing can happen are passed at once.
+    pub fn run_to(&mut self, cycle: u64) {
+        while self.now < cycle {
+            self.settle();
+            let next = self.next_change().map_or(cycle, |at| at.min(cycle));
+            if !self.is_idle() {
+                self.busy += next - self.now;
+            }
+            self.now = next;
+        }
+    }
+
+    /// The next cycle in which something ends; `None` if the machine waits for operations alone.
+    #[must_use]
+    pub fn next_change(&self) -> Option<u64> {
+        let sides = self.sides.iter().flat_map(|side| match &side.state {
+            State::Searching(search) => search.ends(),
+            State::Dispatching { until } | State::Removing { until, .. } | State::Inserting { until, .. } => {
+                [Some(*until), None]
+            }
+            State::Idle | State::Decided(_) | State::Appending => [None, None],
+        });
+        let movers = self.queues.iter().map(Queue::mover_ends);
+        sides.chain(movers).flatten().filter(|&at| at > self.now).min()
+    }
+
+    /// Does all that happens in the current cycle.
+    pub fn settle(&mut self) {
         // Everything that ends or begins in this cycle, until nothing does. Where entries may not pass the lists, the movers
         // go first; where they may, an insertion takes an empty slot before the mover has seen its counter.
         let movers_first = self.corrections.has(Hazard::CamBeforeLists);
@@ -180,7 +239,6 @@ impl Machine {
                 break;
             }
         }
-        self.now += 1;
     }
 
     fn step_movers(&mut self) -> bool {
@@ -215,7 +273,10 @@ impl Machine {
                 (State::Searching(self.queues[side].begin_search(wanted, now)), true)
             }
             State::Searching(mut search) => match self.queues[side].step_search(&mut search, now) {
-                Poll::Ready(found) => (State::Decided(found), true),
+                Poll::Ready(found) => {
+                    self.sides[side].compared = search.compared();
+                    (State::Decided(found), true)
+                }
                 Poll::Pending => (State::Searching(search), false),
             },
             State::Decided(found) if self.may_take_effect(side) => (self.take_effect(side, found), true),
@@ -313,7 +374,8 @@ impl Machine {
 
     fn answer(&mut self, side: usize, outcome: Outcome) {
         self.completed += u64::from(matches!(outcome, Outcome::Matched(..)));
-        self.done.push(Done { number: self.served(side).0, at: self.now, outcome });
+        let (number, compared) = (self.served(side).0, self.sides[side].compared);
+        self.done.push(Done { number, at: self.now, outcome, compared });
     }
 
     fn finish(&mut self, side: usize) -> State {

@@ -112,6 +112,14 @@ impl Queue {
         self.mover == Mover::Idle
     }
 
+    /// When the mover ends what it does.
+    pub(super) const fn mover_ends(&self) -> Option<u64> {
+        match self.mover {
+            Mover::Idle => None,
+            Mover::ToCam { until, .. } | Mover::ToList { until } => Some(until),
+        }
+    }
+
     fn first_empty(&self) -> Option<usize> {
         self.cam.iter().position(|slot| *slot == Slot::Empty)
     }
@@ -281,8 +289,17 @@ impl Queue {
         };
         let walks = walkers.iter().any(|walker| walker.current.is_some()) || !self.host.is_empty();
         let step = if walks { Step::Row(begin + self.parameters.element) } else { Step::Over };
-        let cam_until = now + self.parameters.cam_search;
-        Search { wanted, cam_until, hit: hit.map(|(_, slot)| slot), walkers, step, host: self.host.len(), best: None }
+        Search {
+            wanted,
+            cam_until: now + self.parameters.cam_search,
+            hit: hit.map(|(_, slot)| slot),
+            in_cam: self.cam.iter().filter(|slot| matches!(slot, Slot::Full(_))).count() as u32,
+            read: 0,
+            walkers,
+            step,
+            host: self.host.len(),
+            best: None,
+        }
     }
 
     /// Goes on with a search in cycle `now`; its result when it has one.
@@ -298,6 +315,7 @@ impl Queue {
                     }
                 }
                 Step::Host(until, index) if until <= now => {
+                    search.read += 1;
                     if search.wanted.accepts(&self.host[index]) {
                         search.best = Some((self.host[index].age, Place::Host(index)));
                         Step::Over
@@ -324,6 +342,7 @@ impl Queue {
         for (list, walker) in search.walkers.iter_mut().enumerate() {
             let Some(current) = walker.current.filter(|_| walker.left > 0) else { continue };
             let entry = self.lists[list].get(current);
+            search.read += 1;
             if search.wanted.accepts(entry) {
                 let is_better = |(age, _): (u64, Place)| by_age && entry.age < age;
                 if search.best.is_none_or(is_better) {
@@ -383,9 +402,29 @@ pub(super) struct Search {
     cam_until: u64,
     /// The slot that the CAM found.
     hit: Option<usize>,
+    /// Entries in the CAM when the search began.
+    in_cam: u32,
+    /// Entries behind it that were read.
+    read: u32,
     walkers: Vec<Walker>,
     step: Step,
     /// Entries that were in host memory when the search began.
     host: usize,
     best: Option<(u64, Place)>,
+}
+
+impl Search {
+    /// Entries compared; what is read beside a CAM that has a match is dropped.
+    pub(super) const fn compared(&self) -> u32 {
+        if self.hit.is_some() { self.in_cam } else { self.in_cam + self.read }
+    }
+
+    /// When the CAM has compared, and when the step behind it ends.
+    pub(super) const fn ends(&self) -> [Option<u64>; 2] {
+        let step = match self.step {
+            Step::Row(until) | Step::Pick(until) | Step::Host(until, _) => Some(until),
+            Step::Over => None,
+        };
+        [Some(self.cam_until), step]
+    }
 }
