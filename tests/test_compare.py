@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import matchbench as mb
 from matchbench import columns, plots, summary, tables
 
+ROOT = Path(__file__).parents[1]
 ENGINES = ["ideal", "linear:qsnet2", "linear:bgp"]
 
 
@@ -105,9 +106,28 @@ def test_a_changed_setting_marks_its_preset_and_its_hash(deep: mb.Trace) -> None
     assert mean[0] * 2 == pytest.approx(mean[1], rel=1e-12)
 
 
-def test_without_names_every_preset_of_every_engine_is_chosen() -> None:
-    every = [(card["name"], preset) for card in mb.engines() for preset in card["presets"]]
+def test_without_names_every_preset_that_keeps_the_order_is_chosen() -> None:
+    every = [
+        (card["name"], preset)
+        for card in mb.engines()
+        for preset in card["presets"]
+        if (card["name"], preset) != ("cam_list", "paper_literal")
+    ]
     assert [(engine.name, engine.preset) for engine in mb.choose_engines()] == every
+
+
+def test_a_literal_design_is_replayed_where_it_is_named_and_says_what_it_breaks() -> None:
+    with mb.Trace.open(ROOT / "traces/halo3d-64.tar.xz") as halo:
+        found = mb.compare(halo, ["cam_list:p2l4", "cam_list:paper_literal"])
+    rows = {row["preset"]: row for row in found.to_polars().filter(engine="cam_list").to_dicts()}
+    corrected, literal = rows["p2l4"], rows["paper_literal"]
+    assert (corrected["keeps_order"], corrected["finished"]) == (True, True)
+    # Receives and their messages pass each other, and wait for ever.
+    assert (literal["keeps_order"], literal["finished"]) == (False, False)
+    assert literal["never_received"] > 0
+    assert literal["never_matched"] > 0
+    warnings = [remark for remark in found.remarks if remark.text.startswith("breaks MPI's order")]
+    assert [remark.engine for remark in warnings] == ["cam_list:paper_literal"]
 
 
 def test_two_traces_of_one_name_are_refused(halo: mb.Trace) -> None:

@@ -183,6 +183,22 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
+    /// How many heads from `slot` on are read without a word to the bus once the first one is there: those of its line, which ends
+    /// with the ring at the latest.
+    #[inline]
+    pub(crate) const fn read_at_once(&self, slot: usize) -> usize {
+        match self.attribute {
+            Attribute::Cached if self.software.is_none() => usize::MAX,
+            Attribute::WriteBack if self.software.is_none() => {
+                let in_line = (1 << self.cache.line) / self.registers.entry as usize;
+                let (line, ring) =
+                    (if in_line > 1 { in_line - slot % in_line } else { 1 }, self.slots_per_group - slot);
+                if line < ring { line } else { ring }
+            }
+            _ => 1,
+        }
+    }
+
     /// The numbers of complete settings.
     ///
     /// # Errors

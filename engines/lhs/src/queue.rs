@@ -89,6 +89,14 @@ impl Group {
         Some((head, if slot < self.slots { slot } else { slot - self.slots }))
     }
 
+    /// The heads from `index` on that lie beside each other in the slots, `most` of them at most.
+    #[inline]
+    pub(crate) fn beside(&self, index: usize, most: usize) -> &[Head] {
+        let (front, back) = self.heads.as_slices();
+        let heads = if index < front.len() { &front[index..] } else { &back[index - front.len()..] };
+        &heads[..heads.len().min(most)]
+    }
+
     /// The message at `index` in the large memory in order of age.
     #[inline]
     pub(crate) fn large(&self, index: usize) -> Option<&Message> {
