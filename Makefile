@@ -43,8 +43,10 @@ check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guar
 	$(VENV)/ruff check
 	$(VENV)/mypy
 
-bench: setup ## speed: criterion, the recorder, whole commands
-	cargo bench --workspace --exclude mb-py --benches
+bench: setup ## speed: criterion, the matcher beside other libraries, the recorder, whole commands
+	cargo bench --workspace --exclude mb-py --exclude mb-matcher --benches
+	cargo bench --package mb-matcher --bench structures
+	cargo bench --package mb-matcher --bench compare -- --csv $(CURDIR)/out/bench/matcher.csv
 	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 

@@ -120,12 +120,13 @@ fn may_use(role: Role<'_>, used: &str) -> bool {
     }
 }
 
-/// Tests of a crate above the engines may also build the engines themselves.
+/// Tests of a crate above the engines may also build the engines themselves, and the matcher is timed with our stopwatch.
 fn tests_may_use(role: Role<'_>, used: &str) -> bool {
     let above_engines = matches!(role, Role::Shared(name) if MAY_USE.iter().any(|(known, allowed)| {
         *known == name && allowed.contains(&"catalog")
     }));
-    TESTS_MAY_USE.contains(&used) || above_engines && is_engine(used)
+    let times_matcher = matches!(role, Role::Matcher(_)) && used == "measure";
+    TESTS_MAY_USE.contains(&used) || above_engines && is_engine(used) || times_matcher
 }
 
 /// A name that no shared crate has is an engine's or a machine's.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What was hoped for, and what this run found: the goals of `adaptive`, each with a verdict.
+
+use crate::series::DEEPEST;
+use crate::table::{Results, Times, digits, median};
+
+/// The structure that the goals are for, and the one that it is compared with.
+const DEFAULT: &str = "adaptive";
+const PLAIN: &str = "list";
+
+/// Series of which an item is one exact receive, posted, matched and completed.
+const EXACT: &[&str] = &[
+    "preposted/tags",
+    "preposted/aged",
+    "unexpected/tags",
+    "unexpected/aged",
+    "drain_posted/in_order",
+    "drain_posted/reverse",
+    "drain_posted/random",
+    "drain_posted/aged_random",
+    "drain_unexpected/in_order",
+    "drain_unexpected/reverse",
+    "drain_unexpected/random",
+    "drain_unexpected/aged_random",
+    "churn/posted",
+];
+/// Series of which an item passes by all entries, or could.
+const SCANS: &[&str] = &[
+    "probe/any_source",
+    "probe/any_tag",
+    "probe/mask",
+    "unexpected/any_source",
+    "unexpected/mask",
+    "preposted/any_source",
+    "preposted/any_tag",
+    "preposted/masks_2",
+    "preposted/masks_32",
+];
+/// Nanoseconds of an exact item, and for each entry of a scan.
+const EXACT_NS: f64 = 15.0;
+const ENTRY_NS: f64 = 0.2;
+/// Fewer entries do not tell what one costs.
+const LEAST_ENTRIES: u32 = 256;
+/// Depths that the plain list is made for.
+const SHALLOW: std::ops::RangeInclusive<u32> = 1..=8;
+/// Ratio to the plain list that two runs of the same may differ by.
+const SAME: f64 = 1.05;
+/// A cliff is a cost beyond the second-level cache of more than twice that within it, as in `matchbench mpi bench`.
+const WITHIN: u32 = 4096;
+const CLIFF: f64 = 2.0;
+
+/// A value found somewhere, and the medians behind it.
+struct Found {
+    series: String,
+    depth: u32,
+    value: f64,
+    ns: f64,
+}
+
+pub(crate) fn print(results: &Results, loads: &Times) {
+    let Some(load) = loads.median() else { return };
+    println!("\none load from the first-level cache, each waiting for the last: {load:.2} ns, here the unit `loads`");
+    let of = |series: &[&str], value: &dyn Fn(&str, u32, f64) -> Option<f64>| {
+        worst(results, |name, depth, ns| series.contains(&name).then(|| value(name, depth, ns)).flatten())
+    };
+    let verdict = |goal: &str, limit: f64, found: Option<Found>| match found {
+        None => println!("not run   {goal}"),
+        Some(found) => {
+            let word = if found.value <= limit { "met    " } else { "not met" };
+            println!("{word}   {goal}");
+            let (value, ns, loads) = (digits(found.value), digits(found.ns), digits(found.ns / load));
+            let place = format!("{} at depth {}", found.series, found.depth);
+            let list = median(results, &found.series, found.depth, PLAIN);
+            let list = list.map_or(String::new(), |list| format!(", {} x {PLAIN}", digits(found.ns / list)));
+            println!("          worst {value}: {place}, {ns} ns = {loads} loads{list}");
+        }
+    };
+    println!("{DEFAULT}, against its goals:");
+    verdict(
+        &format!("post, match and complete of an exact receive: at most {EXACT_NS} ns at any depth, in any order"),
+        EXACT_NS,
+        of(EXACT, &|_, _, ns| Some(ns)),
+    );
+    verdict(
+        &format!("scan with a wildcard: at most {ENTRY_NS} ns for each entry from {LEAST_ENTRIES} entries on"),
+        ENTRY_NS,
+        of(SCANS, &|name, depth, ns| {
+            let empty = median(results, name, 0, DEFAULT)?;
+            (depth >= LEAST_ENTRIES).then(|| (ns - empty) / f64::from(depth))
+        }),
+    );
+    verdict(
+        &format!("no slower than {PLAIN} at depths 1 to 8, all series: at most {SAME} times"),
+        SAME,
+        worst(results, |name, depth, ns| {
+            let list = median(results, name, depth, PLAIN)?;
+            SHALLOW.contains(&depth).then_some(ns / list)
+        }),
+    );
+    verdict(
+        &format!("no cliff: an exact receive at {DEEPEST} takes at most {CLIFF} times that at {WITHIN}"),
+        CLIFF,
+        of(EXACT, &|name, depth, ns| {
+            let within = median(results, name, WITHIN, DEFAULT)?;
+            (depth == DEEPEST).then_some(ns / within)
+        }),
+    );
+}
+
+/// Where `value` of series, depth and median of the default structure is greatest.
+fn worst(results: &Results, value: impl Fn(&str, u32, f64) -> Option<f64>) -> Option<Found> {
+    let found = results.iter().filter(|((_, _, name), _)| name == DEFAULT).filter_map(|((series, depth, _), times)| {
+        let ns = times.median()?;
+        Some(Found { series: series.clone(), depth: *depth, value: value(series, *depth, ns)?, ns })
+    });
+    found.max_by(|one, other| one.value.total_cmp(&other.value))
+}

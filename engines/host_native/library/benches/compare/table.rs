@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Times, gathered, printed and written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::series::Series;
+
+/// Times by series, depth and contender.
+pub(crate) type Results = BTreeMap<(String, u32, String), Times>;
+
+/// Nanoseconds for each item, one value for each batch.
+#[derive(Clone, Default)]
+pub(crate) struct Times(Vec<f64>);
+
+impl Times {
+    pub(crate) fn add(&mut self, times: Vec<f64>) {
+        self.0.extend(times);
+        self.0.sort_by(f64::total_cmp);
+    }
+
+    /// The value that the share `part` of all is below, interpolated.
+    fn quantile(&self, part: f64) -> Option<f64> {
+        let place = part * (self.0.len().checked_sub(1)?) as f64;
+        let (low, high) = (self.0[place.floor() as usize], self.0[place.ceil() as usize]);
+        Some(low + (high - low) * place.fract())
+    }
+
+    pub(crate) fn median(&self) -> Option<f64> {
+        self.quantile(0.5)
+    }
+
+    /// First quartile, median, third quartile.
+    pub(crate) fn quartiles(&self) -> Option<[f64; 3]> {
+        Some([self.quantile(0.25)?, self.median()?, self.quantile(0.75)?])
+    }
+}
+
+/// The median of `series` at `depth`, in ns.
+pub(crate) fn median(results: &Results, series: &str, depth: u32, contender: &str) -> Option<f64> {
+    results.get(&(series.to_owned(), depth, contender.to_owned()))?.median()
+}
+
+/// Three digits that count.
+pub(crate) fn digits(value: f64) -> String {
+    match value {
+        _ if value >= 1e6 => format!("{:.1}M", value / 1e6),
+        _ if value >= 1e4 => format!("{:.1}k", value / 1e3),
+        _ if value >= 100.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Prints medians in ns for each item, a column for each contender.
+pub(crate) fn print(series: &Series, depths: &[u32], names: &[&str], results: &Results) {
+    let found = |name: &str, depth| median(results, &series.name(), depth, name);
+    let columns: Vec<&&str> =
+        names.iter().filter(|name| depths.iter().any(|&depth| found(name, depth).is_some())).collect();
+    let mut text = format!("\n{}: ns for each {}\n{:>6}", series.name(), series.item(), "depth");
+    for name in &columns {
+        let _ = write!(text, " {name:>9}");
+    }
+    for &depth in depths.iter().filter(|&&depth| series.has_depth(depth)) {
+        let _ = write!(text, "\n{depth:>6}");
+        for name in &columns {
+            let _ = write!(text, " {:>9}", found(name, depth).map_or("-".to_owned(), digits));
+        }
+    }
+    println!("{text}");
+}
+
+/// Writes everything as CSV, a row for each series, depth and contender.
+pub(crate) fn write_csv(path: &Path, results: &Results) -> Result<(), String> {
+    let mut text = "name,kind,pattern,depth,ns_median,ns_q1,ns_q3,repetitions\n".to_owned();
+    for ((series, depth, name), times) in results {
+        let Some([q1, median, q3]) = times.quartiles() else { continue };
+        let (kind, pattern) = series.split_once('/').unwrap_or((series, ""));
+        let repetitions = times.0.len();
+        let _ = writeln!(text, "{name},{kind},{pattern},{depth},{median:.3},{q1:.3},{q3:.3},{repetitions}");
+    }
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder.and_then(|()| std::fs::write(path, text)).map_err(|error| format!("{}: {error}", path.display()))
+}
