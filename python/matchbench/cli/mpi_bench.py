@@ -2,30 +2,61 @@
 """`matchbench mpi bench`: what deep queues cost the user's MPI."""
 
 import datetime as dt
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from matchbench import tables
 from matchbench.cli.progress import progress_bar
-from matchbench.mpi.bench import Measurement, Plan, library_name, measure, transport
+from matchbench.mpi.bench import SERIES, Plan, measure
 from matchbench.mpi.launch import find
+from matchbench.mpi.results import FILE, Row, document, read_rows, write
 from matchbench.output import check_directory, whole_directory
 
-MARKER = "mpi-bench.json"
+QUICK = {
+    "depths": (0, 4, 64, 256, 1024),
+    "sweeps": 3,
+    "budget_us": 2000,
+    "source_ranks": 4,
+}
+"""What `--quick` measures: the shape of the curves, with a wide spread."""
+
+_SHOWN = (0, 4, 16, 64, 256, 1024, 4096, 8192, 16384)  # depths of the table, if they were measured
+
+
+def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """Read a list of depths."""
+    if text is None:
+        return None
+    try:
+        return tuple(sorted({int(word) for word in text.split(",")}))
+    except ValueError as error:
+        msg = f"{text!r} is no list of whole numbers with commas"
+        raise click.BadParameter(msg) from error
 
 
 @click.command(
     name="bench",
-    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     epilog="""
     Examples:
 
     \b
       matchbench mpi bench
       matchbench mpi bench --quick -- mpirun --mca pml ucx
-      matchbench mpi bench --mpicc mpicc.mpich -o out/mpich -- mpirun.mpich -hosts node1,node2
-      matchbench mpi bench -- srun -N 2 --ntasks-per-node 1
+      matchbench mpi bench --mpicc mpicc.mpich -o out/mpich
+      matchbench mpi bench --hostfile hosts -- mpirun --map-by node
+      matchbench mpi bench -- srun --ntasks-per-node 1
+      matchbench mpi bench --beside out/mpich -o out/openmpi
+
+    The launcher's words are followed by `-n RANKS PROGRAM...`; with {ranks} and {program} in them these
+    take their places. Open MPI, MPICH, Intel MPI and their relatives are known. With several hosts DIR must
+    be on a file system that all of them see: the program is built in it.
+
+    Exit status: 0 done; 1 a series hung or died, and the results say which; 2 bad input, or an MPI that
+    starts no program.
     """,
 )
 @click.option("--mpicc", metavar="PROGRAM", help="The compiler of your MPI. [$MPICC or mpicc]")
@@ -39,41 +70,212 @@ MARKER = "mpi-bench.json"
     type=click.Path(path_type=Path),
     help="Results. [out/mpi-bench-DATE-TIME]",
 )
+@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 @click.option("--quick", is_flag=True, help="Fewer depths and repetitions: some ten seconds.")
+@click.option(
+    "--depths",
+    metavar="D,D,...",
+    callback=_depths,
+    help="Entries queued. [0 and the powers of two up to 16384]",
+)
+@click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each depth. [7]")
+@click.option("--series", metavar="NAME", multiple=True, help="Only this series, or kind; can be repeated.")
+@click.option(
+    "--source-ranks",
+    type=click.IntRange(min=3),
+    help="Ranks of the series with other sources; all but two of them sleep. [18]",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=1),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="A series that says nothing for so long ends there.",
+)
+@click.option("--pin/--no-pin", default=True, help="Give both ranks a core each where the launcher does not.")
+@click.option("--label", help="Name of this measurement in tables and plots.")
+@click.option(
+    "--beside",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Earlier results, or a CSV file of rows, to be drawn beside; can be repeated.",
+)
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 def command(
-    mpicc: str | None, hostfile: Path | None, output: Path | None, quick: bool, launcher: tuple[str, ...]
+    mpicc: str | None,
+    hostfile: Path | None,
+    output: Path | None,
+    force: bool,
+    quick: bool,
+    depths: tuple[int, ...] | None,
+    repetitions: int | None,
+    series: tuple[str, ...],
+    source_ranks: int | None,
+    time_limit: float,
+    pin: bool,
+    label: str | None,
+    beside: tuple[Path, ...],
+    launcher: tuple[str, ...],
 ) -> int:
-    """Measure what deep queues cost your MPI."""
+    """Measure what deep queues cost your MPI.
+
+    Builds a small program with your mpicc and runs it under your launcher: round trips behind posted receives
+    that do not match, receives and probes behind unexpected messages, queues that are emptied in order and
+    otherwise, memory of queued items. Says what the times tell of the structure behind them.
+    """
     mpi = find(mpicc, launcher, hostfile)
     if output is None:
         output = Path("out") / f"mpi-bench-{dt.datetime.now():%Y%m%d-%H%M%S}"
-    check_directory(output, marker=MARKER)
-    plan = (
-        Plan(depths=(0, 64, 256, 1024), sweeps=3, budget_us=2000, source_ranks=4, stall_seconds=30)
-        if quick
-        else Plan()
+    asked: dict[str, Any] = dict(QUICK) if quick else {}
+    asked |= {
+        key: value
+        for key, value in (("depths", depths), ("sweeps", repetitions), ("source_ranks", source_ranks))
+        if value is not None
+    }
+    plan = Plan(**asked, stall_seconds=time_limit, pin=pin, series=_chosen(series))
+    others = [row for path in beside for row in read_rows(path)]
+    check_directory(output, marker=FILE, force=force)
+    with whole_directory(output, marker=FILE, force=force) as directory:
+        with progress_bar("starting") as tell:
+            measurement = measure(mpi, plan, directory, tell)
+        whole = document(measurement, label=label, now=dt.datetime.now(dt.UTC))
+        write(directory, whole)
+        _draw(directory / "plots", whole["rows"], others)
+    show(whole)
+    tables.line()
+    tables.line(f"results: {output / FILE}")
+    return 1 if whole["remarks"] else 0
+
+
+def _chosen(names: Sequence[str]) -> tuple[str, ...]:
+    """Take series by name or by kind, in the order in which they are measured."""
+    if not names:
+        return SERIES
+    for name in names:
+        if not any(name in (each, each.partition("/")[0]) for each in SERIES):
+            msg = f"{name!r}: no such series; there are {', '.join(SERIES)}"
+            raise click.BadParameter(msg, param_hint="--series")
+    return tuple(each for each in SERIES if each in names or each.partition("/")[0] in names)
+
+
+def _draw(directory: Path, rows: Sequence[Row], others: Sequence[Row]) -> None:
+    from matchbench.mpi.plots import figures
+    from matchbench.plots import saving
+
+    directory.mkdir()
+    for name, figure in figures(rows, others):
+        with saving():
+            figure.savefig(directory / f"{name}.png")
+            figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
+
+
+def show(whole: Mapping[str, Any]) -> None:
+    """Print the tables and sentences of a measurement.
+
+    Parameters
+    ----------
+    whole
+        As `matchbench.mpi.results.document` makes it.
+    """
+    mpi, place, plan = whole["mpi"], whole["place"], whole["plan"]
+    hosts = list(dict.fromkeys(place["hosts"]))
+    tables.line(whole["label"], style="bold")
+    tables.line(f"library:   {mpi['name']}, MPI {mpi['standard']}; {mpi['transport']}")
+    tables.line(f"place:     {' and '.join(hosts)}, {place['cpu']}; {_pinning(place)}")
+    tables.line(
+        f"times:     medians of {plan['sweeps']} repetitions; spread: half the distance of their quartiles"
     )
-    with whole_directory(output, marker=MARKER) as directory:
-        with progress_bar("starting") as bar:
-            measurement = measure(mpi, plan, directory, lambda _, done, total: bar(done, total))
-        _show(measurement)
-        (directory / MARKER).write_text("{}\n")
-    return 1 if measurement.remarks else 0
-
-
-def _show(measurement: Measurement) -> None:
-    tables.line(f"{library_name(measurement.hello.library)}: {transport(measurement.hello)}")
-    depths = measurement.plan.depths
-    rows = []
-    for series in measurement.series:
-        median = {point.depth: point.ns_median for point in series.points}
-        curve = series.curve
-        rows.append(
-            [series.name, *(tables.time(median.get(depth)) for depth in depths), curve and curve.verdict]
+    tables.line()
+    _show_times(whole)
+    if whole["memory"]:
+        tables.line()
+        tables.show(
+            None,
+            ["memory of a queued item", ">items", ">each", ">kept afterwards"],
+            [
+                (
+                    _MEMORY.get(row["what"], row["what"]),
+                    tables.count(row["items"]),
+                    f"{row['bytes_per_item']:.0f} B",
+                    tables.share(row["kept_share"]),
+                )
+                for row in whole["memory"]
+            ],
         )
-    tables.show(None, ["series", *(f">{depth}" for depth in depths), "grows"], rows)
-    for name, memory in measurement.memory.items():
-        tables.line(f"{name}: {(memory.full - memory.before) / memory.items:.0f} B")
-    for name, remark in measurement.remarks.items():
-        tables.line(f"{name}: {remark}")
+    for sentences in (whole["structure"], [f"{name}: {why}" for name, why in whole["remarks"].items()]):
+        if sentences:
+            tables.line()
+        for sentence in sentences:
+            tables.line(sentence)
+
+
+_MEMORY = {
+    "posted": "posted receive",
+    "unexpected_small": "unexpected message of 8 B",
+    "unexpected_large": "unexpected message of 1 KiB",
+}
+
+
+def _pinning(place: Mapping[str, Any]) -> str:
+    if place["pinned_by"] == "nobody":
+        return "nobody pinned the ranks"
+    where = [f"cpu {cpu}" if cpu >= 0 else "several cpus" for cpu in place["pinned"]]
+    return f"pinned by the {place['pinned_by']} to {' and '.join(where)}"
+
+
+def _show_times(whole: Mapping[str, Any]) -> None:
+    measured = {row["depth"] for row in whole["rows"]}
+    shown = [depth for depth in _SHOWN if depth in measured] or sorted(measured)[:10]
+    curves = {(curve["kind"], curve["pattern"]): curve for curve in whole["curves"]}
+    lines = []
+    for kind, pattern in dict.fromkeys((row["kind"], row["pattern"]) for row in whole["rows"]):
+        mine = [row for row in whole["rows"] if (row["kind"], row["pattern"]) == (kind, pattern)]
+        median = {row["depth"]: row["ns_median"] for row in mine}
+        curve = curves.get((kind, pattern), {})
+        lines.append(
+            [
+                kind,
+                pattern,
+                *(_short(median.get(depth)) for depth in shown),
+                _spread(mine),
+                _decimal(curve.get("entry_l1_ns")),
+                _decimal(curve.get("entry_l2_ns")),
+                _depth(curve.get("tenth_depth")),
+                _depth(curve.get("twice_depth")),
+                curve.get("verdict"),
+            ]
+        )
+    columns = ["what", "ahead", *(f">{depth}" for depth in shown)]
+    columns += [">spread", ">L1 ns/entry", ">L2 ns/entry", ">+10 % at", ">x2 at", "growth"]
+    last = len(columns)
+    tables.show(
+        None,
+        columns,
+        lines,
+        spare=[(last - 6,), tuple(range(3, 2 + len(shown) - 1, 2)), (last - 5, last - 4)],
+    )
+
+
+def _short(ns: float | None) -> str | None:
+    """Write a time in nanoseconds with three digits."""
+    if ns is None:
+        return None
+    return tables.time(float(f"{ns:.3g}"))
+
+
+def _spread(rows: Sequence[Row]) -> str | None:
+    """Half the distance of the quartiles over the median, the median of all depths."""
+    shares = sorted(
+        (row["ns_q3"] - row["ns_q1"]) / 2 / row["ns_median"] for row in rows if row["ns_median"] > 0
+    )
+    return f"{100 * shares[len(shares) // 2]:.0f} %" if shares else None
+
+
+def _decimal(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _depth(value: float | None) -> str | None:
+    return None if value is None else tables.count(round(value))

@@ -14,6 +14,7 @@ from matchbench._native import MatchbenchError
 from matchbench.mpi.curves import Curve, Point, curve, point
 from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.mpi.lines import MARK, Heard, Hello, Memory
+from matchbench.shapes import Progress
 
 SOURCE = Path(__file__).parent / "bench.c"
 """The measuring program."""
@@ -191,11 +192,7 @@ class Measurement:
         return series.curve if series else None
 
 
-Tell = Callable[[str, int, int], None]
-"""Called with the series at work, steps done and steps in all."""
-
-
-def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Tell = lambda *_: None) -> Measurement:
+def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: None) -> Measurement:
     """Build the program and run every series of a plan.
 
     Parameters
@@ -228,7 +225,7 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Tell = lambda *_: None) -
                 program,
                 name,
                 depths,
-                lambda done, name=name, before=before: tell(name, before + done, sum(steps)),  # type: ignore[misc]
+                lambda done, before=before: tell(before + done, sum(steps)),  # type: ignore[misc]
             )
             if result is None:
                 if heard.hello is None:

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Plots of a measurement of an MPI. Each takes rows and axes, opens no file and shows no window.
+
+Both axes are logarithmic, with a place for depth 0. Bands are the quartiles of the repetitions. What was
+measured elsewhere and is drawn beside is dashed.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from matchbench.mpi.results import Row
+from matchbench.plots import STYLE
+
+PATTERNS = {
+    "tags": ("other tags", "#1f5fa8", "o"),
+    "sources": ("other sources", "#d9711c", "s"),
+    "communicators": ("another communicator", "#2a8a4a", "^"),
+    "any_source": ("any source", "#b5362f", "v"),
+    "same_tag": ("one other tag", "#7a55a3", "D"),
+    "target_any": ("other tags; wanted from any source", "#7d5a4b", "P"),
+    "aged": ("other tags, aged pool", "#c2559e", "X"),
+    "in_order": ("in order", "#1f5fa8", "o"),
+    "reverse": ("in reverse order", "#b5362f", "v"),
+    "random": ("in random order", "#2a8a4a", "^"),
+}
+"""Pattern -> its words in a legend, colour and marker."""
+
+_AHEAD = {
+    "preposted": ("round trip behind posted receives", "round trip [ns]"),
+    "unexpected": ("MPI_Recv of the youngest message", "time of the call [ns]"),
+    "probe": ("MPI_Iprobe that finds nothing", "time of the call [ns]"),
+    "drain_posted": ("posted receives leave", "time per message [ns]"),
+    "drain_unexpected": ("unexpected messages leave", "time per message [ns]"),
+}
+_BESIDE_COLOURS = ("#1f5fa8", "#d9711c", "#2a8a4a", "#b5362f", "#7a55a3", "#7d5a4b", "#c2559e", "#5b5b5b")
+_BESIDE_MARKERS = "os^vDPXh"
+
+
+def against_depth(ax: Axes, rows: Sequence[Row], kind: str) -> None:
+    """Draw the times of one kind against depth, a line for each pattern.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    rows
+        Rows of one measurement.
+    kind
+        Which of them.
+    """
+    for pattern, (_, colour, marker) in PATTERNS.items():
+        mine = _points(rows, kind, pattern)
+        if mine:
+            _line(ax, mine, "ns_median", colour, marker, "-", zorder=3)
+            ax.fill_between(
+                [row["depth"] for row in mine],
+                [row["ns_q1"] for row in mine],
+                [row["ns_q3"] for row in mine],
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
+                zorder=2,
+            )
+    title, label = _AHEAD[kind]
+    ax.set_title(title, loc="left", fontsize=10)
+    ax.set_ylabel(label)
+    depth_axis(ax, [row["depth"] for row in rows if row["kind"] == kind])
+    ax.set_yscale("log")
+
+
+def per_entry(ax: Axes, rows: Sequence[Row], kind: str) -> None:
+    """Draw what an entry ahead costs against depth, (t(D) - t(0)) / D, a line for each pattern.
+
+    Times that the spread hides are left out: those whose growth is no more than the quartiles' distance.
+    """
+    deepest = [1]
+    for pattern, (_, colour, marker) in PATTERNS.items():
+        mine = _points(rows, kind, pattern)
+        if not mine or mine[0]["depth"] != 0:
+            continue
+        base = mine[0]
+        spread = base["ns_q3"] - base["ns_q1"]
+        cost = [
+            {**row, "cost": (row["ns_median"] - base["ns_median"]) / row["depth"]}
+            for row in mine[1:]
+            if row["ns_median"] - base["ns_median"] > max(spread, row["ns_q3"] - row["ns_q1"])
+        ]
+        if cost:
+            _line(ax, cost, "cost", colour, marker, "-", zorder=3)
+        deepest += [row["depth"] for row in mine]
+    ax.set_title(_AHEAD[kind][0], loc="left", fontsize=10)
+    ax.set_ylabel("cost of an entry ahead [ns]")
+    ax.set_yscale("log")
+    ax.set_xscale("log")
+    ax.set_xlim(0.8, 1.4 * max(deepest))
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, 0.3), max(high, 10))
+    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+
+
+def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) -> None:
+    """Draw one series of several measurements, above the time of an empty queue if that was measured.
+
+    An MPI's times hold calls and the way of a message, a matcher's own do not; above the empty queue both are
+    the search alone. The time per message of a queue that is emptied is drawn as it is.
+    """
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    for at, name in enumerate(names):
+        mine = _points([row for row in rows if row["name"] == name], kind, pattern)
+        if not kind.startswith("drain"):
+            bases = [row["ns_median"] for row in mine if row["depth"] == 0]
+            mine = [
+                {**row, "ns_median": row["ns_median"] - (bases[0] if bases else 0)}
+                for row in mine
+                if row["depth"] > 0
+            ]
+        mine = [row for row in mine if row["ns_median"] > 0]
+        if mine:
+            colour = _BESIDE_COLOURS[at % len(_BESIDE_COLOURS)]
+            marker = _BESIDE_MARKERS[at % len(_BESIDE_MARKERS)]
+            _line(ax, mine, "ns_median", colour, marker, "-" if at == 0 else "--", zorder=3)
+    ax.set_title(f"{_AHEAD[kind][0]}: {PATTERNS[pattern][0]}", loc="left", fontsize=9)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+
+
+def depth_axis(ax: Axes, depths: Sequence[int]) -> None:
+    """Make the axis of depths: logarithmic from 1 on, with depth 0 to the left of it."""
+    ax.set_xscale("symlog", linthresh=1, linscale=0.4)
+    ax.set_xlim(-0.15, 1.4 * max([1, *depths]))
+    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+
+
+def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[str, Figure]]:
+    """Draw every plot of a measurement.
+
+    Parameters
+    ----------
+    rows
+        Rows of the measurement.
+    beside
+        Rows of others, to be compared with it.
+
+    Yields
+    ------
+    tuple
+        Name of the file without its ending, and the figure.
+    """
+    name = rows[0]["name"] if rows else ""
+    for file, title, kinds, across in (
+        (
+            "depth",
+            "times against entries queued ahead",
+            ("preposted", "unexpected", "probe"),
+            "entries ahead",
+        ),
+        ("entry", "cost of an entry against depth", ("preposted", "unexpected", "probe"), "entries ahead"),
+        (
+            "drain",
+            "time per message while a queue empties",
+            ("drain_posted", "drain_unexpected"),
+            "entries at the beginning",
+        ),
+    ):
+        present = [kind for kind in kinds if any(row["kind"] == kind for row in rows)]
+        if not present:
+            continue
+        with mpl.rc_context(STYLE):
+            figure = Figure(figsize=(max(4.6 * len(present), 7), 5.2))
+            panels = figure.subplots(1, len(present), squeeze=False).ravel()
+            for ax, kind in zip(panels, present, strict=True):
+                (per_entry if file == "entry" else against_depth)(ax, rows, kind)
+                ax.set_xlabel(across)
+            _legend(figure, [row["pattern"] for row in rows if row["kind"] in present])
+            figure.suptitle(f"{name}: {title}")
+            yield file, figure
+    if beside:
+        yield "beside", _beside([*rows, *beside], rows, beside)
+
+
+def _beside(everything: Sequence[Row], rows: Sequence[Row], beside: Sequence[Row]) -> Figure:
+    """Draw a panel for each series that was measured here and elsewhere."""
+    there = {(row["kind"], row["pattern"]) for row in beside}
+    common = [key for key in dict.fromkeys((row["kind"], row["pattern"]) for row in rows) if key in there]
+    across = min(3, max(1, len(common)))
+    down = max(1, math.ceil(len(common) / across))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.6 * across + 0.4, 3.3 * down + 1.2))
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        for ax, (kind, pattern) in zip(panels, common, strict=False):
+            beside_each_other(ax, everything, kind, pattern)
+        for ax in panels[len(common) :]:
+            ax.remove()
+        names = list(dict.fromkeys(row["name"] for row in everything))
+        handles = [
+            Line2D(
+                [],
+                [],
+                color=_BESIDE_COLOURS[at % len(_BESIDE_COLOURS)],
+                marker=_BESIDE_MARKERS[at % len(_BESIDE_MARKERS)],
+                markersize=4,
+                linestyle="-" if at == 0 else "--",
+            )
+            for at, _ in enumerate(names)
+        ]
+        figure.legend(handles, names, loc="outside lower center", ncols=min(3, len(names)), fontsize=8)
+        figure.supxlabel("entries", fontsize=10)
+        figure.supylabel("time above an empty queue; of queues that empty, per message [ns]", fontsize=9)
+        figure.suptitle("beside each other")
+        return figure
+
+
+def _legend(figure: Figure, patterns: Sequence[str]) -> None:
+    present = [pattern for pattern in PATTERNS if pattern in patterns]
+    handles = [
+        Line2D([], [], color=PATTERNS[pattern][1], marker=PATTERNS[pattern][2], markersize=4)
+        for pattern in present
+    ]
+    figure.legend(
+        handles,
+        [PATTERNS[pattern][0] for pattern in present],
+        loc="outside lower center",
+        ncols=min(4, max(1, len(present))),
+        fontsize=8,
+    )
+
+
+def _points(rows: Sequence[Row], kind: str, pattern: str) -> list[Row]:
+    mine = [row for row in rows if row["kind"] == kind and row["pattern"] == pattern]
+    return sorted(mine, key=lambda row: row["depth"])
+
+
+def _line(
+    ax: Axes, rows: Sequence[dict[str, Any]], column: str, colour: str, marker: str, style: str, zorder: int
+) -> None:
+    ax.plot(
+        [row["depth"] for row in rows],
+        [row[column] for row in rows],
+        style,
+        color=colour,
+        marker=marker,
+        markersize=4,
+        linewidth=1.3,
+        zorder=zorder,
+    )
+
+
+def _plain(value: float, _position: object = None) -> str:
+    """Write a number short enough for an axis: 256, 16k, 2M."""
+    for scale, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= scale:
+            return f"{value / (1e3 if unit == 'k' else scale):g}{unit}"
+    return f"{value:g}"

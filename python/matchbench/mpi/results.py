@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Writes what was measured, and reads it again: `spec/mpi-bench.md`."""
+
+import csv
+import datetime as dt
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from matchbench._native import MatchbenchError, revision, version
+from matchbench.mpi.bench import Measurement, library_name, transport
+from matchbench.mpi.curves import Curve
+from matchbench.mpi.structure import statements
+
+FORMAT = "matchbench-mpi-bench"
+VERSION = 1
+FILE = "mpi-bench.json"
+"""Name of the file that has everything; it tells a directory of results from others."""
+
+ROWS = {
+    "name": str,
+    "kind": str,
+    "pattern": str,
+    "depth": int,
+    "ns_median": float,
+    "ns_q1": float,
+    "ns_q3": float,
+    "repetitions": int,
+    "operations": int,
+}
+"""Columns of a row and their types; `operations` may be missing in rows from elsewhere."""
+
+_SMALL_NS = 3  # digits behind the point that a time keeps
+
+Row = dict[str, Any]
+"""One row: the columns of `ROWS`."""
+
+
+def document(measurement: Measurement, *, label: str | None = None, now: dt.datetime) -> dict[str, Any]:
+    """Put everything into one object, as `spec/mpi-bench.md` has it.
+
+    Parameters
+    ----------
+    measurement
+        What was measured.
+    label
+        A short name for it; made of name and transport by default.
+    now
+        The end of the measurement.
+    """
+    hello, plan = measurement.hello, measurement.plan
+    name = library_name(hello.library)
+    label = label or f"{name} ({short_transport(hello.libraries, transport(hello))})"
+    curves = {series.name: curve for series in measurement.series if (curve := series.curve)}
+    drains = {
+        series.name: {point.depth: point.ns_median for point in series.points}
+        for series in measurement.series
+        if series.kind.startswith("drain")
+    }
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "date": now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "matchbench": {"version": version(), "revision": revision()},
+        "label": label,
+        "mpi": {
+            "name": name,
+            "library": hello.library,
+            "standard": hello.standard,
+            "transport": transport(hello),
+            "libraries": list(hello.libraries),
+            "environment": list(hello.environment),
+            "compiler": measurement.mpi.compiler,
+            "launcher": list(measurement.mpi.launcher),
+        },
+        "place": {
+            "hosts": list(hello.hosts),
+            "cpu": hello.cpu,
+            "pinned": list(hello.pinned),
+            "pinned_by": hello.pinned_by,
+            "clock_ns": hello.clock_ns,
+        },
+        "plan": {
+            "depths": list(plan.depths),
+            "sweeps": plan.sweeps,
+            "budget_us": plan.budget_us,
+            "source_ranks": plan.source_ranks,
+            "series": list(plan.series),
+        },
+        "rows": [
+            {"name": label, "kind": series.kind, "pattern": series.pattern, **_rounded(asdict(point))}
+            for series in measurement.series
+            for point in series.points
+        ],
+        "curves": [
+            {"kind": kind, "pattern": pattern, **_rounded(asdict(curve))}
+            for (kind, _, pattern), curve in ((name.partition("/"), curve) for name, curve in curves.items())
+        ],
+        "costs": {
+            "posted": costs(curves.get("preposted/tags"), curves.get("unexpected/tags")),
+            "unexpected": costs(curves.get("unexpected/tags"), curves.get("unexpected/tags")),
+        },
+        "memory": [
+            {
+                "what": what,
+                "items": memory.items,
+                "bytes_per_item": (memory.full - memory.before) / memory.items,
+                "kept_share": _share(memory.after - memory.before, memory.full - memory.before),
+            }
+            for what, memory in measurement.memory.items()
+        ],
+        "structure": statements(curves, drains),
+        "remarks": dict(measurement.remarks),
+    }
+
+
+def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | None:
+    """Give a list's cost per entry and per operation; nothing when a depth that they come from is missing.
+
+    Parameters
+    ----------
+    curve
+        Distinct tags ahead, posted or unexpected.
+    received
+        The curve whose base is an operation's fixed time.
+    """
+    if curve is None or received is None or curve.entry_l1_ns is None or curve.entry_l2_ns is None:
+        return None
+    return {
+        "entry_l1_ns": round(max(curve.entry_l1_ns, 0.0), _SMALL_NS),
+        "entry_l2_ns": round(max(curve.entry_l2_ns, 0.0), _SMALL_NS),
+        "operation_ns": round(received.base_ns, _SMALL_NS),
+    }
+
+
+def short_transport(libraries: Sequence[str], whole: str) -> str:
+    """Shorten a transport to what tells two runs of one library apart."""
+    for prefix in ("mca_mtl_", "mca_pml_"):
+        for library in libraries:
+            if library.startswith(prefix):
+                return library.removeprefix("mca_").removesuffix(".so").replace("_", " ", 1)
+    return whole.partition(",")[0]
+
+
+def write(directory: Path, whole: Mapping[str, Any]) -> None:
+    """Write `mpi-bench.json` and `rows.csv`."""
+    (directory / FILE).write_text(
+        json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+    )
+    with (directory / "rows.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(ROWS), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(whole["rows"])
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read results.
+
+    Parameters
+    ----------
+    path
+        The directory of a measurement, or its `mpi-bench.json`.
+
+    Raises
+    ------
+    MatchbenchError
+        When it is not there, or not in this form.
+    """
+    path = path / FILE if path.is_dir() else path
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"{path}: {error.strerror}"
+        raise MatchbenchError(msg) from error
+    except (ValueError, RecursionError) as error:
+        msg = f"{path}: is no JSON: {error}"
+        raise MatchbenchError(msg) from error
+    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+        msg = f"{path}: holds no results of `matchbench mpi bench`"
+        raise MatchbenchError(msg)
+    if not isinstance(whole.get("version"), int) or not 1 <= whole["version"] <= VERSION:
+        msg = f"{path}: version {whole.get('version')!r}; this matchbench reads up to version {VERSION}"
+        raise MatchbenchError(msg)
+    rows = whole.get("rows")
+    if not isinstance(rows, list):
+        msg = f"{path}: `rows` is missing or no list"
+        raise MatchbenchError(msg)
+    whole["rows"] = [_row(row, f"{path}: row {at}") for at, row in enumerate(rows, 1)]
+    return whole
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read rows alone, from results or from a CSV file of the same columns.
+
+    Raises
+    ------
+    MatchbenchError
+        When it is not there, or not in this form.
+    """
+    if path.suffix.lower() != ".csv":
+        rows: list[Row] = read(path)["rows"]
+        return rows
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [_row(row, f"{path}: line {at}") for at, row in enumerate(csv.DictReader(file), 2)]
+    except OSError as error:
+        msg = f"{path}: {error.strerror}"
+        raise MatchbenchError(msg) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        msg = f"{path}: is no CSV: {error}"
+        raise MatchbenchError(msg) from error
+
+
+def _row(row: object, where: str) -> Row:
+    """Check a row's columns and types; numbers may be text, as in CSV."""
+    if not isinstance(row, dict):
+        msg = f"{where}: is no object"
+        raise MatchbenchError(msg)
+    checked: Row = {}
+    for column, kind in ROWS.items():
+        value = row.get(column, 0 if column == "operations" else None)
+        try:
+            if kind is str and not isinstance(value, str):
+                raise TypeError
+            checked[column] = kind(value)
+            if kind is not str and not (math.isfinite(checked[column]) and checked[column] >= 0):
+                raise ValueError
+        except (TypeError, ValueError, OverflowError) as error:
+            msg = f"{where}: `{column}` is {value!r}, which is no {_NAMES[kind]}"
+            raise MatchbenchError(msg) from error
+    return checked
+
+
+_NAMES: Mapping[type, str] = {str: "text", int: "whole number", float: "time in nanoseconds"}
+
+
+def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: round(value, _SMALL_NS) if isinstance(value, float) else value for key, value in values.items()
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return min(max(part / whole, 0.0), 1.0) if whole > 0 else None

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Says in sentences what the curves tell of the structure behind them.
+
+A sentence appears only when the curves it rests on are decided. `docs/mpi-bench.md` has the rules.
+"""
+
+from collections.abc import Mapping
+
+from matchbench.mpi.curves import Curve
+from matchbench.tables import count
+
+AGED = 1.3
+"""An entry that costs so many times as much in an aged pool as in a fresh one is worth a sentence."""
+
+REVERSED = 2.0
+"""A message that costs so many times as much in another order as in order is worth a sentence."""
+
+_LISTS = {
+    ("linear", "linear"): "one list for all sources and communicators",
+    ("linear", "flat"): "a list for each communicator, which all its sources share",
+    ("flat", "linear"): "a list for each source, which all communicators share",
+    ("flat", "flat"): "a list for each source of each communicator",
+}
+_SUBJECTS = {"preposted": "Posted receives", "unexpected": "Unexpected messages"}
+
+
+def statements(
+    curves: Mapping[str, Curve], drains: Mapping[str, Mapping[int, float]] | None = None
+) -> list[str]:
+    """Say what is behind the curves.
+
+    Parameters
+    ----------
+    curves
+        By name, `kind/pattern`.
+    drains
+        Name of a series that empties a queue -> depth -> nanoseconds per message.
+    """
+    said: list[str] = []
+    for kind, subject in _SUBJECTS.items():
+        mine = {
+            name.partition("/")[2]: curve for name, curve in curves.items() if name.startswith(f"{kind}/")
+        }
+        if "tags" in mine:
+            said += _queue(subject, mine)
+            said += _wildcards(kind, mine)
+            said += _memory(subject, mine)
+    said += _break_even(curves.get("preposted/tags"))
+    return said + _orders(drains or {})
+
+
+def _queue(subject: str, curves: Mapping[str, Curve]) -> list[str]:
+    tags = curves["tags"]
+    if tags.verdict == "undecided":
+        if tags.entry_low_ns is None:
+            return [f"{subject}: the depths do not suffice to tell a list from a hash."]
+        return [
+            f"{subject}: undecided, {_three(max(tags.entry_low_ns, 0))} to {_three(tags.entry_high_ns)} ns "
+            "per entry; measure more repetitions, or on a quieter machine."
+        ]
+    if tags.verdict == "flat":
+        return [
+            f"{subject} are found by a key that holds the tag, as in a hash: entries with other tags "
+            f"cost less than {_three(_at_most(tags))} ns each."
+        ]
+    if tags.verdict == "sublinear":
+        return [
+            f"{subject} cost more with depth, but less than a walk of all would: the time grows with depth "
+            f"to the power of {_three(tags.exponent)}."
+        ]
+    sentence = f"{subject} are walked entry by entry{_costs(tags)}"
+    scope = tuple(
+        "linear" if curve.verdict == "sublinear" else curve.verdict
+        for curve in (curves.get("sources"), curves.get("communicators"))
+        if curve
+    )
+    if len(scope) == 2 and scope in _LISTS:
+        return [f"{sentence}: {_LISTS[scope]}."]
+    return [f"{sentence}; whether sources and communicators share lists is not decided."]
+
+
+def _wildcards(kind: str, curves: Mapping[str, Curve]) -> list[str]:
+    tags, wild, target = curves["tags"], curves.get("any_source"), curves.get("target_any")
+    said = []
+    if kind == "preposted":
+        if wild and wild.verdict == "linear" and tags.verdict == "flat":
+            said.append(
+                f"Receives from any source are in a list that every message walks{_costs(wild)}: "
+                "wildcards undo the key."
+            )
+        elif wild and wild.verdict == "linear" and _verdict(curves, "sources") == "flat":
+            said.append(f"Receives from any source slow messages of every source{_costs(wild)}.")
+        elif wild and wild.verdict == "flat":
+            said.append("Receives from any source with other tags slow no message.")
+        if target and target.verdict == "linear" and tags.verdict == "flat":
+            said.append("A message for a receive from any source walks all receives that are posted.")
+    elif wild and wild.verdict == "linear" and tags.verdict == "flat":
+        said.append(f"A receive from any source walks all unexpected messages{_costs(wild)}.")
+    elif wild and wild.verdict == "flat" and tags.verdict == "flat":
+        said.append("A receive from any source finds its unexpected message as quickly as another one.")
+    return said
+
+
+def _memory(subject: str, curves: Mapping[str, Curve]) -> list[str]:
+    tags, aged = curves["tags"], curves.get("aged")
+    said = []
+    if tags.cliff and tags.entry_deep_ns and tags.entry_l2_ns:
+        said.append(
+            f"{subject} fall off a cliff: {_three(tags.entry_deep_ns)} ns per entry from 16 384 entries on, "
+            f"{_three(tags.entry_l2_ns)} ns up to 4096; the list no longer fits in a cache."
+        )
+    if not aged or tags.verdict != "linear":
+        return said
+    for where, fresh, old in (
+        ("at 1024 to 4096 entries", tags.entry_l2_ns, aged.entry_l2_ns),
+        ("from 16 384 entries on", tags.entry_deep_ns, aged.entry_deep_ns),
+    ):
+        if fresh and old and fresh > 0 and old > AGED * fresh:
+            said.append(
+                f"{subject} whose pool has aged cost {_three(old / fresh)} times as much {where}: "
+                f"{_three(old)} ns per entry."
+            )
+    return said
+
+
+def _break_even(curve: Curve | None) -> list[str]:
+    if curve is None or curve.verdict == "undecided":
+        return []
+    if curve.tenth_depth is None:
+        return ["A round trip is not 10 % longer at any depth measured."]
+    sentence = f"A round trip is 10 % longer from {_entries(curve.tenth_depth)} on"
+    if curve.twice_depth is not None:
+        sentence += f", and twice as long from {_entries(curve.twice_depth)} on"
+    return [f"{sentence}."]
+
+
+def _orders(drains: Mapping[str, Mapping[int, float]]) -> list[str]:
+    said = []
+    for kind, what in (("drain_posted", "posted receives"), ("drain_unexpected", "unexpected messages")):
+        straight, back = drains.get(f"{kind}/in_order", {}), drains.get(f"{kind}/reverse", {})
+        depth = max(straight.keys() & back.keys(), default=None)
+        if depth is None or not straight[depth]:
+            continue
+        ratio = back[depth] / straight[depth]
+        if ratio > REVERSED:
+            said.append(
+                f"{count(depth)} {what} leave in reverse order at {_three(ratio)} times the time that they "
+                "take in order."
+            )
+    return said
+
+
+def _verdict(curves: Mapping[str, Curve], pattern: str) -> str | None:
+    return curves[pattern].verdict if pattern in curves else None
+
+
+def _costs(curve: Curve) -> str:
+    """Say what an entry costs, in the cache levels that were measured."""
+    told = [
+        f"{_three(cost)} ns each {where}"
+        for cost, where in (
+            (curve.entry_l1_ns, "among 64 to 256"),
+            (curve.entry_l2_ns, "among 1024 to 4096"),
+        )
+        if cost is not None and cost > 0
+    ]
+    if not told and curve.entry_ns is not None:
+        told = [f"{_three(curve.entry_ns)} ns each"]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _at_most(curve: Curve) -> float:
+    """Round the upper end of the interval up to two decimals, 0.01 at least."""
+    return max(0.01, -(-max(curve.entry_high_ns or 0.0, 0.0) * 100 // 1) / 100)
+
+
+def _three(value: float | None) -> str:
+    """Write a number with three digits."""
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if abs(value) < 1000 else count(round(value))
+
+
+def _entries(depth: float) -> str:
+    rounded = round(depth)
+    return f"{count(rounded)} {'entry' if rounded == 1 else 'entries'}"
