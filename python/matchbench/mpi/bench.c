@@ -333,10 +333,21 @@ static double drain_unexpected(int order, int depth) {
 
 static void drain(const char *kind, double (*once)(int, int), int order, int depth, int sweep) {
   static double times[MOST];
-  double first = once(order, depth); // warms up what is cheap, and is the sample of what is not
-  int count = affordable(2 * first * depth, 0);
-  for (int i = 0; i < count; i++) times[i] = once(order, depth);
-  sample(kind, depth, sweep, count ? median(times, count) : first, count ? count : 1);
+  double least = once(order, depth), spent = depth * least;
+  int tried = 1;
+  times[0] = least;
+  // A rank may have lost its processor for a while: what took long is done again, unless it took very long.
+  while (tried < PILOT && depth * least > budget_ns / 4 && spent < 10 * budget_ns) {
+    times[tried] = once(order, depth);
+    spent += depth * times[tried];
+    least = times[tried] < least ? times[tried] : least;
+    tried++;
+  }
+  int count = affordable(2 * depth * least, 0);
+  if (count < tried) count = tried; // the pilot is the sample
+  else
+    for (int i = 0; i < count; i++) times[i] = once(order, depth);
+  sample(kind, depth, sweep, median(times, count), count);
 }
 
 // Requests and messages leave in random order, so that a library's pools hand them out in that order later.

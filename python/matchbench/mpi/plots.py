@@ -13,8 +13,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
+from matchbench.mpi.curves import FLAT_NS
 from matchbench.mpi.results import Row
 from matchbench.plots import STYLE
 
@@ -22,15 +23,18 @@ PATTERNS = {
     "tags": ("other tags", "#1f5fa8", "o"),
     "sources": ("other sources", "#d9711c", "s"),
     "communicators": ("another communicator", "#2a8a4a", "^"),
-    "any_source": ("any source", "#b5362f", "v"),
+    "any_source": ("other tags from any source", "#b5362f", "v"),
     "same_tag": ("one other tag", "#7a55a3", "D"),
-    "target_any": ("other tags; wanted from any source", "#7d5a4b", "P"),
+    "target_any": ("other tags; the wanted one from any source", "#7d5a4b", "P"),
     "aged": ("other tags, aged pool", "#c2559e", "X"),
     "in_order": ("in order", "#1f5fa8", "o"),
     "reverse": ("in reverse order", "#b5362f", "v"),
     "random": ("in random order", "#2a8a4a", "^"),
 }
 """Pattern -> its words in a legend, colour and marker."""
+
+LEAST_COST_NS = 0.05
+"""Lower end of the axis of costs per entry: less is noise."""
 
 _AHEAD = {
     "preposted": ("round trip behind posted receives", "round trip [ns]"),
@@ -56,13 +60,13 @@ def against_depth(ax: Axes, rows: Sequence[Row], kind: str) -> None:
         Which of them.
     """
     for pattern, (_, colour, marker) in PATTERNS.items():
-        mine = _points(rows, kind, pattern)
-        if mine:
-            _line(ax, mine, "ns_median", colour, marker, "-", zorder=3)
+        points = _points(rows, kind, pattern)
+        if points:
+            _line(ax, points, "ns_median", colour, marker, "-", zorder=3)
             ax.fill_between(
-                [row["depth"] for row in mine],
-                [row["ns_q1"] for row in mine],
-                [row["ns_q3"] for row in mine],
+                [row["depth"] for row in points],
+                [row["ns_q1"] for row in points],
+                [row["ns_q3"] for row in points],
                 color=colour,
                 alpha=0.15,
                 linewidth=0,
@@ -71,8 +75,13 @@ def against_depth(ax: Axes, rows: Sequence[Row], kind: str) -> None:
     title, label = _AHEAD[kind]
     ax.set_title(title, loc="left", fontsize=10)
     ax.set_ylabel(label)
-    depth_axis(ax, [row["depth"] for row in rows if row["kind"] == kind])
-    ax.set_yscale("log")
+    mine = [row for row in rows if row["kind"] == kind]
+    if any(row["depth"] == 0 for row in mine):
+        ax.set_xscale("symlog", linthresh=1, linscale=0.4)
+        ax.set_xlim(-0.15, None)
+    else:
+        ax.set_xscale("log")
+    _axes(ax, [row["depth"] for row in mine], [row["ns_median"] for row in mine])
 
 
 def per_entry(ax: Axes, rows: Sequence[Row], kind: str) -> None:
@@ -80,7 +89,7 @@ def per_entry(ax: Axes, rows: Sequence[Row], kind: str) -> None:
 
     Times that the spread hides are left out: those whose growth is no more than the quartiles' distance.
     """
-    deepest = [1]
+    deepest, costs = [1], [10.0]
     for pattern, (_, colour, marker) in PATTERNS.items():
         mine = _points(rows, kind, pattern)
         if not mine or mine[0]["depth"] != 0:
@@ -95,15 +104,14 @@ def per_entry(ax: Axes, rows: Sequence[Row], kind: str) -> None:
         if cost:
             _line(ax, cost, "cost", colour, marker, "-", zorder=3)
         deepest += [row["depth"] for row in mine]
+        costs += [row["cost"] for row in cost]
     ax.set_title(_AHEAD[kind][0], loc="left", fontsize=10)
     ax.set_ylabel("cost of an entry ahead [ns]")
-    ax.set_yscale("log")
     ax.set_xscale("log")
-    ax.set_xlim(0.8, 1.4 * max(deepest))
-    low, high = ax.get_ylim()
-    ax.set_ylim(min(low, 0.3), max(high, 10))
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.axhline(FLAT_NS, color="0.5", linewidth=0.8, linestyle=":")
+    ax.annotate("a curve below this is flat", (1.1, FLAT_NS), va="bottom", fontsize=7, color="0.4")
+    _axes(ax, deepest, costs)
+    ax.set_ylim(LEAST_COST_NS, None)
 
 
 def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) -> None:
@@ -113,6 +121,7 @@ def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) ->
     the search alone. The time per message of a queue that is emptied is drawn as it is.
     """
     names = list(dict.fromkeys(row["name"] for row in rows))
+    depths, times = [1], [1.0]
     for at, name in enumerate(names):
         mine = _points([row for row in rows if row["name"] == name], kind, pattern)
         if not kind.startswith("drain"):
@@ -127,20 +136,29 @@ def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) ->
             colour = _BESIDE_COLOURS[at % len(_BESIDE_COLOURS)]
             marker = _BESIDE_MARKERS[at % len(_BESIDE_MARKERS)]
             _line(ax, mine, "ns_median", colour, marker, "-" if at == 0 else "--", zorder=3)
+            depths += [row["depth"] for row in mine]
+            times += [row["ns_median"] for row in mine]
     ax.set_title(f"{_AHEAD[kind][0]}: {PATTERNS[pattern][0]}", loc="left", fontsize=9)
     ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    _axes(ax, depths, times)
 
 
-def depth_axis(ax: Axes, depths: Sequence[int]) -> None:
-    """Make the axis of depths: logarithmic from 1 on, with depth 0 to the left of it."""
-    ax.set_xscale("symlog", linthresh=1, linscale=0.4)
-    ax.set_xlim(-0.15, 1.4 * max([1, *depths]))
+def _axes(ax: Axes, depths: Sequence[int], times: Sequence[float]) -> None:
+    """Label depths by powers of four and times by powers of ten, which are the ends of the latter."""
+    deepest = max([4, *depths])
+    ax.set_xlim(None, 1.5 * deepest)
+    ax.set_xticks([tick for tick in (0, *(4**power for power in range(10))) if tick <= deepest])
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
     ax.xaxis.set_minor_locator(NullLocator())
+    ax.tick_params(axis="x", labelsize=8)
+    if ax.get_xscale() == "log":
+        ax.set_xlim(0.8, None)
+    ax.set_yscale("log")
+    drawn = [time for time in times if time > 0] or [1.0]
+    low, high = math.floor(math.log10(min(drawn))), math.ceil(math.log10(1.05 * max(drawn)))
+    ax.set_ylim(10.0**low, 10.0 ** max(high, low + 1))
     ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[str, Figure]]:
@@ -258,8 +276,5 @@ def _line(
 
 
 def _plain(value: float, _position: object = None) -> str:
-    """Write a number short enough for an axis: 256, 16k, 2M."""
-    for scale, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= scale:
-            return f"{value / (1e3 if unit == 'k' else scale):g}{unit}"
-    return f"{value:g}"
+    """Write a number with thin groups of three."""
+    return f"{value:,.12g}".replace(",", "\u2009")

@@ -1,0 +1,619 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench mpi bench`: curves of known shape, a fake MPI whose times are a formula, hostile lines, MPIs."""
+
+import contextlib
+import datetime as dt
+import itertools
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matchbench as mb
+from matchbench.mpi.bench import SERIES, Plan, library_name
+from matchbench.mpi.curves import FLAT_NS, Curve, curve, interval
+from matchbench.mpi.launch import Mpi, find
+from matchbench.mpi.lines import Heard
+from matchbench.mpi.plots import figures
+from matchbench.mpi.results import read, read_rows
+from matchbench.mpi.structure import statements
+from tests import mpi_fake
+from tests.conftest import Command
+
+ROOT = Path(__file__).parents[1]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+GRID = (0, *(1 << power for power in range(15)))
+
+# ---- curves ------------------------------------------------------------------------------------------------
+
+
+def shaped(shape: Callable[[int], float], grid: Sequence[int] = GRID, sweeps: int = 7) -> Curve:
+    """Make a curve of a formula, the same in each repetition."""
+    return curve({depth: [shape(depth)] * sweeps for depth in grid})
+
+
+@given(base=st.floats(20, 20_000), entry=st.floats(0.2, 500))
+def test_a_line_gives_its_cost_and_its_break_even_depths(base: float, entry: float) -> None:
+    said = shaped(lambda depth: base + entry * depth)
+    assert said.verdict == "linear"
+    assert not said.cliff
+    assert said.base_ns == base
+    costs = (said.entry_ns, said.entry_l1_ns, said.entry_l2_ns, said.entry_deep_ns)
+    assert costs == pytest.approx([entry] * 4, rel=1e-6)
+    for depth, times in ((said.tenth_depth, 1.1), (said.twice_depth, 2)):
+        exact = (times - 1) * base / entry
+        assert depth is None if exact > GRID[-1] else depth == pytest.approx(exact, rel=1e-6)
+
+
+@given(base=st.floats(20, 2000), entry=st.floats(0, 10), seed=st.integers(0, 2**32 - 1))
+def test_noise_of_five_percent_hides_no_list_and_makes_none(base: float, entry: float, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    said = curve({d: list((base + entry * d) * random.uniform(0.95, 1.05, 7)) for d in GRID})
+    # At 4096 entries the noise is 0.05 * (base / 4096 + entry) per entry, base's own included.
+    error = 0.1 * (base / 1024 + entry)
+    if entry > FLAT_NS + error:
+        assert said.verdict == "linear"
+    elif entry < FLAT_NS - error:
+        assert said.verdict == "flat"
+
+
+def test_a_cliff_is_told_and_a_step_between_caches_is_none() -> None:
+    assert shaped(lambda depth: 500 + depth * (4 if depth < 16384 else 24)).cliff
+    assert not shaped(lambda depth: 500 + depth * (1.5 if depth < 512 else 2.9)).cliff
+
+
+def test_growth_with_the_root_is_sublinear_and_ends_are_undecided() -> None:
+    root = shaped(lambda depth: 500 + 100 * depth**0.5)
+    assert root.verdict == "sublinear"
+    assert root.exponent == pytest.approx(0.5)
+    assert shaped(lambda depth: 500 + 2 * depth, grid=(0, 64, 128)).verdict == "undecided"
+    assert shaped(lambda _: 500, grid=(0,)).verdict == "undecided"
+    # Repetitions that disagree by more than a list costs.
+    disagree = curve({d: [500 + slope * d for slope in (-2, -1, 0, 0.05, 1, 2, 3)] for d in GRID})
+    assert disagree.verdict == "undecided"
+
+
+@pytest.mark.parametrize("count", range(4, 13))
+def test_the_interval_holds_the_median_and_a_narrower_one_would_not(count: int) -> None:
+    low, high = interval([float(value) for value in range(count)])
+    leave = int(low)
+    assert high == count - 1 - leave
+
+    def held(leave: int) -> float:
+        # Each value falls below the true median or not: all patterns, equally likely.
+        patterns = itertools.product((0, 1), repeat=count)
+        inside = sum(1 for side in patterns if leave < sum(side) < count - leave)
+        return float(inside / 2**count)
+
+    assert held(leave) >= 0.85
+    assert held(leave + 1) < 0.85
+
+
+# Round trips and receives in ns that were measured with other programs, at depths 0, 64, 256, 1024 and 4096.
+MEASURED_DEPTHS = (0, 64, 256, 1024, 4096)
+OB1_413 = {  # Open MPI 4.1.4, pml ob1
+    "preposted/tags": (508, 613, 865, 4613, 15460),
+    "preposted/sources": (515, 509, 532, 530, 527),
+    "preposted/communicators": (511, 496, 504, 500, 500),
+    "preposted/any_source": (515, 627, 928, 3708, 13301),
+    "unexpected/tags": (41, 141, 373, 2778, 11028),
+    "unexpected/sources": (43, 41, 43, 43, 47),
+}
+UCX = {  # Open MPI 4.1.4, pml ucx
+    "preposted/tags": (659, 665, 666, 657, 655),
+    "preposted/any_source": (660, 765, 1094, 3030, 11145),
+    "preposted/target_any": (674, 678, 672, 686, 666),
+    "unexpected/tags": (37, 37, 37, 43, 41),
+    "unexpected/any_source": (31, 136, 420, 2578, 13163),
+}
+MPICH_SHM = {  # MPICH 5.0.2, ch4 posix
+    "preposted/tags": (1226, 1310, 1822, 4462, 12591),
+    "preposted/sources": (1416, 1484, 2263, 12577, 68560),
+    "preposted/communicators": (1174, 1283, 1887, 4660, 14829),
+}
+OFI_SHM = {  # MPICH 5.0.2, ch4:ofi
+    "preposted/tags": (1375, 1488, 2093, 3502, 8577),
+    "preposted/sources": (1341, 1370, 1354, 1365, 1355),
+    "preposted/communicators": (1410, 1460, 2037, 3462, 8547),
+}
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        (
+            OB1_413,
+            [
+                r"Posted receives are walked .*: a list for each source of each communicator\.",
+                r"Receives from any source slow messages of every source .*",
+                r"Unexpected messages are walked .*; whether sources and communicators share lists is not .*",
+                r"A round trip is 10 % longer from 31 entries on, and twice as long from \d+ entries on\.",
+            ],
+        ),
+        (
+            UCX,
+            [
+                r"Posted receives are found by a key that holds the tag, .* less than 0\.01 ns each\.",
+                r"Receives from any source are in a list that every message walks .*",
+                r"Unexpected messages are found by a key that holds the tag, .* less than 0\.01 ns each\.",
+                r"A receive from any source walks all unexpected messages .*",
+                r"A round trip is not 10 % longer at any depth measured\.",
+            ],
+        ),
+        (
+            MPICH_SHM,
+            [
+                r"Posted receives are walked .*: one list for all sources and communicators\.",
+                r"A round trip .*",
+            ],
+        ),
+        (
+            OFI_SHM,
+            [
+                r"Posted receives are walked .*: a list for each source, which all communicators share\.",
+                r"A round trip .*",
+            ],
+        ),
+    ],
+)
+def test_real_curves_tell_the_structures_that_their_sources_have(
+    measured: dict[str, tuple[int, ...]], expected: list[str]
+) -> None:
+    curves = {
+        name: curve({depth: [float(ns)] for depth, ns in zip(MEASURED_DEPTHS, times, strict=True)})
+        for name, times in measured.items()
+    }
+    said = statements(curves)
+    assert len(said) == len(expected), said
+    for sentence, pattern in zip(said, expected, strict=True):
+        assert re.fullmatch(pattern, sentence), sentence
+
+
+def test_aged_pools_and_orders_are_told_only_when_they_matter() -> None:
+    curves = {
+        "preposted/tags": shaped(lambda depth: 500 + 2 * depth),
+        "preposted/aged": shaped(lambda depth: 500 + 6 * depth),
+    }
+    drains = {
+        "drain_posted/in_order": {8: 90.0, 512: 90.0},
+        "drain_posted/reverse": {8: 90.0, 512: 900.0},
+        "drain_unexpected/in_order": {512: 20.0},
+        "drain_unexpected/reverse": {512: 30.0},
+    }
+    assert statements(curves, drains)[1:] == [
+        "Posted receives whose pool has aged cost 3 times as much at 1024 to 4096 entries: 6 ns per entry.",
+        "Posted receives whose pool has aged cost 3 times as much from 16 384 entries on: 6 ns per entry.",
+        "A round trip is 10 % longer from 25 entries on, and twice as long from 250 entries on.",
+        "512 posted receives leave in reverse order at 10 times the time that they take in order.",
+    ]
+
+
+# ---- lines -------------------------------------------------------------------------------------------------
+
+GOOD = [
+    '{"event": "hello", "ranks": 2, "standard": "3.1", "library": "x\\u000a", "hosts": ["a", "b"], '
+    '"cpu": "c", "pinned": [0, -1], "pinned_by": "nobody", "clock_ns": 20.50, "libraries": [], '
+    '"environment": ["A=b"]}',
+    '{"event": "begin", "kind": "preposted", "depth": 4, "sweep": -1}',
+    '{"event": "sample", "kind": "preposted", "depth": 4, "sweep": 0, "ns": 12.25, "operations": 5}',
+    '{"event": "memory", "items": 4, "before": 1, "full": 2, "after": 3}',
+    '{"event": "error", "ranks": 1, "text": "t"}',
+    '{"event": "end"}',
+]
+
+
+def test_good_lines_are_taken() -> None:
+    heard = Heard()
+    for line in GOOD:
+        heard.take(line)
+    assert heard.hello
+    assert (heard.hello.library, heard.hello.pinned) == ("x\n", (0, -1))
+    assert [(sample.depth, sample.ns) for sample in heard.samples] == [(4, 12.25)]
+    assert heard.memory
+    assert (heard.at, heard.memory.full, heard.error, heard.finished) == (("preposted", 4, -1), 2, "t", True)
+
+
+@settings(max_examples=300)
+@given(line=st.sampled_from(GOOD), at=st.integers(0, 250), by=st.text(max_size=3), cut=st.integers(0, 5))
+def test_a_damaged_line_is_refused_or_read_but_never_a_crash(line: str, at: int, by: str, cut: int) -> None:
+    heard = Heard()
+    with contextlib.suppress(mb.MatchbenchError):
+        heard.take(line[:at] + by + line[at + cut :])
+    for sample in heard.samples:
+        assert sample.ns >= 0
+        assert sample.operations >= 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "[" * 100_000,
+        "null",
+        '{"event": "sample"}',
+        '{"event": "sample", "kind": "k", "depth": 1, "sweep": 0, "ns": NaN, "operations": 1}',
+        '{"event": "sample", "kind": "k", "depth": 1, "sweep": 0, "ns": -1, "operations": 1}',
+        '{"event": "sample", "kind": "k", "depth": true, "sweep": 0, "ns": 1, "operations": 1}',
+        '{"event": "memory", "items": 1, "before": 1.5, "full": 2, "after": 2}',
+        '{"event": "hello"}',
+        '{"event": "what"}',
+    ],
+)
+def test_hostile_lines_are_refused(line: str) -> None:
+    with pytest.raises(mb.MatchbenchError, match="no line of it"):
+        Heard().take(line)
+
+
+# ---- launching ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("launcher", "words"),
+    [
+        ("mpirun --mca pml ucx", "mpirun --mca pml ucx -n 3 p 0,1"),
+        ("jsrun -n1 -a{ranks}", "jsrun -n1 -a3 p 0,1"),
+        ("sh -c 'exec run {ranks} {program}'", "sh -c exec run 3 p 0,1"),
+        ("run {ranks} {program} --last", "run 3 p 0,1 --last"),
+    ],
+)
+def test_ranks_and_program_take_their_places(launcher: str, words: str) -> None:
+    mpi = Mpi(compiler="mpicc", launcher=tuple(shlex.split(launcher)), flavour="other")
+    assert " ".join(mpi.command(3, ["p", "0,1"])) == words
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Path:
+    """Make an MPI: a compiler that copies the fake program, and a launcher that starts it once."""
+    place = tmp_path / "fake" / "bin"
+    place.mkdir(parents=True)
+    program = f'#!/bin/sh\nexec {sys.executable} -ES {mpi_fake.__file__} "$@"\n'
+    (place / "program").write_text(program)
+    compiler = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && target=$2; shift; done\n'
+    scripts = {
+        "mpicc": f"{compiler}cp {place}/program $target",
+        "mpirun": "[ $1 = --version ] && echo 'mpirun (Open MPI) 0' && exit\n"
+        'while [ "$1" != -n ]; do shift; done; shift 2; exec "$@"',
+    }
+    for name, script in scripts.items():
+        (place / name).write_text(f"#!/bin/sh\n{script}\n")
+    for file in place.iterdir():
+        file.chmod(0o755)
+    return place
+
+
+def test_a_launcher_is_looked_for_beside_the_compiler(fake: Path, tmp_path: Path) -> None:
+    mpi = find(str(fake / "mpicc"))
+    assert (mpi.launcher, mpi.flavour) == ((str(fake / "mpirun"),), "openmpi")
+    assert mpi.crowded().launcher == (str(fake / "mpirun"), "--oversubscribe")
+    assert mpi.crowded().crowded() == mpi.crowded()
+    hosts = tmp_path / "hosts"
+    hosts.touch()
+    assert find(str(fake / "mpicc"), hostfile=hosts).launcher[1:] == ("--hostfile", str(hosts))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--mpicc", "no-such-mpicc"],
+            "no-such-mpicc: no such compiler; name the mpicc of your MPI with --mpicc or in MPICC",
+        ),
+        (["--mpicc", "FAKE", "--", "no-such-mpirun"], "no-such-mpirun: no such launcher"),
+        (["--mpicc", "FAKE", "--hostfile", "nowhere"], "nowhere: no such file"),
+        (
+            ["--mpicc", "FAKE", "--hostfile", "hosts", "--", "true"],
+            "true: how it takes a file of hosts is not known here; write its own option behind --",
+        ),
+        (
+            ["--mpicc", "FAKE", "--depths", "0,x"],
+            "Invalid value for '--depths': '0,x' is no list of whole numbers with commas "
+            "(see `matchbench mpi bench --help`)",
+        ),
+        (
+            ["--mpicc", "FAKE", "--depths", "0,99999"],
+            "depths must be from 0 to 32751: distinct tags take no more",
+        ),
+        (
+            ["--mpicc", "FAKE", "-o", "used"],
+            "used: is not empty and holds no `mpi-bench.json`; choose another directory",
+        ),
+        (["--mpicc", "FAKE", "--beside", "nothing.csv"], "nothing.csv: No such file or directory"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    fake: Path, matchbench: Command, tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "hosts").touch()
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "file").touch()
+    done = matchbench("mpi", "bench", *(str(fake / "mpicc") if word == "FAKE" else word for word in words))
+    assert (done.returncode, done.stderr) == (2, f"matchbench: {message}\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_built_or_started_is_said_with_its_own_words(
+    fake: Path, matchbench: Command, tmp_path: Path
+) -> None:
+    bench = ("mpi", "bench", "--mpicc", fake / "mpicc", "--time-limit", "1", "-o", "o")
+    done = matchbench(*bench, FAKE_MPI="root")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "matchbench: preposted/tags did not start: exit status 1: "
+        "mpirun has detected an attempt to run as root.; Open MPI runs as root only when told to: "
+        "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+    )
+    done = matchbench(*bench, FAKE_MPI="alone")
+    assert done.stderr == (
+        f"matchbench: preposted/tags did not start: every rank was alone: `{fake}/mpirun` is not the "
+        f"launcher of `{fake}/mpicc`; name both, with --mpicc and behind --\n"
+    )
+    done = matchbench(*bench, FAKE_MPI="mute")
+    assert done.stderr == "matchbench: preposted/tags did not start: no answer within the time limit\n"
+    (fake / "mpicc").write_text("#!/bin/sh\necho 'error: no mpi.h' >&2; exit 1\n")
+    done = matchbench(*bench)
+    assert done.stderr == f"matchbench: {fake}/mpicc: cannot build bench.c: error: no mpi.h\n"
+    assert not (tmp_path / "o").exists()
+
+
+# ---- results -----------------------------------------------------------------------------------------------
+
+
+def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: str) -> Any:
+    """Measure the fake MPI into `o` and return its results, standard output and status."""
+    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *words, **environment)
+    assert done.stderr == ""
+    return done
+
+
+def keys(section: str) -> set[str]:
+    """List the first column of the table below a heading of the specification."""
+    page = (ROOT / "spec" / "mpi-bench.md").read_text(encoding="utf-8")
+    text = page.split(f"## {section}")[1].split("\n#")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+
+
+def test_a_formula_comes_out_as_it_went_in(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+    done = bench(matchbench, fake, "--repetitions", "5")
+    assert done.returncode == 0
+    whole = read(tmp_path / "o")
+    timed = [name for name in SERIES if not name.startswith("memory/")]
+    timed += ["probe/tags", "probe/any_source"]
+    seen = {(row["kind"], row["pattern"]) for row in whole["rows"]}
+    assert seen == {tuple(name.split("/")) for name in timed}
+    for row in whole["rows"]:
+        entry = 0 if row["pattern"] in mpi_fake.FLAT else mpi_fake.ENTRY_NS[row["kind"]]
+        ns = mpi_fake.BASE_NS[row["kind"]] + entry * row["depth"]
+        assert (row["ns_q1"], row["ns_median"], row["ns_q3"]) == (ns, ns, ns)
+        assert (row["repetitions"], row["operations"]) == (5, 50)
+        assert row["name"] == "Fake MPI 1.0 (pml fake)"
+    depths = [
+        row["depth"] for row in whole["rows"] if row["pattern"] == "tags" and row["kind"] == "preposted"
+    ]
+    assert depths == list(GRID)
+    assert whole["costs"] == {
+        "posted": {"entry_l1_ns": 2.0, "entry_l2_ns": 2.0, "operation_ns": 40.0},
+        "unexpected": {"entry_l1_ns": 1.5, "entry_l2_ns": 1.5, "operation_ns": 40.0},
+    }
+    assert whole["memory"][0] == {
+        "what": "posted",
+        "items": 8192,
+        "bytes_per_item": 768.0,
+        "kept_share": 0.25,
+    }
+    assert whole["structure"][0] == (
+        "Posted receives are walked entry by entry (2 ns each among 64 to 256, "
+        "2 ns each among 1024 to 4096): a list for each source of each communicator."
+    )
+    assert read_rows(tmp_path / "o" / "rows.csv") == whole["rows"]
+    assert {path.name for path in (tmp_path / "o").iterdir()} == {"mpi-bench.json", "rows.csv", "plots"}
+    assert all(sentence in done.stdout for sentence in whole["structure"])
+
+
+def test_results_have_the_keys_of_the_specification(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+    bench(matchbench, fake, "--series", "preposted", "--series", "unexpected/tags", "--series", "memory")
+    whole = json.loads((tmp_path / "o" / "mpi-bench.json").read_text(encoding="utf-8"))
+    assert whole.keys() == keys("2. `mpi-bench.json`")
+    assert whole["mpi"].keys() == keys("2.1 `mpi`")
+    assert whole["place"].keys() == keys("2.2 `place`")
+    assert whole["plan"].keys() == keys("2.3 `plan`")
+    assert all(row.keys() == keys("3. Rows") for row in whole["rows"])
+    assert all(each.keys() == keys("4. `curves`") for each in whole["curves"])
+    assert all(each.keys() == keys("6. `memory`") for each in whole["memory"])
+    costs = keys("5. `costs`")
+    assert whole["costs"].keys() | whole["costs"]["posted"].keys() == costs - {"base_ns"}
+    header = (tmp_path / "o" / "rows.csv").read_text().splitlines()[0]
+    assert set(header.split(",")) == keys("3. Rows")
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("hang:256", "no answer within the time limit"),
+        ("die:256", "exit status 134: a word of the launcher's own"),
+    ],
+)
+def test_a_depth_that_hangs_or_kills_ends_its_series_only(
+    fake: Path, matchbench: Command, tmp_path: Path, how: str, reason: str
+) -> None:
+    done = bench(matchbench, fake, "--quick", "--series", "preposted", "--time-limit", "1", FAKE_MPI=how)
+    assert done.returncode == 1
+    whole = read(tmp_path / "o")
+    assert list(whole["remarks"]) == ["preposted/tags"]
+    assert whole["remarks"]["preposted/tags"].startswith(f"ends before depth 256 (preposted): {reason}")
+    assert f"preposted/tags: ends before depth 256 (preposted): {reason}" in done.stdout
+    counts = {
+        pattern: [
+            (row["depth"], row["repetitions"])
+            for row in whole["rows"]
+            if (row["kind"], row["pattern"]) == ("preposted", pattern)
+        ]
+        for pattern in ("tags", "same_tag")
+    }
+    assert counts["tags"] == [(0, 3), (4, 3), (64, 3)]
+    assert counts["same_tag"] == [(0, 3), (4, 3), (64, 3), (256, 3), (1024, 3)]
+
+
+def test_a_line_that_is_none_stops_with_its_text(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", "--quick", FAKE_MPI="rubbish:4")
+    assert done.returncode == 2
+    assert done.stderr == "matchbench: the measuring program printed what is no line of it: '{not a line}'\n"
+    assert not (tmp_path / "o").exists()
+
+
+def test_earlier_results_are_kept_unless_forced_and_drawn_beside(
+    fake: Path, matchbench: Command, tmp_path: Path
+) -> None:
+    only = ("--series", "preposted/tags", "--series", "drain_posted", "--depths", "0,64,256")
+    bench(matchbench, fake, *only)
+    first = read(tmp_path / "o")
+    assert {row["pattern"] for row in first["rows"]} == {"tags", "in_order", "reverse", "random"}
+    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *only)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "matchbench: o: holds earlier output; choose another directory or give --force\n",
+    )
+    own = tmp_path / "own.csv"
+    own.write_text(
+        "name,kind,pattern,depth,ns_median,ns_q1,ns_q3,repetitions\n"
+        "ours,preposted,tags,64,9,8,10,3\nours,drain_posted,reverse,64,9,8,10,3\n"
+    )
+    bench(matchbench, fake, *only, "--force", "--label", "theirs", "--beside", own)
+    assert (tmp_path / "o" / "plots" / "beside.png").stat().st_size > 0
+    rows = read(tmp_path / "o")["rows"]
+    drawn = dict(figures(rows, read_rows(own)))["beside"]
+    titles = [ax.get_title(loc="left") for ax in drawn.axes]
+    assert titles == [
+        "round trip behind posted receives: other tags",
+        "posted receives leave: in reverse order",
+    ]
+    lines = [np.asarray(line.get_ydata()).tolist() for line in drawn.axes[0].get_lines()]
+    assert lines == [[128, 512], [9]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "holds no results"),
+        (
+            '{"format": "matchbench-mpi-bench", "version": 2}',
+            "version 2; this matchbench reads up to version 1",
+        ),
+        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows` is missing"),
+        ('{"format": "matchbench-mpi-bench", "version": 1, "rows": [1]}', "row 1: is no object"),
+        (
+            '{"format": "matchbench-mpi-bench", "version": 1, "rows": [{"name": "a", "kind": "k"}]}',
+            "row 1: `pattern` is None, which is no text",
+        ),
+    ],
+)
+def test_results_of_another_form_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "mpi-bench.json"
+    path.write_text(text)
+    with pytest.raises(mb.MatchbenchError, match=re.escape(message)):
+        read(tmp_path)
+
+
+def test_names_of_libraries_are_shortened() -> None:
+    assert library_name("Open MPI v5.0.11, package: x") == "Open MPI 5.0.11"
+    assert library_name("MPICH Version:\t4.0.2\nMPICH Release date: x") == "MPICH 4.0.2"
+    assert library_name("Intel(R) MPI Library 2021.18 for Linux* OS\n") == "Intel MPI 2021.18"
+    assert library_name("") == "unknown MPI"
+
+
+def test_a_plan_that_makes_no_sense_is_refused() -> None:
+    for wrong in ({"depths": (4, 1)}, {"sweeps": 0}, {"source_ranks": 2}, {"series": ("preposted",)}):
+        with pytest.raises(mb.MatchbenchError):
+            Plan(**wrong)
+    assert Plan(depths=(0,)).depths_of("drain_posted/reverse") == ()
+
+
+# ---- real MPIs ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["openmpi", "mpich"])
+def mpicc(request: pytest.FixtureRequest) -> str:
+    """Name the compiler of each MPI of the system in turn."""
+    name = f"mpicc.{request.param}"
+    if shutil.which(name) is None:
+        pytest.skip(f"`{name}` is not installed")
+    return name
+
+
+def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command, tmp_path: Path) -> None:
+    done = matchbench(
+        "mpi", "bench", "--mpicc", mpicc, "--quick", "--depths", "0,4,256", "-o", "o", **AS_ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    whole = read(tmp_path / "o")
+    assert whole["remarks"] == {}
+    expected = {tuple(name.split("/")) for name in SERIES if not name.startswith("memory/")}
+    expected |= {("probe", pattern) for pattern in ("tags", "any_source", "aged")}
+    counts: dict[tuple[str, str], list[int]] = {}
+    for row in whole["rows"]:
+        counts.setdefault((row["kind"], row["pattern"]), []).append(row["depth"])
+        assert 0 <= row["ns_q1"] <= row["ns_median"] <= row["ns_q3"]
+        assert row["repetitions"] == 3
+    drained = ("drain_posted", "drain_unexpected")
+    assert counts == {key: [4, 256] if key[0] in drained else [0, 4, 256] for key in expected}
+    assert [row["what"] for row in whole["memory"]] == ["posted", "unexpected_small", "unexpected_large"]
+    assert whole["mpi"]["name"].startswith("Open MPI 4" if "openmpi" in mpicc else "MPICH 4")
+    # Grids of 256 entries suffice for a verdict; which one is up to the machine's noise.
+    assert all(each["entry_ns"] is not None for each in whole["curves"])
+
+
+def test_an_interrupted_measurement_leaves_no_rank_and_no_file(mpicc: str, tmp_path: Path) -> None:
+    words = ["mpi", "bench", "--mpicc", mpicc, "--repetitions", "100000", "-o", "o"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchbench", *words],
+        cwd=tmp_path,
+        env={**os.environ, **AS_ROOT},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(ranks_of(tmp_path)) < 2 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    assert len(ranks_of(tmp_path)) >= 2
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "matchbench: interrupted\n")
+    while ranks_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert ranks_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def ranks_of(directory: Path) -> list[str]:
+    """Find the processes whose program is below a directory."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            target = os.readlink(process / "exe")  # noqa: PTH115 - Path.readlink would give a path
+        except OSError:
+            continue
+        if target.startswith(f"{directory}/"):
+            found.append(target)
+    return found
+
+
+def test_the_date_is_that_of_utc(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+    before = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    bench(matchbench, fake, "--series", "memory/posted")
+    date = dt.datetime.fromisoformat(read(tmp_path / "o")["date"])
+    assert before <= date <= dt.datetime.now(dt.UTC)
