@@ -16,9 +16,18 @@
 //! # Ok::<(), mb_matcher::OutOfMemory>(())
 //! ```
 
+#![allow(clippy::inline_always, reason = "measured: the hot paths are made of functions of a few instructions")]
+
+mod adaptive;
 mod list;
+mod log;
 mod matcher;
+mod pool;
+mod scan;
+mod table;
 mod types;
+mod window;
 
 pub use matcher::{Matcher, Options, Structure, UnknownStructure};
+pub use scan::VectorUnit;
 pub use types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};

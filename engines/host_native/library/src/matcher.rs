@@ -4,7 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::adaptive::Adaptive;
 use crate::list::List;
+use crate::scan::VectorUnit;
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 
 /// How a matcher keeps its entries. Every structure gives the same outcomes.
@@ -12,19 +14,22 @@ use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Patt
 #[non_exhaustive]
 pub enum Structure {
     /// A linked list through request objects.
-    #[default]
     List,
+    /// What serves best: short queues side by side, long ones by hash, wildcards by vector, decided at run time.
+    #[default]
+    Adaptive,
 }
 
 impl Structure {
     /// Every structure, the plainest first.
-    pub const ALL: &[Self] = &[Self::List];
+    pub const ALL: &[Self] = &[Self::List, Self::Adaptive];
 
     /// Its name, as [`FromStr`] reads it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::List => "list",
+            Self::Adaptive => "adaptive",
         }
     }
 }
@@ -63,11 +68,14 @@ pub struct Options {
     /// `list`: bytes from one request object to the next, rounded up to whole nodes of 48 bytes.
     /// 768 is what Open MPI's ob1 has.
     pub request_bytes: usize,
+    /// `vector` and `adaptive`: the vector unit, or `None` for the best there is. One that this processor lacks counts as
+    /// `None`.
+    pub vector_unit: Option<VectorUnit>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { request_bytes: 48 }
+        Self { request_bytes: 48, vector_unit: None }
     }
 }
 
@@ -81,8 +89,10 @@ pub struct Matcher {
     structure: Structure,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a window of keys lies beside its queue, not behind one more pointer")]
 enum Inner {
     List(List),
+    Adaptive(Adaptive),
 }
 
 /// Calls the same method on whichever structure is there.
@@ -90,6 +100,7 @@ macro_rules! each {
     ($inner:expr, $structure:ident => $call:expr) => {
         match $inner {
             Inner::List($structure) => $call,
+            Inner::Adaptive($structure) => $call,
         }
     };
 }
@@ -100,6 +111,7 @@ impl Matcher {
     pub fn new(structure: Structure, options: Options) -> Self {
         let inner = match structure {
             Structure::List => Inner::List(List::new(options.request_bytes)),
+            Structure::Adaptive => Inner::Adaptive(Adaptive::new(VectorUnit::or_best(options.vector_unit))),
         };
         Self { inner, structure }
     }

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Keys in order of age, packed into blocks of 64 that a vector unit can compare.
+//!
+//! A key that is removed leaves a hole; blocks that become empty at either end are used again. When neither a free
+//! lane nor a free block is left and a fifth of the lanes are holes, [`Log::squeeze`] moves the keys together, so that
+//! holes cost at most a quarter of the memory, and at most four moves for each key appended since.
+//! Growing adds a block and copies nothing.
+
+use std::collections::VecDeque;
+
+use crate::types::OutOfMemory;
+
+/// Lanes of a block.
+pub(crate) const LANES: u32 = 64;
+
+/// 64 keys of some form.
+pub(crate) trait Block: Default {
+    /// The form of a key.
+    type Key: Copy;
+    /// A bit for each lane in use.
+    fn in_use(&self) -> u64;
+    /// The same, to be changed.
+    fn live(&mut self) -> &mut u64;
+    /// A key and the place in a pool that it belongs to.
+    fn key(&self, lane: u32) -> (Self::Key, u32);
+    /// Overwrites a key and its owner.
+    fn put(&mut self, lane: u32, key: (Self::Key, u32));
+}
+
+/// What [`Log::make_room`] did.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Room {
+    Made,
+    /// The caller must squeeze.
+    InHoles,
+}
+
+/// A place in a log is 64 times its block, which is no order of age, plus its lane.
+pub(crate) struct Log<B> {
+    // One to an allocation, so that growing moves nothing; an array because a box cannot be tried for.
+    blocks: Vec<Box<[B; 1]>>,
+    /// Blocks in order of age. The last one, which is always there once there are blocks, is being filled.
+    order: VecDeque<u32>,
+    /// Empty blocks.
+    free: Vec<u32>,
+    /// Lanes of the last block that are used or before one that is.
+    fill: u32,
+    live: u32,
+}
+
+impl<B: Block> Log<B> {
+    pub(crate) const fn new() -> Self {
+        Self { blocks: Vec::new(), order: VecDeque::new(), free: Vec::new(), fill: LANES, live: 0 }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.live
+    }
+
+    #[inline(always)]
+    pub(crate) fn block(&mut self, place: u32) -> &mut B {
+        &mut self.blocks[(place / LANES) as usize][0]
+    }
+
+    /// The key at `place`, and its owner.
+    #[inline(always)]
+    pub(crate) fn key(&self, place: u32) -> (B::Key, u32) {
+        self.blocks[(place / LANES) as usize][0].key(place % LANES)
+    }
+
+    /// Whose key is at `place`.
+    #[inline(always)]
+    pub(crate) fn owner(&self, place: u32) -> u32 {
+        self.key(place).1
+    }
+
+    /// Blocks in order of age, in two parts, and the blocks.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> ([&[u32]; 2], &[Box<[B; 1]>]) {
+        let (old, young) = self.order.as_slices();
+        ([old, young], &self.blocks)
+    }
+
+    /// Makes sure that the next [`Self::push`] has a lane, unless holes must be closed first.
+    #[inline(always)]
+    pub(crate) fn make_room(&mut self) -> Result<Room, OutOfMemory> {
+        if self.fill < LANES { Ok(Room::Made) } else { self.next_block() }
+    }
+
+    fn next_block(&mut self) -> Result<Room, OutOfMemory> {
+        if self.free.is_empty() {
+            let lanes = self.order.len() as u64 * u64::from(LANES);
+            if lanes > 0 && u64::from(self.live) * 5 <= lanes * 4 {
+                return Ok(Room::InHoles);
+            }
+            self.allocate()?;
+        }
+        if let Some(block) = self.free.pop() {
+            self.order.push_back(block);
+            self.fill = 0;
+        }
+        Ok(Room::Made)
+    }
+
+    #[cold]
+    fn allocate(&mut self) -> Result<(), OutOfMemory> {
+        if self.blocks.len() >= (u32::MAX / LANES) as usize {
+            return Err(OutOfMemory);
+        }
+        // The lists of blocks have room for every block, so that they never grow elsewhere.
+        self.blocks.try_reserve(1)?;
+        let blocks = self.blocks.len() + 1;
+        self.free.try_reserve(blocks - self.free.len())?;
+        self.order.try_reserve(blocks - self.order.len())?;
+        let mut block = Vec::new();
+        block.try_reserve_exact(1)?;
+        block.push(B::default());
+        self.blocks.push(block.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?);
+        self.free.push(blocks as u32 - 1);
+        Ok(())
+    }
+
+    pub(crate) fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
+        // With the holes that may be there, and one more that is begun.
+        let blocks = keys.div_ceil(LANES as usize * 4 / 5) + 1;
+        while self.blocks.len() < blocks {
+            self.allocate()?;
+        }
+        Ok(())
+    }
+
+    /// Appends `key`, for which there must be a lane; returns its place.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, key: (B::Key, u32)) -> u32 {
+        let place = self.order[self.order.len() - 1] * LANES + self.fill;
+        let lane = self.fill % LANES;
+        let block = self.block(place);
+        block.put(lane, key);
+        *block.live() |= 1 << lane;
+        self.fill += 1;
+        self.live += 1;
+        place
+    }
+
+    /// Removes the key at `place`.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, place: u32) {
+        let block = self.block(place);
+        let live = *block.live() & !(1 << (place % LANES));
+        *block.live() = live;
+        self.live -= 1;
+        let last = self.order[self.order.len() - 1];
+        if place / LANES == last {
+            self.fill = LANES - live.leading_zeros();
+        }
+        if live == 0 {
+            self.give_back();
+        }
+    }
+
+    /// Frees empty blocks at both ends.
+    fn give_back(&mut self) {
+        while self.order.len() > 1 && *self.block(self.order[0] * LANES).live() == 0 {
+            self.free.extend(self.order.pop_front());
+        }
+        while self.order.len() > 1 && *self.block(self.order[self.order.len() - 1] * LANES).live() == 0 {
+            self.free.extend(self.order.pop_back());
+        }
+        let last = self.order[self.order.len() - 1];
+        self.fill = LANES - self.block(last * LANES).live().leading_zeros();
+    }
+
+    /// Closes all holes; tells each key and its new place.
+    pub(crate) fn squeeze(&mut self, mut moved: impl FnMut((B::Key, u32), u32)) {
+        let mut rank = 0;
+        for at in 0..self.order.len() {
+            let from = self.order[at] as usize;
+            let mut live = *self.blocks[from][0].live();
+            while live != 0 {
+                let key = self.blocks[from][0].key(live.trailing_zeros());
+                let place = self.order[(rank / LANES) as usize] * LANES + rank % LANES;
+                // Never ahead of where it was, so that no key is overwritten before it is read.
+                self.block(place).put(rank % LANES, key);
+                moved(key, place);
+                rank += 1;
+                live &= live - 1;
+            }
+        }
+        let full = (rank / LANES) as usize;
+        for at in 0..self.order.len() {
+            let block = self.order[at];
+            *self.block(block * LANES).live() = match at.cmp(&full) {
+                std::cmp::Ordering::Less => u64::MAX,
+                std::cmp::Ordering::Equal => (1 << (rank % LANES)) - 1,
+                std::cmp::Ordering::Greater => 0,
+            };
+        }
+        self.give_back();
+    }
+
+    /// The place of the oldest key.
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        let in_use = |block: &&u32| self.blocks[**block as usize][0].in_use();
+        let block = self.order.iter().find(|block| in_use(block) != 0)?;
+        Some(block * LANES + in_use(&block).trailing_zeros())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let lists = self.order.capacity() + self.free.capacity();
+        self.blocks.len() * size_of::<B>() + self.blocks.capacity() * size_of::<usize>() + lists * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::Heads;
+    use crate::types::Envelope;
+
+    fn push(log: &mut Log<Heads>, number: u64, places: &mut Vec<(u64, u32)>) {
+        if log.make_room() == Ok(Room::InHoles) {
+            places.clear();
+            log.squeeze(|(envelope, _), place| places.push((envelope.bits, place)));
+            assert!(log.make_room() == Ok(Room::Made));
+        }
+        places.push((number, log.push((Envelope { bits: number, source: 0 }, 0))));
+    }
+
+    #[test]
+    fn keys_stay_in_order_of_age_and_holes_cost_a_quarter_at_most() {
+        // What is removed next, among so many: the oldest, the youngest, one of the middle, two of three.
+        for pick in [|_| 0, |len| len - 1, |len: usize| len / 2, |len| len * 2 / 3, |len| (len * 7919 + 13) % len] {
+            let pick: fn(usize) -> usize = pick;
+            let mut log = Log::new();
+            let mut places: Vec<(u64, u32)> = Vec::new();
+            let (deep, rounds) = if cfg!(miri) { (150, 200) } else { (1000, 4000) };
+            for number in 0..deep {
+                push(&mut log, number, &mut places);
+            }
+            assert!(log.blocks.len() as u64 == deep.div_ceil(64));
+            for number in deep..deep + rounds {
+                let (_, place) = places.remove(pick(places.len()));
+                log.remove(place);
+                push(&mut log, number, &mut places);
+                assert_eq!(log.len(), places.len() as u32);
+            }
+            assert!(log.blocks.len() as u64 <= deep.div_ceil(51) + 2, "{} blocks", log.blocks.len());
+            for (_, place) in places {
+                assert_eq!(log.oldest(), Some(place));
+                log.remove(place);
+            }
+            assert_eq!((log.len(), log.order.len(), log.fill), (0, 1, 0));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A pool of entries that never move, with generations that tell a place's tenants apart.
+//!
+//! Chunks of 64 entries: growing copies nothing, and wastes less than one chunk. The entry that was freed last is used
+//! first, because it is in the cache.
+
+use std::ops::{Index, IndexMut};
+
+use crate::types::{Handle, OutOfMemory};
+
+/// No entry.
+pub(crate) const NIL: u32 = u32::MAX;
+const CHUNK: usize = 64;
+
+/// What an entry lends to the pool.
+pub(crate) trait Entry: Copy + Default {
+    /// Links free entries.
+    fn link(&mut self) -> &mut u32;
+    /// Bit 0 tells messages from receives, bit 1 the living from the free; the others count tenants.
+    fn generation(&mut self) -> &mut u32;
+}
+
+/// Whose handles a pool gives out.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Receives = 0,
+    Messages = 1,
+}
+
+pub(crate) struct Pool<T> {
+    chunks: Vec<Box<[T; CHUNK]>>,
+    /// The free entry that was used last, or `NIL`.
+    free: u32,
+    /// Entries from here on were never used.
+    fresh: u32,
+    kind: Kind,
+}
+
+impl<T: Entry> Pool<T> {
+    pub(crate) const fn new(kind: Kind) -> Self {
+        Self { chunks: Vec::new(), free: NIL, fresh: 0, kind }
+    }
+
+    fn capacity(&self) -> usize {
+        self.chunks.len() * CHUNK
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Result<(), OutOfMemory> {
+        if self.capacity() + CHUNK > NIL as usize {
+            return Err(OutOfMemory);
+        }
+        self.chunks.try_reserve(1)?;
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(CHUNK)?;
+        let mut entry = T::default();
+        *entry.generation() = self.kind as u32;
+        chunk.resize(CHUNK, entry);
+        // Of exactly this length and capacity, so that nothing is allocated.
+        self.chunks.push(chunk.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?);
+        Ok(())
+    }
+
+    pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        while self.capacity() < entries {
+            self.grow()?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the next [`Self::insert`] has room.
+    #[inline]
+    pub(crate) fn make_room(&mut self) -> Result<(), OutOfMemory> {
+        if self.free == NIL && self.fresh as usize == self.capacity() { self.grow() } else { Ok(()) }
+    }
+
+    /// Puts `entry` into a free place, for which there must be room; returns the place's handle.
+    #[inline]
+    pub(crate) fn insert(&mut self, mut entry: T) -> Handle {
+        let at = self.free;
+        let at = if at == NIL {
+            self.fresh += 1;
+            self.fresh - 1
+        } else {
+            self.free = *self[at].link();
+            at
+        };
+        let place = &mut self[at];
+        let generation = place.generation().wrapping_add(2);
+        *entry.generation() = generation;
+        *place = entry;
+        Handle::new(at, generation)
+    }
+
+    /// Frees the place of a living entry.
+    #[inline]
+    pub(crate) fn remove(&mut self, at: u32) {
+        let free = self.free;
+        let entry = &mut self[at];
+        *entry.generation() = entry.generation().wrapping_add(2);
+        *entry.link() = free;
+        self.free = at;
+    }
+
+    /// The place of the living entry that `handle` names.
+    pub(crate) fn find(&self, handle: Handle) -> Option<u32> {
+        let at = handle.index() as usize;
+        let mut entry = *self.chunks.get(at / CHUNK)?.get(at % CHUNK)?;
+        let generation = *entry.generation();
+        let is_it = generation == handle.generation() && generation & 3 == 2 | self.kind as u32;
+        is_it.then_some(handle.index())
+    }
+
+    /// The number of places that have ever been used.
+    pub(crate) fn used(&self) -> u32 {
+        self.fresh
+    }
+
+    /// Whether an entry lives at `at`, a place that was used.
+    pub(crate) fn is_live(&self, at: u32) -> bool {
+        let mut entry = self[at];
+        *entry.generation() & 2 != 0
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.chunks.len() * size_of::<[T; CHUNK]>() + self.chunks.capacity() * size_of::<Box<[T; CHUNK]>>()
+    }
+}
+
+impl<T> Index<u32> for Pool<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, at: u32) -> &T {
+        &self.chunks[at as usize / CHUNK][at as usize % CHUNK]
+    }
+}
+
+impl<T> IndexMut<u32> for Pool<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, at: u32) -> &mut T {
+        &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK]
+    }
+}
