@@ -9,6 +9,7 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_alpu::ENTRY,
     mb_cam_list::ENTRY,
     mb_hash_buckets::ENTRY,
+    mb_host_native::ENTRY,
     mb_ideal::ENTRY,
     mb_lhs::ENTRY,
     mb_linear::ENTRY,

@@ -229,10 +229,10 @@ pub fn measure(
         keep_on()?;
         let begin = bench.clock.read();
         bench.run(bench.segment);
-        check(&bench.runs, recorded)?;
         bench.run(1);
         pair = bench.clock.read() - begin;
     }
+    check(&bench.runs, recorded)?;
     let affordable = effort.budget.0 as f64 / (pair as f64 * bench.clock.tick_ps()).max(1.0);
     let repetitions = (affordable as u32).clamp(effort.least.max(1), effort.most.max(effort.least).max(1));
     let (mut far, mut near) = (Vec::new(), Vec::new());

@@ -127,7 +127,9 @@ fn the_picture_of_all_engines_has_each_with_its_default_preset() {
         assert_eq!(design.timing.as_str(), choice.entry.card.timing.as_str(), "{}", choice.spec());
         drawn.insert(choice.entry.card.name);
     }
-    let all: BTreeSet<_> = mb_catalog::ENGINES.iter().map(|entry| entry.card.name).collect();
+    // What is measured on whatever host draws the picture has no place beside the papers' engines.
+    let models = mb_catalog::ENGINES.iter().filter(|entry| entry.card.timing != mb_core::Timing::Measured);
+    let all: BTreeSet<_> = models.map(|entry| entry.card.name).collect();
     assert_eq!(drawn, all);
 }
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The matcher library on this host: its times are taken by a stopwatch and not computed.
+//!
+//! Contract: outcomes are the library's, in `spec/matching.md`'s words; visits are those of a list walk, whatever the
+//! structure compares, so that its curves can be laid beside a list's. The engine answers at the offer and takes no time:
+//! `crates/measure` times the structure with [`Engine::bare_run`] and charges what it finds (`docs/decisions/0006-measured-engine.md`).
+//! Cost on the host: the library's, and that of [`mb_parts::lists`].
+
+mod bare;
+
+use std::collections::BTreeMap;
+
+use mb_core::engine::{
+    Accepted, BareRun, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order,
+};
+use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
+use mb_core::{MsgId, Op, Outcome, Picos, RecvId};
+use mb_matcher::{Arrived, Handle, Matcher, Options, Posted, Structure};
+use mb_parts::MatchLists;
+
+/// What the catalog knows of this engine.
+pub const ENTRY: EngineEntry = EngineEntry {
+    card: EngineCard {
+        name: "host_native",
+        summary: "Matching in software on this host, measured and not modelled",
+        reference: "mbmatch, the library in engines/host_native/library",
+        timing: Timing::Measured,
+    },
+    settings: SETTINGS,
+    presets: &[
+        Preset { name: "adaptive", toml: include_str!("../presets/adaptive.toml") },
+        Preset { name: "list", toml: include_str!("../presets/list.toml") },
+    ],
+    placement: |_| Placement::Host,
+    breaks_order: keeps_order,
+    build: |settings| Ok(Box::new(HostNative::new(settings)?)),
+};
+
+const SETTINGS: &[SettingSpec] = &[
+    SettingSpec {
+        key: "structure",
+        unit: Unit::Choice(&["adaptive", "list"]),
+        help: "How the library keeps its entries.",
+        range: (0, 0),
+    },
+    SettingSpec {
+        key: "request",
+        unit: Unit::Count,
+        help: "Bytes from one request object to the next, in the structure `list`.",
+        range: (48, 65_536),
+    },
+];
+
+/// How a matcher is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Make {
+    structure: Structure,
+    options: Options,
+}
+
+impl Make {
+    fn matcher(self) -> Matcher {
+        Matcher::new(self.structure, self.options)
+    }
+}
+
+/// One receiver's engine.
+#[derive(Debug)]
+pub struct HostNative {
+    make: Make,
+    matcher: Matcher,
+    /// What the library calls the posted receives.
+    waiting: BTreeMap<RecvId, Handle>,
+    /// For visits, and to check the library's answers.
+    lists: MatchLists,
+    pending: Vec<Completion>,
+}
+
+impl HostNative {
+    /// An engine with empty lists.
+    ///
+    /// # Errors
+    /// Never: the settings name structures that the library has.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let name = settings.word("structure");
+        let structure = name.parse().map_err(|error| SettingError::Contradiction(format!("`{name}`: {error}")))?;
+        let mut options = Options::default();
+        options.request_bytes = settings.whole("request") as usize;
+        let make = Make { structure, options };
+        let (waiting, lists) = (BTreeMap::new(), MatchLists::new());
+        Ok(Self { make, matcher: make.matcher(), waiting, lists, pending: Vec::new() })
+    }
+
+    fn perform(&mut self, op: Op) -> Outcome {
+        const MEMORY: &str = "the host has memory for one more entry";
+        match op {
+            Op::Post { recv, pattern } => match self.matcher.post(bare::pattern(&pattern), recv.0).expect(MEMORY) {
+                Posted::Matched(message) => Outcome::Matched(recv, MsgId(message.user)),
+                Posted::Waiting(handle) => {
+                    self.waiting.insert(recv, handle);
+                    Outcome::Posted(recv)
+                }
+            },
+            Op::Arrive { msg, envelope } => {
+                match self.matcher.arrive(bare::envelope(&envelope), msg.0).expect(MEMORY) {
+                    Arrived::Matched { user } => {
+                        self.waiting.remove(&RecvId(user));
+                        Outcome::Matched(RecvId(user), msg)
+                    }
+                    Arrived::Unexpected(_) => Outcome::Unexpected(msg),
+                }
+            }
+            Op::Cancel { recv } => {
+                let cancelled = self.waiting.remove(&recv).and_then(|handle| self.matcher.cancel(handle));
+                cancelled.map_or(Outcome::NotCancelled(recv), |_| Outcome::Cancelled(recv))
+            }
+            Op::Probe { probe, pattern } => {
+                let found = self.matcher.probe(bare::pattern(&pattern));
+                Outcome::Probed(probe, found.map(|message| MsgId(message.user)))
+            }
+            Op::MatchedProbe { probe, pattern } => {
+                let found = self.matcher.mprobe(bare::pattern(&pattern));
+                Outcome::Probed(probe, found.map(|message| MsgId(message.user)))
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Picos, op: Op) -> Completion {
+        let outcome = self.perform(op);
+        let (expected, visits) = self.lists.apply(op);
+        assert_eq!(outcome, expected, "the library's {} matches as lists do", self.make.structure);
+        Completion { at: now, outcome, visits }
+    }
+}
+
+impl Engine for HostNative {
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        let completion = self.complete(now, op);
+        self.pending.push(completion);
+        Accepted::Yes
+    }
+
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if self.pending.is_empty() { Some(self.complete(now, op)) } else { None }
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        self.pending.first().map(|completion| completion.at)
+    }
+
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        let due = self.pending.partition_point(|completion| completion.at <= until);
+        done.extend(self.pending.drain(..due));
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        done.append(&mut self.pending);
+    }
+
+    fn queue_lengths(&self) -> (usize, usize) {
+        (self.matcher.posted_len(), self.matcher.unexpected_len())
+    }
+
+    fn busy(&self) -> Picos {
+        Picos::ZERO
+    }
+
+    fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
+        Some(Box::new(bare::Run::new(self.make.matcher(), ops)))
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a stopwatch is held against does what the engine does: the same outcomes, run after run, on memory that is in use
+//! for longer and longer, however the operations are cut into segments.
+
+use mb_core::{Engine, Op, Settings};
+use mb_host_native::{ENTRY, HostNative};
+use mb_matcher::Structure;
+use mb_oracle::Oracle;
+use mb_testkit::drive::{Offer, Visits};
+use mb_testkit::streams;
+use proptest::prelude::*;
+
+fn presets() -> impl Iterator<Item = (&'static str, Settings)> {
+    ENTRY.presets.iter().map(|preset| (preset.name, mb_testkit::preset(&ENTRY, preset.name, &[])))
+}
+
+#[test]
+fn every_structure_of_the_library_is_a_preset() {
+    for structure in Structure::ALL {
+        let (_, settings) = presets().find(|(name, _)| *name == structure.name()).expect("a preset of its name");
+        assert_eq!(settings.word("structure"), structure.name());
+    }
+    assert_eq!(presets().count(), Structure::ALL.len());
+    assert_eq!(ENTRY.presets[0].name, Structure::default().name());
+}
+
+#[test]
+fn visits_are_those_of_a_list_walk() {
+    for (name, settings) in presets() {
+        let make = || Box::new(HostNative::new(&settings).unwrap()) as Box<_>;
+        streams::outcomes_are_the_oracles(&make, Visits::OfAWalk).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_bare_run_has_the_oracles_outcomes_whatever_ran_before(
+        offers in streams::streams(300),
+        segment in 1_usize..80,
+    ) {
+        let ops: Vec<Op> = offers.iter().map(|offer: &Offer| offer.op).collect();
+        let mut oracle = Oracle::new();
+        let expected: Vec<_> = ops.iter().map(|&op| oracle.apply(op).0).collect();
+        for (name, settings) in presets() {
+            let mut run = HostNative::new(&settings).unwrap().bare_run(&ops).expect("the engine is a measured one");
+            for _ in 0..3 {
+                run.rewind();
+                for _ in 0..ops.len().div_ceil(segment) {
+                    run.perform(segment);
+                }
+                prop_assert_eq!(&run.outcomes(), &expected, "{}", name);
+            }
+        }
+    }
+}
