@@ -39,10 +39,13 @@ class Engine:
 
     name: str
     preset: str
+    changed: bool
     timing: str
     placement: str
     breaks_order: str | None
-    def __init__(self, spec: str, settings: Sequence[str]) -> None: ...
+    def __init__(
+        self, spec: str, settings: Sequence[str], measured: Sequence[tuple[str, str, str]] = ()
+    ) -> None: ...
     def parameters(self) -> list[Parameter]: ...
 
 class Network:

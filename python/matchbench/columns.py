@@ -24,6 +24,11 @@ RESULTS = pl.Schema(
         "assumed_share": pl.Float64(),
         "version": pl.String(),
         "revision": pl.String(),
+        "host": pl.String(),
+        "repetitions": pl.Int64(),
+        "operation_ns": pl.Float64(),
+        "operation_low_ns": pl.Float64(),
+        "operation_high_ns": pl.Float64(),
         "finished": pl.Boolean(),
         "time_ns": pl.Float64(),
         "slowdown": pl.Float64(),
@@ -135,6 +140,26 @@ TIMELINE = pl.Schema(
     }
 )
 
+MEASURED = pl.Schema(
+    {
+        "trace": pl.String(),
+        "engine": pl.String(),
+        "preset": pl.String(),
+        "parameter_hash": pl.String(),
+        "host": pl.String(),
+        "core": pl.Int64(),
+        "clock": pl.String(),
+        "reading_ns": pl.Float64(),
+        "repetitions": pl.Int64(),
+        "same_order": pl.Float64(),
+        "kind": pl.String(),
+        "operations": pl.Int64(),
+        "operation_ns": pl.Float64(),
+        "operation_low_ns": pl.Float64(),
+        "operation_high_ns": pl.Float64(),
+    }
+)
+
 PARAMETERS = pl.Schema(
     {
         "parameter_hash": pl.String(),
@@ -154,6 +179,7 @@ TABLES = {
     "ranks": RANKS,
     "depths": DEPTHS,
     "timeline": TIMELINE,
+    "measured": MEASURED,
     "parameters": PARAMETERS,
 }
 """Every table by its name, which is also that of its files."""

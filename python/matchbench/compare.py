@@ -18,6 +18,7 @@ import polars as pl
 
 from matchbench import _native, columns
 from matchbench._native import Engine, MatchbenchError, Network
+from matchbench.mpi.costs import software_costs
 from matchbench.output import whole_directory
 from matchbench.shapes import Parameter, Progress, Report
 from matchbench.trace import Trace
@@ -26,6 +27,7 @@ BASELINE = "ideal:zero"
 """What a slowdown is measured against: an engine that takes no time."""
 
 _TIMING_ORDER = ("bound", "simulated", "measured")
+_OPERATION = ("operation_ns", "operation_low_ns", "operation_high_ns")
 
 
 class _StoppedError(Exception):
@@ -105,6 +107,8 @@ class Comparison:
         Matches by search depth.
     timeline
         Queue lengths over simulated time.
+    measured
+        What operations take on this host, behind the measured rows.
     parameters
         Every parameter behind every row, with its source.
     remarks
@@ -115,6 +119,7 @@ class Comparison:
     ranks: pl.DataFrame
     depths: pl.DataFrame
     timeline: pl.DataFrame
+    measured: pl.DataFrame
     parameters: pl.DataFrame
     remarks: tuple[Remark, ...]
 
@@ -163,7 +168,12 @@ class Comparison:
         return self.results._repr_html_()
 
 
-def choose_engines(specs: Sequence[str] = (), settings: Iterable[str] = ()) -> list[Engine]:
+def choose_engines(
+    specs: Sequence[str] = (),
+    settings: Iterable[str] = (),
+    *,
+    mpi_bench: str | os.PathLike[str] | None = None,
+) -> list[Engine]:
     """Find engines by name and change their settings.
 
     Parameters
@@ -173,11 +183,14 @@ def choose_engines(specs: Sequence[str] = (), settings: Iterable[str] = ()) -> l
         order if there is none.
     settings
         `key=value` for every chosen engine that has the key, or `engine.key=value`.
+    mpi_bench
+        Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
+        `software` and `software_l2` of `linear` take their costs if they are chosen. `settings` go before it.
 
     Raises
     ------
     MatchbenchError
-        When a name, a key or a value is wrong, or a setting concerns no chosen engine.
+        When a name, a key, a value or the result is wrong, or one of them concerns no chosen engine.
     """
     every = [
         f"{card['name']}:{preset}"
@@ -208,7 +221,12 @@ def choose_engines(specs: Sequence[str] = (), settings: Iterable[str] = ()) -> l
             raise MatchbenchError(msg)
         for name in having:
             by_engine[name].append(setting)
-    found = [Engine(f"{engine.name}:{engine.preset}", by_engine[engine.name]) for engine in chosen]
+    labels = [f"{engine.name}:{engine.preset}" for engine in chosen]
+    costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
+    found = [
+        Engine(label, by_engine[engine.name], costs.get(label, ()))
+        for label, engine in zip(labels, chosen, strict=True)
+    ]
     return list({(engine.name, _preset(engine)): engine for engine in found}.values())
 
 
@@ -222,7 +240,8 @@ def compare(
 ) -> Comparison:
     """Replay traces on engines.
 
-    The baseline `ideal:zero` is always replayed too, and has a row.
+    The baseline `ideal:zero` is always replayed too, and has a row. Measured engines are replayed after all
+    others, one at a time, so that nothing of ours disturbs the stopwatch.
 
     Parameters
     ----------
@@ -302,14 +321,18 @@ def _replay_all(
         tell(1, 1)
         return report
 
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        futures = [pool.submit(replay, at) for at in range(len(pairs))]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            stopped.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    reports: dict[int, Report] = {}
+    measured = {at for at, (_, engine) in enumerate(pairs) if engine.timing == "measured"}
+    for chosen, threads in ((set(range(len(pairs))) - measured, max(1, jobs)), (measured, 1)):
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            futures = {at: pool.submit(replay, at) for at in sorted(chosen)}
+            try:
+                reports.update((at, future.result()) for at, future in futures.items())
+            except BaseException:
+                stopped.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    return [reports[at] for at in range(len(pairs))]
 
 
 def _gather(
@@ -319,18 +342,19 @@ def _gather(
     config: ReplayConfig,
 ) -> Comparison:
     order = {trace.name: at for at, (trace, _) in enumerate(pairs)}
-    replays = sorted(
-        zip(pairs, reports, strict=True),
-        key=lambda replay: (
-            order[replay[0][0].name],
-            _TIMING_ORDER.index(replay[0][1].timing),
-            replay[1]["total"]["time_ns"][0],
-            _label(replay[0][1]),
-        ),
-    )
+
+    def rank(replay: tuple[tuple[Trace, Engine], Report]) -> tuple[int, int, float, str]:
+        """Give what replays are sorted by; measured ones are not ranked and stay as they were named."""
+        (trace, engine), report = replay
+        kind = _TIMING_ORDER.index(engine.timing)
+        if engine.timing == "measured":
+            return order[trace.name], kind, 0.0, ""
+        return order[trace.name], kind, report["total"]["time_ns"][0], _label(engine)
+
+    replays = sorted(zip(pairs, reports, strict=True), key=rank)
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[pl.DataFrame]] = {
-        name: [] for name in ("ranks", "depths", "timeline", "parameters")
+        name: [] for name in ("ranks", "depths", "timeline", "measured", "parameters")
     }
     remarks: list[Remark] = []
     baseline = {
@@ -356,6 +380,7 @@ def _gather(
         time_ns, blocked_ns = total["time_ns"], total["blocked_on_matching_ns"]
         finished = not report["unfinished"]["rank"]
         base_ns = baseline.get(trace.name)
+        measured = report["measured"]
         rows.append(
             {
                 **identity,
@@ -371,6 +396,9 @@ def _gather(
                 "assumed_share": sum(each["source"] == "assumed" for each in parameters) / len(parameters),
                 "version": _native.version(),
                 "revision": _native.revision(),
+                "host": measured and measured["host"],
+                "repetitions": measured and measured["repetitions"],
+                **{name: measured and measured["kinds"][name][0] for name in _OPERATION},
                 "finished": finished,
                 "slowdown": time_ns / base_ns if finished and base_ns else None,
                 "blocked_share": blocked_ns / (trace.ranks * time_ns) if time_ns else None,
@@ -379,6 +407,10 @@ def _gather(
         for name in ("ranks", "depths", "timeline"):
             frame = pl.DataFrame(report[name], schema_overrides=columns.TABLES[name])
             tables[name].append(_fit(frame, name, identity))
+        if measured:
+            literals = {name: value for name, value in measured.items() if name != "kinds"}
+            frame = pl.DataFrame(measured["kinds"])
+            tables["measured"].append(_fit(frame, "measured", identity | literals))
         if identity["parameter_hash"] not in hashes:
             hashes.add(identity["parameter_hash"])
             tables["parameters"].append(_fit(pl.DataFrame(parameters), "parameters", identity))
@@ -396,7 +428,7 @@ def _gather(
     )
 
 
-def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, str]) -> pl.DataFrame:
+def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, object]) -> pl.DataFrame:
     """Add what names the replay, and put the columns in the order of the specification."""
     schema = columns.TABLES[table]
     literals = [pl.lit(value).alias(name) for name, value in identity.items() if name in schema]
@@ -440,7 +472,7 @@ def _plus(parameters: Sequence[Parameter]) -> str:
 
 
 def _preset(engine: Engine) -> str:
-    return engine.preset + _plus(engine.parameters())
+    return engine.preset + ("+" if engine.changed else "")
 
 
 def _label(engine: Engine) -> str:

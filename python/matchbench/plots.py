@@ -148,7 +148,7 @@ def slowdown(
     ax
         Where to draw.
     results
-        Table `results` of one trace; bars of bounds are hatched and pale.
+        Table `results` of one trace; bars of bounds are pale and hatched, measured ones pale and dashed.
     colour
         Colour by label; made here when it is not given.
     """
@@ -159,13 +159,13 @@ def slowdown(
     span = max(values, default=1.0)
     logarithmic = span > _LOG_RATIO
     for at, (label, value, timing) in enumerate(zip(labels, values, rows["timing"], strict=True)):
-        bound = timing == "bound"
         ax.barh(
             at,
             value,
-            color=(*colour[label], 0.25 if bound else 1.0),
+            color=(*colour[label], 1.0 if timing == "simulated" else 0.25),
             edgecolor=colour[label],
-            hatch="///" if bound else None,
+            hatch="///" if timing == "bound" else None,
+            linestyle=LINES[timing] if timing == "measured" else "-",
             height=0.7,
         )
         ax.annotate(
@@ -209,10 +209,8 @@ def figures(
     for trace in traces:
         mine = pl.col("trace") == trace
         with mpl.rc_context(STYLE):
-            figure = Figure(figsize=(8, 0.32 * results.filter(mine).height + 1.6))
-            slowdown(figure.subplots(), results.filter(mine), colour=colour)
+            figure = _slowdowns(results.filter(mine), colour)
             figure.suptitle(f"{trace}: application slowdown")
-            _kinds(figure, results.filter(mine)["timing"].to_list(), bars=True)
             yield trace, f"{trace}.slowdown", f"{trace}: application slowdown by engine", figure
 
             figure = _latency(depths.filter(mine), colour)
@@ -230,6 +228,21 @@ def figures(
 def saving() -> AbstractContextManager[None]:
     """Give the settings under which a figure is saved, so that the same data give the same file."""
     return mpl.rc_context(STYLE)
+
+
+def _slowdowns(results: pl.DataFrame, colour: Mapping[str, tuple[float, float, float]]) -> Figure:
+    """Draw the bars of bounds and models, by time, and below them those that were measured, not ranked."""
+    parts = [results.filter(pl.col("timing") != "measured"), results.filter(timing="measured")]
+    parts = [part for part in parts if part.height]
+    figure = Figure(figsize=(8, 0.32 * results.height + 1.6 + 0.7 * (len(parts) - 1)))
+    ratios = [part.height + 0.6 for part in parts]
+    axes = figure.subplots(len(parts), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel()
+    for ax, part in zip(axes, parts, strict=True):
+        slowdown(ax, part, colour=colour)
+        if part["timing"][0] == "measured":
+            ax.set_title("measured on this host, not ranked", loc="left", fontsize=10)
+    _kinds(figure, results["timing"].to_list())
+    return figure
 
 
 def _latency(depths: pl.DataFrame, colour: Mapping[str, tuple[float, float, float]]) -> Figure:
@@ -277,13 +290,15 @@ def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
     labels = _labels(timeline)
     title = f"{trace}: queue lengths over time"
     if len(labels) > _CROWD:
-        # Rows come by application time: the first of an engine is its fastest preset.
+        # Rows come by application time: the first of an engine is its fastest preset, if it is a model.
         fastest: dict[str, str] = {}
         for label in labels:
             fastest.setdefault(label.partition(":")[0], label)
         labels = list(fastest.values())
         timeline = timeline.filter(_label().is_in(labels))
         title += ", fastest preset of each engine"
+        if "measured" in timeline["timing"]:
+            title += ", first of a measured one"
     figure = Figure(figsize=(9, 0.85 * len(labels) + 1.3))
     strips = figure.subplots(len(labels), 1, sharex=True, sharey=True, squeeze=False).ravel()
     last = timeline["from_ns"].max()
@@ -353,10 +368,14 @@ def _legend(figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside right center", fontsize=8)
 
 
-def _kinds(figure: Figure, timings: Sequence[str], *, bars: bool) -> None:
-    if bars and "bound" in timings:
-        handles = [
-            Patch(facecolor="0.9", edgecolor="0.4", hatch="///"),
-            Patch(facecolor="0.5", edgecolor="0.4"),
-        ]
-        figure.legend(handles, ["bound", "simulated"], loc="outside lower right", ncols=2, fontsize=8)
+def _kinds(figure: Figure, timings: Sequence[str]) -> None:
+    """Put a key to the looks of bars below the axes, if there is more than one look."""
+    looks = {
+        "bound": Patch(facecolor="0.9", edgecolor="0.4", hatch="///"),
+        "simulated": Patch(facecolor="0.5", edgecolor="0.4"),
+        "measured": Patch(facecolor="0.9", edgecolor="0.4", linestyle=LINES["measured"]),
+    }
+    present = [timing for timing in looks if timing in timings]
+    if present != ["simulated"]:
+        handles = [looks[timing] for timing in present]
+        figure.legend(handles, present, loc="outside lower right", ncols=len(present), fontsize=8)

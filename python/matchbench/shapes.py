@@ -88,6 +88,18 @@ class Unfinished(TypedDict):
     waits_for: list[list[int]]
 
 
+class Measured(TypedDict):
+    """What was measured for a replay; `kinds` are columns of `spec/results.md`, section 9."""
+
+    host: str
+    core: int | None
+    clock: str
+    reading_ns: float
+    repetitions: int
+    same_order: float
+    kinds: Columns
+
+
 class Report(TypedDict):
     """What a replay tells; the columns are those of `spec/results.md`."""
 
@@ -98,6 +110,7 @@ class Report(TypedDict):
     unfinished: Unfinished
     cycle: list[int]
     notes: list[str]
+    measured: Measured | None
 
 
 class ItemFields(TypedDict):

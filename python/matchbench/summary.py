@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The table that people read, for the terminal and for the report: one block of rows per trace."""
+"""The tables that people read, for the terminal and for the report: one block per trace.
+
+Rows of bounds and models come first, by time. Measured rows have a table of their own, in the order in which
+they were named: a stopwatch's times are not ranked with those of models.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +43,27 @@ SPARE = (
 BREAKS_ORDER = " (breaks order)"
 """What stands behind the name of an engine whose outcomes are not MPI's."""
 
+MEASURED = (
+    "engine",
+    "timing",
+    ">operation",
+    ">quartiles",
+    ">repetitions",
+    ">same order",
+    ">application",
+    ">slowdown",
+    ">match mean",
+    ">p99",
+    ">blocked",
+)
+"""Headings of the table of measured rows."""
+
+MEASURED_SPARE = (
+    tuple(map(MEASURED.index, ("timing", ">same order", ">p99"))),
+    tuple(map(MEASURED.index, (">quartiles", ">repetitions"))),
+)
+"""As `SPARE`, of the table of measured rows."""
+
 LEGEND = (
     "application: simulated time of the program; slowdown: over that on ideal:zero; "
     "match: from the offer of the later of receive and message to the engine's answer; "
@@ -47,6 +72,13 @@ LEGEND = (
     "assumed: share of parameters that are assumptions."
 )
 """What the headings mean."""
+
+MEASURED_LEGEND = (
+    "operation: mean time of an operation on this host, median and quartiles of the repetitions; "
+    "same order: share of operations that the replay took in the order in which they were measured; "
+    "application and what follows: a replay charged with these times."
+)
+"""What the headings of measured rows mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,22 +92,36 @@ class Block:
     title
         Name, size and how it was replayed.
     rows
-        Cells in the order of `HEADINGS`.
+        Bounds and models: cells in the order of `HEADINGS`.
+    measured_title
+        What the measured times were taken on.
+    measured
+        Measured rows: cells in the order of `MEASURED`.
     """
 
     trace: str
     title: str
     rows: list[tuple[str, ...]]
+    measured_title: str
+    measured: list[tuple[str, ...]]
+
+    @property
+    def engines(self) -> int:
+        """How many engine presets there are in all."""
+        return len(self.rows) + len(self.measured)
 
 
-def blocks(results: pl.DataFrame) -> Iterator[Block]:
-    """Make the table of every trace from the table `results`.
+def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
+    """Make the tables of every trace.
 
     Parameters
     ----------
-    results
-        As `spec/results.md`, section 2, says.
+    results, measured
+        The tables of these names (`spec/results.md`, sections 2 and 9).
     """
+    on = ["trace", "engine", "preset", "parameter_hash"]
+    order = measured.filter(kind="all").select(*on, "same_order")
+    results = results.join(order, on=on, how="left", maintain_order="left")
     for (name,), rows in results.group_by("trace", maintain_order=True):
         first = rows.row(0, named=True)
         collectives = f", {first['collectives']}" if first["collectives"] else ""
@@ -84,7 +130,14 @@ def blocks(results: pl.DataFrame) -> Iterator[Block]:
             f"network {first['network']}, compute time x {first['cpu_scale']:g}, "
             f"wildcards {first['wildcards']}{collectives}"
         )
-        yield Block(trace=str(name), title=title, rows=[_cells(row) for row in rows.iter_rows(named=True)])
+        taken = [row for row in rows.iter_rows(named=True) if row["timing"] == "measured"]
+        yield Block(
+            trace=str(name),
+            title=title,
+            rows=[_cells(row) for row in rows.iter_rows(named=True) if row["timing"] != "measured"],
+            measured_title=f"measured on this host ({taken[0]['host']}), not ranked" if taken else "",
+            measured=[_measured_cells(row) for row in taken],
+        )
 
 
 def remarks_once(remarks: Sequence[Remark]) -> dict[str, dict[str, list[str]]]:
@@ -130,4 +183,20 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         tables.count(row["unexpected_max"]),
         tables.share(row["blocked_share"]),
         tables.share(row["assumed_share"]),
+    )
+
+
+def _measured_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{row['engine']}:{row['preset']}",
+        row["timing"],
+        tables.time(row["operation_ns"]),
+        f"{tables.time(row['operation_low_ns'])} to {tables.time(row['operation_high_ns'])}",
+        tables.count(row["repetitions"]),
+        tables.share(row["same_order"]),
+        tables.time(row["time_ns"]) if row["finished"] else "not finished",
+        "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}",
+        tables.time(row["match_latency_mean_ns"]),
+        tables.time(row["match_latency_p99_ns"]),
+        tables.share(row["blocked_share"]),
     )

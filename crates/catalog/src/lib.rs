@@ -71,6 +71,8 @@ pub struct EngineChoice {
     pub preset: &'static str,
     /// A value for every setting of the engine.
     pub settings: Settings,
+    /// Whether settings are no longer those of the preset.
+    pub changed: bool,
 }
 
 /// Finds the engine and preset that `spec` names: `engine` (its first preset) or `engine:preset`.
@@ -110,7 +112,7 @@ pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<
         preset: preset.name,
         error,
     })?;
-    Ok(EngineChoice { entry, preset: preset.name, settings })
+    Ok(EngineChoice { entry, preset: preset.name, settings, changed: false })
 }
 
 /// Every engine with every one of its presets that keeps MPI's order.
@@ -149,8 +151,16 @@ impl EngineChoice {
         let Some((key, value)) = assignment.split_once('=') else {
             return Err(CatalogError::NoAssignment(assignment.to_owned()));
         };
-        let specs = self.entry.settings;
-        self.settings.set(specs, key.trim(), value.trim(), Source::User).map_err(|error| self.setting_error(error))
+        self.set_from(key.trim(), value.trim(), Source::User)
+    }
+
+    /// Replaces one setting by a value that is from `source`.
+    ///
+    /// # Errors
+    /// When the key is unknown or the value does not fit.
+    pub fn set_from(&mut self, key: &str, value: &str, source: Source) -> Result<(), CatalogError> {
+        self.changed = true;
+        self.settings.set(self.entry.settings, key, value, source).map_err(|error| self.setting_error(error))
     }
 
     /// Makes one engine.
@@ -248,6 +258,7 @@ mod tests {
         let (_, setting) = choice.settings.iter().find(|(key, _)| *key == "entry").unwrap();
         assert_eq!(setting.source, Source::User);
         assert_eq!(choice.settings.time("entry"), mb_core::Picos(12_500));
+        assert!(choice.changed && !find("linear:qsnet2").unwrap().changed);
         assert_eq!(choice.set("entry").unwrap_err().to_string(), "`entry` is no setting; expected key=value");
         assert_eq!(
             choice.set("depth=3").unwrap_err().to_string(),

@@ -3,7 +3,7 @@
 
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::Placement;
-use mb_core::settings::{SettingSpec, Settings};
+use mb_core::settings::{SettingSpec, Settings, Source};
 use mb_replay::network::{NETWORKS, SETTINGS};
 use pyo3::prelude::*;
 
@@ -78,10 +78,15 @@ pub(crate) struct Engine {
 
 #[pymethods]
 impl Engine {
-    /// Finds `engine` or `engine:preset` and replaces settings by those given as `key=value`.
+    /// Finds `engine` or `engine:preset` and replaces settings by those that were measured, given as key, value and how, and
+    /// then by those given as `key=value`.
     #[new]
-    fn new(spec: &str, settings: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (spec, settings, measured=Vec::new()))]
+    fn new(spec: &str, settings: Vec<String>, measured: Vec<(String, String, String)>) -> PyResult<Self> {
         let mut choice = mb_catalog::find(spec).map_err(bad_input)?;
+        for (key, value, how) in measured {
+            choice.set_from(&key, &value, Source::Measured(how.into())).map_err(bad_input)?;
+        }
         for setting in settings {
             choice.set(&setting).map_err(bad_input)?;
         }
@@ -97,6 +102,12 @@ impl Engine {
     #[getter]
     fn preset(&self) -> &'static str {
         self.choice.preset
+    }
+
+    /// Whether settings are no longer those of the preset.
+    #[getter]
+    fn changed(&self) -> bool {
+        self.choice.changed
     }
 
     #[getter]

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replaying a trace on an engine, from Python.
 
-use mb_replay::{ReplayConfig, Report, Wildcards};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::ControlFlow;
+
+use mb_core::Timing;
+use mb_measure::{Effort, Found, HostClock, MeasureError, NextEngine, PASSES, closed_loop, host};
+use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards};
 use pyo3::prelude::*;
 
 use crate::catalog::{Engine, Network};
@@ -16,7 +22,34 @@ pub(crate) struct Options {
     pub(crate) collectives: Vec<(String, String)>,
 }
 
-/// Replays `trace`, without the interpreter.
+/// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
+pub(crate) struct Replayed {
+    pub(crate) report: Report,
+    pub(crate) measured: Option<(Found<()>, Option<usize>)>,
+}
+
+/// Why a replay or a measurement has no result.
+struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<MeasureError> for Refused {
+    fn from(error: MeasureError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<ReplayError> for Refused {
+    fn from(error: ReplayError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Replays `trace`, without the interpreter. A measured engine is timed on this host, and the calling thread pinned meanwhile.
 pub(crate) fn run(
     py: Python<'_>,
     trace: &Trace,
@@ -24,7 +57,7 @@ pub(crate) fn run(
     network: &Network,
     options: &Options,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Report> {
+) -> PyResult<Replayed> {
     let communicators = trace.checked(py, None)?;
     let mut config = ReplayConfig::new(network.network.clone());
     config.cpu_scale = options.cpu_scale;
@@ -33,12 +66,33 @@ pub(crate) fn run(
         config.collectives.set(collective, algorithm).map_err(bad_input)?;
     }
     let mut progress = Progress::new(progress);
-    let report = py.detach(|| {
-        // `Engine::new` has built one from the same settings, so this cannot fail.
-        let mut build = || engine.choice.build().expect("settings were tried when they were chosen");
-        let mut tell = |done, all| progress.tell(done, all);
-        mb_replay::replay(&trace.trace, communicators, &mut build, engine.choice.placement(), &config, &mut tell)
+    // `Engine::new` has built one from the same settings, so this cannot fail.
+    let build = || engine.choice.build().expect("settings were tried when they were chosen");
+    let replay = |build: &mut NextEngine<'_>, tell: &mut dyn FnMut(u64, u64) -> ControlFlow<()>| {
+        mb_replay::replay(&trace.trace, communicators, build, engine.choice.placement(), &config, tell)
+    };
+    let replayed = py.detach(|| {
+        // Two callers tell of the same work: the replay, and the measurement between two replays.
+        let progress = RefCell::new(&mut progress);
+        if engine.choice.entry.card.timing != Timing::Measured {
+            let report = replay(&mut || build(), &mut |done, all| progress.borrow_mut().tell(done, all))?;
+            return Ok(Replayed { report, measured: None });
+        }
+        let pinned = host::Pinned::new();
+        let at = Cell::new((0, 1));
+        let mut pass = |number: u32, build: &mut NextEngine<'_>| {
+            let tell = &mut |done, all| {
+                at.set((u64::from(number) * all + done, u64::from(PASSES) * all));
+                progress.borrow_mut().tell(at.get().0, at.get().1)
+            };
+            Ok::<_, Refused>(replay(build, tell)?)
+        };
+        let mut keep_on = || progress.borrow_mut().tell(at.get().0, at.get().1);
+        let found = closed_loop(&build, &Effort::default(), &mut HostClock::new(), &mut pass, &mut keep_on)?;
+        let Found { replay, measurement, same_order } = found;
+        let measured = Some((Found { replay: (), measurement, same_order }, pinned.core));
+        Ok::<_, Refused>(Replayed { report: replay, measured })
     });
     progress.finish()?;
-    report.map_err(bad_input)
+    replayed.map_err(bad_input)
 }

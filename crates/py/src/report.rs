@@ -2,11 +2,13 @@
 //! A replay's report as columns: a dictionary of lists for each table, named as in `spec/results.md`.
 
 use mb_core::Picos;
-use mb_replay::{Report, Totals};
+use mb_measure::{Found, Kind, host};
+use mb_replay::Totals;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::columns::columns;
+use crate::replay::Replayed;
 
 /// Nanoseconds, as all result tables have them.
 fn ns(time: Picos) -> f64 {
@@ -59,7 +61,8 @@ fn latency(row: &Totals, of: impl Fn(&Totals) -> Picos) -> Option<f64> {
 }
 
 /// The whole report.
-pub(crate) fn to_python<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<Bound<'py, PyDict>> {
+    let Replayed { report, measured } = replayed;
     let ranks = totals(py, &report.ranks.iter().map(|rank| &rank.totals).collect::<Vec<_>>())?;
     columns!(ranks, report.ranks, |row| { "rank" => row.rank });
 
@@ -97,5 +100,32 @@ pub(crate) fn to_python<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound
     all.set_item("unfinished", unfinished)?;
     all.set_item("cycle", &report.cycle)?;
     all.set_item("notes", &report.notes)?;
+    all.set_item("measured", measured.as_ref().map(|(found, core)| measurement(py, found, *core)).transpose()?)?;
+    Ok(all)
+}
+
+/// What was measured for a replay: on what, how, and a row for all operations and for each kind that occurred.
+fn measurement<'py>(py: Python<'py>, found: &Found<()>, core: Option<usize>) -> PyResult<Bound<'py, PyDict>> {
+    let measurement = &found.measurement;
+    let kinds = Kind::ALL.iter().map(|kind| kind.as_str()).zip(measurement.kinds);
+    let rows: Vec<_> =
+        [("all", measurement.all())].into_iter().chain(kinds).filter(|(_, times)| times.operations > 0).collect();
+    let each = |sum: Picos, operations| ns(sum) / operations as f64;
+    let dict = PyDict::new(py);
+    columns!(dict, rows, |row| {
+        "kind" => row.0,
+        "operations" => row.1.operations,
+        "operation_ns" => each(row.1.time, row.1.operations),
+        "operation_low_ns" => each(row.1.low, row.1.operations),
+        "operation_high_ns" => each(row.1.high, row.1.operations),
+    });
+    let all = PyDict::new(py);
+    all.set_item("host", host::cpu())?;
+    all.set_item("core", core)?;
+    all.set_item("clock", &measurement.clock)?;
+    all.set_item("reading_ns", ns(measurement.reading))?;
+    all.set_item("repetitions", measurement.repetitions)?;
+    all.set_item("same_order", found.same_order)?;
+    all.set_item("kinds", dict)?;
     Ok(all)
 }

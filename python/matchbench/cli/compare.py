@@ -28,6 +28,7 @@ CHECK_FAILED = 1
       matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
       matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
       matchbench compare out/mine --collective allreduce=ring --network-set latency=600
+      matchbench compare out/mine --engine host_native --engine linear:software --mpi-bench out/bench
 
     TRACE is a trace's directory or NAME.tar.xz. `matchbench engines` lists engines, presets and networks.
     Exit status: 0 done, 1 if a replay did not finish (deadlock, or a trace cut short), 2 bad input.
@@ -49,6 +50,12 @@ CHECK_FAILED = 1
     metavar="[ENGINE.]KEY=VALUE",
     multiple=True,
     help="Replace a setting of the engines that have it, or of ENGINE; may be given again.",
+)
+@click.option(
+    "--mpi-bench",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Costs of linear:software and linear:software_l2, from a result of `matchbench mpi bench`.",
 )
 @click.option("--network", metavar="PRESET", help=f"The network. [{_native.networks()[0][0]}]")
 @click.option("--network-set", metavar="KEY=VALUE", multiple=True, help="Replace a setting of the network.")
@@ -78,6 +85,7 @@ def command(
     paths: tuple[Path, ...],
     engines: tuple[str, ...],
     settings: tuple[str, ...],
+    mpi_bench: Path | None,
     network: str | None,
     network_set: tuple[str, ...],
     cpu_scale: float,
@@ -95,7 +103,7 @@ def command(
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
     check_directory(output, marker="results.json", force=force)
-    chosen = choose_engines(engines, settings)
+    chosen = choose_engines(engines, settings, mpi_bench=mpi_bench)
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
         network_settings=network_set,
@@ -107,8 +115,12 @@ def command(
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
-    for block in summary.blocks(comparison.results):
+    for block in summary.blocks(comparison.results, comparison.measured):
         tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
+        if block.measured:
+            tables.line()
+            spare = summary.MEASURED_SPARE
+            tables.show(block.measured_title, summary.MEASURED, block.measured, spare=spare)
         tables.line()
     sys.stdout.flush()
     sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Measured rows: outcomes, sums and sanity. What a stopwatch shows is never compared with a number."""
+
+import polars as pl
+import pytest
+
+import matchbench as mb
+from matchbench import plots, summary
+
+ENGINES = ["host_native:list", "linear:software", "ideal", "host_native"]
+
+
+@pytest.fixture(scope="module")
+def comparison(halo: mb.Trace, deep: mb.Trace) -> mb.Comparison:
+    return mb.compare([halo, deep], ENGINES)
+
+
+def measured(comparison: mb.Comparison) -> pl.DataFrame:
+    return comparison.results.filter(timing="measured")
+
+
+def test_measured_rows_come_last_and_as_they_were_named(comparison: mb.Comparison) -> None:
+    default = mb.choose_engines(["host_native"])[0].preset
+    named = list(dict.fromkeys(["list", default]))
+    for trace in ("halo", "deep"):
+        rows = comparison.results.filter(trace=trace)
+        assert rows["timing"].to_list() == ["bound", "simulated"] + ["measured"] * len(named)
+        assert rows["preset"].to_list()[2:] == named
+
+
+def test_a_measured_row_says_what_it_was_measured_on(comparison: mb.Comparison) -> None:
+    models = comparison.results.filter(pl.col("timing") != "measured")
+    for name in ("host", "repetitions", "operation_ns", "operation_low_ns", "operation_high_ns"):
+        assert models[name].null_count() == models.height
+        assert measured(comparison)[name].null_count() == 0
+    for row in measured(comparison).iter_rows(named=True):
+        assert row["host"]
+        assert row["repetitions"] >= 7
+        # Sanity alone: an operation takes some time, and less than a millisecond.
+        assert 0 < row["operation_low_ns"] <= row["operation_ns"] <= row["operation_high_ns"] < 1e6
+        assert row["slowdown"] > 0
+
+
+def test_kinds_add_up_to_all_and_all_is_what_the_replay_was_charged(comparison: mb.Comparison) -> None:
+    key = ["trace", "engine", "preset"]
+    for row in measured(comparison).iter_rows(named=True):
+        mine = comparison.measured.filter(**{name: row[name] for name in key})
+        one, kinds = mine.filter(kind="all").row(0, named=True), mine.filter(pl.col("kind") != "all")
+        assert set(kinds["kind"]) == {"post", "arrive"}
+        assert kinds["operations"].sum() == one["operations"] == row["operations"]
+        total = one["operations"] * one["operation_ns"]
+        assert (kinds["operations"] * kinds["operation_ns"]).sum() == pytest.approx(total)
+        assert 0 <= one["same_order"] <= 1
+        # Each operation's time is charged once, whatever the order.
+        assert row["engine_busy_ns"] == pytest.approx(total)
+
+
+def test_what_was_matched_does_not_depend_on_the_stopwatch(
+    comparison: mb.Comparison, halo: mb.Trace, deep: mb.Trace
+) -> None:
+    outcomes = ["trace", "sent", "sent_bytes", "received", "matches", "never_received", "never_matched"]
+    again = mb.compare([halo, deep], ENGINES[:1])
+    assert (
+        again.results.select(outcomes)
+        .unique()
+        .sort("trace")
+        .equals(comparison.results.select(outcomes).unique().sort("trace"))
+    )
+
+
+def test_measured_rows_have_a_table_and_axes_of_their_own(comparison: mb.Comparison) -> None:
+    count = measured(comparison).height // 2
+    for block in summary.blocks(comparison.results, comparison.measured):
+        assert [row[0] for row in block.rows] == ["ideal:zero", "linear:software"]
+        assert block.measured[0][:2] == ("host_native:list", "measured")
+        assert all(len(row) == len(summary.MEASURED) for row in block.measured)
+        assert (len(block.measured), block.engines) == (count, count + 2)
+        assert block.measured_title.endswith("not ranked")
+    drawn = plots.figures(comparison.results, comparison.depths, comparison.timeline)
+    figures = {name: figure for _, name, _, figure in drawn}
+    models, native = figures["deep.slowdown"].axes
+    assert [bar.get_linestyle() for bar in models.patches] == ["-", "-"]
+    assert [bar.get_linestyle() for bar in native.patches] == ["--"] * count
+    assert native.get_title("left") == "measured on this host, not ranked"
+    lines = {line.get_label(): line.get_linestyle() for line in figures["deep.latency"].axes[0].get_lines()}
+    assert (lines["linear:software"], lines["host_native:list"]) == ("-", "--")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The engine `linear` with costs from a stored result of `matchbench mpi bench`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import matchbench as mb
+
+POSTED = {"entry_l1_ns": 1.23456, "entry_l2_ns": 4, "operation_ns": 55.5}
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    """Make the part of a result that costs are read from."""
+    whole = {
+        "format": "matchbench-mpi-bench",
+        "version": 1,
+        "date": "2026-01-31T12:00:00Z",
+        "mpi": {"name": "Open MPI 4.1.4", "transport": "vader"},
+        "place": {"hosts": ["a", "b"], "cpu": "Some Processor"},
+        "costs": {"posted": POSTED, "unexpected": None},
+    }
+    return whole | changes
+
+
+def settings(engine: mb.Engine) -> dict[str, tuple[str, str]]:
+    return {each["name"]: (each["value"], each["source"]) for each in engine.parameters()}
+
+
+def test_the_software_presets_take_their_costs_from_the_result(tmp_path: Path) -> None:
+    (tmp_path / "mpi-bench.json").write_text(json.dumps(result()))
+    names = ["linear:software", "linear:software_l2", "linear:qsnet2"]
+    l1, l2, other = mb.choose_engines(names, ["linear.placement=nic"], mpi_bench=tmp_path)
+    assert settings(l1) == {
+        "entry": ("1.235", "measured"),
+        "operation": ("55.5", "measured"),
+        "placement": ("nic", "user"),
+    }
+    assert settings(l2)["entry"] == ("4", "measured")
+    assert [engine.changed for engine in mb.choose_engines(names, mpi_bench=tmp_path)] == [True, True, False]
+    assert settings(other)["entry"] == ("100", "paper")
+    assert l1.parameters()[0]["detail"] == (
+        "Open MPI 4.1.4 over vader on Some Processor (b), 2026-01-31T12:00:00Z: "
+        f"`entry_l1_ns` of {tmp_path}/mpi-bench.json"
+    )
+
+
+def test_a_row_with_measured_costs_is_marked_and_assumes_less(tmp_path: Path, deep: mb.Trace) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(result()))
+    chosen = mb.choose_engines(["linear:software"], mpi_bench=file)
+    results = mb.compare(deep, [*chosen, "linear:software"]).to_polars().filter(engine="linear")
+    rows = {row["preset"]: row for row in results.iter_rows(named=True)}
+    assert set(rows) == {"software", "software+"}
+    # A model stays a model, whatever its parameters are from.
+    assert {row["timing"] for row in rows.values()} == {"simulated"}
+    assert rows["software+"]["assumed_share"] == rows["software"]["assumed_share"]
+    assert rows["software+"]["parameter_hash"] != rows["software"]["parameter_hash"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "no JSON: "),
+        ("[]", "no result of `matchbench mpi bench`: its format is not `matchbench-mpi-bench`"),
+        (json.dumps(result(version=2)), "found version 2, expected 1"),
+        (json.dumps(result(costs=None)), "`costs.posted` is missing: the series `preposted/tags` and "),
+        (
+            json.dumps(result(costs={"posted": POSTED | {"entry_l1_ns": -1}})),
+            "`costs.posted.entry_l1_ns`: found -1, expected nanoseconds from 0 on",
+        ),
+        (
+            json.dumps(result(costs={"posted": POSTED | {"operation_ns": None}})),
+            "`costs.posted.operation_ns`: found None, expected nanoseconds from 0 on",
+        ),
+        (json.dumps(result(mpi={"name": "Open MPI"})), "`mpi.transport`: found None, expected text"),
+        (json.dumps(result(place=3)), "`place` is missing"),
+    ],
+)
+def test_a_wrong_result_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(text)
+    with pytest.raises(mb.MatchbenchError) as error:
+        mb.choose_engines(["linear:software"], mpi_bench=file)
+    assert str(error.value).startswith(f"{file}: {message}")
+
+
+def test_a_result_that_nobody_uses_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(mb.MatchbenchError) as error:
+        mb.choose_engines(["linear:bgp"], mpi_bench=tmp_path / "mine.json")
+    assert str(error.value) == (
+        f"{tmp_path}/mine.json: no engine that is compared takes its costs from it; "
+        "these do: linear:software, linear:software_l2"
+    )
+    with pytest.raises(mb.MatchbenchError) as error:
+        mb.choose_engines(mpi_bench=tmp_path / "mine.json")
+    assert str(error.value) == f"{tmp_path}/mine.json: No such file or directory"
