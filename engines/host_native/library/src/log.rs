@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use crate::pool::foresee;
 use crate::types::OutOfMemory;
 
 /// Lanes of a block.
@@ -123,6 +124,7 @@ impl<B: Block> Log<B> {
     pub(crate) fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
         // With the holes that may be there, and one more that is begun.
         let blocks = keys.div_ceil(LANES as usize * 4 / 5) + 1;
+        foresee::<B>(blocks.saturating_sub(self.blocks.len()))?;
         while self.blocks.len() < blocks {
             self.allocate()?;
         }

@@ -36,6 +36,11 @@ pub(crate) struct Pool<T> {
     kind: Kind,
 }
 
+/// Refuses what cannot be allocated in one piece, before it is allocated in many.
+pub(crate) fn foresee<T>(count: usize) -> Result<(), OutOfMemory> {
+    if count >= NIL as usize { Err(OutOfMemory) } else { Ok(Vec::<T>::new().try_reserve_exact(count)?) }
+}
+
 impl<T: Entry> Pool<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
         Self { chunks: Vec::new(), free: NIL, fresh: 0, kind }
@@ -62,6 +67,7 @@ impl<T: Entry> Pool<T> {
     }
 
     pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        foresee::<[T; CHUNK]>(entries.saturating_sub(self.capacity()).div_ceil(CHUNK))?;
         while self.capacity() < entries {
             self.grow()?;
         }
