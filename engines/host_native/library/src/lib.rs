@@ -19,6 +19,7 @@
 #![allow(clippy::inline_always, reason = "measured: the hot paths are made of functions of a few instructions")]
 
 mod adaptive;
+mod c;
 mod list;
 mod log;
 mod matcher;

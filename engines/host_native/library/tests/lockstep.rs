@@ -105,7 +105,7 @@ struct Reference {
     unexpected: Vec<(Envelope, u64)>,
 }
 
-/// SplitMix64.
+/// The generator of Steele, Lea and Flood (2014).
 struct Random(u64);
 
 impl Random {
