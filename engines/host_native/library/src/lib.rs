@@ -19,7 +19,9 @@
 #![allow(clippy::inline_always, reason = "measured: the hot paths are made of functions of a few instructions")]
 
 mod adaptive;
+mod bins;
 mod c;
+mod heads;
 mod list;
 mod log;
 mod matcher;
@@ -27,6 +29,7 @@ mod pool;
 mod scan;
 mod table;
 mod types;
+mod vector;
 mod window;
 
 pub use matcher::{Matcher, Options, Structure, UnknownStructure};

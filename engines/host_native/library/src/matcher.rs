@@ -5,9 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::adaptive::Adaptive;
+use crate::bins::Bins;
+use crate::heads::HeadsAndBodies;
 use crate::list::List;
 use crate::scan::VectorUnit;
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::vector::Vector;
 
 /// How a matcher keeps its entries. Every structure gives the same outcomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,6 +18,12 @@ use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Patt
 pub enum Structure {
     /// A linked list through request objects.
     List,
+    /// Heads of 16 bytes side by side, bodies elsewhere.
+    Heads,
+    /// Keys in packed blocks, compared 64 at a time.
+    Vector,
+    /// Lists by hash, with sequence numbers across them.
+    Bins,
     /// What serves best: short queues side by side, long ones by hash, wildcards by vector, decided at run time.
     #[default]
     Adaptive,
@@ -22,13 +31,16 @@ pub enum Structure {
 
 impl Structure {
     /// Every structure, the plainest first.
-    pub const ALL: &[Self] = &[Self::List, Self::Adaptive];
+    pub const ALL: &[Self] = &[Self::List, Self::Heads, Self::Vector, Self::Bins, Self::Adaptive];
 
     /// Its name, as [`FromStr`] reads it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::List => "list",
+            Self::Heads => "heads",
+            Self::Vector => "vector",
+            Self::Bins => "bins",
             Self::Adaptive => "adaptive",
         }
     }
@@ -68,6 +80,8 @@ pub struct Options {
     /// `list`: bytes from one request object to the next, rounded up to whole nodes of 48 bytes.
     /// 768 is what Open MPI's ob1 has.
     pub request_bytes: usize,
+    /// `bins`: their number.
+    pub bins: usize,
     /// `vector` and `adaptive`: the vector unit, or `None` for the best there is. One that this processor lacks counts as
     /// `None`.
     pub vector_unit: Option<VectorUnit>,
@@ -75,7 +89,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { request_bytes: 48, vector_unit: None }
+        Self { request_bytes: 48, bins: 256, vector_unit: None }
     }
 }
 
@@ -92,6 +106,9 @@ pub struct Matcher {
 #[allow(clippy::large_enum_variant, reason = "a window of keys lies beside its queue, not behind one more pointer")]
 enum Inner {
     List(List),
+    Heads(HeadsAndBodies),
+    Vector(Vector),
+    Bins(Bins),
     Adaptive(Adaptive),
 }
 
@@ -100,18 +117,25 @@ macro_rules! each {
     ($inner:expr, $structure:ident => $call:expr) => {
         match $inner {
             Inner::List($structure) => $call,
+            Inner::Heads($structure) => $call,
+            Inner::Vector($structure) => $call,
+            Inner::Bins($structure) => $call,
             Inner::Adaptive($structure) => $call,
         }
     };
 }
 
 impl Matcher {
-    /// An empty matcher. Allocates nothing yet.
+    /// An empty matcher. Allocates nothing yet but `bins` its bins.
     #[must_use]
     pub fn new(structure: Structure, options: Options) -> Self {
+        let unit = VectorUnit::or_best(options.vector_unit);
         let inner = match structure {
             Structure::List => Inner::List(List::new(options.request_bytes)),
-            Structure::Adaptive => Inner::Adaptive(Adaptive::new(VectorUnit::or_best(options.vector_unit))),
+            Structure::Heads => Inner::Heads(HeadsAndBodies::new()),
+            Structure::Vector => Inner::Vector(Vector::new(unit)),
+            Structure::Bins => Inner::Bins(Bins::new(options.bins)),
+            Structure::Adaptive => Inner::Adaptive(Adaptive::new(unit)),
         };
         Self { inner, structure }
     }

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `bins`: lists by hash, with sequence numbers across them, as binned matching has it (Flajslik, Dinan and Underwood,
+//! "Mitigating MPI Message Matching Misery", ISC 2016).
+//!
+//! A receive without wildcards waits in the bin of its key, every other in one more list. An arrival walks its bin and
+//! that list and takes whichever hit has the lower number. A message waits in the bin of its envelope and in a list of
+//! all, which a receive with wildcards walks. The number of bins is fixed.
+
+use crate::pool::{Entry, Kind, NIL, Pool};
+use crate::table::hash;
+use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+
+/// Next and previous in a list.
+type Links = [u32; 2];
+
+/// An entry in the lists number `WHICH`.
+trait Linked<const WHICH: usize> {
+    fn links(&mut self) -> &mut Links;
+}
+
+/// First and last of a list.
+#[derive(Clone, Copy)]
+struct List<const WHICH: usize> {
+    first: u32,
+    last: u32,
+}
+
+impl<const WHICH: usize> List<WHICH> {
+    const EMPTY: Self = Self { first: NIL, last: NIL };
+
+    fn append<T: Entry + Linked<WHICH>>(&mut self, pool: &mut Pool<T>, at: u32) {
+        *pool[at].links() = [NIL, self.last];
+        if self.last == NIL {
+            self.first = at;
+        } else {
+            pool[self.last].links()[0] = at;
+        }
+        self.last = at;
+    }
+
+    fn unlink<T: Entry + Linked<WHICH>>(&mut self, pool: &mut Pool<T>, at: u32) {
+        let [next, prev] = *pool[at].links();
+        if prev == NIL {
+            self.first = next;
+        } else {
+            pool[prev].links()[0] = next;
+        }
+        if next == NIL {
+            self.last = prev;
+        } else {
+            pool[next].links()[1] = prev;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Receive {
+    bits: u64,
+    ignore: u64,
+    user: u64,
+    /// Counts the receives.
+    age: u64,
+    source: u32,
+    any_source: bool,
+    links: Links,
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Arrival {
+    bits: u64,
+    user: u64,
+    source: u32,
+    in_bin: Links,
+    in_all: Links,
+    generation: u32,
+}
+
+impl Entry for Receive {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.links[0]
+    }
+
+    fn generation(&mut self) -> &mut u32 {
+        &mut self.generation
+    }
+}
+
+impl Linked<0> for Receive {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Entry for Arrival {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.in_bin[0]
+    }
+
+    fn generation(&mut self) -> &mut u32 {
+        &mut self.generation
+    }
+}
+
+impl Linked<0> for Arrival {
+    fn links(&mut self) -> &mut Links {
+        &mut self.in_bin
+    }
+}
+
+impl Linked<1> for Arrival {
+    fn links(&mut self) -> &mut Links {
+        &mut self.in_all
+    }
+}
+
+pub(crate) struct Bins {
+    receives: Pool<Receive>,
+    /// One list for each bin, and then the receives with wildcards.
+    posted: Vec<List<0>>,
+    age: u64,
+    arrivals: Pool<Arrival>,
+    unexpected: Vec<List<0>>,
+    all: List<1>,
+    lens: (usize, usize),
+}
+
+impl Bins {
+    pub(crate) fn new(bins: usize) -> Self {
+        let bins = bins.max(1);
+        Self {
+            receives: Pool::new(Kind::Receives),
+            posted: vec![List::EMPTY; bins + 1],
+            age: 0,
+            arrivals: Pool::new(Kind::Messages),
+            unexpected: vec![List::EMPTY; bins],
+            all: List::EMPTY,
+            lens: (0, 0),
+        }
+    }
+
+    fn bin(&self, bits: u64, source: u32) -> usize {
+        (((hash(bits, source, 0) >> 32) * self.unexpected.len() as u64) >> 32) as usize
+    }
+
+    /// Where a receive waits: in a bin, or with those that have wildcards.
+    fn bin_of(&self, receive: &Receive) -> usize {
+        if receive.any_source || receive.ignore != 0 {
+            self.unexpected.len()
+        } else {
+            self.bin(receive.bits, receive.source)
+        }
+    }
+
+    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
+        if let Some(message) = self.mprobe(pattern) {
+            return Ok(Posted::Matched(message));
+        }
+        self.receives.make_room()?;
+        let receive = Receive {
+            bits: pattern.bits,
+            ignore: pattern.ignore,
+            user,
+            age: self.age,
+            source: pattern.source.unwrap_or(0),
+            any_source: pattern.source.is_none(),
+            ..Receive::default()
+        };
+        let handle = self.receives.insert(receive);
+        let bin = self.bin_of(&receive);
+        self.posted[bin].append(&mut self.receives, handle.index());
+        self.age += 1;
+        self.lens.0 += 1;
+        Ok(Posted::Waiting(handle))
+    }
+
+    /// The first in a list that accepts `envelope`.
+    fn first_accepting(&self, list: List<0>, envelope: Envelope) -> Option<u32> {
+        let mut at = list.first;
+        while at != NIL {
+            let receive = &self.receives[at];
+            let source_fits = receive.any_source || receive.source == envelope.source;
+            if (receive.bits ^ envelope.bits) & !receive.ignore == 0 && source_fits {
+                return Some(at);
+            }
+            at = receive.links[0];
+        }
+        None
+    }
+
+    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
+        let bin = self.bin(envelope.bits, envelope.source);
+        if self.lens.0 > 0 {
+            let exact = self.first_accepting(self.posted[bin], envelope);
+            let wild = self.first_accepting(self.posted[self.unexpected.len()], envelope);
+            if let Some(at) = exact.into_iter().chain(wild).min_by_key(|at| self.receives[*at].age) {
+                return Ok(Arrived::Matched { user: self.remove_receive(at) });
+            }
+        }
+        self.arrivals.make_room()?;
+        let Envelope { bits, source } = envelope;
+        let handle = self.arrivals.insert(Arrival { bits, user, source, ..Arrival::default() });
+        self.unexpected[bin].append(&mut self.arrivals, handle.index());
+        self.all.append(&mut self.arrivals, handle.index());
+        self.lens.1 += 1;
+        Ok(Arrived::Unexpected(handle))
+    }
+
+    fn remove_receive(&mut self, at: u32) -> u64 {
+        let bin = self.bin_of(&self.receives[at]);
+        self.posted[bin].unlink(&mut self.receives, at);
+        self.receives.remove(at);
+        self.lens.0 -= 1;
+        self.receives[at].user
+    }
+
+    fn remove_arrival(&mut self, at: u32) -> u64 {
+        let Arrival { bits, source, user, .. } = self.arrivals[at];
+        let bin = self.bin(bits, source);
+        self.unexpected[bin].unlink(&mut self.arrivals, at);
+        self.all.unlink(&mut self.arrivals, at);
+        self.arrivals.remove(at);
+        self.lens.1 -= 1;
+        user
+    }
+
+    pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
+        let at = self.receives.find(handle)?;
+        Some(self.remove_receive(at))
+    }
+
+    pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
+        let at = self.arrivals.find(handle)?;
+        Some(self.remove_arrival(at))
+    }
+
+    /// The oldest message that `pattern` accepts.
+    fn find(&self, pattern: Pattern) -> Option<u32> {
+        let in_bin = pattern.source.filter(|_| pattern.ignore == 0);
+        let mut at = in_bin.map_or(self.all.first, |source| self.unexpected[self.bin(pattern.bits, source)].first);
+        while at != NIL {
+            let arrival = &self.arrivals[at];
+            if pattern.accepts(&Envelope { bits: arrival.bits, source: arrival.source }) {
+                return Some(at);
+            }
+            at = if in_bin.is_some() { arrival.in_bin[0] } else { arrival.in_all[0] };
+        }
+        None
+    }
+
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
+        let Arrival { bits, source, user, .. } = self.arrivals[self.find(pattern)?];
+        Some(Message { user, envelope: Envelope { bits, source } })
+    }
+
+    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        if self.lens.1 == 0 {
+            return None;
+        }
+        let at = self.find(pattern)?;
+        let Arrival { bits, source, .. } = self.arrivals[at];
+        Some(Message { user: self.remove_arrival(at), envelope: Envelope { bits, source } })
+    }
+
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        self.lens
+    }
+
+    pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
+        self.receives.reserve(posted)?;
+        self.arrivals.reserve(unexpected)
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let bins = |lists: &Vec<List<0>>| lists.capacity() * size_of::<List<0>>();
+        Memory {
+            posted: self.receives.bytes() + bins(&self.posted),
+            unexpected: self.arrivals.bytes() + bins(&self.unexpected),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `vector`: every key in packed blocks in order of age, compared 64 at a time.
+//!
+//! Wildcards cost nothing, depth costs a little for each entry. What is removed leaves a hole; see [`crate::log`].
+
+use crate::log::{Log, Room};
+use crate::pool::{Entry, Kind, Pool};
+use crate::scan::{Heads, Patterns, Unit, first_accepted, first_accepting};
+use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+
+/// What is not compared of a receive or a message.
+#[derive(Clone, Copy, Default)]
+struct Body {
+    user: u64,
+    /// In the log.
+    place: u32,
+    generation: u32,
+}
+
+impl Entry for Body {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.place
+    }
+
+    fn generation(&mut self) -> &mut u32 {
+        &mut self.generation
+    }
+}
+
+/// One queue.
+struct Queue<B> {
+    log: Log<B>,
+    bodies: Pool<Body>,
+}
+
+impl<B: crate::log::Block> Queue<B> {
+    fn new(kind: Kind) -> Self {
+        Self { log: Log::new(), bodies: Pool::new(kind) }
+    }
+
+    #[inline]
+    fn append(&mut self, key: B::Key, user: u64) -> Result<Handle, OutOfMemory> {
+        self.bodies.make_room()?;
+        if self.log.make_room()? == Room::InHoles {
+            let bodies = &mut self.bodies;
+            self.log.squeeze(|(_, owner), place| bodies[owner].place = place);
+            // Takes the next block if all that are left are full.
+            self.log.make_room()?;
+        }
+        let handle = self.bodies.insert(Body { user, ..Body::default() });
+        self.bodies[handle.index()].place = self.log.push((key, handle.index()));
+        Ok(handle)
+    }
+
+    /// Removes what is at `place` in the log; returns its user value.
+    #[inline]
+    fn remove(&mut self, place: u32) -> u64 {
+        let owner = self.log.owner(place);
+        let user = self.bodies[owner].user;
+        self.log.remove(place);
+        self.bodies.remove(owner);
+        user
+    }
+
+    fn take_back(&mut self, handle: Handle) -> Option<u64> {
+        let body = self.bodies.find(handle)?;
+        Some(self.remove(self.bodies[body].place))
+    }
+
+    fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        self.bodies.reserve(entries)?;
+        self.log.reserve(entries)
+    }
+
+    fn bytes(&self) -> usize {
+        self.log.bytes() + self.bodies.bytes()
+    }
+}
+
+pub(crate) struct Vector {
+    posted: Queue<Patterns>,
+    unexpected: Queue<Heads>,
+    unit: Unit,
+}
+
+impl Vector {
+    pub(crate) fn new(unit: Unit) -> Self {
+        Self { posted: Queue::new(Kind::Receives), unexpected: Queue::new(Kind::Messages), unit }
+    }
+
+    #[inline]
+    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
+        if let Some(message) = self.mprobe(pattern) {
+            return Ok(Posted::Matched(message));
+        }
+        Ok(Posted::Waiting(self.posted.append(pattern, user)?))
+    }
+
+    #[inline]
+    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
+        if self.posted.log.len() != 0
+            && let Some(place) = first_accepting(self.unit, &self.posted.log, envelope)
+        {
+            return Ok(Arrived::Matched { user: self.posted.remove(place) });
+        }
+        Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?))
+    }
+
+    pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
+        self.posted.take_back(handle)
+    }
+
+    pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
+        self.unexpected.take_back(handle)
+    }
+
+    #[inline]
+    fn find(&self, pattern: Pattern) -> Option<u32> {
+        if self.unexpected.log.len() == 0 { None } else { first_accepted(self.unit, &self.unexpected.log, pattern) }
+    }
+
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
+        let (envelope, owner) = self.unexpected.log.key(self.find(pattern)?);
+        Some(Message { user: self.unexpected.bodies[owner].user, envelope })
+    }
+
+    #[inline]
+    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        let place = self.find(pattern)?;
+        let (envelope, _) = self.unexpected.log.key(place);
+        Some(Message { user: self.unexpected.remove(place), envelope })
+    }
+
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        (self.posted.log.len() as usize, self.unexpected.log.len() as usize)
+    }
+
+    pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
+        self.posted.reserve(posted)?;
+        self.unexpected.reserve(unexpected)
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        Memory { posted: self.posted.bytes(), unexpected: self.unexpected.bytes() }
+    }
+}
