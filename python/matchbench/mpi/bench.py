@@ -330,18 +330,39 @@ def library_name(version: str) -> str:
 
 def transport(hello: Hello) -> str:
     """Say which way messages go, as far as loaded components and the library's own words tell."""
-    parts = []
-    if found := re.search(r"MPICH Device:\s*(\S+)", hello.library):
-        parts.append(found[1])
-    for framework in ("pml", "mtl", "btl"):
-        names = [
-            found[1]
-            for library in hello.libraries
-            if (found := re.match(rf"mca_{framework}_(\w+)\.so", library))
-        ]
-        if names:
-            parts.append(f"{framework} {' '.join(dict.fromkeys(names))}")
-    for prefix, name in (("libucp", "UCX"), ("libfabric", "libfabric"), ("libpsm", "PSM")):
-        if any(library.startswith(prefix) for library in hello.libraries):
-            parts.append(f"{name} loaded")
+    parts = [device] if (device := _device(hello)) else []
+    parts += [
+        f"{framework} {' '.join(names)}"
+        for framework in ("pml", "mtl", "btl")
+        if (names := _components(hello, framework))
+    ]
+    parts += [
+        f"{name} loaded"
+        for prefix, name in (("libucp", "UCX"), ("libfabric", "libfabric"), ("libpsm", "PSM"))
+        if any(library.startswith(prefix) for library in hello.libraries)
+    ]
     return ", ".join(parts) or "unknown"
+
+
+def short_name(hello: Hello) -> str:
+    """Name the library, and behind it what of its transport tells two runs of it apart."""
+    name = library_name(hello.library)
+    if device := _device(hello):
+        return f"{name} ({device})"
+    for framework in ("mtl", "pml"):
+        if names := _components(hello, framework):
+            return f"{name} ({framework} {' '.join(names)})"
+    return name
+
+
+def _device(hello: Hello) -> str | None:
+    """Give MPICH's device, as `ch4:ucx`."""
+    found = re.search(r"MPICH Device:\s*(\S+)", hello.library)
+    return found[1] if found else None
+
+
+def _components(hello: Hello, framework: str) -> list[str]:
+    """Name the components of one of Open MPI's frameworks that are loaded or known to the tools interface."""
+    known = [f"mca_{component}.so" for component in hello.components]
+    found = (re.match(rf"mca_{framework}_(\w+)\.so", library) for library in (*hello.libraries, *known))
+    return list(dict.fromkeys(match[1] for match in found if match))

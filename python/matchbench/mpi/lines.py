@@ -43,6 +43,8 @@ class Hello:
         Time between two looks at the clock, already taken off every sample.
     libraries
         Files of loaded libraries that tell the transport.
+    components
+        Components with variables of MPI's tools interface that do, as `pml_ob1`.
     environment
         Settings of the environment that do.
     """
@@ -56,6 +58,7 @@ class Hello:
     pinned_by: str
     clock_ns: float
     libraries: tuple[str, ...]
+    components: tuple[str, ...]
     environment: tuple[str, ...]
 
 
@@ -137,6 +140,7 @@ class Heard:
                     pinned_by=_text(event["pinned_by"]),
                     clock_ns=_time(event["clock_ns"]),
                     libraries=tuple(sorted(map(_text, event["libraries"]))),
+                    components=tuple(sorted(map(_text, event["components"]))),
                     environment=tuple(sorted(map(_text, event["environment"]))),
                 )
             case "begin":

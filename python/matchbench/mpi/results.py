@@ -5,13 +5,13 @@ import csv
 import datetime as dt
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, revision, version
-from matchbench.mpi.bench import Measurement, library_name, transport
+from matchbench.mpi.bench import Measurement, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
 from matchbench.mpi.structure import statements
 
@@ -53,7 +53,7 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
     """
     hello, plan = measurement.hello, measurement.plan
     name = library_name(hello.library)
-    label = label or f"{name} ({short_transport(hello.libraries, transport(hello))})"
+    label = label or short_name(hello)
     curves = {series.name: curve for series in measurement.series if (curve := series.curve)}
     drains = {
         series.name: {point.depth: point.ns_median for point in series.points}
@@ -72,6 +72,7 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
             "standard": hello.standard,
             "transport": transport(hello),
             "libraries": list(hello.libraries),
+            "components": list(hello.components),
             "environment": list(hello.environment),
             "compiler": measurement.mpi.compiler,
             "launcher": list(measurement.mpi.launcher),
@@ -134,15 +135,6 @@ def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | Non
         "entry_l2_ns": round(max(curve.entry_l2_ns, 0.0), _SMALL_NS),
         "operation_ns": round(received.base_ns, _SMALL_NS),
     }
-
-
-def short_transport(libraries: Sequence[str], whole: str) -> str:
-    """Shorten a transport to what tells two runs of one library apart."""
-    for prefix in ("mca_mtl_", "mca_pml_"):
-        for library in libraries:
-            if library.startswith(prefix):
-                return library.removeprefix("mca_").removesuffix(".so").replace("_", " ", 1)
-    return whole.partition(",")[0]
 
 
 def write(directory: Path, whole: Mapping[str, Any]) -> None:
