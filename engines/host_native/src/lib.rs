@@ -30,6 +30,9 @@ pub const ENTRY: EngineEntry = EngineEntry {
     presets: &[
         Preset { name: "adaptive", toml: include_str!("../presets/adaptive.toml") },
         Preset { name: "list", toml: include_str!("../presets/list.toml") },
+        Preset { name: "heads", toml: include_str!("../presets/heads.toml") },
+        Preset { name: "vector", toml: include_str!("../presets/vector.toml") },
+        Preset { name: "bins", toml: include_str!("../presets/bins.toml") },
     ],
     placement: |_| Placement::Host,
     breaks_order: keeps_order,
@@ -39,7 +42,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
 const SETTINGS: &[SettingSpec] = &[
     SettingSpec {
         key: "structure",
-        unit: Unit::Choice(&["adaptive", "list"]),
+        unit: Unit::Choice(&["adaptive", "list", "heads", "vector", "bins"]),
         help: "How the library keeps its entries.",
         range: (0, 0),
     },
