@@ -153,7 +153,7 @@ impl Default for Effort {
     /// Segments in which a reading costs a third of a nanosecond per operation before it is subtracted, and repetitions enough
     /// for a median that single interruptions do not move.
     fn default() -> Self {
-        Self { segment: 64, warm_up: 2, least: 7, most: 31, budget: Picos(150_000_000_000) }
+        Self { segment: 64, warm_up: 2, least: 7, most: 31, budget: Picos(60_000_000_000) }
     }
 }
 

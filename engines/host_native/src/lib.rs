@@ -15,7 +15,7 @@ use mb_core::engine::{
 };
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{MsgId, Op, Outcome, Picos, RecvId};
-use mb_matcher::{Arrived, Handle, Matcher, Options, Posted, Structure};
+use mb_matcher::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
 use mb_parts::MatchLists;
 
 /// What the catalog knows of this engine.
@@ -52,6 +52,18 @@ const SETTINGS: &[SettingSpec] = &[
         help: "Bytes from one request object to the next, in the structure `list`.",
         range: (48, 65_536),
     },
+    SettingSpec {
+        key: "bins",
+        unit: Unit::Count,
+        help: "Lists that a hash leads to, in the structure `bins`.",
+        range: (1, 65_536),
+    },
+    SettingSpec {
+        key: "vector_unit",
+        unit: Unit::Choice(&["best", "scalar", "avx2", "avx512", "neon"]),
+        help: "What the structures `vector` and `adaptive` compare keys with.",
+        range: (0, 0),
+    },
 ];
 
 /// How a matcher is made.
@@ -64,6 +76,23 @@ struct Make {
 impl Make {
     fn matcher(self) -> Matcher {
         Matcher::new(self.structure, self.options)
+    }
+}
+
+/// The vector unit of this name; `None` leaves the choice to the library.
+fn vector_unit(name: &str) -> Result<Option<VectorUnit>, SettingError> {
+    let unit = match name {
+        "scalar" => VectorUnit::Scalar,
+        "avx2" => VectorUnit::Avx2,
+        "avx512" => VectorUnit::Avx512,
+        "neon" => VectorUnit::Neon,
+        _ => return Ok(None),
+    };
+    // The library would take the best that there is; a row must not say what did not run.
+    if VectorUnit::available().contains(&unit) {
+        Ok(Some(unit))
+    } else {
+        Err(SettingError::Contradiction(format!("this processor has no vector unit `{name}`")))
     }
 }
 
@@ -83,12 +112,14 @@ impl HostNative {
     /// An engine with empty lists.
     ///
     /// # Errors
-    /// Never: the settings name structures that the library has.
+    /// [`SettingError::Contradiction`] when this processor lacks the vector unit.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let name = settings.word("structure");
         let structure = name.parse().map_err(|error| SettingError::Contradiction(format!("`{name}`: {error}")))?;
         let mut options = Options::default();
         options.request_bytes = settings.whole("request") as usize;
+        options.bins = settings.whole("bins") as usize;
+        options.vector_unit = vector_unit(settings.word("vector_unit"))?;
         let make = Make { structure, options };
         let (waiting, lists) = (BTreeMap::new(), MatchLists::new());
         Ok(Self { make, matcher: make.matcher(), waiting, lists, pending: Vec::new() })

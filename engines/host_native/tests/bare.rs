@@ -25,6 +25,15 @@ fn every_structure_of_the_library_is_a_preset() {
 }
 
 #[test]
+fn a_vector_unit_that_the_processor_lacks_is_refused_and_not_replaced() {
+    let with = |unit| HostNative::new(&mb_testkit::preset(&ENTRY, "vector", &[("vector_unit", unit)]));
+    assert!(with("scalar").is_ok() && with("best").is_ok());
+    let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
+    let error = with(foreign).unwrap_err().to_string();
+    assert_eq!(error, format!("settings contradict each other: this processor has no vector unit `{foreign}`"));
+}
+
+#[test]
 fn visits_are_those_of_a_list_walk() {
     for (name, settings) in presets() {
         let make = || Box::new(HostNative::new(&settings).unwrap()) as Box<_>;
