@@ -62,8 +62,8 @@ def test_a_line_gives_its_cost_and_its_break_even_depths(base: float, entry: flo
 def test_noise_of_five_percent_hides_no_list_and_makes_none(base: float, entry: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     said = curve({d: list((base + entry * d) * random.uniform(0.95, 1.05, 7)) for d in GRID})
-    # At 4096 entries the noise is 0.05 * (base / 4096 + entry) per entry, base's own included.
-    error = 0.1 * (base / 1024 + entry)
+    # The noise is at most 0.05 * (base / 1024 + entry) per entry, and as much of base's own.
+    error = 0.15 * (base / 1024 + entry)
     if entry > FLAT_NS + error:
         assert said.verdict == "linear"
     elif entry < FLAT_NS - error:
@@ -81,6 +81,9 @@ def test_growth_with_the_root_is_sublinear_and_ends_are_undecided() -> None:
     assert root.exponent == pytest.approx(0.5)
     assert shaped(lambda depth: 500 + 2 * depth, grid=(0, 64, 128)).verdict == "undecided"
     assert shaped(lambda _: 500, grid=(0,)).verdict == "undecided"
+    # A rank that was off its processor at depth 0 makes nothing flat and nothing negative.
+    unlucky = curve({d: [500 + 2 * d] * 7 if d else [500.0, *[24e6] * 6] for d in GRID})
+    assert unlucky.verdict == "undecided"
     # Repetitions that disagree by more than a list costs.
     disagree = curve({d: [500 + slope * d for slope in (-2, -1, 0, 0.05, 1, 2, 3)] for d in GRID})
     assert disagree.verdict == "undecided"
@@ -193,11 +196,14 @@ def test_aged_pools_and_orders_are_told_only_when_they_matter() -> None:
         "drain_unexpected/in_order": {512: 20.0},
         "drain_unexpected/reverse": {512: 30.0},
     }
-    assert statements(curves, drains)[1:] == [
+    spreads = {"preposted/tags": 0.1, "probe/tags": 1.5}
+    assert statements(curves, drains, spreads)[1:] == [
         "Posted receives whose pool has aged cost 3 times as much at 1024 to 4096 entries: 6 ns per entry.",
         "Posted receives whose pool has aged cost 3 times as much from 16 384 entries on: 6 ns per entry.",
         "A round trip is 10 % longer from 25 entries on, and twice as long from 250 entries on.",
         "512 posted receives leave in reverse order at 10 times the time that they take in order.",
+        "1 of 2 series have times that vary by more than their median (probe/tags): the machine was busy, "
+        "and costs are rough.",
     ]
 
 
@@ -497,8 +503,8 @@ def test_earlier_results_are_kept_unless_forced_and_drawn_beside(
     drawn = dict(figures(rows, read_rows(own)))["beside"]
     titles = [ax.get_title(loc="left") for ax in drawn.axes]
     assert titles == [
-        "round trip behind posted receives: other tags",
-        "posted receives leave: in reverse order",
+        "round trip behind posted receives\nother tags",
+        "posted receives leave\nin reverse order",
     ]
     lines = [np.asarray(line.get_ydata()).tolist() for line in drawn.axes[0].get_lines()]
     assert lines == [[128, 512], [9]]

@@ -341,7 +341,7 @@ def transport(hello: Hello) -> str:
         for prefix, name in (("libucp", "UCX"), ("libfabric", "libfabric"), ("libpsm", "PSM"))
         if any(library.startswith(prefix) for library in hello.libraries)
     ]
-    return ", ".join(parts) or "unknown"
+    return ", ".join(parts or hello.environment) or "unknown"
 
 
 def short_name(hello: Hello) -> str:

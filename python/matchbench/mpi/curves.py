@@ -160,7 +160,7 @@ def curve(times: Mapping[int, Sequence[float]]) -> Curve:
     costs = {name: float(np.median(found)) if found else None for name, found in cached.items()}
     measured = _measured(times, depths, base)
     exponent = _exponent(times, depths, base)
-    low, high = interval(measured) if measured else (None, None)
+    low, high = _interval(measured, times[depths[0]], base, depths) if measured else (None, None)
     return Curve(
         base_ns=base,
         verdict=_verdict(low, high, exponent),
@@ -178,15 +178,32 @@ def curve(times: Mapping[int, Sequence[float]]) -> Curve:
 
 def _measured(times: Mapping[int, Sequence[float]], depths: Sequence[int], base: float) -> list[float]:
     """Give a cost per entry for each repetition: the median of those at the deepest depths that decide."""
-    deciding = [depth for depth in depths if depth <= DECIDING_DEPTH]
-    if not deciding or deciding[-1] < LEAST_DEPTH or len(deciding) < 2:
+    deep = _deciding(depths)
+    if not deep:
         return []
-    deep = [depth for depth in deciding if depth >= deciding[-1] / 4 and depth > depths[0]]
     repetitions = min(len(times[depth]) for depth in deep)
     return [
         float(np.median([(times[depth][at] - base) / (depth - depths[0]) for depth in deep]))
         for at in range(repetitions)
     ]
+
+
+def _deciding(depths: Sequence[int]) -> list[int]:
+    """Give the depths that decide: the deepest up to `DECIDING_DEPTH`, and those down to a quarter of it."""
+    shallow = [depth for depth in depths if depth <= DECIDING_DEPTH]
+    if not shallow or shallow[-1] < LEAST_DEPTH:
+        return []
+    return [depth for depth in shallow if depth >= shallow[-1] / 4 and depth > depths[0]]
+
+
+def _interval(
+    measured: Sequence[float], bases: Sequence[float], base: float, depths: Sequence[int]
+) -> tuple[float, float]:
+    """Widen the interval of the costs by what the time at the smallest depth may be wrong."""
+    low, high = interval(measured)
+    base_low, base_high = interval(bases)
+    across = float(np.median(_deciding(depths))) - depths[0]
+    return low - (base_high - base) / across, high + (base - base_low) / across
 
 
 def _exponent(times: Mapping[int, Sequence[float]], depths: Sequence[int], base: float) -> float | None:
@@ -206,7 +223,7 @@ def _exponent(times: Mapping[int, Sequence[float]], depths: Sequence[int], base:
 def _verdict(low: float | None, high: float | None, exponent: float | None) -> Verdict:
     if low is None or high is None:
         return "undecided"
-    if high < FLAT_NS:
+    if low > -FLAT_NS and high < FLAT_NS:
         return "flat"
     if low <= FLAT_NS:
         return "undecided"

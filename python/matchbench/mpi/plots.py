@@ -33,6 +33,19 @@ PATTERNS = {
 }
 """Pattern -> its words in a legend, colour and marker."""
 
+BESIDE = (
+    ("preposted", "tags"),
+    ("preposted", "any_source"),
+    ("preposted", "aged"),
+    ("unexpected", "tags"),
+    ("unexpected", "any_source"),
+    ("probe", "tags"),
+    ("drain_posted", "in_order"),
+    ("drain_posted", "reverse"),
+    ("drain_unexpected", "reverse"),
+)
+"""Series that are drawn when measurements are beside each other: what tells structures apart."""
+
 LEAST_COST_NS = 0.05
 """Lower end of the axis of costs per entry: less is noise."""
 
@@ -138,9 +151,10 @@ def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) ->
             _line(ax, mine, "ns_median", colour, marker, "-" if at == 0 else "--", zorder=3)
             depths += [row["depth"] for row in mine]
             times += [row["ns_median"] for row in mine]
-    ax.set_title(f"{_AHEAD[kind][0]}: {PATTERNS[pattern][0]}", loc="left", fontsize=9)
+    ax.set_title(f"{_AHEAD[kind][0]}\n{PATTERNS[pattern][0]}", loc="left", fontsize=9)
     ax.set_xscale("log")
     _axes(ax, depths, times)
+    ax.set_ylim(bottom=max(1, ax.get_ylim()[0]))  # below a nanosecond is noise
 
 
 def _axes(ax: Axes, depths: Sequence[int], times: Sequence[float]) -> None:
@@ -211,7 +225,8 @@ def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[s
 def _beside(everything: Sequence[Row], rows: Sequence[Row], beside: Sequence[Row]) -> Figure:
     """Draw a panel for each series that was measured here and elsewhere."""
     there = {(row["kind"], row["pattern"]) for row in beside}
-    common = [key for key in dict.fromkeys((row["kind"], row["pattern"]) for row in rows) if key in there]
+    here = {(row["kind"], row["pattern"]) for row in rows}
+    common = [key for key in BESIDE if key in here and key in there]
     across = min(3, max(1, len(common)))
     down = max(1, math.ceil(len(common) / across))
     with mpl.rc_context(STYLE):
@@ -221,6 +236,8 @@ def _beside(everything: Sequence[Row], rows: Sequence[Row], beside: Sequence[Row
             beside_each_other(ax, everything, kind, pattern)
         for ax in panels[len(common) :]:
             ax.remove()
+        for ax in panels[max(0, len(common) - across) : len(common)]:
+            ax.set_xlabel("entries")
         names = list(dict.fromkeys(row["name"] for row in everything))
         handles = [
             Line2D(
@@ -234,9 +251,8 @@ def _beside(everything: Sequence[Row], rows: Sequence[Row], beside: Sequence[Row
             for at, _ in enumerate(names)
         ]
         figure.legend(handles, names, loc="outside lower center", ncols=min(3, len(names)), fontsize=8)
-        figure.supxlabel("entries", fontsize=10)
         figure.supylabel("time above an empty queue; of queues that empty, per message [ns]", fontsize=9)
-        figure.suptitle("beside each other")
+        figure.suptitle("Searches beside each other")
         return figure
 
 

@@ -60,6 +60,10 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
         for series in measurement.series
         if series.kind.startswith("drain")
     }
+    spreads = {
+        series.name: max((p.ns_q3 - p.ns_q1) / p.ns_median if p.ns_median else 0.0 for p in series.points)
+        for series in measurement.series
+    }
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -113,7 +117,7 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
             }
             for what, memory in measurement.memory.items()
         ],
-        "structure": statements(curves, drains),
+        "structure": statements(curves, drains, spreads),
         "remarks": dict(measurement.remarks),
     }
 

@@ -15,6 +15,9 @@ AGED = 1.3
 REVERSED = 2.0
 """A message that costs so many times as much in another order as in order is worth a sentence."""
 
+WIDE = 1.0
+"""Distance of quartiles over their median from which a series is called rough."""
+
 _LISTS = {
     ("linear", "linear"): "one list for all sources and communicators",
     ("linear", "flat"): "a list for each communicator, which all its sources share",
@@ -25,7 +28,9 @@ _SUBJECTS = {"preposted": "Posted receives", "unexpected": "Unexpected messages"
 
 
 def statements(
-    curves: Mapping[str, Curve], drains: Mapping[str, Mapping[int, float]] | None = None
+    curves: Mapping[str, Curve],
+    drains: Mapping[str, Mapping[int, float]] | None = None,
+    spreads: Mapping[str, float] | None = None,
 ) -> list[str]:
     """Say what is behind the curves.
 
@@ -35,6 +40,8 @@ def statements(
         By name, `kind/pattern`.
     drains
         Name of a series that empties a queue -> depth -> nanoseconds per message.
+    spreads
+        Name of a series -> the greatest distance of quartiles at any depth, over the median there.
     """
     said: list[str] = []
     for kind, subject in _SUBJECTS.items():
@@ -46,7 +53,7 @@ def statements(
             said += _wildcards(kind, mine)
             said += _memory(subject, mine)
     said += _break_even(curves.get("preposted/tags"))
-    return said + _orders(drains or {})
+    return said + _orders(drains or {}) + _noise(spreads or {})
 
 
 def _queue(subject: str, curves: Mapping[str, Curve]) -> list[str]:
@@ -148,6 +155,17 @@ def _orders(drains: Mapping[str, Mapping[int, float]]) -> list[str]:
                 "take in order."
             )
     return said
+
+
+def _noise(spreads: Mapping[str, float]) -> list[str]:
+    wide = [name for name, spread in spreads.items() if spread > WIDE]
+    if not wide:
+        return []
+    which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
+    return [
+        f"{len(wide)} of {len(spreads)} series have times that vary by more than their median ({which}): "
+        "the machine was busy, and costs are rough."
+    ]
 
 
 def _verdict(curves: Mapping[str, Curve], pattern: str) -> str | None:
