@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Figures of a study: a column of panels for each benchmark or length of the list, a curve for each design.
 
-A line is the variant that counts, a thin one what is calibrated; the band reaches over all variants.
-Points with bars are what the paper's text tells.
+A line is the variant that counts, a thin one another reading, or a set of assumptions that was fitted; the band reaches over
+all variants. Points with bars are numbers that the paper prints, crosses what follows from its numbers, and arrows point to
+where a curve should be.
 """
 
 import tomllib
@@ -147,12 +148,12 @@ def _figure(
             marked = _values(told, baseline, panel["quantity"], ("low_ns", "time_ns", "high_ns"))
             for design in designs:
                 _curve(ax, design, drawn.filter(design=design["name"]))
-            for design in designs:
-                _anchors(ax, design, marked.filter(design=design["name"]))
+            is_log = axis == "length" and figure.get("axis", "log") == "log"
+            _anchors(ax, designs, marked, is_log=is_log, span=max(figure["lengths"]) if axis == "length" else 100)
             _scale(ax, panel.get("scale", "log"))
             if axis == "percent":
                 ax.set_xlim(-3, 103)
-            elif figure.get("axis", "log") == "log":
+            elif is_log:
                 ax.set_xscale("log")
                 ax.xaxis.set_major_formatter(FuncFormatter(_plain))
             ax.set_title(f"({letter}) {title}", loc="left", fontsize=9)
@@ -162,7 +163,8 @@ def _figure(
                 ax.set_xlabel(
                     "entries of the queue" if axis == "length" else "depth of the match [% of the list]"
                 )
-    _legend(picture, designs, curves, told.height > 0)
+    drawn = pl.any_horizontal(mine for _, mine in columns)
+    _legend(picture, designs, curves.filter(drawn), anchors.filter(drawn))
     picture.suptitle(figure["title"], fontsize=11)
     return picture
 
@@ -207,37 +209,48 @@ def _curve(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
         linewidth=1.3,
         zorder=3,
     )
-    fitted = points.filter("calibrated", ~pl.col("counts")).sort("x")
-    ax.plot(
-        fitted["x"],
-        fitted["time_ns"],
-        LINES[design["timing"]],
-        color=design["colour"],
-        linewidth=0.6,
-        zorder=2,
-    )
+    # Readings of a design by name, or the sets of assumptions that were fitted.
+    thin = points.filter(~pl.col("counts"), pl.lit("variant" in design) | pl.col("calibrated"))
+    for (_,), other in thin.sort("x").group_by("variant", maintain_order=True):
+        ax.plot(
+            other["x"],
+            other["time_ns"],
+            LINES[design["timing"]],
+            color=design["colour"],
+            linewidth=0.6,
+            zorder=2,
+        )
 
 
-def _anchors(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
-    """Draw what the paper tells: numbers with bars, limits with an arrow to where the curve should be."""
-    for row in points.iter_rows(named=True):
-        limit = row["limit"]
-        reach = 0.12 * row["time_ns"]
-        bars = {
-            "at": [[row["time_ns"] - row["low_ns"]], [row["high_ns"] - row["time_ns"]]],
-            "below": [[reach], [0]],
-            "above": [[0], [reach]],
-        }[limit]
+def _anchors(
+    ax: Axes, designs: list[dict[str, Any]], points: pl.DataFrame, *, is_log: bool, span: float
+) -> None:
+    """Draw what the paper tells: numbers with bars, limits with an arrow to where the curve should be.
+
+    Limits at one place stand beside each other, `span` being the reach of the horizontal axis.
+    """
+    by_name = {design["name"]: design for design in designs}
+    beside: dict[tuple[float, float], int] = {}
+    for row in points.filter(pl.col("design").is_in(by_name.keys())).iter_rows(named=True):
+        design, limit = by_name[row["design"]], row["limit"]
+        x, printed = row["x"], row["origin"] == "stated"
+        bars: list[list[float]] = [[row["time_ns"] - row["low_ns"]], [row["high_ns"] - row["time_ns"]]]
+        if limit != "at":
+            place = beside.setdefault((x, round(row["time_ns"], 3)), 0)
+            beside[x, round(row["time_ns"], 3)] += 1
+            x = x * 1.13**place if is_log else x - 0.035 * span * place
+            reach = 0.25 * row["time_ns"]
+            bars = [[reach], [0]] if limit == "below" else [[0], [reach]]
         ax.errorbar(
-            [row["x"]],
+            [x],
             [row["time_ns"]],
             yerr=bars,
             uplims=limit == "below",
             lolims=limit == "above",
-            fmt=design["marker"] if limit == "at" else "none",
+            fmt="none" if limit != "at" else design["marker"] if printed else "x",
             color=design["colour"],
             markerfacecolor="white",
-            markersize=7,
+            markersize=7 if printed else 6,
             capsize=3,
             elinewidth=1.2,
             clip_on=False,
@@ -245,7 +258,9 @@ def _anchors(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
         )
 
 
-def _legend(picture: Figure, designs: list[dict[str, Any]], curves: pl.DataFrame, told: bool) -> None:
+def _legend(
+    picture: Figure, designs: list[dict[str, Any]], curves: pl.DataFrame, anchors: pl.DataFrame
+) -> None:
     handles: list[Any] = []
     labels = []
     for design in designs:
@@ -259,19 +274,38 @@ def _legend(picture: Figure, designs: list[dict[str, Any]], curves: pl.DataFrame
                 markersize=4,
             )
         )
-        labels.append(f"{design['label']} ({design['line']})")
-    others = curves.filter(~pl.col("counts"), pl.col("design").is_in([design["name"] for design in designs]))
-    if others["calibrated"].any():
+        fitted = curves.filter("counts", "calibrated", pl.col("design") == design["name"]).height
+        labels.append(f"{design['label']} ({design['line']}){' *' if fitted else ''}")
+    names = [design["name"] for design in designs]
+    others = curves.filter(~pl.col("counts"), pl.col("design").is_in(names))
+    readings = dict.fromkeys(each["name"] for design in designs for each in design.get("variant", []))
+    for reading in readings:
         handles.append(Line2D([], [], color="0.3", linewidth=0.6))
-        labels.append("calibrated, does not count")
+        labels.append(f"another reading: {reading}")
+    if not readings and others["calibrated"].any():
+        handles.append(Line2D([], [], color="0.3", linewidth=0.6))
+        labels.append("fitted to the paper, does not count")
     if others.height:
         handles.append(Patch(facecolor="0.6", alpha=0.3))
         labels.append("all readings or assumptions")
-    if told:
-        handles.append(
-            Line2D([], [], color="0.3", marker="o", markerfacecolor="white", markersize=7, linestyle="none")
-        )
-        labels.append("told by the paper's text, with its precision")
+    told = anchors.filter(pl.col("design").is_in(names))
+    for origin, marker, label in (
+        ("stated", "o", "printed in the paper's text, with its precision"),
+        ("derived", "x", "follows from numbers in the paper's text"),
+    ):
+        if told.filter(origin=origin, limit="at").height:
+            handles.append(
+                Line2D(
+                    [], [], color="0.3", marker=marker, markerfacecolor="white", markersize=7, linestyle="none"
+                )
+            )
+            labels.append(label)
+    if told.filter(pl.col("limit") != "at").height:
+        handles.append(Line2D([], [], color="0.3", marker=r"$\uparrow$", markersize=8, linestyle="none"))
+        labels.append("by the paper's text the curve is on this side")
+    if any(label.endswith(" *") for label in labels):
+        handles.append(Line2D([], [], linestyle="none"))
+        labels.append("* rests on a parameter that was fitted to the paper")
     if len({design["timing"] for design in designs}) > 1:
         for timing in sorted({design["timing"] for design in designs}):
             handles.append(Line2D([], [], color="0.3", linestyle=LINES[timing]))

@@ -54,6 +54,20 @@ READINGS = pl.Schema(
     }
 )
 
+CONTRADICTIONS = pl.Schema(
+    {
+        "number": pl.Int64(),
+        "place": pl.String(),
+        "one": pl.String(),
+        "other": pl.String(),
+        "one_read": pl.String(),
+        "one_ours": pl.String(),
+        "other_read": pl.String(),
+        "other_ours": pl.String(),
+        "counts": pl.String(),
+    }
+)
+
 CURVES = pl.Schema(
     {
         "design": pl.String(),
@@ -71,6 +85,7 @@ CURVES = pl.Schema(
 ANCHORS = pl.Schema(
     {
         "id": pl.String(),
+        "origin": pl.String(),
         "design": pl.String(),
         "benchmark": pl.String(),
         "length": pl.Int64(),
@@ -144,6 +159,7 @@ PARAMETERS = pl.Schema(
 TABLES = {
     "claims": CLAIMS,
     "readings": READINGS,
+    "contradictions": CONTRADICTIONS,
     "curves": CURVES,
     "anchors": ANCHORS,
     "agreements": AGREEMENTS,
@@ -165,6 +181,8 @@ class Reproduction:
         One row per claim.
     readings
         One row per reading of those; a claim of a paper that contradicts itself has several.
+    contradictions
+        One row per place at which the paper contradicts itself: both statements, and what comes of each.
     curves
         The benchmark behind the figures, on every design and in every variant.
     anchors
@@ -185,6 +203,7 @@ class Reproduction:
 
     claims: pl.DataFrame
     readings: pl.DataFrame
+    contradictions: pl.DataFrame
     curves: pl.DataFrame
     anchors: pl.DataFrame
     agreements: pl.DataFrame
@@ -224,6 +243,15 @@ class Reproduction:
         """Say how the claims fare, in one line."""
         return f"{self.claims.height} claims: " + ", ".join(
             f"{self.count(verdict)} {verdict}" for verdict in VERDICTS
+        )
+
+    def origins(self) -> str:
+        """Say how many of the claims that hold the paper states, and how many follow from what it states."""
+        held = self.claims.filter(verdict="holds")
+        stated = held.filter(origin="stated").height
+        return (
+            f"of the {held.height} that hold, {stated} are stated by the paper and {held.height - stated} follow "
+            "from what it states"
         )
 
     def only(
@@ -335,6 +363,7 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     return Reproduction(
         claims=pl.DataFrame(found["claims"], schema=CLAIMS),
         readings=pl.DataFrame(found["readings"], schema=READINGS),
+        contradictions=pl.DataFrame(found["contradictions"], schema=CONTRADICTIONS),
         curves=pl.DataFrame(found["curves"], schema=CURVES),
         anchors=pl.DataFrame(found["anchors"], schema=ANCHORS),
         agreements=pl.DataFrame(found["agreements"], schema=AGREEMENTS),

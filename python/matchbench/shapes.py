@@ -47,6 +47,7 @@ class Findings(TypedDict):
 
     claims: Columns
     readings: Columns
+    contradictions: Columns
     curves: Columns
     anchors: Columns
     agreements: Columns

@@ -40,6 +40,8 @@ def write_page(found: Reproduction, directory: Path) -> None:
         plots=list(_draw(found, study, directory / "plots")) if study else [],
         counts=found.counts(),
         claims=_claims(found),
+        origins=found.origins(),
+        contradictions=found.contradictions.to_dicts(),
         assumptions=_assumptions(found, study),
         agreement=found.agreement() if found.agreements.height else None,
         agreements=found.agreements.head(_BEST).to_dicts(),

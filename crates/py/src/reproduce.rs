@@ -3,8 +3,9 @@
 
 use mb_reproduce::area::Kind;
 use mb_reproduce::benchmarks::Benchmark;
+use mb_reproduce::contradictions::{Contradicted, contradictions};
 use mb_reproduce::curve::{Anchor, Curve};
-use mb_reproduce::ledger::{self, LEDGER, LEDGER_NAME};
+use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME};
 use mb_reproduce::study;
 use mb_reproduce::{Agreement, Answer, Bound, Finding, Parameter, STUDY, Silicon, Subject, UNIT};
 use mb_reproduce::{s1, s2};
@@ -25,6 +26,7 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     let all = PyDict::new(py);
     let mut figures = None;
     let mut band = None;
+    let mut contradicted = Vec::new();
     // Each paper has its own subject; what nobody measured on has no engines.
     let (findings, engines) = match paper {
         "s0" => {
@@ -40,10 +42,12 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
         }
         "s1" => {
             let designs = py.detach(s1::Designs::published).map_err(bad_input)?;
+            contradicted = py.detach(|| contradictions(&designs)).map_err(bad_input)?;
             (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), s1::Designs::SPECS.to_vec())
         }
         "s2" => {
             let designs = py.detach(s2::Designs::published).map_err(bad_input)?;
+            contradicted = py.detach(|| contradictions(&designs)).map_err(bad_input)?;
             (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), s2::Designs::SPECS.to_vec())
         }
         _ => (mb_reproduce::reproduce(&claims, paper, &()), Vec::new()),
@@ -60,6 +64,7 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     }
     all.set_item("claims", claims_table(py, &findings)?)?;
     all.set_item("readings", readings_table(py, &findings)?)?;
+    all.set_item("contradictions", contradictions_table(py, &contradicted)?)?;
     all.set_item("engines", engines)?;
     all.set_item("study", figures.as_ref().map(|figures| figures.study))?;
     let figures = figures.unwrap_or_default();
@@ -69,7 +74,7 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     curves.retain(|curve| !band.curves.iter().any(|other| other.is(curve)));
     curves.extend(band.curves);
     all.set_item("curves", curves_table(py, &curves)?)?;
-    all.set_item("anchors", anchors_table(py, &figures.anchors)?)?;
+    all.set_item("anchors", anchors_table(py, &figures.anchors, &claims)?)?;
     all.set_item("agreements", agreements_table(py, &band.agreements)?)?;
     all.set_item("answers", answers_table(py, &band.answers)?)?;
     all.set_item("areas", areas_table(py, &figures.silicon)?)?;
@@ -115,17 +120,36 @@ fn readings_table<'py>(py: Python<'py>, findings: &[Finding<'_>]) -> PyResult<Ta
     let dict = PyDict::new(py);
     let rows: Vec<_> = findings
         .iter()
-        .flat_map(|finding| finding.readings.iter().enumerate().map(move |(place, row)| (finding.claim, place, row)))
+        .flat_map(|finding| finding.readings.iter().enumerate().map(move |(place, row)| (finding, place, row)))
         .collect();
     columns!(dict, rows, |row| {
-        "id" => row.0.id.as_str(),
+        "id" => row.0.claim.id.as_str(),
         "reading" => row.2.reading.name.as_ref(),
-        "counts" => row.1 == 0,
+        "counts" => row.0.counts(row.1),
         "calibrated" => row.2.reading.calibrated,
         "ours" => row.2.reading.measured.to_string(),
         "ours_value" => row.2.reading.measured.as_number(),
         "relative_error" => row.2.error,
         "verdict" => row.2.verdict.as_str(),
+    });
+    Ok(dict)
+}
+
+fn contradictions_table<'py>(py: Python<'py>, contradicted: &[Contradicted]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    let reading = |row: &Contradicted, place: usize| {
+        row.readings.get(place).map(|reading| (reading.name.to_string(), reading.measured.to_string()))
+    };
+    columns!(dict, contradicted, |row| {
+        "number" => row.number,
+        "place" => row.place,
+        "one" => row.says[0],
+        "other" => row.says[1],
+        "one_read" => reading(row, 0).map(|(name, _)| name),
+        "one_ours" => reading(row, 0).map(|(_, ours)| ours),
+        "other_read" => reading(row, 1).map(|(name, _)| name),
+        "other_ours" => reading(row, 1).map(|(_, ours)| ours),
+        "counts" => row.counts.as_str(),
     });
     Ok(dict)
 }
@@ -147,10 +171,13 @@ fn curves_table<'py>(py: Python<'py>, curves: &[Curve]) -> PyResult<Table<'py>> 
     Ok(dict)
 }
 
-fn anchors_table<'py>(py: Python<'py>, anchors: &[Anchor]) -> PyResult<Table<'py>> {
+fn anchors_table<'py>(py: Python<'py>, anchors: &[Anchor], claims: &[Claim]) -> PyResult<Table<'py>> {
     let dict = PyDict::new(py);
+    let origin =
+        |anchor: &Anchor| claims.iter().find(|claim| claim.id == anchor.claim).map(|claim| claim.origin.as_str());
     columns!(dict, anchors, |row| {
         "id" => row.claim.as_str(),
+        "origin" => origin(row),
         "design" => row.design.as_str(),
         "benchmark" => row.benchmark.as_str(),
         "length" => row.length,

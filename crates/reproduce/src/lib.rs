@@ -7,6 +7,7 @@
 //! - [`registry`]: which measurement belongs to which claim, and why the model differs where it does.
 //! - [`verdict`]: ours against theirs.
 //! - [`reproduce`]: all of it for one paper.
+//! - [`contradictions`]: where a paper contradicts itself, with what comes of both statements.
 //! - [`study`]: what a paper's figures ask, draw and assume; [`curve`]: what they are drawn from.
 //! - [`benchmarks`]: those of S1 and S2 on any engine; [`depth`]: curves of studies that run them.
 //! - [`area`]: what a design's storage costs in silicon.
@@ -15,6 +16,7 @@
 
 pub mod area;
 pub mod benchmarks;
+pub mod contradictions;
 pub mod curve;
 pub mod depth;
 mod formula;

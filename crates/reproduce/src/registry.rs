@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::contradictions::Contradiction;
 use crate::verdict::Measured;
 use crate::{MeasureError, Subject, s0, s1, s2};
 
@@ -25,6 +26,8 @@ pub struct Entry<S: 'static = Subject> {
 pub enum Test<S: 'static = Subject> {
     /// Measures the claim's quantity. The first reading is the one that counts.
     Measure(fn(&S) -> Result<Vec<Reading>, MeasureError>),
+    /// Measures what proves nothing, such as an input of the model that a run only gives back, and why it does not count.
+    Shown(fn(&S) -> Result<Vec<Reading>, MeasureError>, &'static str),
     /// Cannot be tested, and why.
     Cannot(&'static str),
 }
@@ -59,6 +62,9 @@ pub trait Measurable: Sized + 'static {
     /// The claims that are tested on it, subject by subject.
     const ENTRIES: &'static [&'static [Entry<Self>]];
 
+    /// Where the paper contradicts itself, by number.
+    const CONTRADICTIONS: &'static [Contradiction<Self>] = &[];
+
     /// Every entry.
     #[must_use]
     fn entries() -> impl Iterator<Item = &'static Entry<Self>> {
@@ -72,10 +78,12 @@ impl Measurable for Subject {
 
 impl Measurable for s1::Designs {
     const ENTRIES: &'static [&'static [Entry<Self>]] = s1::ENTRIES;
+    const CONTRADICTIONS: &'static [Contradiction<Self>] = s1::CONTRADICTIONS;
 }
 
 impl Measurable for s2::Designs {
     const ENTRIES: &'static [&'static [Entry<Self>]] = s2::ENTRIES;
+    const CONTRADICTIONS: &'static [Contradiction<Self>] = s2::CONTRADICTIONS;
 }
 
 /// Nothing: a paper without models.
@@ -95,6 +103,15 @@ pub(crate) const fn differs<S>(
     why: &'static str,
 ) -> Entry<S> {
     Entry { id, test: Test::Measure(test), explanation: Some(why) }
+}
+
+/// A claim whose measurement is shown and counts for nothing.
+pub(crate) const fn shown<S>(
+    id: &'static str,
+    test: fn(&S) -> Result<Vec<Reading>, MeasureError>,
+    why: &'static str,
+) -> Entry<S> {
+    Entry { id, test: Test::Shown(test, why), explanation: None }
 }
 
 /// A claim that cannot be measured.

@@ -52,7 +52,7 @@ pub struct Finding<'a> {
     pub claim: &'a Claim,
     /// Its verdict: that of the first reading.
     pub verdict: Verdict,
-    /// Every reading; none if the claim is not testable.
+    /// Every reading; of a claim that is not testable there is none, or one that is shown and proves nothing.
     pub readings: Vec<JudgedReading>,
     /// Why the model differs, or why the claim cannot be tested; empty if it holds.
     pub reason: String,
@@ -65,11 +65,17 @@ impl Finding<'_> {
         self.verdict == Verdict::Differs && self.reason.is_empty()
     }
 
+    /// Whether the reading in this place is the one that counts.
+    #[must_use]
+    pub fn counts(&self, place: usize) -> bool {
+        place == 0 && self.verdict != Verdict::NotTestable
+    }
+
     /// Whether a reading that does not count holds without a calibrated parameter.
     #[must_use]
     pub fn holds_otherwise(&self) -> bool {
         let holds = |judged: &JudgedReading| judged.verdict == Verdict::Holds && !judged.reading.calibrated;
-        self.verdict != Verdict::Holds && self.readings.iter().any(holds)
+        matches!(self.verdict, Verdict::Near | Verdict::Differs) && self.readings.iter().any(holds)
     }
 
     /// Whether a reading that rests on a calibrated parameter holds; it proves nothing.
@@ -153,9 +159,10 @@ fn judge<'a, S: Measurable>(claim: &'a Claim, subject: &S) -> Result<Finding<'a>
     let Some(entry) = S::entries().find(|entry| entry.id == claim.id) else {
         return Ok(untested(needs(claim)));
     };
-    let measure = match entry.test {
+    let (measure, proves_nothing) = match entry.test {
         Test::Cannot(why) => return Ok(untested(why.to_owned())),
-        Test::Measure(measure) => measure,
+        Test::Measure(measure) => (measure, None),
+        Test::Shown(measure, why) => (measure, Some(why)),
     };
     let readings =
         measure(subject).map_err(|error| ReproduceError::Measure { id: claim.id.clone(), error: Box::new(error) })?;
@@ -166,6 +173,9 @@ fn judge<'a, S: Measurable>(claim: &'a Claim, subject: &S) -> Result<Finding<'a>
             Ok(JudgedReading { reading, verdict: judged.verdict, error: judged.error })
         })
         .collect::<Result<_, Mismatch>>()?;
+    if let Some(why) = proves_nothing {
+        return Ok(Finding { readings: judged, ..untested(why.to_owned()) });
+    }
     let Some(first) = judged.first() else { return Ok(untested(needs(claim))) };
     let verdict = first.verdict;
     let reason = if verdict == Verdict::Holds { "" } else { entry.explanation.unwrap_or_default() };

@@ -6,6 +6,7 @@
 //! the measured 16 bytes count.
 
 mod comparison;
+mod contradictions;
 mod figures;
 mod structure;
 mod workload;
@@ -17,6 +18,8 @@ use mb_core::{Picos, Source};
 use crate::MeasureError;
 use crate::benchmarks::{self, Run, Sources};
 use crate::registry::{Entry, Reading, cannot};
+
+pub(crate) use contradictions::CONTRADICTIONS;
 
 type Readings = Result<Vec<Reading>, MeasureError>;
 

@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod comparison;
+mod contradictions;
 mod latency;
 mod structure;
 mod unloading;
@@ -17,6 +18,8 @@ use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Pattern, Picos, Pro
 
 use crate::MeasureError;
 use crate::registry::{Entry, cannot};
+
+pub(crate) use contradictions::CONTRADICTIONS;
 
 const TESTBED: &str = "about the testbed, which has no model";
 

@@ -63,7 +63,8 @@ fn missed(ids: &[&'static str], key: &str, value: &str) -> Vec<&'static str> {
     let claims: Vec<_> = CLAIMS.iter().filter(|claim| ids.contains(&&*claim.id)).cloned().collect();
     assert_eq!(claims.len(), ids.len(), "a claim is missing");
     let findings = reproduce(&claims, "s2", &changed).unwrap();
-    let holds = |id: &&&str| findings.iter().any(|found| found.claim.id == **id && found.verdict == Verdict::Holds);
+    let holds = |found: &Finding<'_>| found.readings.first().is_some_and(|first| first.verdict == Verdict::Holds);
+    let holds = |id: &&&str| findings.iter().any(|found| found.claim.id == **id && holds(found));
     ids.iter().filter(|id| !holds(id)).copied().collect()
 }
 
@@ -105,7 +106,7 @@ fn changed_comparators_differ() {
     let missed = |changed: &Designs| {
         let claims: Vec<_> = CLAIMS.iter().filter(|claim| ids.contains(&&*claim.id)).cloned().collect();
         let findings = reproduce(&claims, "s2", changed).unwrap();
-        let missed = findings.iter().filter(|finding| finding.verdict != Verdict::Holds);
+        let missed = findings.iter().filter(|finding| finding.readings[0].verdict != Verdict::Holds);
         missed.map(|finding| ids.into_iter().find(|id| *id == finding.claim.id).unwrap()).collect::<BTreeSet<_>>()
     };
     let alpu = |key: &str, value: &str| {

@@ -39,13 +39,14 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
       matchbench reproduce s0 --id 's0.mu.total_*' --id s0.ucode.total
       matchbench reproduce s0 --verdict near,differs
       matchbench reproduce s0 --figures -o out/s0 --force
+      matchbench reproduce s1 s2 -o out/papers
 
     `docs/reproduce.md` says how a verdict is found and what the readings are.
     Exit status: 0 done; 1 if a claim differs and nobody has said why, or if with --figures another set of
     assumptions agrees better than the study's; 2 bad input.
     """,
 )
-@click.argument("paper")
+@click.argument("papers", metavar="PAPER...", nargs=-1, required=True)
 @click.option(
     "--system",
     "systems",
@@ -81,7 +82,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
 @click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write tables to DIR.")
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 def command(
-    paper: str,
+    papers: tuple[str, ...],
     systems: tuple[str, ...],
     ids: tuple[str, ...],
     verdicts: tuple[str, ...],
@@ -94,24 +95,34 @@ def command(
     """Measure what PAPER claims on the models, claim by claim.
 
     PAPER is s0 to s4. Where a paper contradicts itself, a claim is shown in every reading; the first counts.
+    Results of several papers go to a folder of DIR for each.
     """
-    found = reproduce(paper, jobs=jobs if figures else None)
-    found = found.only(systems=systems, ids=ids, verdicts=verdicts)
-    if figures and output is None:
-        output = Path("out") / paper
-    if output is not None:
-        found.write(output, figures=figures, force=force)
-    _show(found)
-    if output is not None:
-        tables.line(f"results: {output}/report.html" if figures else f"results: {output}")
-    if not found.fitted:
-        tables.line(
-            "another set of assumptions agrees better than the one that the study calls fitted", style="bold"
-        )
-    return 0 if found.explained and found.fitted else CHECK_FAILED
+    failed = False
+    several = len(papers) > 1
+    for paper in papers:
+        found = reproduce(paper, jobs=jobs if figures else None)
+        found = found.only(systems=systems, ids=ids, verdicts=verdicts)
+        target = output / paper if output is not None and several else output
+        if figures and target is None:
+            target = Path("out") / paper
+        if target is not None:
+            found.write(target, figures=figures, force=force)
+        if several:
+            tables.line(f"{'' if paper == papers[0] else chr(10)}{paper}", style="bold")
+        _show(found, whole=not (systems or ids or verdicts))
+        if target is not None:
+            tables.line(f"results: {target}/report.html" if figures else f"results: {target}")
+        if not found.fitted:
+            tables.line(
+                "another set of assumptions agrees better than the one that the study calls fitted",
+                style="bold",
+            )
+        failed |= not (found.explained and found.fitted)
+    return CHECK_FAILED if failed else 0
 
 
-def _show(found: Reproduction) -> None:
+def _show(found: Reproduction, *, whole: bool) -> None:
+    """Print what was found; contradictions only of a `whole` paper."""
     tested = found.claims.filter(pl.col("verdict") != "not testable")
     if tested.height:
         tables.show(
@@ -127,6 +138,21 @@ def _show(found: Reproduction) -> None:
     ]
     if explanations:
         tables.show("why claims differ", ["why", "claims"], explanations)
+        tables.line()
+    if whole and found.contradictions.height:
+        tables.show(
+            "where the paper contradicts itself",
+            [">no", "place", "what it says", "read as", "ours"],
+            [line for row in found.contradictions.iter_rows(named=True) for line in _contradiction(row)],
+        )
+        tables.line()
+    given_back = found.claims.filter(pl.col("verdict") == "not testable", pl.col("ours").is_not_null())
+    if given_back.height:
+        tables.show(
+            "measured and counted for nothing",
+            ["claim", ">theirs", ">ours", "unit", "why"],
+            given_back.select("id", "theirs", "ours", "unit", "reason").iter_rows(),
+        )
         tables.line()
     untested = [
         (len(ids), reason, ", ".join(_short(ids))) for reason, ids in _grouped(found.claims, "not testable")
@@ -157,6 +183,8 @@ def _show(found: Reproduction) -> None:
     if unexplained:
         tables.line(f"no explanation: {', '.join(unexplained)}", style="bold")
     tables.line(found.counts())
+    if found.count("holds"):
+        tables.line(found.origins())
     missed = found.claims.filter(pl.col("verdict").is_in(["near", "differs"]))
     otherwise = missed.filter("holds_otherwise").height
     only_calibrated = missed.filter(~pl.col("holds_otherwise") & pl.col("holds_calibrated")).height
@@ -197,6 +225,15 @@ def _rows(found: Reproduction, tested: pl.DataFrame) -> list[tuple[object, ...]]
                 )
             )
     return rows
+
+
+def _contradiction(row: dict[str, Any]) -> list[tuple[object, ...]]:
+    """Give both statements a line, and what counts another."""
+    return [
+        (row["number"], row["place"], row["one"], row["one_read"] or "", row["one_ours"] or ""),
+        ("", "", row["other"], row["other_read"] or "", row["other_ours"] or ""),
+        ("", "", f"  counts: {row['counts']}", "", ""),
+    ]
 
 
 def _span(row: dict[str, Any]) -> tuple[int, str, int]:

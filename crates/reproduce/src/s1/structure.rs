@@ -9,7 +9,7 @@ use mb_lhs::{Divider, Registers, Store, WORD};
 use super::{Designs, Readings, changed, search, searched};
 use crate::MeasureError;
 use crate::benchmarks::{Run, Sources};
-use crate::registry::{Entry, Reading, differs, fact, measure, number};
+use crate::registry::{Entry, Reading, differs, fact, measure, number, shown};
 use crate::verdict::Measured;
 
 const STRIDE: &str = "Section 4.2 measures envelopes of 16 bytes one behind the other; with a line for each, write-back without prefetching \
@@ -75,7 +75,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         let body = at("1000")?.0.abs_diff(at("0")?.0);
         number(body as f64)
     }),
-    measure("s1.alpu.cells", |designs: &Designs| number(constant_up_to(&designs.alpu, 2000)? as f64)),
+    shown("s1.alpu.cells", |designs: &Designs| number(constant_up_to(&designs.alpu, 2000)? as f64), super::SETTING),
     measure("s1.alpu.spill", |designs: &Designs| {
         let cells = constant_up_to(&designs.alpu, 2000)?;
         let times = [cells, cells + 1, cells + 2, 2 * cells].map(|depth| search(&designs.alpu, depth));
@@ -86,12 +86,16 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         )
     }),
     measure("s1.tcam.no_fifo", no_order),
-    measure("s1.dimmnet2.lh_entries", |designs: &Designs| {
-        let steps = steps(&designs.dimmnet2, 1100)?;
-        let large = designs.dimmnet2.settings.time("large");
-        let first = steps.iter().position(|step| *step > large);
-        number(first.ok_or(MeasureError::NotSeen("the end of the LH buffer"))? as f64)
-    }),
+    shown(
+        "s1.dimmnet2.lh_entries",
+        |designs: &Designs| {
+            let steps = steps(&designs.dimmnet2, 1100)?;
+            let large = designs.dimmnet2.settings.time("large");
+            let first = steps.iter().position(|step| *step > large);
+            number(first.ok_or(MeasureError::NotSeen("the end of the LH buffer"))? as f64)
+        },
+        super::SETTING,
+    ),
     measure("s1.dimmnet.vl", |designs: &Designs| {
         let at = |large| search(&changed(&designs.undivided, &[("large", large)])?, 100);
         let reads = (at("700")? - at("600")?).0 / Picos::from_ns(100).0;

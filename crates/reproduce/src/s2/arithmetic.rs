@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the numbers of the paper say of each other. No model has a part in it, which every reading says; no area was measured.
+//! What the numbers of the paper say of each other. No model has a part in it and no area was measured, so it is shown and
+//! counts for nothing.
 
 use super::Designs;
 use crate::MeasureError;
 use crate::ledger::{self, LEDGER, LEDGER_NAME, Value};
-use crate::registry::{Entry, Reading, measure};
+use crate::registry::{Entry, Reading, shown};
 use crate::verdict::Measured;
 
 type Readings = Result<Vec<Reading>, MeasureError>;
@@ -12,24 +13,30 @@ type Readings = Result<Vec<Reading>, MeasureError>;
 /// Adaptive logic modules of the device, an Altera Stratix-V 5SGSMD8, by its data sheet.
 const DEVICE_ALMS: f64 = 262_400.0;
 
+const NO_MODEL: &str = "arithmetic on printed numbers, in which no model has a part";
+
 pub(super) const ENTRIES: &[Entry<Designs>] = &[
-    measure("s2.cam.entry_bits", |_| {
-        arithmetic(sum(&["s2.cam.valid_bits", "s2.cam.header_bits", "s2.cam.addr_bits"])?)
-    }),
-    measure("s2.cam.bits_total", |_| {
-        arithmetic(printed("s2.queues")? * printed("s2.cam.depth")? * printed("s2.cam.entry_bits")?)
-    }),
-    measure("s2.ll.next_bits", |_| arithmetic(printed("s2.ll.capacity")?.log2())),
-    measure("s2.t1.cpu_pct", |_| share(&["s2.t1.cpu_alms"])),
-    measure("s2.t1.net_pct", |_| share(&["s2.t1.net_alms"])),
-    measure("s2.t1.two_level_pct", |_| share(&["s2.t1.two_level_alms"])),
-    measure("s2.t1.p2l4_pct", |_| share(&["s2.t1.p2l4_alms"])),
-    measure("s2.t1.p2l64_pct", |_| share(&["s2.t1.p2l64_alms"])),
-    measure("s2.overall.logic", |_| share(&["s2.t1.cpu_alms", "s2.t1.net_alms", "s2.t1.p2l64_alms"])),
+    shown(
+        "s2.cam.entry_bits",
+        |_| arithmetic(sum(&["s2.cam.valid_bits", "s2.cam.header_bits", "s2.cam.addr_bits"])?),
+        NO_MODEL,
+    ),
+    shown(
+        "s2.cam.bits_total",
+        |_| arithmetic(printed("s2.queues")? * printed("s2.cam.depth")? * printed("s2.cam.entry_bits")?),
+        NO_MODEL,
+    ),
+    shown("s2.ll.next_bits", |_| arithmetic(printed("s2.ll.capacity")?.log2()), NO_MODEL),
+    shown("s2.t1.cpu_pct", |_| share(&["s2.t1.cpu_alms"]), NO_MODEL),
+    shown("s2.t1.net_pct", |_| share(&["s2.t1.net_alms"]), NO_MODEL),
+    shown("s2.t1.two_level_pct", |_| share(&["s2.t1.two_level_alms"]), NO_MODEL),
+    shown("s2.t1.p2l4_pct", |_| share(&["s2.t1.p2l4_alms"]), NO_MODEL),
+    shown("s2.t1.p2l64_pct", |_| share(&["s2.t1.p2l64_alms"]), NO_MODEL),
+    shown("s2.overall.logic", |_| share(&["s2.t1.cpu_alms", "s2.t1.net_alms", "s2.t1.p2l64_alms"]), NO_MODEL),
 ];
 
 /// The number that the paper prints for another claim.
-fn printed(id: &'static str) -> Result<f64, MeasureError> {
+pub(super) fn printed(id: &'static str) -> Result<f64, MeasureError> {
     let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(|_| MeasureError::NotSeen("the ledger"))?;
     match claims.iter().find(|claim| claim.id == id).map(|claim| &claim.value) {
         Some(Value::Number(number, _)) => Ok(*number),
@@ -42,8 +49,12 @@ fn sum(ids: &[&'static str]) -> Result<f64, MeasureError> {
 }
 
 /// The share of the device's modules.
+pub(super) fn share_of(ids: &[&'static str]) -> Result<f64, MeasureError> {
+    Ok(sum(ids)? / DEVICE_ALMS)
+}
+
 fn share(ids: &[&'static str]) -> Readings {
-    arithmetic(sum(ids)? / DEVICE_ALMS)
+    arithmetic(share_of(ids)?)
 }
 
 /// A number that follows from what the paper prints.

@@ -2,12 +2,12 @@
 //! Section III: what the queues are made of and how requests and messages pass through them, seen from cycles and outcomes.
 
 use mb_cam_list::{Corrections, Machine, Parameters};
-use mb_core::{Op, Outcome, RecvId, Settings};
-use mb_parts::LinkedMemory;
+use mb_catalog::CatalogError;
+use mb_core::{Op, Outcome, RecvId, Settings, Source};
 
 use super::{Designs, Run, arrive, post, probe};
 use crate::MeasureError;
-use crate::registry::{Entry, Reading, count, differs, fact, measure, number};
+use crate::registry::{Entry, Reading, count, differs, fact, measure, number, shown};
 use crate::verdict::Measured;
 
 type Readings = Result<Vec<Reading>, MeasureError>;
@@ -20,27 +20,49 @@ const BEYOND: u64 = 33_100;
 
 pub(super) const ENTRIES: &[Entry<Designs>] = &[
     measure("s2.queues", queues),
-    measure("s2.cam.depth", |designs: &Designs| count(cam_depth(&designs.two_level)? as usize)),
-    measure("s2.cam.match_cycles", |designs: &Designs| {
-        number(Run::with_receives(&designs.two_level, 100)?.serve(arrive(50))?.searching as f64)
+    shown("s2.cam.depth", |designs: &Designs| count(cam_depth(&designs.two_level)? as usize), INPUT),
+    shown(
+        "s2.cam.match_cycles",
+        |designs: &Designs| number(Run::with_receives(&designs.two_level, 100)?.serve(arrive(50))?.searching as f64),
+        INPUT,
+    ),
+    shown("s2.cam.insert_cycles", insertion, INPUT),
+    shown(
+        "s2.ll.capacity",
+        |designs: &Designs| count((capacity(&designs.two_level)? - cam_depth(&designs.two_level)?) as usize),
+        INPUT,
+    ),
+    shown("s2.queue.capacity", |designs: &Designs| count(capacity(&designs.two_level)? as usize), INPUT),
+    shown("s2.mover.cycles", stall, INPUT),
+    measure("s2.network.stall_rule", |designs: &Designs| {
+        // However long the mover takes, an insertion that meets it waits for all of it.
+        let waits = [1, 3, 9].map(|cycles| {
+            let mut settings = designs.two_level.clone();
+            let set = settings.set(mb_cam_list::ENTRY.settings, "transfer", &cycles.to_string(), Source::User);
+            set.map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
+            Ok(waited(&settings)? / cycles)
+        });
+        let waits = waits.into_iter().collect::<Result<Vec<_>, MeasureError>>()?;
+        number(if waits == [1; 3] { 1.0 } else { 0.0 })
     }),
-    measure("s2.cam.insert_cycles", insertion),
-    measure("s2.ll.capacity", |designs: &Designs| {
-        count((capacity(&designs.two_level)? - cam_depth(&designs.two_level)?) as usize)
-    }),
-    measure("s2.queue.capacity", |designs: &Designs| count(capacity(&designs.two_level)? as usize)),
-    measure("s2.mover.cycles", stall),
-    measure("s2.network.stall_rule", stall),
     measure("s2.mover.replenish", replenishment),
-    measure("s2.ll.cycles_per_element", |designs: &Designs| {
-        let mut run = Run::with_messages(&designs.two_level, 2000)?;
-        number((run.serve(probe(1500))?.cycles - run.serve(probe(500))?.cycles) as f64 / 1000.0)
-    }),
-    measure("s2.p2l.n", |designs: &Designs| {
-        let lists = [&designs.p2l4, &designs.p2l64].map(|settings| lists_side_by_side(settings).map(|n| n as f64));
-        let [four, many] = lists;
-        Ok(vec![Reading::new("", Measured::Numbers(vec![four?, many?]))])
-    }),
+    shown(
+        "s2.ll.cycles_per_element",
+        |designs: &Designs| {
+            let mut run = Run::with_messages(&designs.two_level, 2000)?;
+            number((run.serve(probe(1500))?.cycles - run.serve(probe(500))?.cycles) as f64 / 1000.0)
+        },
+        INPUT,
+    ),
+    shown(
+        "s2.p2l.n",
+        |designs: &Designs| {
+            let lists = [&designs.p2l4, &designs.p2l64].map(|settings| lists_side_by_side(settings).map(|n| n as f64));
+            let [four, many] = lists;
+            Ok(vec![Reading::new("", Measured::Numbers(vec![four?, many?]))])
+        },
+        INPUT,
+    ),
     differs("s2.p2l.insert_rr", policies, REFILL),
     measure("s2.ll.freelist", free_list),
     measure("s2.ll.insert_steps", insertion_steps),
@@ -51,6 +73,9 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
     measure("s2.ll.parallel_access", overlap),
     differs("s2.no_wildcards", wildcards, WILDCARDS),
 ];
+
+/// Why a size or a number of cycles counts for nothing, though it is measured.
+const INPUT: &str = "an input of the model, which a run gives back";
 
 /// Why the mover does not take turns.
 const REFILL: &str = "Taking turns brings a younger entry into the CAM before an older one when matches have left the lists \
@@ -106,9 +131,13 @@ fn insertion(designs: &Designs) -> Readings {
 
 /// What an insertion into the lists waits for the mover: a message frees a slot of the full CAM while a receive is posted.
 fn stall(designs: &Designs) -> Readings {
-    let mut run = Run::with_receives(&designs.two_level, 400)?;
+    number(waited(&designs.two_level)? as f64)
+}
+
+fn waited(settings: &Settings) -> Result<u64, MeasureError> {
+    let mut run = Run::with_receives(settings, 400)?;
     run.serve_at_once(&[arrive(7), post(NOBODY)])?;
-    number(run.counters().waiting_for_mover as f64)
+    Ok(run.counters().waiting_for_mover)
 }
 
 /// Every match in the CAM brings an entry from the list into it, until the list is empty.
@@ -143,7 +172,7 @@ fn lists_side_by_side(settings: &Settings) -> Result<u64, MeasureError> {
 /// Two lists of four elements behind two slots, with the cycles of the design.
 fn small(designs: &Designs) -> Result<Parameters, MeasureError> {
     let parameters = Parameters::new(&designs.p2l4)
-        .map_err(|error| mb_catalog::CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
+        .map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
     Ok(Parameters { cam: 2, lists: 2, entries_per_list: 4, ..parameters })
 }
 
@@ -169,8 +198,17 @@ fn post_same(number: u64) -> Op {
     Op::Post { recv: RecvId(number), pattern }
 }
 
-/// Insertion in turn and search side by side show in the cycles of rows; refilling in turn in which of two equal receives is
-/// found after the lists were made uneven: the second list has lost two.
+/// Which of two equal receives, 5 and 8, is found after the lists were made uneven: the second list has lost two.
+pub(super) fn refilled(designs: &Designs, corrections: Corrections) -> Result<RecvId, MeasureError> {
+    let posts = [post(1), post(2), post(3), post(4), post_same(5), post(6), post(7), post_same(8)];
+    let ops = [posts.as_slice(), &[arrive(4), arrive(6), arrive(1), arrive(2), arrive(0)]].concat();
+    match last_outcome(&small(designs)?, corrections, &ops) {
+        Some(Outcome::Matched(found, _)) => Ok(found),
+        _ => Err(MeasureError::NotSeen("the match of a receive that was moved")),
+    }
+}
+
+/// Insertion in turn and search side by side show in the cycles of rows, refilling in turn in what [`refilled`] finds.
 fn policies(designs: &Designs) -> Readings {
     let mut rows = true;
     for settings in [&designs.p2l4, &designs.p2l64] {
@@ -181,51 +219,57 @@ fn policies(designs: &Designs) -> Readings {
             rows &= run.serve(probe(depth))?.cycles == first + step * ((depth - 257) / lists);
         }
     }
-    let posts = [post(1), post(2), post(3), post(4), post_same(5), post(6), post(7), post_same(8)];
-    let ops = [posts.as_slice(), &[arrive(4), arrive(6), arrive(1), arrive(2), arrive(0)]].concat();
     let reading = |name, corrections| {
-        let Some(Outcome::Matched(found, _)) = last_outcome(&small(designs)?, corrections, &ops) else {
-            return Err(MeasureError::NotSeen("the match of a receive that was moved"));
-        };
-        let in_turn = found == RecvId(8);
+        let in_turn = refilled(designs, corrections)? == RecvId(8);
         let insertion = if rows { "insert in turn" } else { "insert otherwise" };
         let refill = if in_turn { "refill in turn" } else { "refill by age" };
         let shown = format!("{insertion}, {refill}, parallel");
-        Ok(Reading::new(name, Measured::Fact(rows && in_turn, shown)))
+        Ok::<_, MeasureError>(Reading::new(name, Measured::Fact(rows && in_turn, shown)))
     };
     Ok(vec![reading("in MPI's order", Corrections::ALL)?, reading("as published", Corrections::NONE)?])
 }
 
-/// The slot that becomes free is the last to be used again.
-fn free_list(_: &Designs) -> Readings {
-    let mut memory = LinkedMemory::new(4, 1);
-    let mut used: Vec<_> = [0; 3].iter().filter_map(|entry| memory.append(0, *entry)).collect();
-    memory.unlink(0, None);
-    used.extend([0; 2].iter().filter_map(|entry| memory.append(0, *entry)));
-    fact(used == [0, 1, 2, 3, 0], format!("slots used: {used:?}, the first given back after three"))
-}
-
-fn insertion_steps(_: &Designs) -> Readings {
-    let mut memory = LinkedMemory::new(8, 1);
-    let slots: Vec<_> = (1..=3).filter_map(|entry| memory.append(0, entry)).collect();
-    let links: Vec<_> = slots.iter().map(|slot| memory.next(*slot)).collect();
-    let linked = links == [slots.get(1).copied(), slots.get(2).copied(), None];
-    fact(linked && memory.free() == 5, format!("slots {slots:?}, each linked to the next, {} free", memory.free()))
-}
-
-fn search_steps(_: &Designs) -> Readings {
-    let mut memory = LinkedMemory::new(3, 1);
-    for entry in 1..=3 {
-        memory.append(0, entry);
+/// A machine with one list of four elements behind two slots, after `ops`, each when the one before is over.
+fn one_list(designs: &Designs, ops: &[Op]) -> Result<Machine, MeasureError> {
+    let parameters = Parameters { lists: 1, entries_per_list: 4, ..small(designs)? };
+    let mut machine = Machine::new(&parameters, Corrections::ALL);
+    for op in ops {
+        machine.offer(*op);
+        settle(&mut machine);
     }
-    let found = memory.first(0).and_then(|first| (*memory.get(first) == 1).then_some(first));
-    let hit = found.and_then(|first| memory.next(first));
-    let taken = memory.unlink(0, found);
-    let rest = memory.first(0).and_then(|first| memory.next(first)).map(|slot| *memory.get(slot));
-    let again = memory.append(0, 4);
+    Ok(machine)
+}
+
+/// The slot that becomes free is the last to be used again.
+fn free_list(designs: &Designs) -> Readings {
+    // Receives 1 and 2 are in the CAM. Receive 3 leaves its slot, and two more come.
+    let machine = one_list(designs, &[post(1), post(2), post(3), post(4), post(5), arrive(3), post(6), post(7)])?;
+    let slots: Vec<_> = machine.posted_in_list(0).map(|(slot, _)| slot).collect();
+    fact(slots == [1, 2, 3, 0], format!("slots in use, head first: {slots:?}; slot 0 was given back"))
+}
+
+/// Each receive goes to the slot at the head of the free list, and the tail is linked to it.
+fn insertion_steps(designs: &Designs) -> Readings {
+    let mut all = Vec::new();
+    for length in 2..=6 {
+        let posts: Vec<_> = (1..=length).map(post).collect();
+        all.push(one_list(designs, &posts)?.posted_in_list(0).map(|(slot, _)| slot).collect::<Vec<_>>());
+    }
+    let grows = all.iter().enumerate().all(|(length, slots)| slots.iter().copied().eq(0..length as u32));
+    fact(grows, format!("linked from head to tail: {all:?}"))
+}
+
+/// A message for the second element of the list unlinks it behind the first; its slot is the last to be used again.
+fn search_steps(designs: &Designs) -> Readings {
+    let before = [post(1), post(2), post(3), post(4), post(5), arrive(4)];
+    let after = [before.as_slice(), &[post(6), post(7)]].concat();
+    let slots = |ops: &[Op]| Ok::<_, MeasureError>(one_list(designs, ops)?.posted_in_list(0).collect::<Vec<_>>());
+    let (unlinked, used) = (slots(&before)?, slots(&after)?);
+    let receives = |slots: &[(u32, RecvId)]| slots.iter().map(|(_, recv)| recv.0).collect::<Vec<_>>();
+    let right = unlinked == [(0, RecvId(3)), (2, RecvId(5))] && used[2..] == [(3, RecvId(6)), (1, RecvId(7))];
     fact(
-        taken == 2 && rest == Some(3) && again == hit,
-        format!("entry {taken} unlinked behind the first, the third follows it, the free slot is used again"),
+        right,
+        format!("receives {:?} linked, then {:?}, the last in the free slot", receives(&unlinked), receives(&used)),
     )
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::task::Poll;
 
-use mb_core::{Op, Outcome};
+use mb_core::{Op, Outcome, RecvId};
 
 use super::queue::{Entry, Insertion, Place, Queue, Search, Wanted, What};
 use super::{Corrections, Hazard};
@@ -173,6 +173,14 @@ impl Machine {
     #[must_use]
     pub fn queue_lengths(&self) -> (usize, usize) {
         (self.queues[NETWORK].len(), self.queues[COMMAND].len())
+    }
+
+    /// The posted receives in list `list`, its head first: slot and name of each.
+    pub fn posted_in_list(&self, list: usize) -> impl Iterator<Item = (u32, RecvId)> {
+        self.queues[NETWORK].in_list(list).filter_map(|(slot, entry)| match entry.what {
+            What::Receive(recv, _) => Some((slot, recv)),
+            What::Message(..) => None,
+        })
     }
 
     /// Buffers of the data memory that hold a payload.

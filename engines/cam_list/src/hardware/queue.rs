@@ -108,6 +108,13 @@ impl Queue {
         in_cam + self.lists.iter().map(|list| list.len(0)).sum::<usize>() + self.host.len()
     }
 
+    /// Slots and entries of a list, along its links.
+    pub(super) fn in_list(&self, list: usize) -> impl Iterator<Item = (u32, Entry)> {
+        let memory = &self.lists[list];
+        let slots = std::iter::successors(memory.first(0), |slot| memory.next(*slot));
+        slots.map(|slot| (slot, *memory.get(slot)))
+    }
+
     pub(super) fn mover_is_idle(&self) -> bool {
         self.mover == Mover::Idle
     }
