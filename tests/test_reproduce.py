@@ -94,6 +94,38 @@ def test_figures_of_a_study_of_benchmarks_are_drawn(paper: str, figures: list[st
     assert set(found.anchors["design"]) <= set(found.curves.filter("counts")["design"])
 
 
+def test_contradictions_of_several_papers_are_printed_and_written(
+    matchbench: Command, tmp_path: Path
+) -> None:
+    ran = matchbench("reproduce", "s1", "s2", "-o", tmp_path / "papers")
+    assert ran.returncode == 0
+    printed = ran.stdout
+    numbers = []
+    for paper in ("s1", "s2"):
+        table = pl.read_csv(tmp_path / "papers" / paper / "contradictions.csv")
+        for row in table.iter_rows(named=True):
+            numbers.append(row["number"])
+            for cell in ("one", "other", "one_ours", "other_ours", "counts"):
+                assert row[cell] in printed, f"{row['number']}: {cell}"
+    assert numbers == list(range(9, 21))
+
+
+def test_what_is_given_back_is_shown_and_does_not_count() -> None:
+    s2 = reproduce("s2")
+    found = s2.only(ids=("s2.ll.cycles_per_element", "s2.overall.logic"))
+    assert found.claims.select("verdict", "ours").rows() == [
+        ("not testable", "3"),
+        ("not testable", "0.1130"),
+    ]
+    assert found.readings["counts"].to_list() == [False, False]
+    held = s2.claims.filter(verdict="holds")
+    stated = held.filter(origin="stated").height
+    assert s2.origins() == (
+        f"of the {held.height} that hold, {stated} are stated by the paper and "
+        f"{held.height - stated} follow from what it states"
+    )
+
+
 def test_the_same_run_writes_the_same_files(s0: Reproduction, tmp_path: Path) -> None:
     s0.write(tmp_path / "one", figures=True)
     reproduce("s0").write(tmp_path / "two", figures=True)

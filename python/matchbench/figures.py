@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Figures of a study: a column of panels for each benchmark or length of the list, a curve for each design.
 
-A line is the variant that counts, a thin one another reading, or a set of assumptions that was fitted; the band reaches over
-all variants. Points with bars are numbers that the paper prints, crosses what follows from its numbers, and arrows point to
-where a curve should be.
+A line is the variant that counts, a thin one another reading, or a set of assumptions that was fitted; the
+band reaches over all variants. Points with bars are numbers that the paper prints, crosses what follows from
+its numbers, and arrows point to where a curve should be.
 """
 
 import tomllib
@@ -149,7 +149,9 @@ def _figure(
             for design in designs:
                 _curve(ax, design, drawn.filter(design=design["name"]))
             is_log = axis == "length" and figure.get("axis", "log") == "log"
-            _anchors(ax, designs, marked, is_log=is_log, span=max(figure["lengths"]) if axis == "length" else 100)
+            _anchors(
+                ax, designs, marked, is_log=is_log, span=max(figure["lengths"]) if axis == "length" else 100
+            )
             _scale(ax, panel.get("scale", "log"))
             if axis == "percent":
                 ax.set_xlim(-3, 103)
@@ -163,8 +165,8 @@ def _figure(
                 ax.set_xlabel(
                     "entries of the queue" if axis == "length" else "depth of the match [% of the list]"
                 )
-    drawn = pl.any_horizontal(mine for _, mine in columns)
-    _legend(picture, designs, curves.filter(drawn), anchors.filter(drawn))
+    shown = pl.any_horizontal(mine for _, mine in columns)
+    _legend(picture, designs, curves.filter(shown), anchors.filter(shown))
     picture.suptitle(figure["title"], fontsize=11)
     return picture
 
@@ -238,7 +240,7 @@ def _anchors(
         if limit != "at":
             place = beside.setdefault((x, round(row["time_ns"], 3)), 0)
             beside[x, round(row["time_ns"], 3)] += 1
-            x = x * 1.13**place if is_log else x - 0.035 * span * place
+            x = x * 1.13**place if is_log else x - 0.02 * span * place
             reach = 0.25 * row["time_ns"]
             bars = [[reach], [0]] if limit == "below" else [[0], [reach]]
         ax.errorbar(
@@ -248,13 +250,13 @@ def _anchors(
             uplims=limit == "below",
             lolims=limit == "above",
             fmt="none" if limit != "at" else design["marker"] if printed else "x",
-            color=design["colour"],
+            color=design["colour"] if printed else "0.1",
             markerfacecolor="white",
             markersize=7 if printed else 6,
             capsize=3,
-            elinewidth=1.2,
+            elinewidth=1.2 if printed else 0.8,
             clip_on=False,
-            zorder=4,
+            zorder=4 if printed else 5,
         )
 
 
@@ -289,14 +291,21 @@ def _legend(
         handles.append(Patch(facecolor="0.6", alpha=0.3))
         labels.append("all readings or assumptions")
     told = anchors.filter(pl.col("design").is_in(names))
-    for origin, marker, label in (
-        ("stated", "o", "printed in the paper's text, with its precision"),
-        ("derived", "x", "follows from numbers in the paper's text"),
+    printed = pl.col("origin") == "stated"
+    for mine, marker, label in (
+        (printed, "o", "printed in the paper's text, with its precision"),
+        (~printed, "x", "follows from numbers in the paper's text"),
     ):
-        if told.filter(origin=origin, limit="at").height:
+        if told.filter(mine, limit="at").height:
             handles.append(
                 Line2D(
-                    [], [], color="0.3", marker=marker, markerfacecolor="white", markersize=7, linestyle="none"
+                    [],
+                    [],
+                    color="0.3",
+                    marker=marker,
+                    markerfacecolor="white",
+                    markersize=7,
+                    linestyle="none",
                 )
             )
             labels.append(label)

@@ -250,8 +250,8 @@ class Reproduction:
         held = self.claims.filter(verdict="holds")
         stated = held.filter(origin="stated").height
         return (
-            f"of the {held.height} that hold, {stated} are stated by the paper and {held.height - stated} follow "
-            "from what it states"
+            f"of the {held.height} that hold, {stated} are stated by the paper and "
+            f"{held.height - stated} follow from what it states"
         )
 
     def only(

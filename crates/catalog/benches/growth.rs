@@ -54,9 +54,14 @@ fn main() {
             let operations = rounds.map(|rounds: u64| (rounds * OPERATIONS) as f64);
             let entries = [0, 1].map(|depth: usize| runs[depth].visits as f64 / operations[depth]);
             let modelled = [0, 1].map(|depth: usize| runs[depth].modelled.as_ns() / operations[depth]);
-            let cells =
-                [least, entries, modelled].map(|[few, many]| format!("{few:.0} | {many:.0} | {:.1}", many / few));
+            let cells = [least, entries, modelled]
+                .map(|[few, many]| format!("{} | {} | {:.1}", short(few), short(many), many / few));
             println!("| `{spec}` | {} | {} |", kept.as_str(), cells.join(" | "));
         }
     }
+}
+
+/// A small number with a decimal.
+fn short(number: f64) -> String {
+    if number < 100.0 { format!("{number:.1}") } else { format!("{number:.0}") }
 }

@@ -58,6 +58,7 @@ pub fn contradictions<S: Measurable>(subject: &S) -> Result<Vec<Contradicted>, R
 }
 
 /// Both statements in numbers, or in words.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every measurement")]
 pub(crate) fn both(
     first: (&'static str, String),
     second: (&'static str, String),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The benchmarks of S1 and S2: their distributions of sources, and the tables of their study.
 
+use std::collections::BTreeSet;
+
 use mb_core::Initiator;
+use mb_core::engine::Timing;
 use mb_reproduce::benchmarks::{Benchmark, Sources, compared};
 
 const PAGE: &str = include_str!("../../../studies/depth_benchmarks/README.md");
@@ -14,6 +17,13 @@ fn the_latency_tables_of_the_study_are_what_the_benchmarks_give() {
         let expected = format!("## {}\n\n{}", benchmark.describe(), benchmark.table(&engines).unwrap());
         assert!(PAGE.contains(&expected), "`depth_benchmarks` of examples/ prints what belongs there:\n{expected}");
     }
+}
+
+#[test]
+fn every_engine_whose_times_are_modelled_is_compared() {
+    let modelled = mb_catalog::ENGINES.iter().filter(|entry| entry.card.timing != Timing::Measured);
+    let compared: BTreeSet<_> = compared().unwrap().iter().map(|choice| choice.entry.card.name).collect();
+    assert_eq!(compared, modelled.map(|entry| entry.card.name).collect());
 }
 
 #[test]

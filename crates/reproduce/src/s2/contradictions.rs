@@ -81,7 +81,7 @@ pub(crate) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
                 (Sources::Single.as_str(), shown(Sources::Single)?),
             )
         }),
-        counts: "the first distribution: with it no cost of an element gives both sentences, and with one source the other way round; \
+        counts: "the first distribution: with it no cost of an element gives both sentences, and with one source four lists win at every length; \
                  six cycles for each element are assumed (s2.unload.hash_wins_mid, s2.unload.p2l_wins_large)",
     },
     Contradiction {

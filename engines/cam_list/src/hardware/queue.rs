@@ -81,6 +81,8 @@ pub(super) struct Queue {
     parameters: Parameters,
     corrections: Corrections,
     cam: Vec<Slot>,
+    /// Full slots of it.
+    filled: usize,
     /// Each with a memory of its own, so that they are read at the same time.
     lists: Vec<LinkedMemory<Entry>>,
     host: VecDeque<Entry>,
@@ -95,6 +97,7 @@ impl Queue {
             parameters: *parameters,
             corrections,
             cam: vec![Slot::Empty; parameters.cam],
+            filled: 0,
             lists: vec![LinkedMemory::new(parameters.entries_per_list, 1); parameters.lists],
             host: VecDeque::new(),
             insert_turn: 0,
@@ -104,8 +107,7 @@ impl Queue {
     }
 
     pub(super) fn len(&self) -> usize {
-        let in_cam = self.cam.iter().filter(|slot| matches!(slot, Slot::Full(_))).count();
-        in_cam + self.lists.iter().map(|list| list.len(0)).sum::<usize>() + self.host.len()
+        self.filled + self.lists.iter().map(|list| list.len(0)).sum::<usize>() + self.host.len()
     }
 
     /// Slots and entries of a list, along its links.
@@ -143,7 +145,8 @@ impl Queue {
     pub(super) fn step_movers(&mut self, now: u64) -> bool {
         match self.mover {
             Mover::ToCam { list, slot, until } if until <= now => {
-                self.cam[slot] = Slot::Full(self.lists[list].unlink(0, None));
+                let entry = self.lists[list].unlink(0, None);
+                self.fill(slot, entry);
                 self.mover = Mover::Idle;
             }
             Mover::ToList { until } if until <= now => {
@@ -215,10 +218,15 @@ impl Queue {
 
     pub(super) fn insert(&mut self, insertion: Insertion, entry: Entry) {
         match insertion {
-            Insertion::Cam(slot) => self.cam[slot] = Slot::Full(entry),
+            Insertion::Cam(slot) => self.fill(slot, entry),
             Insertion::List => self.append_to_list(entry),
             Insertion::Host => self.host.push_back(entry),
         }
+    }
+
+    fn fill(&mut self, slot: usize, entry: Entry) {
+        self.cam[slot] = Slot::Full(entry);
+        self.filled += 1;
     }
 
     fn append_to_list(&mut self, entry: Entry) {
@@ -245,7 +253,10 @@ impl Queue {
 
     pub(super) fn remove(&mut self, place: Place) {
         match place {
-            Place::Cam(slot) => self.cam[slot] = Slot::Empty,
+            Place::Cam(slot) => {
+                self.cam[slot] = Slot::Empty;
+                self.filled -= 1;
+            }
             Place::List(list, previous) => {
                 self.lists[list].unlink(0, previous);
             }
@@ -277,11 +288,13 @@ impl Queue {
 
     /// Begins a search in cycle `now`; the CAM compares what it holds now.
     pub(super) fn begin_search(&self, wanted: Wanted, now: u64) -> Search {
-        let accepted = |slot: &Slot| match slot {
-            Slot::Full(entry) if wanted.accepts(entry) => Some(entry.age),
-            _ => None,
-        };
-        let mut matches = self.cam.iter().enumerate().filter_map(|(slot, content)| Some((accepted(content)?, slot)));
+        let full = self.cam.iter().enumerate().filter_map(|(slot, content)| match content {
+            Slot::Full(entry) => Some((entry, slot)),
+            Slot::Empty | Slot::Reserved => None,
+        });
+        // The slots behind the last full one need no look.
+        let accepted = |(entry, slot): (&Entry, usize)| wanted.accepts(entry).then_some((entry.age, slot));
+        let mut matches = full.take(self.filled).filter_map(accepted);
         let hit = if self.corrections.has(Hazard::CamSlots) { matches.min() } else { matches.next() };
         // Without a comparator on insertions a walker goes on to whatever is linked when it comes there.
         let seen = |length: usize| if self.corrections.has(Hazard::Race) { length } else { usize::MAX };
@@ -300,7 +313,7 @@ impl Queue {
             wanted,
             cam_until: now + self.parameters.cam_search,
             hit: hit.map(|(_, slot)| slot),
-            in_cam: self.cam.iter().filter(|slot| matches!(slot, Slot::Full(_))).count() as u32,
+            in_cam: self.filled as u32,
             read: 0,
             walkers,
             step,
