@@ -16,7 +16,7 @@ from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.mpi.lines import MARK, Heard, Hello, Memory
 from matchbench.shapes import Progress
 
-SOURCE = Path(__file__).parent / "bench.c"
+SOURCES = tuple(Path(__file__).parent / name for name in ("bench.c", "place.c"))
 """The measuring program."""
 
 DEEPEST_DRAIN = 8192
@@ -212,7 +212,7 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
         When the program cannot be built, or when no run gave anything, with the first run's reason.
     """
     program = scratch / "mpi-bench"
-    mpi.build(SOURCE, program)
+    mpi.build(SOURCES, program)
     wanted = [(name, plan.depths_of(name)) for name in SERIES if name in plan.series and plan.depths_of(name)]
     steps = [1 if name.startswith("memory/") else len(depths) * plan.sweeps for name, depths in wanted]
     result: Measurement | None = None

@@ -90,15 +90,16 @@ class Mpi:
             return self
         return replace(self, launcher=(words[0], "--oversubscribe", *words[1:]))
 
-    def build(self, source: Path, program: Path, options: Sequence[str] = ("-O2",)) -> None:
-        """Compile a C program.
+    def build(self, source: Path | Sequence[Path], program: Path, options: Sequence[str] = ("-O2",)) -> None:
+        """Compile a C program of one or more files.
 
         Raises
         ------
         MatchbenchError
             With the compiler's first words when it fails.
         """
-        words = [self.compiler, *options, "-o", str(program), str(source)]
+        sources = [source] if isinstance(source, Path) else source
+        words = [self.compiler, *options, "-o", str(program), *map(str, sources)]
         try:
             done = subprocess.run(
                 words,
@@ -112,7 +113,9 @@ class Mpi:
             raise MatchbenchError(msg) from error
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            msg = f"{self.compiler}: cannot build {source.name}: {' | '.join(said[:4]) or 'without a word'}"
+            msg = (
+                f"{self.compiler}: cannot build {sources[0].name}: {' | '.join(said[:4]) or 'without a word'}"
+            )
             raise MatchbenchError(msg)
 
     def run(
