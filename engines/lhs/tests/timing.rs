@@ -3,7 +3,7 @@
 
 use mb_core::{Accepted, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
 use mb_lhs::{ENTRY, Lhs, Occupancy};
-use mb_testkit::drive::Visits;
+use mb_testkit::drive::{Fetch, Visits, judge};
 use mb_testkit::{cases, settings, streams};
 
 /// The loop over an envelope: 100 cycles at 2.5 GHz.
@@ -359,6 +359,29 @@ fn the_oldest_of_the_groups_matches_wins_whichever_core_finds_it_first() {
         let mut done = Vec::new();
         engine.settle(&mut done);
         assert_eq!(done[0].outcome, Outcome::Matched(RecvId(1), MsgId(51)), "{cores} cores");
+    }
+}
+
+/// Heads of a line are walked at once; with a prefetch instruction in the loop, head by head. One that costs nothing and points
+/// beyond the buffer must not be seen.
+#[test]
+fn a_line_walked_at_once_is_the_line_walked_head_by_head() {
+    for changes in [
+        &[("slots", "6"), ("hwp", "on")][..],
+        &[("slots", "32"), ("sector", "128"), ("loop", "1")],
+        &[("slots", "33"), ("groups", "3"), ("cores", "2"), ("loop", "10")],
+        &[("slots", "64"), ("groups", "4"), ("cores", "3"), ("hwp", "on"), ("bandwidth", "1000"), ("loop", "1")],
+        &[("slots", "16"), ("entry", "32"), ("pointer", "8")],
+        &[("slots", "16"), ("attribute", "cached")],
+    ] {
+        let one_by_one = [changes, &[("swp", "on"), ("swp_offset", "65536"), ("swp_cycles", "0")]].concat();
+        let judged = streams::check(300, |offers| {
+            let answers =
+                [changes, &one_by_one].map(|changes| judge(&mut engine(changes), offers, Fetch::RunUntil, Visits::Own));
+            let [at_once, one_by_one] = answers;
+            if at_once? == one_by_one? { Ok(()) } else { Err("other times or visits".to_owned()) }
+        });
+        assert_eq!(judged, Ok(()), "{changes:?}");
     }
 }
 
