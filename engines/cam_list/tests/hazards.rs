@@ -126,8 +126,8 @@ fn a_receive_and_its_message_pass_each_other() {
 }
 
 #[test]
-fn the_model_card_shows_the_price_of_order_as_measured() {
+fn the_study_shows_the_price_of_order_as_measured() {
     let table = price_of_order::table();
-    let card = include_str!("../README.md");
-    assert!(card.contains(&table), "the model card must contain\n{table}");
+    let study = include_str!("../../../studies/price_of_order/README.md");
+    assert!(study.contains(&table), "the study must contain\n{table}");
 }
