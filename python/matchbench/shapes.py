@@ -244,3 +244,20 @@ class Entry(TypedDict):
     handle: int
     cached_since: int | None
     spilled: bool
+
+
+class FailedProgram(TypedDict):
+    """A match program that failed on the user's MPI."""
+
+    place: int
+    kind: Literal["defect", "order", "null", "stuck", "crashed"]
+    text: str
+
+
+class JudgedRun(TypedDict):
+    """What a run of match programs on the user's MPI showed."""
+
+    next: int
+    failures: list[FailedProgram]
+    unexplained: int | None
+    counts: dict[str, int]

@@ -4,6 +4,7 @@
 //! - [`time`]: [`Picos`], [`Cycles`], [`Clock`], [`Bytes`]. No conversion between them is implicit.
 //! - [`matching`]: envelopes, patterns, operations and outcomes (`spec/matching.md`).
 //! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
+//! - [`random`]: the one generator of numbers; every stream starts from a seed that the caller gives.
 //! - [`engine`]: the [`Engine`] trait, the engine's card and its settings with their sources.
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
@@ -11,6 +12,7 @@
 pub mod engine;
 pub mod matching;
 pub mod mpi;
+pub mod random;
 pub mod settings;
 pub mod time;
 

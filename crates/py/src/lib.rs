@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 mod asm;
 mod catalog;
 mod columns;
+mod conform;
 mod errors;
 mod generate;
 mod match_unit;
@@ -26,6 +27,8 @@ mod _native {
     use super::asm::Microcode;
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
+    #[pymodule_export]
+    use super::conform::{MatchPrograms, match_program_features};
     #[pymodule_export]
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]

@@ -28,7 +28,6 @@ pub mod generate;
 mod meta;
 mod open;
 mod program;
-mod random;
 pub mod record;
 pub mod stats;
 mod writer;

@@ -7,6 +7,7 @@ import click
 
 COMMANDS = {
     "bench": "Measure what deep queues cost your MPI.",
+    "conform": "Check whether your MPI matches in MPI's order.",
 }
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.mpi_<command>`."""
 

@@ -41,8 +41,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replay", &["core", "trace", "parts", "catalog"]),
     ("cosim", &["core", "parts", "asm", "catalog"]),
     ("measure", &["core", "trace", "parts", "catalog"]),
+    ("conform", &["core", "oracle"]),
     ("reproduce", &["core", "trace", "parts", "guest", "asm", "catalog", "engines"]),
-    ("py", &["core", "trace", "asm", "engines", "catalog", "replay", "reproduce", "cosim", "measure"]),
+    ("py", &["core", "trace", "asm", "engines", "catalog", "replay", "reproduce", "conform", "cosim", "measure"]),
     ("xtask", &["core", "trace", "asm", "catalog"]),
 ];
 

@@ -21,9 +21,9 @@ use crate::error::TraceError;
 use crate::meta::{MAX_RANKS, Meta, Origin};
 use crate::open::Trace;
 use crate::program::Program;
-use crate::random::Random;
 use crate::record::Record;
 use crate::writer::{Form, TraceWriter};
+use mb_core::random::Random;
 
 /// A pattern of communication.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use mb_core::{SettingError, SettingSpec};
 use super::{Parameter, Pattern, Plan, RankOutput};
 use crate::error::TraceError;
 use crate::program::{Program, Request, Status};
-use crate::random::Random;
 use crate::record::CollectiveOp;
+use mb_core::random::Random;
 
 /// Time that passes where one side must be ahead of the other, ns. Assumed: about what a small message takes on a
 /// present-day network; only the order that it gives to recorded times matters.

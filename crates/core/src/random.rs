@@ -4,7 +4,7 @@
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 /// 2^64 divided by the golden ratio, made odd: the step of the state.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -17,27 +17,30 @@ fn mix(mut word: u64) -> u64 {
 
 impl Random {
     /// The stream that belongs to `path` under `seed`.
-    pub(crate) fn of(seed: u64, path: &[u64]) -> Self {
+    #[must_use]
+    pub fn of(seed: u64, path: &[u64]) -> Self {
         Self(path.iter().fold(seed, |state, &word| mix(state.wrapping_add(STEP) ^ mix(word.wrapping_add(STEP)))))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    #[expect(clippy::should_implement_trait, reason = "a stream of numbers has no end")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mix(self.0)
     }
 
     /// A number below `limit` (not 0). Some numbers are likelier than others by at most `limit` in 2^64.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
     /// A number from `low` to `high`.
-    pub(crate) fn within(&mut self, low: u64, high: u64) -> u64 {
+    pub fn within(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
     /// Puts `items` in random order (Fisher and Yates).
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }

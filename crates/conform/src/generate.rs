@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random programs, skewed to what matching can get wrong: few tags, so that patterns overlap; wildcards beside exact
+//! receives; receives for messages that were sent and messages for receives that were posted.
+//!
+//! A program is a function of seed, number, count of ranks and what it does without. All of them keep the rules of [`crate::rules`].
+
+use mb_core::random::Random;
+
+use crate::program::{
+    Action, Bulk, Comm, CompleteCall, Form, Message, ProbeCall, Program, Source, Step, StepId, Wanted,
+};
+use crate::rules;
+
+/// Most ranks of a program.
+pub const MOST_RANKS: u8 = 4;
+
+/// Fewest and most steps of a program.
+pub const STEPS: (u64, u64) = (4, 40);
+
+/// What programs may do without, so that one known fault does not hide others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Feature {
+    /// `MPI_PROC_NULL`.
+    Null,
+    /// Persistent requests.
+    Persistent,
+    /// `MPI_Cancel` before the end.
+    Cancel,
+    /// Probes that leave the message.
+    Probe,
+    /// Matched probes before the end.
+    Mprobe,
+    /// `MPI_Sendrecv`.
+    Sendrecv,
+    /// Synchronous sends.
+    Synchronous,
+    /// Messages of a rank to itself.
+    Oneself,
+    /// Messages of 64 KiB and more.
+    Long,
+}
+
+impl Feature {
+    /// Every feature and the name that users give it.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Null, "null"),
+        (Self::Persistent, "persistent"),
+        (Self::Cancel, "cancel"),
+        (Self::Probe, "probe"),
+        (Self::Mprobe, "mprobe"),
+        (Self::Sendrecv, "sendrecv"),
+        (Self::Synchronous, "synchronous"),
+        (Self::Oneself, "self"),
+        (Self::Long, "long"),
+    ];
+
+    /// Whether a step of `rank` with this action has it.
+    fn is_in(self, rank: u8, action: &Action) -> bool {
+        let message = action.message();
+        let wanted = match action {
+            Action::Probe(wanted, _) => Some(wanted),
+            action => action.wanted(),
+        };
+        match self {
+            Self::Null => {
+                message.is_some_and(|message| message.dest.is_none())
+                    || wanted.is_some_and(|wanted| wanted.source == Source::Null)
+            }
+            Self::Persistent => {
+                matches!(action, Action::Send(_, Form::Persistent) | Action::Receive(_, Form::Persistent))
+            }
+            Self::Cancel => matches!(action, Action::Cancel(_) | Action::Restart(_)),
+            Self::Probe => matches!(action, Action::Probe(_, call) if !call.takes()),
+            Self::Mprobe => matches!(action, Action::Probe(_, call) if call.takes()),
+            Self::Sendrecv => matches!(action, Action::SendReceive(..)),
+            Self::Synchronous => message.is_some_and(|message| message.synchronous),
+            Self::Oneself => message.is_some_and(|message| message.dest == Some(rank)),
+            Self::Long => message.is_some_and(|message| message.bulk >= Bulk::Long),
+        }
+    }
+}
+
+/// Makes program `number` of `seed` for `ranks` ranks, `without` some features.
+#[must_use]
+pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> Program {
+    generate_within(STEPS, seed, number, ranks, without)
+}
+
+/// As [`generate`], with a number of steps between `steps`.
+#[must_use]
+pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, without: &[Feature]) -> Program {
+    let mut random = Random::of(seed, &[u64::from(ranks), number]);
+    let style = Style::draw(&mut random);
+    let mut program = Program { ranks, steps: Vec::new() };
+    let length = random.within(steps.0, steps.1);
+    // Some proposals break a rule and are dropped, so that there are more of them than steps.
+    for _ in 0..4 * length {
+        if program.steps.len() as u64 == length {
+            break;
+        }
+        let rank = random.below(u64::from(ranks)) as u8;
+        let id = program.steps.len() as StepId + 1;
+        let action = Author { style: &style, program: &program, rank, random: &mut random }.propose();
+        if without.iter().any(|feature| feature.is_in(rank, &action)) {
+            continue;
+        }
+        program.steps.push(Step { id, rank, action });
+        if rules::fault(&program).is_some() {
+            program.steps.pop();
+        }
+    }
+    program
+}
+
+/// What the steps of one program have in common.
+struct Style {
+    comms: Vec<Comm>,
+    tags: u64,
+    /// Percentages.
+    any_source: u64,
+    any_tag: u64,
+    waiting: u64,
+    synchronous: u64,
+    long: u64,
+}
+
+impl Style {
+    fn draw(random: &mut Random) -> Self {
+        let mut comms = Comm::ALL.to_vec();
+        random.shuffle(&mut comms);
+        // Most programs use one communicator, where everything meets everything.
+        comms.truncate([1, 1, 1, 2, 2, 4][random.below(6) as usize]);
+        let mut percent = |choices: [u64; 4]| choices[random.below(4) as usize];
+        Self {
+            comms,
+            any_source: percent([0, 20, 40, 70]),
+            any_tag: percent([0, 20, 40, 70]),
+            waiting: percent([0, 20, 40, 60]),
+            synchronous: percent([0, 10, 30, 60]),
+            long: percent([0, 0, 15, 50]),
+            tags: percent([1, 2, 2, 3]),
+        }
+    }
+}
+
+/// Proposes a step of one rank.
+struct Author<'a> {
+    style: &'a Style,
+    program: &'a Program,
+    rank: u8,
+    random: &'a mut Random,
+}
+
+impl Author<'_> {
+    fn propose(&mut self) -> Action {
+        match self.random.below(100) {
+            0..34 => self.send(),
+            34..68 => self.receive(),
+            68..78 => self.complete(),
+            78..87 => self.probe(),
+            87..90 => self.take(),
+            90..93 => self.cancel(),
+            93..95 => self.restart(),
+            95..97 => {
+                let message = Message { synchronous: false, ..self.message() };
+                Action::SendReceive(message, Wanted { comm: message.comm, ..self.wanted() })
+            }
+            97 => Action::Barrier,
+            _ => Action::Pause,
+        }
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
+        (!items.is_empty()).then(|| items[self.random.below(items.len() as u64) as usize].clone())
+    }
+
+    fn form(&mut self) -> Form {
+        if self.chance(self.style.waiting) {
+            Form::Blocking
+        } else if self.chance(15) {
+            Form::Persistent
+        } else {
+            Form::Nonblocking
+        }
+    }
+
+    fn send(&mut self) -> Action {
+        let form = self.form();
+        Action::Send(self.message(), form)
+    }
+
+    fn receive(&mut self) -> Action {
+        let form = self.form();
+        Action::Receive(self.wanted(), form)
+    }
+
+    /// A rank that shares `comm` with this one, now and then itself.
+    fn peer(&mut self, comm: Comm) -> u8 {
+        let peer = self.random.below(u64::from(self.program.ranks)) as u8;
+        let peer = if peer == self.rank && self.chance(60) { (peer + 1) % self.program.ranks } else { peer };
+        if comm.joins(self.rank, peer) { peer } else { self.rank }
+    }
+
+    fn comm(&mut self) -> Comm {
+        self.pick(&self.style.comms).unwrap_or(Comm::First)
+    }
+
+    fn tag(&mut self) -> u8 {
+        self.random.below(self.style.tags) as u8
+    }
+
+    fn bulk(&mut self) -> Bulk {
+        if self.chance(self.style.long) {
+            return if self.chance(3) { Bulk::Huge } else { Bulk::Long };
+        }
+        match self.random.below(10) {
+            0 => Bulk::Empty,
+            1 => Bulk::Middle,
+            _ => Bulk::Short,
+        }
+    }
+
+    fn message(&mut self) -> Message {
+        let comm = self.comm();
+        let bulk = self.bulk();
+        let synchronous = self.chance(self.style.synchronous);
+        let mut message = Message { comm, dest: None, tag: self.tag(), bulk, synchronous };
+        if self.chance(2) {
+            return message;
+        }
+        message.dest = Some(self.peer(comm));
+        // Half of the messages are made for a receive that is posted already.
+        if self.chance(50) {
+            let rank = self.rank;
+            let posted: Vec<(u8, Wanted)> = self
+                .program
+                .steps
+                .iter()
+                .filter_map(|step| Some((step.rank, *step.action.wanted()?)))
+                .filter(|(dest, wanted)| {
+                    wanted.comm.joins(rank, *dest)
+                        && match wanted.source {
+                            Source::Any => true,
+                            Source::Rank(source) => source == rank,
+                            Source::Null => false,
+                        }
+                })
+                .collect();
+            if let Some((dest, wanted)) = self.pick(&posted) {
+                message.comm = wanted.comm;
+                message.dest = Some(dest);
+                message.tag = wanted.tag.unwrap_or(message.tag);
+            }
+        }
+        message
+    }
+
+    fn wanted(&mut self) -> Wanted {
+        let comm = self.comm();
+        let mut wanted = Wanted { comm, source: Source::Rank(self.peer(comm)), tag: Some(self.tag()) };
+        if self.chance(2) {
+            wanted.source = Source::Null;
+            return wanted;
+        }
+        // Half of the receives are made for a message that is sent already.
+        if self.chance(50) {
+            let sent: Vec<(u8, Message)> = self
+                .program
+                .messages()
+                .filter(|(_, message)| message.dest == Some(self.rank))
+                .map(|(step, message)| (step.rank, *message))
+                .collect();
+            if let Some((from, message)) = self.pick(&sent) {
+                wanted = Wanted { comm: message.comm, source: Source::Rank(from), tag: Some(message.tag) };
+            }
+        }
+        if self.chance(self.style.any_source) {
+            wanted.source = Source::Any;
+        }
+        if self.chance(self.style.any_tag) {
+            wanted.tag = None;
+        }
+        wanted
+    }
+
+    fn probe(&mut self) -> Action {
+        let blocking = self.chance(self.style.waiting);
+        let call = match (self.chance(50), blocking) {
+            (false, false) => ProbeCall::Iprobe,
+            (false, true) => ProbeCall::Probe,
+            (true, false) => ProbeCall::Improbe,
+            (true, true) => ProbeCall::Mprobe,
+        };
+        Action::Probe(self.wanted(), call)
+    }
+
+    /// The steps of this rank that `is_wanted`.
+    fn own(&self, is_wanted: impl Fn(&Action) -> bool) -> Vec<StepId> {
+        let steps = self.program.steps.iter();
+        steps.filter(|step| step.rank == self.rank && is_wanted(&step.action)).map(|step| step.id).collect()
+    }
+
+    fn take(&mut self) -> Action {
+        let probes = self.own(|action| matches!(action, Action::Probe(_, call) if call.takes()));
+        let nonblocking = self.chance(50);
+        self.pick(&probes).map_or(Action::Pause, |id| Action::Take(id, nonblocking))
+    }
+
+    fn cancel(&mut self) -> Action {
+        let receives = self.own(|action| matches!(action, Action::Receive(_, form) if *form != Form::Blocking));
+        self.pick(&receives).map_or(Action::Pause, Action::Cancel)
+    }
+
+    fn restart(&mut self) -> Action {
+        let receives = self.own(|action| matches!(action, Action::Receive(_, Form::Persistent)));
+        self.pick(&receives).map_or(Action::Pause, Action::Restart)
+    }
+
+    fn complete(&mut self) -> Action {
+        let mut requests = self.own(|action| match action {
+            Action::Send(_, form) | Action::Receive(_, form) => *form != Form::Blocking,
+            Action::Take(_, nonblocking) => *nonblocking,
+            _ => false,
+        });
+        let waits = self.chance(self.style.waiting.max(20));
+        let calls = &CompleteCall::ALL[if waits { 0..4 } else { 4..8 }];
+        let call = self.pick(calls).unwrap_or(CompleteCall::Test);
+        self.random.shuffle(&mut requests);
+        let most = if call.is_single() { 1 } else { 1 + self.random.below(6) as usize };
+        requests.truncate(most);
+        if requests.is_empty() { Action::Pause } else { Action::Complete(call, requests) }
+    }
+}

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether MPI allows what came of a program.
+//!
+//! MPI promises less than `spec/matching.md`: it has no arrivals. A message may be matched at any time after it was sent and
+//! a receive at any time after it was posted, under two rules (MPI 4.1, 3.5, "Order"):
+//!
+//! - *messages*: a receive does not take a message while an earlier message from the same sender that it accepts as well
+//!   is pending;
+//! - *receives*: a message is not taken by a receive while an earlier receive that accepts it as well is pending.
+//!
+//! A probe finds what a receive in its place would take (3.8.1), and a matched probe takes it (3.8.2). A message that
+//! a probe has found is there: until a receive that accepts it is posted, later probes that accept it are not told that
+//! there is none.
+//!
+//! Who took what is known. So each rule says of two events which was first, and so do each rank's own order, sending before
+//! matching, matching before completion (of receives and of synchronous sends), and barriers. MPI allows the outcome
+//! if and only if these say of no event that it was before itself: an order of all events that agrees with them is a run.
+//! A cycle, on the other hand, is the reason why there is none.
+//!
+//! Test: `what_is_allowed_is_what_can_happen`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use crate::history::{Defect, Fact, History};
+use crate::outcome::News;
+use crate::program::{Action, Comm, Program, Source, StepId, Wanted};
+
+/// Why MPI does not allow an outcome.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// Something is wrong by itself.
+    Defect(Defect),
+    /// The events contradict each other.
+    Order(Vec<Link>),
+    /// An operation with `MPI_PROC_NULL` did not do what it should.
+    Null(Defect),
+}
+
+/// One event was before another, and why; the links of a violation form a circle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The earlier event.
+    pub before: String,
+    /// The later event.
+    pub after: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why one event is before another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// A rank performs its steps one after the other.
+    Program,
+    /// A message is sent before it is received.
+    Sent,
+    /// A receive is posted before it is matched.
+    Posted,
+    /// A completed operation is matched.
+    Completed,
+    /// A message is found before it is received.
+    Found,
+    /// Nobody leaves a barrier before all have come.
+    Barrier,
+    /// The rule of messages: these two of one sender, the first sent first, and both are accepted.
+    Overtaking(StepId, StepId),
+    /// The rule of receives: this receive is older and accepts this message too.
+    OlderReceive(StepId, StepId),
+    /// This probe had shown that this message is there.
+    Known(StepId, StepId),
+}
+
+impl Why {
+    /// The clauses of `spec/matching.md` and the places of the MPI standard that say so.
+    #[must_use]
+    pub const fn clauses(self) -> Option<&'static str> {
+        match self {
+            Self::Overtaking(..) => Some("MPI 4.1, 3.5; spec/matching.md, O-6 and O-3"),
+            Self::OlderReceive(..) => Some("MPI 4.1, 3.5; spec/matching.md, O-4"),
+            Self::Known(..) => Some("MPI 4.1, 3.8.1; spec/matching.md, P-1"),
+            Self::Completed => Some("MPI 4.1, 3.4 and 3.7.3"),
+            Self::Program | Self::Sent | Self::Posted | Self::Found | Self::Barrier => None,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program => f.write_str("a rank performs its steps in order"),
+            Self::Sent => f.write_str("it was sent before"),
+            Self::Posted => f.write_str("it was posted before"),
+            Self::Completed => f.write_str("what is complete was matched"),
+            Self::Found => f.write_str("it was still there"),
+            Self::Barrier => f.write_str("nobody leaves a barrier before all have come"),
+            Self::Overtaking(first, second) => {
+                write!(f, "message {first} was sent before message {second} and is accepted as well")
+            }
+            Self::OlderReceive(receive, message) => {
+                write!(f, "receive {receive} was posted before and accepts message {message} as well")
+            }
+            Self::Known(probe, message) => write!(f, "probe {probe} had found message {message}"),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Defect(defect) | Self::Null(defect) => write!(f, "{defect}"),
+            Self::Order(links) => {
+                f.write_str("the events contradict each other:")?;
+                links.iter().try_for_each(|link| {
+                    write!(f, "\n  {}, before {}: {}", link.before, link.after, link.why)?;
+                    link.why.clauses().iter().try_for_each(|clauses| write!(f, " ({clauses})"))
+                })
+            }
+        }
+    }
+}
+
+/// Judges what each rank learned; `is_whole`: the program came to its end.
+#[must_use]
+pub fn violation(program: &Program, news: &[&[News]], is_whole: bool) -> Option<Violation> {
+    match History::read(program, news, is_whole) {
+        Err(defect) => Some(Violation::Defect(defect)),
+        Ok(history) => violation_of(program, &history),
+    }
+}
+
+/// What is wrong with a history that could be read.
+#[must_use]
+pub fn violation_of(program: &Program, history: &History) -> Option<Violation> {
+    let order = order_violation(program, history).map(Violation::Order);
+    order.or_else(|| history.null.first().cloned().map(Violation::Null))
+}
+
+/// The contradiction in `history`, if there is one: a shortest circle.
+#[must_use]
+pub fn order_violation(program: &Program, history: &History) -> Option<Vec<Link>> {
+    let graph = Graph::of(program, history);
+    let circle = graph.shortest_circle()?;
+    Some(graph.tell(&circle))
+}
+
+/// An event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Node {
+    /// A rank calls its operation of this place.
+    Call(u8, usize),
+    /// A rank learns its fact of this place.
+    Learn(u8, usize),
+    /// A receive and a message are matched.
+    Match(StepId),
+    /// Everybody is in the barrier of this step.
+    Meet(StepId),
+}
+
+/// Who takes a message, or looks at it.
+#[derive(Clone, Copy)]
+struct Taker {
+    /// What it accepts.
+    wanted: Wanted,
+    /// Place of the operation in its rank; what is posted before is older.
+    place: usize,
+    /// The event of taking, or of looking.
+    node: usize,
+}
+
+struct Graph<'a> {
+    program: &'a Program,
+    history: &'a History,
+    nodes: Vec<Node>,
+    numbers: BTreeMap<Node, usize>,
+    edges: Vec<Vec<(usize, Why)>>,
+}
+
+impl<'a> Graph<'a> {
+    fn of(program: &'a Program, history: &'a History) -> Self {
+        let mut graph = Self { program, history, nodes: Vec::new(), numbers: BTreeMap::new(), edges: Vec::new() };
+        for rank in 0..program.ranks {
+            graph.add_rank(rank);
+        }
+        for rank in 0..program.ranks {
+            graph.add_matching(rank);
+        }
+        graph
+    }
+
+    fn node(&mut self, node: Node) -> usize {
+        let next = self.nodes.len();
+        let number = *self.numbers.entry(node).or_insert(next);
+        if number == next {
+            self.nodes.push(node);
+            self.edges.push(Vec::new());
+        }
+        number
+    }
+
+    fn before(&mut self, before: usize, after: usize, why: Why) {
+        self.edges[before].push((after, why));
+    }
+
+    /// The place among its rank's operations of the step called `id`.
+    fn place(&self, rank: u8, id: StepId) -> Option<usize> {
+        self.program.of_rank(rank).position(|step| step.id == id)
+    }
+
+    /// Calls and facts of `rank` in a row, and what ties them to matches and barriers.
+    fn add_rank(&mut self, rank: u8) {
+        let facts = &self.history.ranks[usize::from(rank)];
+        let steps: Vec<_> = self.program.of_rank(rank).collect();
+        let mut last = self.node(Node::Call(rank, 0));
+        let mut next_fact = 0;
+        for place in 0..=steps.len() {
+            let call = self.node(Node::Call(rank, place));
+            if call != last {
+                self.before(last, call, Why::Program);
+            }
+            last = call;
+            if let Some(step) = steps.get(place)
+                && step.action == Action::Barrier
+            {
+                let meet = self.node(Node::Meet(step.id));
+                self.before(call, meet, Why::Barrier);
+                last = meet;
+            }
+            while let Some(&(at, fact)) = facts.get(next_fact).filter(|(at, _)| *at == place) {
+                debug_assert_eq!(at, place);
+                let learn = self.node(Node::Learn(rank, next_fact));
+                self.before(last, learn, Why::Program);
+                last = learn;
+                self.add_fact(rank, learn, fact);
+                next_fact += 1;
+            }
+        }
+    }
+
+    fn add_fact(&mut self, rank: u8, learn: usize, fact: Fact) {
+        match fact {
+            Fact::Took(receive, message) => {
+                let taken = self.node(Node::Match(message));
+                self.before(taken, learn, Why::Completed);
+                if let Some(place) = self.place(rank, receive) {
+                    let post = self.node(Node::Call(rank, place));
+                    self.before(post, taken, Why::Posted);
+                }
+                self.add_sending(message, taken);
+            }
+            Fact::Plucked(_, message) | Fact::Drained(_, message) | Fact::Found(_, message) => {
+                self.add_sending(message, learn);
+            }
+            Fact::Sent(send) => {
+                let synchronous = self.program.step(send).and_then(|(_, step)| step.action.message());
+                if synchronous.is_some_and(|message| message.synchronous && message.dest.is_some())
+                    && let Some(received) = self.reception_of(send)
+                {
+                    self.before(received, learn, Why::Completed);
+                }
+            }
+            Fact::Cancelled(_) | Fact::Missed(_) | Fact::Nothing => {}
+        }
+    }
+
+    fn add_sending(&mut self, message: StepId, event: usize) {
+        if let Some((_, step)) = self.program.step(message)
+            && let Some(place) = self.place(step.rank, message)
+        {
+            let send = self.node(Node::Call(step.rank, place));
+            self.before(send, event, Why::Sent);
+        }
+    }
+
+    /// The event in which `message` is taken.
+    fn taken(&mut self, message: StepId) -> Option<usize> {
+        for (rank, facts) in (0..).zip(&self.history.ranks) {
+            for (index, (_, fact)) in facts.iter().enumerate() {
+                match *fact {
+                    Fact::Took(_, other) if other == message => return Some(self.node(Node::Match(message))),
+                    Fact::Plucked(_, other) | Fact::Drained(_, other) if other == message => {
+                        return Some(self.node(Node::Learn(rank, index)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
+    /// The event in which the receive of `message` begins: later than its being taken, if a matched probe did that.
+    fn reception_of(&mut self, message: StepId) -> Option<usize> {
+        let plucked = (0..).zip(&self.history.ranks).find_map(|(rank, facts)| {
+            facts.iter().find_map(|(_, fact)| match *fact {
+                Fact::Plucked(probe, other) if other == message => Some((rank, probe)),
+                _ => None,
+            })
+        });
+        let Some((rank, probe)) = plucked else { return self.taken(message) };
+        let steps = self.program.of_rank(rank);
+        let place = steps.into_iter().position(|step| matches!(step.action, Action::Take(of, _) if of == probe));
+        let place = place.unwrap_or_else(|| self.program.of_rank(rank).count());
+        Some(self.node(Node::Call(rank, place)))
+    }
+
+    /// The event after which the receive posted by `receive` takes nothing more.
+    fn over(&mut self, rank: u8, receive: StepId) -> Option<usize> {
+        let facts = &self.history.ranks[usize::from(rank)];
+        let (index, (_, fact)) = facts.iter().enumerate().find(
+            |(_, (_, fact))| matches!(*fact, Fact::Took(other, _) | Fact::Cancelled(other) if other == receive),
+        )?;
+        Some(match *fact {
+            Fact::Took(_, message) => self.node(Node::Match(message)),
+            _ => self.node(Node::Learn(rank, index)),
+        })
+    }
+
+    /// The two rules, and what probes find, for the messages to `rank`.
+    fn add_matching(&mut self, rank: u8) {
+        let end = self.program.of_rank(rank).count();
+        let facts = &self.history.ranks[usize::from(rank)];
+        for (index, (_, fact)) in facts.iter().enumerate() {
+            let learn = self.node(Node::Learn(rank, index));
+            let wanted_by = |graph: &Self, step: StepId| {
+                let (_, step) = graph.program.step(step)?;
+                match &step.action {
+                    Action::Probe(wanted, _) => Some(*wanted),
+                    _ => graph.program.posted_by(step).copied(),
+                }
+            };
+            match *fact {
+                Fact::Took(step, message) => {
+                    let node = self.node(Node::Match(message));
+                    if let (Some(wanted), Some(place)) = (wanted_by(self, step), self.place(rank, step)) {
+                        self.add_rules(rank, message, Taker { wanted, place, node });
+                    }
+                }
+                Fact::Plucked(step, message) | Fact::Found(step, message) => {
+                    if let (Some(wanted), Some(place)) = (wanted_by(self, step), self.place(rank, step)) {
+                        self.add_rules(rank, message, Taker { wanted, place, node: learn });
+                        if matches!(fact, Fact::Found(..)) {
+                            if let Some(taken) = self.taken(message) {
+                                self.before(learn, taken, Why::Found);
+                            }
+                            self.add_known(rank, step, message, place);
+                        }
+                    }
+                }
+                Fact::Drained(comm, message) => {
+                    let wanted = Wanted { comm, source: Source::Any, tag: None };
+                    self.add_rules(rank, message, Taker { wanted, place: end, node: learn });
+                }
+                Fact::Cancelled(_) | Fact::Missed(_) | Fact::Sent(_) | Fact::Nothing => {}
+            }
+        }
+    }
+
+    /// `taker` takes `message`, or finds it: earlier messages of the sender that it accepts were taken, and older receives
+    /// that accept the message are over.
+    fn add_rules(&mut self, rank: u8, message: StepId, taker: Taker) {
+        let program = self.program;
+        let Some((_, sender)) = program.step(message) else { return };
+        let Some(envelope) = sender.action.message() else { return };
+        for (step, other) in program.messages() {
+            if step.id == message {
+                break;
+            }
+            if step.rank == sender.rank
+                && other.dest == Some(rank)
+                && taker.wanted.accepts(step.rank, other)
+                && let Some(taken) = self.taken(step.id)
+            {
+                self.before(taken, taker.node, Why::Overtaking(step.id, message));
+            }
+        }
+        for (place, step) in program.of_rank(rank).enumerate().take(taker.place) {
+            if program.posted_by(step).is_some_and(|wanted| wanted.accepts(sender.rank, envelope))
+                && let Some(over) = self.over(rank, step.id)
+            {
+                debug_assert!(place < taker.place);
+                self.before(over, taker.node, Why::OlderReceive(step.id, message));
+            }
+        }
+    }
+
+    /// Probe `probe` at `place` found `message`: later probes that accept it find something while it is there.
+    fn add_known(&mut self, rank: u8, probe: StepId, message: StepId, place: usize) {
+        let program = self.program;
+        let Some((_, sender)) = program.step(message) else { return };
+        let Some(envelope) = sender.action.message() else { return };
+        let Some(taken) = self.taken(message) else { return };
+        for step in program.of_rank(rank).skip(place + 1) {
+            if program.posted_by(step).is_some_and(|wanted| wanted.accepts(sender.rank, envelope)) {
+                return;
+            }
+            if let Action::Probe(wanted, _) = &step.action
+                && wanted.accepts(sender.rank, envelope)
+            {
+                let missed =
+                    self.history.ranks[usize::from(rank)].iter().position(|(_, fact)| *fact == Fact::Missed(step.id));
+                if let Some(index) = missed {
+                    let learn = self.node(Node::Learn(rank, index));
+                    self.before(taken, learn, Why::Known(probe, message));
+                }
+            }
+        }
+    }
+
+    /// A shortest circle, as nodes with the edge that leaves each.
+    fn shortest_circle(&self) -> Option<Vec<(usize, Why)>> {
+        let suspects = self.on_circles();
+        let circles = suspects.iter().filter_map(|&start| self.circle_through(start));
+        // Steps of a rank's own order cost nothing: they are what everybody takes for granted.
+        circles.min_by_key(|circle| (circle.iter().filter(|(_, why)| *why != Why::Program).count(), circle.len()))
+    }
+
+    /// Nodes that remain when those without predecessors are removed again and again: none, unless there is a circle.
+    fn on_circles(&self) -> Vec<usize> {
+        let mut incoming = vec![0; self.nodes.len()];
+        for (to, _) in self.edges.iter().flatten() {
+            incoming[*to] += 1;
+        }
+        let mut free: Vec<usize> = (0..self.nodes.len()).filter(|&node| incoming[node] == 0).collect();
+        while let Some(node) = free.pop() {
+            for (to, _) in &self.edges[node] {
+                incoming[*to] -= 1;
+                if incoming[*to] == 0 {
+                    free.push(*to);
+                }
+            }
+        }
+        (0..self.nodes.len()).filter(|&node| incoming[node] > 0).collect()
+    }
+
+    /// A shortest way from `start` back to it: breadth first, own order for free.
+    fn circle_through(&self, start: usize) -> Option<Vec<(usize, Why)>> {
+        let mut from: Vec<Option<(usize, Why)>> = vec![None; self.nodes.len()];
+        let mut cost = vec![u32::MAX; self.nodes.len()];
+        let mut queue = VecDeque::from([start]);
+        cost[start] = 0;
+        let mut closing: Option<(u32, usize, Why)> = None;
+        while let Some(node) = queue.pop_front() {
+            for &(to, why) in &self.edges[node] {
+                let step = u32::from(why != Why::Program);
+                let total = cost[node] + step;
+                if to == start {
+                    if closing.is_none_or(|(least, ..)| total < least) {
+                        closing = Some((total, node, why));
+                    }
+                } else if total < cost[to] {
+                    cost[to] = total;
+                    from[to] = Some((node, why));
+                    if step == 0 { queue.push_front(to) } else { queue.push_back(to) }
+                }
+            }
+        }
+        let (_, mut node, why) = closing?;
+        let mut circle = vec![(node, why)];
+        while node != start {
+            let (previous, why) = from[node]?;
+            circle.push((previous, why));
+            node = previous;
+        }
+        circle.reverse();
+        Some(circle)
+    }
+
+    /// Puts a circle into words; a rank's own order in one link.
+    fn tell(&self, circle: &[(usize, Why)]) -> Vec<Link> {
+        let starts = circle.iter().position(|(_, why)| *why != Why::Program).unwrap_or(0);
+        let turned: Vec<_> = (0..circle.len()).map(|index| circle[(starts + index) % circle.len()]).collect();
+        let mut links: Vec<Link> = Vec::new();
+        for (index, &(node, why)) in turned.iter().enumerate() {
+            let (next, _) = turned[(index + 1) % turned.len()];
+            let after = self.name(next);
+            match links.last_mut() {
+                Some(last) if last.why == Why::Program && why == Why::Program => last.after = after,
+                _ => links.push(Link { before: self.name(node), after, why }),
+            }
+        }
+        links
+    }
+
+    fn name(&self, node: usize) -> String {
+        match self.nodes[node] {
+            Node::Meet(barrier) => format!("barrier {barrier}"),
+            Node::Match(message) => {
+                let facts = self.history.ranks.iter().flatten();
+                let taker = facts.into_iter().find_map(|(_, fact)| match *fact {
+                    Fact::Took(receive, other) if other == message => Some(receive),
+                    _ => None,
+                });
+                format!("receive {} takes message {message}", taker.unwrap_or_default())
+            }
+            Node::Call(rank, place) => self.name_call(rank, place),
+            Node::Learn(rank, index) => {
+                let (at, fact) = self.history.ranks[usize::from(rank)][index];
+                let call = self.name_call(rank, at);
+                match fact {
+                    Fact::Took(receive, _) => format!("{call} tells that receive {receive} is complete"),
+                    Fact::Plucked(probe, message) => format!("matched probe {probe} takes message {message}"),
+                    Fact::Drained(_, message) => {
+                        format!("rank {rank} takes message {message} by a matched probe at the end")
+                    }
+                    Fact::Cancelled(receive) => format!("receive {receive} is cancelled"),
+                    Fact::Found(probe, message) => format!("probe {probe} finds message {message}"),
+                    Fact::Missed(probe) => format!("probe {probe} finds nothing"),
+                    Fact::Sent(send) => format!("{call} tells that send {send} is complete"),
+                    Fact::Nothing => call,
+                }
+            }
+        }
+    }
+
+    fn name_call(&self, rank: u8, place: usize) -> String {
+        match self.program.of_rank(rank).nth(place) {
+            Some(step) => format!("step {}", step.id),
+            None => format!("the end of rank {rank}"),
+        }
+    }
+}
+
+/// Messages that no rank has news of, when a program did not come to its end: sent or not, none was received.
+#[must_use]
+pub fn missing(program: &Program, history: &History) -> Vec<StepId> {
+    let facts: Vec<Fact> = history.ranks.iter().flatten().map(|(_, fact)| *fact).collect();
+    let is_taken = |id: StepId| {
+        facts.iter().any(|fact| {
+            matches!(*fact, Fact::Took(_, other) | Fact::Plucked(_, other) | Fact::Drained(_, other) if other == id)
+        })
+    };
+    program.messages().map(|(step, _)| step.id).filter(|&id| !is_taken(id)).collect()
+}
+
+/// Communicators that a program uses.
+#[must_use]
+pub fn comms(program: &Program) -> Vec<Comm> {
+    let uses = |comm: Comm| {
+        program.steps.iter().any(|step| {
+            step.action.message().is_some_and(|message| message.comm == comm)
+                || step.action.wanted().is_some_and(|wanted| wanted.comm == comm)
+                || matches!(step.action, Action::Probe(wanted, _) if wanted.comm == comm)
+        })
+    };
+    Comm::ALL.into_iter().filter(|&comm| uses(comm)).collect()
+}

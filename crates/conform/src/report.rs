@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What one run of the interpreter showed: a verdict for each program that it came to, and counts.
+
+use std::fmt;
+
+use mb_core::random::Random;
+
+use crate::arrival;
+use crate::history::{Fact, History};
+use crate::judge::{self, Violation};
+use crate::outcome::News;
+use crate::program::{Program, StepId};
+use crate::simulate::{self, Library, Order};
+use crate::wire::{self, End, Part, WireError};
+
+/// What is wrong with an MPI library.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// What came of the program is not allowed.
+    Violation(Violation),
+    /// The program did not end in time.
+    Stuck {
+        /// Each rank's place: `None` when nothing is known of it.
+        at: Vec<Option<usize>>,
+        /// Messages that nobody is known to have received.
+        missing: Vec<StepId>,
+        /// What was wrong before, if anything was.
+        before: Option<Violation>,
+    },
+    /// The job ended in the midst of the program.
+    Crashed,
+}
+
+impl Failure {
+    /// One word for it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Violation(Violation::Defect(_)) => "defect",
+            Self::Violation(Violation::Order(_)) => "order",
+            Self::Violation(Violation::Null(_)) => "null",
+            Self::Stuck { .. } => "stuck",
+            Self::Crashed => "crashed",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Violation(violation) => write!(f, "{violation}"),
+            Self::Stuck { at, missing, before } => {
+                f.write_str("the program did not end in time; every program ends on a correct MPI")?;
+                for (rank, at) in at.iter().enumerate() {
+                    match at {
+                        Some(at) => write!(f, "\n  rank {rank} was in its operation {}", at + 1)?,
+                        None => write!(f, "\n  rank {rank}: nothing is known")?,
+                    }
+                }
+                if !missing.is_empty() {
+                    let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                    write!(f, "\n  not received: message {}", list.join(", "))?;
+                }
+                before.iter().try_for_each(|before| write!(f, "\n  before that: {before}"))
+            }
+            Self::Crashed => f.write_str("the job ended in the midst of the program"),
+        }
+    }
+}
+
+/// What all programs of a run came to, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Programs that came to their end.
+    pub programs: u64,
+    /// Their steps; a barrier is one.
+    pub steps: u64,
+    /// Outcomes that were checked: facts of [`History`].
+    pub outcomes: u64,
+    /// Receives that took a message.
+    pub received: u64,
+    /// Messages that a matched probe of a step took.
+    pub plucked: u64,
+    /// Messages that were left for the end.
+    pub drained: u64,
+    /// Receives that were cancelled.
+    pub cancelled: u64,
+    /// Probes that found a message and left it.
+    pub found: u64,
+    /// Probes that found nothing.
+    pub missed: u64,
+    /// Sends that completed.
+    pub sent: u64,
+    /// Programs of which one of two random runs of a correct library came to another outcome.
+    pub free: u64,
+    /// Programs with an outcome that MPI allows and no order of arrivals explains.
+    pub unexplained: u64,
+}
+
+/// The verdicts of one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judged {
+    /// The program that the run did not come to; the number of programs if it came to all.
+    pub next: usize,
+    /// Programs that failed, by their places.
+    pub failures: Vec<(usize, Failure)>,
+    /// The first program that no order of arrivals explains.
+    pub unexplained: Option<usize>,
+    /// Counts.
+    pub counts: Counts,
+}
+
+/// Judges what the ranks wrote in a run that began with program `first`.
+///
+/// # Errors
+/// When the interpreter cannot have written it.
+pub fn judge_run(programs: &[Program], first: usize, files: &[Vec<u8>]) -> Result<Judged, WireError> {
+    let ranks = programs.first().map_or(0, |program| program.ranks);
+    let parts = (0..ranks)
+        .zip(files)
+        .map(|(rank, bytes)| wire::decode(bytes, rank, ranks, programs.len()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut judged = Judged { next: first, failures: Vec::new(), unexplained: None, counts: Counts::default() };
+    let mut at = vec![0; parts.len()];
+    while judged.next < programs.len() {
+        let place = judged.next;
+        let program = &programs[place];
+        let here: Vec<Option<&Part>> = parts
+            .iter()
+            .zip(&mut at)
+            .map(|(parts, at)| {
+                let part = parts.get(*at).filter(|part| part.place == place);
+                *at += usize::from(part.is_some());
+                part
+            })
+            .collect();
+        if here.iter().all(Option::is_none) {
+            break;
+        }
+        judged.next += 1;
+        let news: Vec<&[News]> = here.iter().map(|part| part.map_or(&[][..], |part| &part.news[..])).collect();
+        if here.iter().all(|part| part.is_some_and(|part| part.end == End::Finished)) {
+            judged.add_finished(place, program, &news);
+            continue;
+        }
+        let is_stuck = here.iter().any(|part| matches!(part, Some(Part { end: End::Stuck(_), .. })));
+        judged.failures.push((place, if is_stuck { stuck(program, &here, &news) } else { Failure::Crashed }));
+        break;
+    }
+    Ok(judged)
+}
+
+/// The news of each rank about the program at `place`, as far as they can be read.
+#[must_use]
+pub fn news_of(programs: &[Program], place: usize, files: &[Vec<u8>]) -> Vec<Vec<News>> {
+    let ranks = programs.first().map_or(0, |program| program.ranks);
+    let of_rank = |(rank, bytes): (u8, &Vec<u8>)| {
+        let parts = wire::decode(bytes, rank, ranks, programs.len()).unwrap_or_default();
+        parts.into_iter().find(|part| part.place == place).map_or(Vec::new(), |part| part.news)
+    };
+    (0..ranks).zip(files).map(of_rank).collect()
+}
+
+fn stuck(program: &Program, parts: &[Option<&Part>], news: &[&[News]]) -> Failure {
+    let at = parts
+        .iter()
+        .map(|part| match part.map(|part| part.end) {
+            Some(End::Stuck(at)) => Some(at),
+            _ => None,
+        })
+        .collect();
+    let missing = History::read(program, news, false).map_or(Vec::new(), |history| judge::missing(program, &history));
+    Failure::Stuck { at, missing, before: judge::violation(program, news, false) }
+}
+
+impl Judged {
+    fn add_finished(&mut self, place: usize, program: &Program, news: &[&[News]]) {
+        let history = match History::read(program, news, true) {
+            Ok(history) => history,
+            Err(defect) => {
+                self.failures.push((place, Failure::Violation(Violation::Defect(defect))));
+                return;
+            }
+        };
+        if let Some(violation) = judge::violation_of(program, &history) {
+            self.failures.push((place, Failure::Violation(violation)));
+            return;
+        }
+        let counts = &mut self.counts;
+        counts.programs += 1;
+        counts.steps += program.steps.len() as u64;
+        for (_, fact) in history.ranks.iter().flatten() {
+            counts.outcomes += 1;
+            *match fact {
+                Fact::Took(..) => &mut counts.received,
+                Fact::Plucked(..) => &mut counts.plucked,
+                Fact::Drained(..) => &mut counts.drained,
+                Fact::Cancelled(_) => &mut counts.cancelled,
+                Fact::Found(..) => &mut counts.found,
+                Fact::Missed(_) => &mut counts.missed,
+                Fact::Sent(_) => &mut counts.sent,
+                Fact::Nothing => continue,
+            } += 1;
+        }
+        counts.free += u64::from(is_free(program, &history));
+        if arrival::unexplained(program, &history).is_some() {
+            counts.unexplained += 1;
+            self.unexplained = self.unexplained.or(Some(place));
+        }
+    }
+}
+
+/// Whether another outcome than `history` is known to be allowed.
+fn is_free(program: &Program, history: &History) -> bool {
+    let mut seen = pairs(history);
+    seen.sort_unstable();
+    (0..2).any(|draw| {
+        let library = Library { order: Order::Mpi, rendezvous: draw == 1 };
+        let other = simulate::run(program, library, &mut Random::of(draw, &[]));
+        other.is_some_and(|news| {
+            let news: Vec<&[News]> = news.iter().map(Vec::as_slice).collect();
+            History::read(program, &news, true).is_ok_and(|other| {
+                let mut other = pairs(&other);
+                other.sort_unstable();
+                other != seen
+            })
+        })
+    })
+}
+
+/// What matching decided, without when anybody learned of it.
+fn pairs(history: &History) -> Vec<Fact> {
+    let facts = history.ranks.iter().flatten().map(|(_, fact)| *fact);
+    facts.filter(|fact| !matches!(fact, Fact::Sent(_) | Fact::Nothing)).collect()
+}

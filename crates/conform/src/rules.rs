@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which programs are asked of an MPI: those that are valid, and that end on every correct MPI however its ranks
+//! interleave.
+//!
+//! # Why every program that passes ends
+//!
+//! After its steps a rank *finishes*: it receives whatever it has not received yet, by testing its requests and by matched
+//! probes with both wildcards, until it has as many messages as the program sends it; then it cancels what is still posted.
+//! So a program ends if every rank comes to the end of its steps, which is shown by induction along the timeline.
+//! Let all steps before step `g` be over, or be certain to be. If step `g` does not wait, there is nothing to show.
+//! A cancelled receive and a message that was taken by a matched probe are over without anybody's help. Otherwise:
+//!
+//! - *Barrier*: every rank comes to it, because its earlier steps end.
+//! - *Receive* `r`, waited for in step `g`: let `S` be the messages that `r` accepts and that steps up to `g` send, so that
+//!   they are all on their way, and `K` the number of receives and matched probes before `r` that accept one of them. Each
+//!   takes one message at most, and what is posted after `r` takes nothing that `r` accepts while `r` waits. If `|S| > K`,
+//!   some message of `S` is left for `r`, and MPI's progress rule ends the wait. The same count serves a probe.
+//! - *Send* of `m` to rank `d`, waited for in step `g`: it is enough that no step of `d` after `g` waits, for then `d`
+//!   finishes, and takes `m` at the latest then. Otherwise let `Q` be the receives of `d` before `g` that accept `m` and
+//!   are never cancelled, and `X` the other messages that one of `Q` accepts, without those that `m`'s sender sends
+//!   after `m`: they cannot overtake it. If `|Q| > |X|`, one of `Q` is left for `m`. No matched probe of `d` may accept
+//!   `m` then: what it takes is not received before `d` receives it.
+//!
+//! Test: `every_program_ends_in_every_interleaving`.
+
+use std::fmt;
+
+use crate::program::{Action, Bulk, Comm, Form, LAST_STEP, Message, Program, Source, Step, StepId, Wanted};
+
+/// Why a program is not asked of an MPI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The step at fault.
+    pub step: StepId,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}: {}", self.step, self.what)
+    }
+}
+
+/// The first step of `program` that breaks a rule.
+#[must_use]
+pub fn fault(program: &Program) -> Option<Fault> {
+    program.steps.iter().enumerate().find_map(|(at, step)| {
+        let what = invalid(program, at, step).or_else(|| unbounded(program, at, step))?;
+        Some(Fault { step: step.id, what })
+    })
+}
+
+/// What is not valid about the step at `at`.
+fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
+    let rank = step.rank;
+    if step.id > LAST_STEP || program.steps[..at].iter().any(|other| other.id == step.id) {
+        return Some("its number is too large or used twice");
+    }
+    if rank >= program.ranks {
+        return Some("there is no such rank");
+    }
+    let is_peer = |comm: Comm, peer: u8| peer < program.ranks && comm.joins(rank, peer);
+    if let Some(message) = step.action.message() {
+        if message.dest.is_some_and(|dest| !is_peer(message.comm, dest)) {
+            return Some("the destination is no rank of the communicator");
+        }
+        if message.bulk == Bulk::Empty && has_twin(program, at, message) {
+            return Some("two empty messages could not be told apart");
+        }
+    }
+    if let Action::SendReceive(message, wanted) = &step.action
+        && (message.comm != wanted.comm || message.synchronous)
+    {
+        return Some("MPI_Sendrecv has one communicator, and no synchronous form");
+    }
+    let wanted = match &step.action {
+        Action::Probe(wanted, _) => Some(wanted),
+        action => action.wanted(),
+    };
+    if let Some(wanted) = wanted
+        && let Source::Rank(source) = wanted.source
+        && !is_peer(wanted.comm, source)
+    {
+        return Some("the source is no rank of the communicator");
+    }
+    if let Action::Complete(call, of) = &step.action {
+        if of.is_empty() || call.is_single() && of.len() != 1 {
+            return Some("the list of requests is empty, or too long for the call");
+        }
+        if of.iter().enumerate().any(|(index, id)| of[..index].contains(id)) {
+            return Some("a request is named twice");
+        }
+    }
+    let suits = |id: &StepId| {
+        let Some(named) = program.steps[..at].iter().find(|other| other.id == *id && other.rank == rank) else {
+            return false;
+        };
+        match (&step.action, &named.action) {
+            (Action::Restart(_), Action::Receive(_, form)) => *form == Form::Persistent,
+            (Action::Cancel(_), Action::Receive(wanted, form)) => {
+                *form != Form::Blocking && wanted.source != Source::Null
+            }
+            (Action::Complete(..), Action::Receive(_, form) | Action::Send(_, form)) => *form != Form::Blocking,
+            (Action::Complete(..), Action::Take(_, nonblocking)) => *nonblocking,
+            (Action::Take(id, _), Action::Probe(_, call)) => {
+                call.takes()
+                    && !program.steps[..at].iter().any(|other| matches!(other.action, Action::Take(of, _) if of == *id))
+            }
+            _ => false,
+        }
+    };
+    if !step.action.names().iter().all(suits) {
+        return Some("it names a step that is not there, or not of the right kind");
+    }
+    None
+}
+
+/// Whether an earlier empty message has the same envelope and destination.
+fn has_twin(program: &Program, at: usize, message: &Message) -> bool {
+    let rank = program.steps[at].rank;
+    message.dest.is_some()
+        && program.steps[..at].iter().any(|other| {
+            other.rank == rank
+                && other.action.message().is_some_and(|twin| {
+                    (twin.bulk, twin.dest, twin.comm, twin.tag)
+                        == (message.bulk, message.dest, message.comm, message.tag)
+                })
+        })
+}
+
+/// Why the step at `at` might wait for ever.
+fn unbounded(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
+    const SEND: &str = "the message might never be received";
+    const RECEIVE: &str = "no message might be left for it";
+    let rank = step.rank;
+    match &step.action {
+        Action::Send(message, Form::Blocking) => (!is_send_certain(program, at, message, at)).then_some(SEND),
+        Action::Receive(wanted, Form::Blocking) => {
+            (!is_receive_certain(program, rank, wanted, at, at)).then_some(RECEIVE)
+        }
+        Action::Probe(wanted, call) if call.waits() => {
+            (!is_receive_certain(program, rank, wanted, at, at)).then_some(RECEIVE)
+        }
+        Action::SendReceive(message, wanted) => {
+            if is_send_certain(program, at, message, at) {
+                (!is_receive_certain(program, rank, wanted, at, at)).then_some(RECEIVE)
+            } else {
+                Some(SEND)
+            }
+        }
+        Action::Complete(call, of) if call.waits() => {
+            (!of.iter().all(|&id| is_completion_certain(program, id, at))).then_some("a request might never complete")
+        }
+        _ => None,
+    }
+}
+
+/// Whether the request of step `id` is sure to complete when the step at `now` waits for it.
+fn is_completion_certain(program: &Program, id: StepId, now: usize) -> bool {
+    let Some((at, step)) = program.step(id) else { return false };
+    match &step.action {
+        Action::Send(message, _) => is_send_certain(program, at, message, now),
+        Action::Receive(wanted, _) => {
+            let is_about = |other: &Step| other.action.names() == [id];
+            let later = program.steps[at..now].iter().enumerate().rev();
+            let last = later.clone().find(|(_, other)| matches!(other.action, Action::Restart(_)) && is_about(other));
+            let posted = last.map_or(at, |(index, _)| at + index);
+            let cancelled = program.steps[posted..now]
+                .iter()
+                .any(|other| matches!(other.action, Action::Cancel(_)) && is_about(other));
+            cancelled || is_receive_certain(program, step.rank, wanted, posted, now)
+        }
+        Action::Take(..) => true,
+        _ => false,
+    }
+}
+
+/// Whether a receive or probe of `rank` that counts from place `posted` finds a message if the step at `now` waits for it.
+fn is_receive_certain(program: &Program, rank: u8, wanted: &Wanted, posted: usize, now: usize) -> bool {
+    if wanted.source == Source::Null {
+        return true;
+    }
+    let on_their_way: Vec<(u8, &Message)> = program.steps[..=now]
+        .iter()
+        .filter_map(|step| Some((step.rank, step.action.message()?)))
+        .filter(|(from, message)| message.dest == Some(rank) && wanted.accepts(*from, message))
+        .collect();
+    let takers = program.steps[..posted].iter().filter(|step| {
+        step.rank == rank
+            && taker(program, step)
+                .is_some_and(|other| on_their_way.iter().any(|(from, message)| other.accepts(*from, message)))
+    });
+    on_their_way.len() > takers.count()
+}
+
+/// What `step` may take a message with, as a receive or a matched probe.
+fn taker<'a>(program: &'a Program, step: &'a Step) -> Option<&'a Wanted> {
+    match &step.action {
+        Action::Probe(wanted, call) if call.takes() => Some(wanted),
+        _ => program.posted_by(step),
+    }
+}
+
+/// Whether the message that the step at `at` sends is received if the step at `now` waits for that.
+fn is_send_certain(program: &Program, at: usize, message: &Message, now: usize) -> bool {
+    let Some(dest) = message.dest else { return true };
+    let from = program.steps[at].rank;
+    if dest != from && program.steps[now + 1..].iter().all(|step| !(step.is_of(dest) && step.action.waits())) {
+        return true;
+    }
+    let is_given_up = |id: StepId| {
+        program.steps.iter().any(|step| matches!(step.action, Action::Cancel(of) | Action::Restart(of) if of == id))
+    };
+    let is_plucked = program.steps.iter().any(|step| {
+        step.rank == dest
+            && matches!(&step.action, Action::Probe(wanted, call) if call.takes() && wanted.accepts(from, message))
+    });
+    if is_plucked {
+        return false;
+    }
+    let takers: Vec<&Wanted> = program.steps[..=now]
+        .iter()
+        .filter(|step| step.rank == dest && !is_given_up(step.id))
+        .filter_map(|step| step.action.wanted())
+        .filter(|wanted| wanted.accepts(from, message))
+        .collect();
+    let rivals = program.steps.iter().enumerate().filter(|(index, step)| {
+        *index != at
+            && !(step.rank == from && *index > at)
+            && step.action.message().is_some_and(|other| {
+                other.dest == Some(dest) && takers.iter().any(|wanted| wanted.accepts(step.rank, other))
+            })
+    });
+    takers.len() > rivals.count()
+}

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench mpi conform`: whether the user's MPI matches in MPI's order."""
+
+import contextlib
+import datetime as dt
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from matchbench import __version__, tables
+from matchbench._native import match_program_features
+from matchbench.cli.progress import progress_bar
+from matchbench.mpi.conform import ENDINGS, Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
+from matchbench.mpi.launch import find
+from matchbench.output import check_directory, whole_directory
+
+MARKER = "mpi-conform.json"
+_SHOWN = 3  # failures that are told in full
+
+
+@click.command(
+    name="conform",
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mpi conform
+      matchbench mpi conform --ranks 4 --programs 2000 --seed 7
+      matchbench mpi conform --mpicc mpicc.mpich -o out/mpich -- mpirun.mpich
+      matchbench mpi conform -- mpirun --mca pml ucx
+      matchbench mpi conform --without null --without cancel
+
+    Exit status: 0 every outcome is one that MPI allows, 1 a program failed, 2 bad input.
+    """,
+)
+@click.option("--mpicc", metavar="PROGRAM", help="The compiler of your MPI. [$MPICC or mpicc]")
+@click.option(
+    "--hostfile", metavar="FILE", type=click.Path(path_type=Path), help="Hosts, handed to the launcher."
+)
+@click.option("--programs", metavar="N", type=click.IntRange(1), default=10_000, help="How many. [10000]")
+@click.option("--ranks", metavar="N", type=click.IntRange(1, 4), default=2, help="Ranks of each, 1 to 4. [2]")
+@click.option("--seed", metavar="N", type=click.IntRange(0, 2**64 - 1), default=1, help="Which programs. [1]")
+@click.option(
+    "--time-limit",
+    metavar="SECONDS",
+    type=click.IntRange(1, 3600),
+    default=10,
+    help="What a program that does not end may take. [10]",
+)
+@click.option(
+    "--without",
+    metavar="FEATURE",
+    multiple=True,
+    type=click.Choice(match_program_features()),
+    help=f"Make programs without {', '.join(match_program_features())}; may be repeated.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Report, and programs that failed; all ranks must see it. [none, unless something failed]",
+)
+@click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
+def command(
+    mpicc: str | None,
+    hostfile: Path | None,
+    programs: int,
+    ranks: int,
+    seed: int,
+    time_limit: int,
+    without: tuple[str, ...],
+    output: Path | None,
+    launcher: tuple[str, ...],
+) -> int:
+    """Check whether your MPI matches in MPI's order.
+
+    Random programs run on it, and what came of every call is compared with what the MPI standard allows. A
+    program that fails is made as short as it can be, and written down in C.
+    """
+    plan = Plan(programs=programs, ranks=ranks, seed=seed, limit_seconds=time_limit, without=without)
+    mpi = find(mpicc, launcher, hostfile)
+    if output is not None:
+        check_directory(output, marker=MARKER)
+    with contextlib.ExitStack() as stack:
+        if output is None:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))
+        else:
+            directory = stack.enter_context(whole_directory(output, marker=MARKER))
+        with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
+            runner = Runner(mpi, Path(build))
+            with progress_bar("programs") as bar:
+                found = conform(runner, plan, bar)
+            _show(found, plan)
+            shrunk = _shrink_one_of_each(runner, plan, found)
+        sources = {failure.number: _source(one, failure, plan, found) for failure, one in shrunk if one}
+        for (failure, one), number in zip(shrunk, range(len(shrunk)), strict=True):
+            _show_shrunk(failure, one, sources.get(failure.number), number, output)
+        if output is not None:
+            for number, source in sources.items():
+                (directory / f"program-{number}.c").write_text(source)
+            (directory / MARKER).write_text(json.dumps(_report(found, plan, shrunk), indent=2) + "\n")
+    if output is not None:
+        tables.line(f"report: {output / MARKER}")
+    return 1 if found.failures or found.remarks else 0
+
+
+def _shrink_one_of_each(
+    runner: Runner, plan: Plan, found: Conformance
+) -> list[tuple[Failure, Shrunk | None]]:
+    """Shrink the first failure of each kind."""
+    shrunk = []
+    for kind in dict.fromkeys(failure.kind for failure in found.failures):
+        failure = next(failure for failure in found.failures if failure.kind == kind)
+        with progress_bar(f"shrinking program {failure.number}") as bar:
+            most = 0
+
+            def tell(steps: int, bar: Any = bar) -> None:
+                nonlocal most
+                most = max(most, steps)
+                bar(most - steps, most)
+
+            shrunk.append((failure, shrink(runner, plan, failure, tell)))
+    return shrunk
+
+
+def _show(found: Conformance, plan: Plan) -> None:
+    counts = found.counts
+    tables.line(found.library.splitlines()[0] if found.library else "an MPI library without a name")
+    rows = [
+        ("programs", f"{found.asked} of {plan.programs}, {plan.ranks} ranks, seed {plan.seed}"),
+        ("steps", f"{counts['steps']}"),
+        ("outcomes checked", f"{counts['outcomes']}"),
+        (
+            "messages received",
+            f"{counts['received']} by receives, {counts['matched_probes']} by matched probes",
+        ),
+        ("left to the end", f"{counts['left_to_the_end']}"),
+        ("receives cancelled", f"{counts['cancelled']}"),
+        (
+            "probes",
+            f"{counts['probes_found']} found a message and left it, {counts['probes_missed']} found none",
+        ),
+        ("more than one outcome", f"allowed for at least {counts['free']} programs"),
+        ("no order of arrivals", f"explains {counts['unexplained_by_arrival']} programs, which MPI allows"),
+        ("restarts", f"{found.restarts}"),
+        ("failed", f"{len(found.failures)}"),
+    ]
+    width = max(len(name) for name, _ in rows) + 2
+    for name, value in rows:
+        tables.line(f"{name:<{width}}{value}")
+    for failure in found.failures[:_SHOWN]:
+        tables.line(f"\nprogram {failure.number}: {failure.kind}: {failure.text}")
+        if failure.said:
+            tables.line(failure.said)
+    for remark in found.remarks:
+        tables.line(remark)
+
+
+def _show_shrunk(
+    failure: Failure, shrunk: Shrunk | None, source: str | None, index: int, output: Path | None
+) -> None:
+    if shrunk is None:
+        tables.line(f"\nprogram {failure.number} did not fail again")
+        return
+    steps = shrunk.programs.steps(shrunk.place)
+    tables.line(
+        f"\nprogram {failure.number} in {steps} steps; it failed {shrunk.failed} times in {shrunk.runs} runs"
+    )
+    tables.line(shrunk.programs.text(shrunk.place).rstrip())
+    tables.line(shrunk.text)
+    if output is not None:
+        tables.line(f"in C: {output / f'program-{failure.number}.c'}")
+    elif source is not None and index == 0:
+        tables.line(f"\n{source}")
+
+
+def _source(shrunk: Shrunk, failure: Failure, plan: Plan, found: Conformance) -> str:
+    remarks = [
+        f"Made by matchbench {__version__}: seed {plan.seed}, program {failure.number}, {_without(plan)}"
+        f"shrunk to {shrunk.programs.steps(shrunk.place)} steps.",
+        f"Failed {shrunk.failed} times in {shrunk.runs} runs on:",
+        found.library,
+        "",
+        "What was seen:",
+        shrunk.text,
+        "",
+        "The steps:",
+        shrunk.programs.text(shrunk.place),
+    ]
+    return shrunk.programs.c_source(shrunk.place, remarks, shrunk.files, plan.limit_seconds)
+
+
+def _without(plan: Plan) -> str:
+    return f"without {', '.join(plan.without)}, " if plan.without else ""
+
+
+def _report(found: Conformance, plan: Plan, shrunk: list[tuple[Failure, Shrunk | None]]) -> dict[str, object]:
+    def short(failure: Failure) -> dict[str, object]:
+        one = next((one for other, one in shrunk if other is failure), None)
+        if one is None:
+            return asdict(failure)
+        steps = one.programs.text(one.place).splitlines()
+        return {
+            **asdict(failure),
+            "shrunk": {"steps": steps, "text": one.text, "runs": one.runs, "failed": one.failed},
+        }
+
+    return {
+        "version": __version__,
+        "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "library": found.library,
+        "plan": asdict(plan),
+        "asked": found.asked,
+        "restarts": found.restarts,
+        "counts": dict(found.counts),
+        "unexplained_program": found.unexplained,
+        "ended_by_failures": sum(failure.kind in ENDINGS for failure in found.failures) >= plan.endings,
+        "failures": [short(failure) for failure in found.failures],
+        "remarks": found.remarks,
+    }

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Breaks an MPI library in one of three ways, to see that `matchbench mpi conform` finds it. Preloaded into every rank;
+ * the variable MATCHBENCH_BREAK says how:
+ *
+ *   swap     a receive is posted after the one that follows it
+ *   age      a receive with MPI_ANY_SOURCE is posted after all exact ones, until the next other call
+ *   forever  a receive of one source with MPI_ANY_TAG is never said to be complete
+ *
+ * A receive that is held back is a persistent one, so that it has a request before it is posted; when it is complete the
+ * request is freed, as that of MPI_Irecv would be. Only the calls of the interpreter are known here.
+ */
+#include <mpi.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4096 };
+static enum { NOTHING, SWAP, AGE, FOREVER } fault;
+
+/* Receives of ours: made as persistent ones, some not started yet. */
+static MPI_Request ours[MOST], waiting[MOST], hidden[MOST];
+static int our_count, waiting_count, hidden_count;
+
+static int place(const MPI_Request *list, int count, MPI_Request request) {
+  for (int i = 0; i < count; i++) {
+    if (list[i] == request) return i;
+  }
+  return -1;
+}
+
+static void start_waiting(void) {
+  for (int i = 0; i < waiting_count; i++) PMPI_Start(&waiting[i]);
+  waiting_count = 0;
+}
+
+int MPI_Init(int *argc, char ***argv) {
+  const char *name = getenv("MATCHBENCH_BREAK");
+  if (name != NULL) fault = strcmp(name, "swap") == 0 ? SWAP : strcmp(name, "age") == 0 ? AGE : FOREVER;
+  return PMPI_Init(argc, argv);
+}
+
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  const int is_held = (fault == SWAP && waiting_count == 0) || (fault == AGE && source == MPI_ANY_SOURCE);
+  if (!is_held || our_count == MOST || source == MPI_PROC_NULL) {
+    const int result = PMPI_Irecv(buffer, count, type, source, tag, comm, request);
+    if (fault == SWAP) start_waiting();
+    const int is_hidden = fault == FOREVER && source >= 0 && tag == MPI_ANY_TAG;
+    if (is_hidden && hidden_count < MOST) hidden[hidden_count++] = *request;
+    return result;
+  }
+  const int result = PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
+  ours[our_count++] = waiting[waiting_count++] = *request;
+  return result;
+}
+
+/* What a call completed of ours is freed, as if it had not been persistent. */
+static void forget(MPI_Request *request) {
+  const int at = place(ours, our_count, *request);
+  if (at < 0) return;
+  ours[at] = ours[--our_count];
+  PMPI_Request_free(request);
+}
+
+static int is_hidden(MPI_Request request) { return place(hidden, hidden_count, request) >= 0; }
+
+static void block_if_hidden(int count, const MPI_Request *list) {
+  for (int i = 0; i < count; i++) {
+    while (is_hidden(list[i])) {
+      int flag;
+      PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+  }
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+  start_waiting();
+  block_if_hidden(1, request);
+  const int result = PMPI_Wait(request, status);
+  forget(request);
+  return result;
+}
+
+int MPI_Waitall(int count, MPI_Request list[], MPI_Status *statuses) {
+  start_waiting();
+  block_if_hidden(count, list);
+  const int result = PMPI_Waitall(count, list, statuses);
+  for (int i = 0; i < count; i++) forget(&list[i]);
+  return result;
+}
+
+int MPI_Waitany(int count, MPI_Request list[], int *index, MPI_Status *status) {
+  start_waiting();
+  const int result = PMPI_Waitany(count, list, index, status);
+  if (*index != MPI_UNDEFINED) forget(&list[*index]);
+  return result;
+}
+
+int MPI_Waitsome(int count, MPI_Request list[], int *found, int index[], MPI_Status *statuses) {
+  start_waiting();
+  const int result = PMPI_Waitsome(count, list, found, index, statuses);
+  for (int i = 0; *found != MPI_UNDEFINED && i < *found; i++) forget(&list[index[i]]);
+  return result;
+}
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+  start_waiting();
+  *flag = 0;
+  if (is_hidden(*request)) return MPI_SUCCESS;
+  const int result = PMPI_Test(request, flag, status);
+  if (*flag) forget(request);
+  return result;
+}
+
+int MPI_Testall(int count, MPI_Request list[], int *flag, MPI_Status *statuses) {
+  start_waiting();
+  *flag = 0;
+  for (int i = 0; i < count; i++) {
+    if (is_hidden(list[i])) return MPI_SUCCESS;
+  }
+  const int result = PMPI_Testall(count, list, flag, statuses);
+  for (int i = 0; *flag && i < count; i++) forget(&list[i]);
+  return result;
+}
+
+/* A list without the hidden ones: to MPI they are no requests. */
+static void mask(int count, const MPI_Request *list, MPI_Request *masked) {
+  for (int i = 0; i < count; i++) masked[i] = is_hidden(list[i]) ? MPI_REQUEST_NULL : list[i];
+}
+
+static void unmask(int count, MPI_Request *list, const MPI_Request *masked) {
+  for (int i = 0; i < count; i++) {
+    if (!is_hidden(list[i])) list[i] = masked[i];
+  }
+}
+
+int MPI_Testany(int count, MPI_Request list[], int *index, int *flag, MPI_Status *status) {
+  MPI_Request masked[MOST];
+  start_waiting();
+  mask(count, list, masked);
+  const int result = PMPI_Testany(count, masked, index, flag, status);
+  unmask(count, list, masked);
+  if (*flag && *index != MPI_UNDEFINED) forget(&list[*index]);
+  return result;
+}
+
+int MPI_Testsome(int count, MPI_Request list[], int *found, int index[], MPI_Status *statuses) {
+  MPI_Request masked[MOST];
+  start_waiting();
+  mask(count, list, masked);
+  const int result = PMPI_Testsome(count, masked, found, index, statuses);
+  unmask(count, list, masked);
+  for (int i = 0; *found != MPI_UNDEFINED && i < *found; i++) forget(&list[index[i]]);
+  return result;
+}
+
+int MPI_Cancel(MPI_Request *request) {
+  start_waiting();
+  const int at = place(hidden, hidden_count, *request);
+  if (at >= 0) hidden[at] = hidden[--hidden_count];
+  return PMPI_Cancel(request);
+}
+
+/* ---- calls before which what is held back is posted ---- */
+
+int MPI_Recv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  start_waiting();
+  return PMPI_Recv(buffer, count, type, source, tag, comm, status);
+}
+
+int MPI_Send(const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  start_waiting();
+  return PMPI_Send(buffer, count, type, dest, tag, comm);
+}
+
+int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  start_waiting();
+  return PMPI_Ssend(buffer, count, type, dest, tag, comm);
+}
+
+int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int dest, int out_tag, void *in, int in_count,
+                 MPI_Datatype in_type, int source, int in_tag, MPI_Comm comm, MPI_Status *status) {
+  start_waiting();
+  return PMPI_Sendrecv(out, out_count, out_type, dest, out_tag, in, in_count, in_type, source, in_tag, comm, status);
+}
+
+int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  start_waiting();
+  return PMPI_Probe(source, tag, comm, status);
+}
+
+int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+  start_waiting();
+  return PMPI_Mprobe(source, tag, comm, message, status);
+}
+
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+  start_waiting();
+  return PMPI_Iprobe(source, tag, comm, flag, status);
+}
+
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+  start_waiting();
+  return PMPI_Improbe(source, tag, comm, flag, message, status);
+}
+
+int MPI_Barrier(MPI_Comm comm) {
+  start_waiting();
+  return PMPI_Barrier(comm);
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench mpi conform` on Debian's two MPIs: they pass, and broken by a shim of ours they do not."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from matchbench._native import MatchbenchError, MatchPrograms
+from matchbench.cli import main
+from matchbench.mpi.launch import find
+
+SHIM = Path(__file__).parent / "mpi" / "broken.c"
+MPIS = [name for name in ("openmpi", "mpich") if shutil.which(f"mpicc.{name}")]
+# In MPICH 4.0.2 the status of MPI_Irecv from MPI_PROC_NULL is wrong, which is no matter of order.
+LEAVE_OUT = ["--without", "null"]
+
+
+@pytest.fixture(autouse=True)
+def _as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+
+def conform(mpi: str, output: Path, *options: str) -> int:
+    return main(["mpi", "conform", "--mpicc", f"mpicc.{mpi}", "-o", str(output), *LEAVE_OUT, *options])
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_an_mpi_that_keeps_the_order_passes(mpi: str, ranks: int, tmp_path: Path) -> None:
+    assert conform(mpi, tmp_path / "out", "--programs", "200", "--ranks", str(ranks)) == 0
+    report = json.loads((tmp_path / "out" / "mpi-conform.json").read_text())
+    assert report["failures"] == []
+    assert report["counts"]["programs"] == 200
+    # Everything that is checked has been there to be checked.
+    for kind in (
+        "received",
+        "matched_probes",
+        "left_to_the_end",
+        "cancelled",
+        "probes_found",
+        "probes_missed",
+    ):
+        assert report["counts"][kind] > 20, kind
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize(
+    ("fault", "kind", "steps"), [("swap", "order", 4), ("age", "order", 4), ("forever", "stuck", 2)]
+)
+def test_a_broken_mpi_is_found_and_the_program_is_short(
+    mpi: str, fault: str, kind: str, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = tmp_path / "broken.so"
+    found = find(f"mpicc.{mpi}")
+    found.build(SHIM, shim, ["-O1", "-shared", "-fPIC"])
+    monkeypatch.setenv("MATCHBENCH_BREAK", fault)
+    preload = {
+        "openmpi": ["-x", f"LD_PRELOAD={shim}", "-x", "MATCHBENCH_BREAK"],
+        "hydra": ["-genv", "LD_PRELOAD", str(shim)],
+    }[found.flavour]
+    words = ["--", *found.launcher, *preload]
+    out = tmp_path / "out"
+    assert conform(mpi, out, "--programs", "150", "--time-limit", "3", *words) == 1
+    report = json.loads((out / "mpi-conform.json").read_text())
+    failures = [failure for failure in report["failures"] if failure["kind"] == kind and "shrunk" in failure]
+    shrunk = failures[0]["shrunk"]
+    assert len(shrunk["steps"]) <= steps
+    assert shrunk["failed"] > 0
+    # The program that is printed shows the fault by itself, and shows none without it.
+    source = out / f"program-{failures[0]['number']}.c"
+    program = tmp_path / "program"
+    found.build(source, program, ["-O1", "-Wall", "-Werror"])
+    ranks = source.read_text().partition("RANKS = ")[2].partition(",")[0]
+    words = [*found.launcher, *preload, "-n", ranks, str(program)]
+    broken = subprocess.run(
+        words, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ)
+    )
+    assert broken.returncode != 0
+    assert "violation within" in broken.stdout or "a round does not end" in broken.stdout
+    words = [*found.launcher, "-n", ranks, str(program), "100"]
+    whole = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert "nothing wrong within 100 rounds" in whole.stdout
+
+
+def test_outcomes_that_nobody_wrote_are_refused() -> None:
+    programs = MatchPrograms(1, 0, 3, ranks=2)
+    with pytest.raises(
+        MatchbenchError, match=r"these are no outcomes of rank 0 of 2: the file begins with \["
+    ):
+        programs.judge(0, [b"rubbish!" * 8, b""])
+
+
+@pytest.mark.skipif(not MPIS, reason="no MPI is installed")
+def test_bad_input_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mpi", "conform", "--mpicc", "/nowhere/mpicc"]) == 2
+    assert "no such compiler" in capsys.readouterr().err
+    assert main(["mpi", "conform", "--ranks", "5"]) == 2
+    assert "5 is not in the range" in capsys.readouterr().err
+    assert main(["mpi", "conform", "--mpicc", f"mpicc.{MPIS[0]}", "--", "true"]) == 2
+    assert "the programs did not start" in capsys.readouterr().err
