@@ -329,7 +329,7 @@ def test_earlier_results_are_kept_unless_forced_and_drawn_beside(
     drawn = dict(figures(rows, read_rows(own)))["beside"]
     titles = [ax.get_title(loc="left") for ax in drawn.axes]
     assert titles == [
-        "round trip behind posted receives\nother tags",
+        "posted receives ahead\nother tags",
         "posted receives leave\nin reverse order",
     ]
     lines = [np.asarray(line.get_ydata()).tolist() for line in drawn.axes[0].get_lines()]

@@ -56,6 +56,11 @@ _AHEAD = {
     "drain_posted": ("posted receives leave", "time per message [ns]"),
     "drain_unexpected": ("unexpected messages leave", "time per message [ns]"),
 }
+_SEARCHED = {
+    "preposted": "posted receives ahead",
+    "unexpected": "unexpected messages ahead",
+    "probe": "probe that finds nothing, messages ahead",
+}
 _BESIDE_COLOURS = ("#1f5fa8", "#d9711c", "#2a8a4a", "#b5362f", "#7a55a3", "#7d5a4b", "#c2559e", "#5b5b5b")
 _BESIDE_MARKERS = "os^vDPXh"
 
@@ -151,7 +156,7 @@ def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) ->
             _line(ax, mine, "ns_median", colour, marker, "-" if at == 0 else "--", zorder=3)
             depths += [row["depth"] for row in mine]
             times += [row["ns_median"] for row in mine]
-    ax.set_title(f"{_AHEAD[kind][0]}\n{PATTERNS[pattern][0]}", loc="left", fontsize=9)
+    ax.set_title(f"{_SEARCHED.get(kind, _AHEAD[kind][0])}\n{PATTERNS[pattern][0]}", loc="left", fontsize=9)
     ax.set_xscale("log")
     _axes(ax, depths, times)
     ax.set_ylim(bottom=max(1, ax.get_ylim()[0]))  # below a nanosecond is noise
