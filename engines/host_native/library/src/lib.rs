@@ -28,6 +28,7 @@ mod matcher;
 mod pool;
 mod scan;
 mod table;
+mod tags;
 mod types;
 mod vector;
 mod window;

@@ -44,6 +44,8 @@ pub(crate) struct Log<B> {
     order: VecDeque<u32>,
     /// Empty blocks.
     free: Vec<u32>,
+    /// The last block of `order`.
+    last: u32,
     /// Lanes of the last block that are used or before one that is.
     fill: u32,
     live: u32,
@@ -51,7 +53,7 @@ pub(crate) struct Log<B> {
 
 impl<B: Block> Log<B> {
     pub(crate) const fn new() -> Self {
-        Self { blocks: Vec::new(), order: VecDeque::new(), free: Vec::new(), fill: LANES, live: 0 }
+        Self { blocks: Vec::new(), order: VecDeque::new(), free: Vec::new(), last: 0, fill: LANES, live: 0 }
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -88,6 +90,7 @@ impl<B: Block> Log<B> {
         if self.fill < LANES { Ok(Room::Made) } else { self.next_block() }
     }
 
+    #[inline(never)]
     fn next_block(&mut self) -> Result<Room, OutOfMemory> {
         if self.free.is_empty() {
             let lanes = self.order.len() as u64 * u64::from(LANES);
@@ -98,7 +101,7 @@ impl<B: Block> Log<B> {
         }
         if let Some(block) = self.free.pop() {
             self.order.push_back(block);
-            self.fill = 0;
+            (self.last, self.fill) = (block, 0);
         }
         Ok(Room::Made)
     }
@@ -131,10 +134,16 @@ impl<B: Block> Log<B> {
         Ok(())
     }
 
+    /// The place that the next [`Self::push`] will give.
+    #[inline(always)]
+    pub(crate) fn next_place(&self) -> u32 {
+        self.last * LANES + self.fill
+    }
+
     /// Appends `key`, for which there must be a lane; returns its place.
     #[inline(always)]
     pub(crate) fn push(&mut self, key: (B::Key, u32)) -> u32 {
-        let place = self.order[self.order.len() - 1] * LANES + self.fill;
+        let place = self.next_place();
         let lane = self.fill % LANES;
         let block = self.block(place);
         block.put(lane, key);
@@ -151,8 +160,7 @@ impl<B: Block> Log<B> {
         let live = *block.live() & !(1 << (place % LANES));
         *block.live() = live;
         self.live -= 1;
-        let last = self.order[self.order.len() - 1];
-        if place / LANES == last {
+        if place / LANES == self.last {
             self.fill = LANES - live.leading_zeros();
         }
         if live == 0 {
@@ -161,6 +169,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Frees empty blocks at both ends.
+    #[inline(never)]
     fn give_back(&mut self) {
         while self.order.len() > 1 && *self.block(self.order[0] * LANES).live() == 0 {
             self.free.extend(self.order.pop_front());
@@ -168,8 +177,8 @@ impl<B: Block> Log<B> {
         while self.order.len() > 1 && *self.block(self.order[self.order.len() - 1] * LANES).live() == 0 {
             self.free.extend(self.order.pop_back());
         }
-        let last = self.order[self.order.len() - 1];
-        self.fill = LANES - self.block(last * LANES).live().leading_zeros();
+        self.last = self.order[self.order.len() - 1];
+        self.fill = LANES - self.block(self.last * LANES).live().leading_zeros();
     }
 
     /// Closes all holes; tells each key and its new place.

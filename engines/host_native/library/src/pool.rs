@@ -80,32 +80,46 @@ impl<T: Entry> Pool<T> {
         if self.free == NIL && self.fresh as usize == self.capacity() { self.grow() } else { Ok(()) }
     }
 
-    /// Puts `entry` into a free place, for which there must be room; returns the place's handle.
-    #[inline]
-    pub(crate) fn insert(&mut self, mut entry: T) -> Handle {
-        let at = self.free;
-        let at = if at == NIL {
-            self.fresh += 1;
-            self.fresh - 1
-        } else {
-            self.free = *self[at].link();
-            at
-        };
-        let place = &mut self[at];
-        let generation = place.generation().wrapping_add(2);
-        *entry.generation() = generation;
-        *place = entry;
-        Handle::new(at, generation)
+    /// Whether [`Self::make_room`] has nothing to do.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        self.free != NIL || (self.fresh as usize) < self.capacity()
     }
 
-    /// Frees the place of a living entry.
-    #[inline]
-    pub(crate) fn remove(&mut self, at: u32) {
+    /// Gives out a free place, for which there must be room, as its last tenant left it; and its handle.
+    #[inline(always)]
+    pub(crate) fn take_place(&mut self) -> (&mut T, Handle) {
+        let at = if self.free == NIL { self.fresh } else { self.free };
+        let entry = &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK];
+        if self.free == NIL {
+            self.fresh += 1;
+        } else {
+            self.free = *entry.link();
+        }
+        let generation = entry.generation().wrapping_add(2);
+        *entry.generation() = generation;
+        (entry, Handle::new(at, generation))
+    }
+
+    /// Puts `entry` into a free place, for which there must be room; returns the place's handle.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, mut entry: T) -> Handle {
+        let (place, handle) = self.take_place();
+        *entry.generation() = handle.generation();
+        *place = entry;
+        handle
+    }
+
+    /// Frees the place of a living entry; returns what was there.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, at: u32) -> T {
         let free = self.free;
         let entry = &mut self[at];
+        let removed = *entry;
         *entry.generation() = entry.generation().wrapping_add(2);
         *entry.link() = free;
         self.free = at;
+        removed
     }
 
     /// The place of the living entry that `handle` names.

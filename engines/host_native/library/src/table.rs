@@ -6,48 +6,16 @@
 //! its line full goes to the next one and is counted in those that it passed, so that a search knows where to stop
 //! and a removal leaves no tombstone.
 
+use crate::tags::{LANES, Tags};
 use crate::types::OutOfMemory;
 
-const LANES: usize = 12;
-const LOW: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = LOW << 7;
-
-/// Tags are written and read as whole words, so that a search right after an insertion finds it in the store buffer.
+/// A line of the cache.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 struct Line {
-    /// Tags 0 to 7, and 8 to 11 with the number of passers-by above; 0 is a free lane.
-    words: [u64; 2],
-    places: [u32; LANES],
-}
-
-impl Line {
-    /// A bit for each lane whose tag is `tag`: lane `n` has bit `8 n`, from 8 on bit `8 n - 63`.
-    #[inline(always)]
-    fn lanes(&self, tag: u8) -> u64 {
-        let wanted = u64::from(tag) * LOW;
-        let zeros = |word: u64| {
-            let other = word ^ wanted;
-            !(((other & !HIGH) + !HIGH) | other | !HIGH)
-        };
-        zeros(self.words[0]) >> 7 | (zeros(self.words[1]) & (HIGH >> 32)) >> 6
-    }
-
-    #[inline(always)]
-    fn lane(bit: u32) -> u32 {
-        bit / 8 + bit % 8 * 8
-    }
-
-    #[inline(always)]
-    fn set(&mut self, lane: u32, tag: u8) {
-        let (word, shift) = (lane as usize / 8, lane % 8 * 8);
-        self.words[word] = self.words[word] & !(0xff << shift) | u64::from(tag) << shift;
-    }
-
-    #[inline(always)]
-    fn passed(&self) -> u32 {
-        (self.words[1] >> 32) as u32
-    }
+    /// With the number of passers-by as their count.
+    tags: Tags,
+    places: [u32; LANES as usize],
 }
 
 /// Where an item is.
@@ -55,6 +23,8 @@ impl Line {
 pub(crate) struct Spot {
     line: u32,
     lane: u32,
+    /// Lines that the item passed by.
+    passed: u32,
     /// The item.
     pub(crate) place: u32,
 }
@@ -63,7 +33,8 @@ pub(crate) struct Spot {
 #[derive(Default)]
 pub(crate) struct Table {
     lines: Vec<Line>,
-    items: u32,
+    /// Items that fit until it grows.
+    room: u32,
 }
 
 #[inline(always)]
@@ -84,7 +55,7 @@ impl Table {
     }
 
     fn limit(lines: usize) -> usize {
-        lines * (LANES * 3 / 4)
+        lines * (LANES as usize * 3 / 4)
     }
 
     /// Finds the item of this hash for which `is_it` holds. The table must have lines.
@@ -92,49 +63,86 @@ impl Table {
     pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<Spot> {
         let tag = tag_of(hash);
         let mut at = self.home(hash);
+        let mut passed = 0;
         loop {
             let line = &self.lines[at as usize];
-            let mut lanes = line.lanes(tag);
+            let mut lanes = line.tags.equal(tag);
             while lanes != 0 {
-                let lane = Line::lane(lanes.trailing_zeros());
-                let place = line.places[lane as usize % 16 % LANES];
+                let lane = lanes.trailing_zeros();
+                let place = line.places[lane as usize];
                 if is_it(place) {
-                    return Some(Spot { line: at, lane, place });
+                    return Some(Spot { line: at, lane, passed, place });
                 }
                 lanes &= lanes - 1;
             }
-            if line.passed() == 0 {
+            if line.tags.count() == 0 {
                 return None;
             }
             at = self.after(at);
+            passed += 1;
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.items as usize
+        Self::limit(self.lines.len()) - self.room as usize
+    }
+
+    /// Finds the item of this hash for which `is_it` holds, or else inserts `place`, for which there must be room.
+    #[inline(always)]
+    pub(crate) fn find_or_insert(&mut self, hash: u64, place: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let tag = tag_of(hash);
+        let at = self.home(hash);
+        let line = &mut self.lines[at as usize];
+        let mut lanes = line.tags.equal(tag);
+        while lanes != 0 {
+            let found = line.places[lanes.trailing_zeros() as usize];
+            if is_it(found) {
+                return Some(found);
+            }
+            lanes &= lanes - 1;
+        }
+        let free = line.tags.equal(0);
+        if line.tags.count() == 0 && free != 0 {
+            // Most often: the only line that the item can be in has a free lane.
+            let lane = free.trailing_zeros();
+            line.tags = line.tags.with(lane, tag);
+            line.places[lane as usize] = place;
+            self.room -= 1;
+            return None;
+        }
+        self.find_or_insert_after(hash, place, is_it)
+    }
+
+    #[cold]
+    fn find_or_insert_after(&mut self, hash: u64, place: u32, is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let found = self.find(hash, is_it).map(|spot| spot.place);
+        if found.is_none() {
+            self.insert(hash, place);
+        }
+        found
     }
 
     /// Whether so many more items fit without [`Self::grow`].
     #[inline(always)]
     pub(crate) fn has_room(&self, more: u32) -> bool {
-        self.items as usize + more as usize <= Self::limit(self.lines.len())
+        self.room >= more
     }
 
     /// Inserts an item that is not there; the table must not be full.
     #[inline(always)]
     pub(crate) fn insert(&mut self, hash: u64, place: u32) {
         let mut at = self.home(hash);
-        self.items += 1;
+        self.room -= 1;
         loop {
             let line = &mut self.lines[at as usize];
-            let free = line.lanes(0);
+            let free = line.tags.equal(0);
             if free != 0 {
-                let lane = Line::lane(free.trailing_zeros());
-                line.set(lane, tag_of(hash));
-                line.places[lane as usize % 16 % LANES] = place;
+                let lane = free.trailing_zeros();
+                line.tags = line.tags.with(lane, tag_of(hash));
+                line.places[lane as usize] = place;
                 return;
             }
-            line.words[1] += 1 << 32;
+            line.tags = line.tags.counted(1);
             at = self.after(at);
         }
     }
@@ -142,11 +150,21 @@ impl Table {
     /// Removes the item at `spot`, which [`Self::find`] gave for `hash`.
     #[inline(always)]
     pub(crate) fn remove(&mut self, hash: u64, spot: Spot) {
-        self.items -= 1;
-        self.lines[spot.line as usize].set(spot.lane, 0);
+        self.room += 1;
+        let line = &mut self.lines[spot.line as usize];
+        line.tags = line.tags.without(spot.lane);
+        if spot.passed > 0 {
+            self.forget(hash, spot);
+        }
+    }
+
+    /// The lines that the item passed by count one less.
+    #[cold]
+    fn forget(&mut self, hash: u64, spot: Spot) {
         let mut at = self.home(hash);
-        while at != spot.line {
-            self.lines[at as usize].words[1] -= 1 << 32;
+        for _ in 0..spot.passed {
+            let line = &mut self.lines[at as usize];
+            line.tags = line.tags.counted(-1);
             at = self.after(at);
         }
     }
@@ -154,21 +172,22 @@ impl Table {
     /// Puts another place at `spot`, of the same hash.
     #[inline(always)]
     pub(crate) fn replace(&mut self, spot: Spot, place: u32) {
-        self.lines[spot.line as usize].places[spot.lane as usize % 16 % LANES] = place;
+        self.lines[spot.line as usize].places[spot.lane as usize] = place;
     }
 
     /// Makes room for `items` in all, at least a third more than now.
     #[cold]
     pub(crate) fn grow(&mut self, items: usize, hash_of: impl Fn(u32) -> u64) -> Result<(), OutOfMemory> {
-        let wanted = items.div_ceil(LANES * 3 / 4).max(self.lines.len() + self.lines.len() / 3).max(3);
+        let wanted = items.div_ceil(LANES as usize * 3 / 4).max(self.lines.len() + self.lines.len() / 3).max(3);
         let mut lines = Vec::new();
         lines.try_reserve_exact(wanted)?;
         lines.resize(wanted, Line::default());
-        let old = std::mem::replace(self, Self { lines, items: 0 });
+        let room = u32::try_from(Self::limit(wanted)).map_err(|_| OutOfMemory)?;
+        let old = std::mem::replace(self, Self { lines, room });
         for line in &old.lines {
             for lane in 0..LANES {
-                if line.words[lane / 8] >> (lane % 8 * 8) & 0xff != 0 {
-                    self.insert(hash_of(line.places[lane]), line.places[lane]);
+                if line.tags.equal(0) >> lane & 1 == 0 {
+                    self.insert(hash_of(line.places[lane as usize]), line.places[lane as usize]);
                 }
             }
         }
@@ -221,7 +240,10 @@ mod tests {
             let other = (removed + 1) * 7 % count;
             assert_eq!(table.find(hash_of(other), |at| at == other).is_some(), removed + 1 < count);
         }
-        assert!(table.lines.iter().all(|line| line.words == [0, 0]), "removals leave nothing behind");
+        assert!(
+            table.lines.iter().all(|line| line.tags.equal(0) == 0xfff && line.tags.count() == 0),
+            "removals leave nothing behind"
+        );
     }
 
     #[test]
@@ -235,7 +257,7 @@ mod tests {
             let spot = table.find(u64::MAX, |at| at == place).expect("it is there");
             table.remove(u64::MAX, spot);
         }
-        assert!(table.lines.iter().all(|line| line.words == [0, 0]));
+        assert!(table.lines.iter().all(|line| line.tags.equal(0) == 0xfff && line.tags.count() == 0));
     }
 
     /// The envelopes of a stencil, a sorted exchange, a tag per message: no line gets much more than its share.

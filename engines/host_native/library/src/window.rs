@@ -7,16 +7,21 @@ use crate::types::{Envelope, Pattern};
 
 pub(crate) const SLOTS: usize = 16;
 
-/// Keys and the places in the pool that they belong to.
+/// A key, and the place in the pool that it belongs to.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    bits: u64,
+    /// Unused where the keys are envelopes.
+    ignore: u64,
+    source: u32,
+    /// All ones to compare the source. Unused where the keys are envelopes.
+    source_mask: u32,
+    place: u32,
+}
+
 #[derive(Default)]
 pub(crate) struct Window {
-    bits: [u64; SLOTS],
-    /// Unused where the keys are envelopes.
-    ignore: [u64; SLOTS],
-    source: [u32; SLOTS],
-    /// All ones to compare the source. Unused where the keys are envelopes.
-    source_mask: [u32; SLOTS],
-    places: [u32; SLOTS],
+    slots: [Slot; SLOTS],
     /// A bit for each slot in use.
     live: u16,
     /// The slot to use next; the oldest key is in the first slot in use from here on, round the ring.
@@ -44,20 +49,11 @@ impl Window {
     /// Moves the keys together, the oldest to the front.
     #[cold]
     fn squeeze(&mut self) {
-        let mut from = self.live.rotate_right(u32::from(self.next));
-        self.bits.rotate_left(self.next.into());
-        self.ignore.rotate_left(self.next.into());
-        self.source.rotate_left(self.next.into());
-        self.source_mask.rotate_left(self.next.into());
-        self.places.rotate_left(self.next.into());
+        let mut from = self.live.rotate_right(self.next.into());
+        self.slots.rotate_left(self.next.into());
         let mut to = 0;
         while from != 0 {
-            let slot = from.trailing_zeros() as usize;
-            self.bits[to] = self.bits[slot];
-            self.ignore[to] = self.ignore[slot];
-            self.source[to] = self.source[slot];
-            self.source_mask[to] = self.source_mask[slot];
-            self.places[to] = self.places[slot];
+            self.slots[to] = self.slots[from.trailing_zeros() as usize];
             to += 1;
             from &= from - 1;
         }
@@ -69,41 +65,40 @@ impl Window {
     #[inline(always)]
     pub(crate) fn push_pattern(&mut self, pattern: Pattern, place: u32) {
         let slot = self.slot();
-        self.bits[slot] = pattern.bits;
-        self.ignore[slot] = pattern.ignore;
-        self.source[slot] = pattern.source.unwrap_or(0);
-        self.source_mask[slot] = if pattern.source.is_some() { u32::MAX } else { 0 };
-        self.places[slot] = place;
+        let source_mask = if pattern.source.is_some() { u32::MAX } else { 0 };
+        let source = pattern.source.unwrap_or(0);
+        self.slots[slot] = Slot { bits: pattern.bits, ignore: pattern.ignore, source, source_mask, place };
     }
 
     /// Appends a message, for which there must be a slot.
     #[inline(always)]
     pub(crate) fn push_envelope(&mut self, envelope: Envelope, place: u32) {
         let slot = self.slot();
-        self.bits[slot] = envelope.bits;
-        self.source[slot] = envelope.source;
-        self.places[slot] = place;
+        let slot = &mut self.slots[slot];
+        (slot.bits, slot.source, slot.place) = (envelope.bits, envelope.source, place);
     }
 
-    /// The slots in use in order of age.
+    /// The first slot in order of age for which `fits` holds.
     #[inline(always)]
-    fn slots(&self) -> impl Iterator<Item = usize> + use<> {
+    fn find(&self, mut fits: impl FnMut(&Slot) -> bool) -> Option<usize> {
         let next = u32::from(self.next);
         let mut live = self.live.rotate_right(next);
-        std::iter::from_fn(move || {
+        while live != 0 {
             let slot = (live.trailing_zeros() + next) as usize % SLOTS;
-            let any = live != 0;
-            live &= live.wrapping_sub(1);
-            any.then_some(slot)
-        })
+            if fits(&self.slots[slot]) {
+                return Some(slot);
+            }
+            live &= live - 1;
+        }
+        None
     }
 
     /// The slot of the oldest receive that accepts `envelope`.
     #[inline(always)]
     pub(crate) fn find_pattern(&self, envelope: Envelope) -> Option<usize> {
-        self.slots().find(|&slot| {
-            let source = (self.source[slot] ^ envelope.source) & self.source_mask[slot];
-            (self.bits[slot] ^ envelope.bits) & !self.ignore[slot] | u64::from(source) == 0
+        self.find(|slot| {
+            let source = (slot.source ^ envelope.source) & slot.source_mask;
+            (slot.bits ^ envelope.bits) & !slot.ignore | u64::from(source) == 0
         })
     }
 
@@ -112,43 +107,42 @@ impl Window {
     pub(crate) fn find_envelope(&self, pattern: Pattern) -> Option<usize> {
         let source_mask = if pattern.source.is_some() { u32::MAX } else { 0 };
         let (compared, wanted) = (!pattern.ignore, pattern.source.unwrap_or(0));
-        self.slots().find(|&slot| {
-            let source = (self.source[slot] ^ wanted) & source_mask;
-            (self.bits[slot] ^ pattern.bits) & compared | u64::from(source) == 0
+        self.find(|slot| {
+            let source = (slot.source ^ wanted) & source_mask;
+            (slot.bits ^ pattern.bits) & compared | u64::from(source) == 0
         })
     }
 
     /// The slot of a place that has one.
     pub(crate) fn find_place(&self, place: u32) -> Option<usize> {
-        self.slots().find(|&slot| self.places[slot] == place)
+        self.find(|slot| slot.place == place)
+    }
+
+    /// The slot of the oldest key.
+    pub(crate) fn oldest(&self) -> Option<usize> {
+        self.find(|_| true)
     }
 
     #[inline(always)]
     pub(crate) fn place(&self, slot: usize) -> u32 {
-        self.places[slot]
+        self.slots[slot].place
     }
 
     #[inline(always)]
     pub(crate) fn pattern(&self, slot: usize) -> Pattern {
-        let source = (self.source_mask[slot] != 0).then_some(self.source[slot]);
-        Pattern { bits: self.bits[slot], ignore: self.ignore[slot], source }
+        let Slot { bits, ignore, source, source_mask, .. } = self.slots[slot];
+        Pattern { bits, ignore, source: (source_mask != 0).then_some(source) }
     }
 
     #[inline(always)]
     pub(crate) fn envelope(&self, slot: usize) -> Envelope {
-        Envelope { bits: self.bits[slot], source: self.source[slot] }
+        let Slot { bits, source, .. } = self.slots[slot];
+        Envelope { bits, source }
     }
 
     /// Frees a slot.
     #[inline(always)]
     pub(crate) fn remove(&mut self, slot: usize) {
         self.live &= !(1 << slot);
-    }
-
-    /// Frees every slot, for a queue that has outgrown them: the slots that were in use, the oldest first.
-    pub(crate) fn clear(&mut self) -> impl Iterator<Item = usize> + use<> {
-        let slots = self.slots();
-        self.live = 0;
-        slots
     }
 }

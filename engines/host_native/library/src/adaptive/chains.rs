@@ -5,7 +5,7 @@
 
 use crate::pool::{Entry, Kind, NIL, Pool};
 use crate::table::{Spot, Table, hash};
-use crate::types::OutOfMemory;
+use crate::types::{Envelope, Handle, Message, OutOfMemory};
 
 /// A receive or a message. 40 bytes, of which 8 are the caller's.
 #[derive(Clone, Copy, Default)]
@@ -32,11 +32,6 @@ pub(super) fn mark(number: u64, class: u8) -> u64 {
 
 impl Item {
     #[inline(always)]
-    pub(super) fn new(user: u64, mark: u64) -> Self {
-        Self { user, mark, ..Self::default() }
-    }
-
-    #[inline(always)]
     pub(super) fn class(&self) -> u8 {
         self.mark as u8
     }
@@ -44,6 +39,12 @@ impl Item {
     #[inline(always)]
     pub(super) fn number(&self) -> u64 {
         self.mark >> 8
+    }
+
+    /// The item as a message.
+    #[inline(always)]
+    pub(super) fn message(&self) -> Message {
+        Message { user: self.user, envelope: Envelope { bits: self.bits, source: self.source } }
     }
 
     #[inline(always)]
@@ -114,26 +115,46 @@ impl Chains {
         Some(First { hash, spot })
     }
 
-    /// Appends the item at `place` to the chain of its key.
+    /// Puts an item into a free place of the pool, and appends it to the chain of its key. Both must have room.
     #[inline(always)]
-    pub(super) fn append(&mut self, place: u32) {
-        let Item { bits, source, mark, .. } = self.pool[place];
-        if let Some(first) = self.find(bits, source, mark as u8) {
-            let youngest = std::mem::replace(&mut self.pool[first.place()].prev, place);
+    pub(super) fn append_new(&mut self, bits: u64, source: u32, mark: u64, user: u64) -> Handle {
+        let (item, handle) = self.pool.take_place();
+        (item.bits, item.source, item.mark, item.user, item.next) = (bits, source, mark, user, NIL);
+        item.prev = handle.index();
+        self.append(handle.index(), bits, source, mark as u8);
+        handle
+    }
+
+    /// Gives the item at `place`, which is in no chain, a key, and appends it to the chain of its key.
+    pub(super) fn append_old(&mut self, place: u32, bits: u64, source: u32, mark: u64) {
+        let item = &mut self.pool[place];
+        (item.bits, item.source, item.mark, item.next, item.prev) = (bits, source, mark, NIL, place);
+        self.append(place, bits, source, mark as u8);
+    }
+
+    /// Appends what stands alone.
+    #[inline(always)]
+    fn append(&mut self, place: u32, bits: u64, source: u32, class: u8) {
+        let Self { pool, table } = self;
+        let is_it = |place| pool[place].has_key(bits, source, class);
+        if let Some(first) = table.find_or_insert(hash(bits, source, class), place, is_it) {
+            let youngest = std::mem::replace(&mut self.pool[first].prev, place);
             self.pool[youngest].next = place;
-            let item = &mut self.pool[place];
-            (item.prev, item.next) = (youngest, NIL);
-        } else {
-            let item = &mut self.pool[place];
-            (item.prev, item.next) = (place, NIL);
-            self.table.insert(hash(bits, source, mark as u8), place);
+            self.pool[place].prev = youngest;
         }
+    }
+
+    /// Takes the first of a chain out of it and out of the pool.
+    #[inline(always)]
+    pub(super) fn take(&mut self, first: First) -> Item {
+        let item = self.pool.remove(first.place());
+        self.leave(first, item);
+        item
     }
 
     /// Takes the first of a chain out of it, not out of the pool.
     #[inline(always)]
-    pub(super) fn take(&mut self, first: First) {
-        let Item { next, prev, .. } = self.pool[first.place()];
+    fn leave(&mut self, first: First, Item { next, prev, .. }: Item) {
         if next == NIL {
             self.table.remove(first.hash, first.spot);
         } else {
@@ -147,7 +168,7 @@ impl Chains {
         let item = self.pool[place];
         let Some(first) = self.find(item.bits, item.source, item.class()) else { return };
         if first.place() == place {
-            return self.take(first);
+            return self.leave(first, item);
         }
         self.pool[item.prev].next = item.next;
         // The oldest knows the youngest.

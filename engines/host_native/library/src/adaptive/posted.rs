@@ -7,7 +7,7 @@
 //! that found none left are compared one by one, 64 at a time.
 
 use super::SHALLOW;
-use super::chains::{Chains, First, Item, mark};
+use super::chains::{Chains, First, mark};
 use crate::log::{Log, Room};
 use crate::pool::{Kind, NIL};
 use crate::scan::{Patterns, Unit, first_accepting};
@@ -17,6 +17,8 @@ use crate::window::{SLOTS, Window};
 /// Classes with chains. More of them, and an arrival that looks into all takes longer than comparing some hundreds of
 /// receives one by one.
 const CLASSES: usize = 8;
+/// The class of receives without wildcards; it is always there.
+const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
 const ODD: u8 = u8::MAX;
 
@@ -35,6 +37,8 @@ pub(super) struct PostedReceives {
     is_short: bool,
     /// Receives that left in a row while there were few, as long as the chains are the index.
     quiet: u32,
+    /// Receives with wildcards, as long as the chains are the index.
+    wild: u32,
     /// Classes from here on were never used.
     classes_used: u8,
     window: Window,
@@ -52,9 +56,10 @@ impl PostedReceives {
             len: 0,
             is_short: true,
             quiet: 0,
-            classes_used: 0,
+            wild: 0,
+            classes_used: 1,
             window: Window::default(),
-            classes: [Class::default(); CLASSES],
+            classes: [Class { compared: u64::MAX, source_mask: u32::MAX, len: 0 }; CLASSES],
             age: 0,
             chains: Chains::new(Kind::Receives),
             odd: Log::new(),
@@ -69,34 +74,73 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        if !(self.is_short && self.window.has_room() && self.chains.pool.has_room()) {
+            return self.append_slow(pattern, user);
+        }
+        let (item, handle) = self.chains.pool.take_place();
+        item.user = user;
+        self.window.push_pattern(pattern, handle.index());
+        self.len += 1;
+        Ok(handle)
+    }
+
+    #[inline(never)]
+    fn append_slow(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         self.chains.pool.make_room()?;
         if self.is_short {
             if self.window.has_room() {
-                let item = Item::new(user, mark(self.age, 0));
-                let handle = self.chains.pool.insert(item);
-                self.window.push_pattern(pattern, handle.index());
-                self.age += 1;
-                self.len += 1;
-                return Ok(handle);
+                return self.append(pattern, user);
             }
             self.grow_long()?;
         }
-        self.append_long(pattern, user)
-    }
-
-    #[inline(always)]
-    fn append_long(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        let class = self.class_of(pattern);
-        self.make_room(class)?;
-        let handle = self.chains.pool.insert(Item::new(user, mark(self.age, class)));
-        self.index(handle.index(), pattern, class);
+        self.chains.make_room(1)?;
+        let handle = match pattern.source {
+            Some(source) if pattern.ignore == 0 => {
+                self.chains.append_new(pattern.bits, source, mark(self.age, EXACT), user)
+            }
+            _ => return self.append_wild(pattern, user),
+        };
         self.age += 1;
         self.len += 1;
         Ok(handle)
     }
 
+    /// Appends a receive with wildcards to chains or odd ones; the chains have room.
+    #[inline(never)]
+    fn append_wild(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        let class = self.class_of(pattern);
+        if class == ODD {
+            return self.append_odd(pattern, user);
+        }
+        let (bits, source) = (pattern.bits & !pattern.ignore, pattern.source.unwrap_or(0));
+        let handle = self.chains.append_new(bits, source, mark(self.age, class), user);
+        self.classes[usize::from(class) % CLASSES].len += 1;
+        self.wild += 1;
+        self.age += 1;
+        self.len += 1;
+        Ok(handle)
+    }
+
+    /// Appends to the odd ones; the pool has room.
+    #[cold]
+    fn append_odd(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.make_odd_room()?;
+        let (item, handle) = self.chains.pool.take_place();
+        item.user = user;
+        self.index_odd(handle.index(), pattern);
+        self.len += 1;
+        Ok(handle)
+    }
+
+    /// Indexes the item at `place`, which has its user, among the odd ones, where there must be room.
+    fn index_odd(&mut self, place: u32, pattern: Pattern) {
+        let item = &mut self.chains.pool[place];
+        (item.mark, item.source) = (mark(self.age, ODD), self.odd.push((pattern, place)));
+        self.wild += 1;
+        self.age += 1;
+    }
+
     /// The class of a pattern, a new one if there is one to spare.
-    #[inline(always)]
     fn class_of(&mut self, pattern: Pattern) -> u8 {
         let source_mask = if pattern.source.is_some() { u32::MAX } else { 0 };
         let wanted = (!pattern.ignore, source_mask);
@@ -111,7 +155,7 @@ impl PostedReceives {
 
     #[cold]
     fn new_class(&mut self, (compared, source_mask): (u64, u32)) -> u8 {
-        let unused = || self.classes.iter().position(|class| class.len == 0);
+        let unused = || self.classes.iter().skip(1).position(|class| class.len == 0).map(|at| at + 1);
         let at = if usize::from(self.classes_used) < CLASSES {
             self.classes_used.into()
         } else {
@@ -125,12 +169,8 @@ impl PostedReceives {
         at as u8
     }
 
-    /// Makes sure that a receive of `class` can be indexed.
-    #[inline(always)]
-    fn make_room(&mut self, class: u8) -> Result<(), OutOfMemory> {
-        if class != ODD {
-            return self.chains.make_room(1);
-        }
+    /// Makes sure that the odd ones have room for a receive.
+    fn make_odd_room(&mut self) -> Result<(), OutOfMemory> {
         if self.odd.make_room()? == Room::InHoles {
             let pool = &mut self.chains.pool;
             self.odd.squeeze(|(_, owner), place| pool[owner].source = place);
@@ -140,20 +180,6 @@ impl PostedReceives {
         Ok(())
     }
 
-    /// Indexes the item at `place`, which has user, age and class, in chains or odd ones that have room.
-    #[inline(always)]
-    fn index(&mut self, place: u32, pattern: Pattern, class: u8) {
-        if class == ODD {
-            self.chains.pool[place].source = self.odd.push((pattern, place));
-        } else {
-            let item = &mut self.chains.pool[place];
-            item.bits = pattern.bits & !pattern.ignore;
-            item.source = pattern.source.unwrap_or(0);
-            self.classes[usize::from(class) % CLASSES].len += 1;
-            self.chains.append(place);
-        }
-    }
-
     /// Takes the oldest receive that accepts `envelope`; returns its user value.
     #[inline(always)]
     pub(super) fn take(&mut self, envelope: Envelope) -> Option<u64> {
@@ -161,15 +187,29 @@ impl PostedReceives {
             let slot = self.window.find_pattern(envelope)?;
             let place = self.window.place(slot);
             self.window.remove(slot);
-            return Some(self.leave(place));
+            self.len -= 1;
+            return Some(self.chains.pool.remove(place).user);
         }
         self.take_long(envelope)
     }
 
+    #[inline(never)]
     fn take_long(&mut self, envelope: Envelope) -> Option<u64> {
-        let mut oldest: Option<First> = None;
-        let mut age = u64::MAX;
-        for class in 0..self.classes_used {
+        let exact = self.chains.find(envelope.bits, envelope.source, EXACT);
+        if self.wild > 0 {
+            return self.take_oldest(envelope, exact);
+        }
+        let user = self.chains.take(exact?).user;
+        self.left();
+        Some(user)
+    }
+
+    /// Takes the oldest receive that accepts `envelope`: `exact`, or one with wildcards.
+    #[inline(never)]
+    fn take_oldest(&mut self, envelope: Envelope, exact: Option<First>) -> Option<u64> {
+        let mut oldest = exact;
+        let mut age = exact.map_or(u64::MAX, |first| self.chains.pool[first.place()].number());
+        for class in 1..self.classes_used {
             let Class { compared, source_mask, len } = self.classes[usize::from(class) % CLASSES];
             if len == 0 {
                 continue;
@@ -187,13 +227,25 @@ impl PostedReceives {
             let owner = self.odd.owner(at);
             if self.chains.pool[owner].number() < age {
                 self.odd.remove(at);
-                return Some(self.leave_long(owner));
+                self.wild -= 1;
+                let user = self.chains.pool.remove(owner).user;
+                self.left();
+                return Some(user);
             }
         }
-        let first = oldest?;
-        self.chains.take(first);
-        self.classes[usize::from(self.chains.pool[first.place()].class()) % CLASSES].len -= 1;
-        Some(self.leave_long(first.place()))
+        let item = self.chains.take(oldest?);
+        self.uncount(item.class());
+        self.left();
+        Some(item.user)
+    }
+
+    /// A receive left the chain of its class.
+    #[inline(always)]
+    fn uncount(&mut self, class: u8) {
+        if class != EXACT {
+            self.classes[usize::from(class) % CLASSES].len -= 1;
+            self.wild -= 1;
+        }
     }
 
     /// Takes a receive back; returns its user value.
@@ -201,10 +253,13 @@ impl PostedReceives {
         let place = self.chains.pool.find(handle)?;
         if self.is_short {
             self.window.remove(self.window.find_place(place)?);
-            return Some(self.leave(place));
+            self.len -= 1;
+            return Some(self.chains.pool.remove(place).user);
         }
         self.unindex(place);
-        Some(self.leave_long(place))
+        let user = self.chains.pool.remove(place).user;
+        self.left();
+        Some(user)
     }
 
     /// Takes the item at `place` out of chains or odd ones.
@@ -212,33 +267,24 @@ impl PostedReceives {
         let item = self.chains.pool[place];
         if item.class() == ODD {
             self.odd.remove(item.source);
+            self.wild -= 1;
         } else {
             self.chains.unlink(place);
-            self.classes[usize::from(item.class()) % CLASSES].len -= 1;
+            self.uncount(item.class());
         }
     }
 
+    /// A receive left chains or odd ones.
     #[inline(always)]
-    fn leave(&mut self, place: u32) -> u64 {
+    fn left(&mut self) {
         self.len -= 1;
-        let user = self.chains.pool[place].user;
-        self.chains.pool.remove(place);
-        user
-    }
-
-    #[inline(always)]
-    fn leave_long(&mut self, place: u32) -> u64 {
-        let user = self.leave(place);
-        if self.len > SHALLOW {
-            self.quiet = 0;
-        } else {
-            self.quiet += 1;
+        if self.len <= SHALLOW {
+            self.quiet = if self.len == SHALLOW { 0 } else { self.quiet + 1 };
             // The pool is walked below: as many receives must have come and gone before as it has places.
             if self.quiet > self.chains.pool.used().max(SHALLOW * 32) {
                 self.shrink_short();
             }
         }
-        user
     }
 
     /// From the window to chains and odd ones.
@@ -247,14 +293,23 @@ impl PostedReceives {
         // All of them may be of a kind, so both have room before anything moves.
         self.chains.make_room(SLOTS as u32 + 1)?;
         self.odd.reserve(SLOTS)?;
-        for slot in self.window.clear() {
+        while let Some(slot) = self.window.oldest() {
             let (place, pattern) = (self.window.place(slot), self.window.pattern(slot));
+            self.window.remove(slot);
             let class = self.class_of(pattern);
-            // There is room in a fresh log, whose blocks were reserved.
-            self.make_room(class)?;
-            let item = &mut self.chains.pool[place];
-            item.mark = mark(item.number(), class);
-            self.index(place, pattern, class);
+            if class == ODD {
+                // In an empty log, whose blocks were reserved.
+                self.make_odd_room()?;
+                self.index_odd(place, pattern);
+            } else {
+                let (bits, source) = (pattern.bits & !pattern.ignore, pattern.source.unwrap_or(0));
+                self.chains.append_old(place, bits, source, mark(self.age, class));
+                if class != EXACT {
+                    self.classes[usize::from(class) % CLASSES].len += 1;
+                    self.wild += 1;
+                }
+                self.age += 1;
+            }
         }
         (self.is_short, self.quiet) = (false, 0);
         Ok(())
@@ -283,7 +338,7 @@ impl PostedReceives {
             self.unindex(place);
             self.window.push_pattern(pattern, place);
         }
-        (self.is_short, self.classes_used) = (true, 0);
+        (self.is_short, self.classes_used) = (true, 1);
     }
 
     pub(super) fn reserve(&mut self, receives: usize) -> Result<(), OutOfMemory> {

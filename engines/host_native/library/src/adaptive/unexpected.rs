@@ -5,7 +5,7 @@
 //! envelopes in order of age, 64 at a time; what it finds is the oldest of its envelope too, the first of its chain.
 
 use super::SHALLOW;
-use super::chains::{Chains, Item, mark};
+use super::chains::{Chains, First, mark};
 use crate::log::{Log, Room};
 use crate::pool::Kind;
 use crate::scan::{Heads, Unit, first_accepted};
@@ -28,7 +28,7 @@ pub(super) struct UnexpectedMessages {
 /// Where a message is.
 enum Found {
     Slot(usize),
-    First(super::chains::First),
+    First(First),
 }
 
 impl UnexpectedMessages {
@@ -51,24 +51,32 @@ impl UnexpectedMessages {
 
     #[inline(always)]
     pub(super) fn append(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        if !(self.is_short && self.window.has_room() && self.chains.pool.has_room()) {
+            return self.append_slow(envelope, user);
+        }
+        let (item, handle) = self.chains.pool.take_place();
+        item.user = user;
+        self.window.push_envelope(envelope, handle.index());
+        self.len += 1;
+        Ok(handle)
+    }
+
+    #[inline(never)]
+    fn append_slow(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.chains.pool.make_room()?;
         if self.is_short {
             if self.window.has_room() {
-                let handle = self.chains.pool.insert(Item::new(user, 0));
-                self.window.push_envelope(envelope, handle.index());
-                self.len += 1;
-                return Ok(handle);
+                return self.append(envelope, user);
             }
             self.grow_long()?;
         }
-        self.append_long(envelope, user)
-    }
-
-    fn append_long(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.chains.make_room(1)?;
         self.make_room()?;
-        let handle = self.chains.pool.insert(Item::new(user, 0));
-        self.index(handle.index(), envelope);
+        let Envelope { bits, source } = envelope;
+        // The log wants the place that the pool will give, and the pool the place that the log will.
+        let number = self.log.next_place();
+        let handle = self.chains.append_new(bits, source, mark(number.into(), 0), user);
+        self.log.push((envelope, handle.index()));
         self.len += 1;
         Ok(handle)
     }
@@ -91,21 +99,17 @@ impl UnexpectedMessages {
         debug_assert!(made == Ok(Room::Made));
     }
 
-    /// Indexes the item at `place`, which has its user, in chains and log, which have room.
-    #[inline(always)]
-    fn index(&mut self, place: u32, envelope: Envelope) {
-        let number = self.log.push((envelope, place));
-        let item = &mut self.chains.pool[place];
-        (item.bits, item.source, item.mark) = (envelope.bits, envelope.source, mark(number.into(), 0));
-        self.chains.append(place);
-    }
-
     /// Finds the oldest message that `pattern` accepts.
     #[inline(always)]
     fn find(&self, pattern: Pattern) -> Option<Found> {
         if self.is_short {
             return self.window.find_envelope(pattern).map(Found::Slot);
         }
+        self.find_long(pattern).map(Found::First)
+    }
+
+    #[inline(always)]
+    fn find_long(&self, pattern: Pattern) -> Option<First> {
         let exact = match pattern.source {
             Some(source) if pattern.ignore == 0 => Envelope { bits: pattern.bits, source },
             _ => {
@@ -113,21 +117,7 @@ impl UnexpectedMessages {
                 self.log.key(place).0
             }
         };
-        self.chains.find(exact.bits, exact.source, 0).map(Found::First)
-    }
-
-    #[inline(always)]
-    fn message(&self, found: &Found) -> Message {
-        match found {
-            Found::Slot(slot) => {
-                let user = self.chains.pool[self.window.place(*slot)].user;
-                Message { user, envelope: self.window.envelope(*slot) }
-            }
-            Found::First(first) => {
-                let Item { bits, source, user, .. } = self.chains.pool[first.place()];
-                Message { user, envelope: Envelope { bits, source } }
-            }
-        }
+        self.chains.find(exact.bits, exact.source, 0)
     }
 
     /// The oldest message that `pattern` accepts.
@@ -135,56 +125,56 @@ impl UnexpectedMessages {
         if self.len == 0 {
             return None;
         }
-        self.find(pattern).map(|found| self.message(&found))
+        match self.find(pattern)? {
+            Found::Slot(slot) => {
+                let user = self.chains.pool[self.window.place(slot)].user;
+                Some(Message { user, envelope: self.window.envelope(slot) })
+            }
+            Found::First(first) => Some(self.chains.pool[first.place()].message()),
+        }
     }
 
     /// Takes the oldest message that `pattern` accepts.
     #[inline(always)]
     pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
-        let found = self.find(pattern)?;
-        let message = self.message(&found);
-        match found {
-            Found::Slot(slot) => {
-                self.window.remove(slot);
-                self.leave(self.window.place(slot));
-            }
-            Found::First(first) => {
-                self.chains.take(first);
-                self.leave_long(first.place());
-            }
+        if !self.is_short {
+            return self.take_long(pattern);
         }
-        Some(message)
+        let slot = self.window.find_envelope(pattern)?;
+        self.window.remove(slot);
+        self.len -= 1;
+        let user = self.chains.pool.remove(self.window.place(slot)).user;
+        Some(Message { user, envelope: self.window.envelope(slot) })
+    }
+
+    #[inline(never)]
+    fn take_long(&mut self, pattern: Pattern) -> Option<Message> {
+        let item = self.chains.take(self.find_long(pattern)?);
+        self.left(item.number());
+        Some(item.message())
     }
 
     /// Takes a message back; returns its user value.
     pub(super) fn discard(&mut self, handle: Handle) -> Option<u64> {
         let place = self.chains.pool.find(handle)?;
-        let user = self.chains.pool[place].user;
         if self.is_short {
             self.window.remove(self.window.find_place(place)?);
-            self.leave(place);
-        } else {
-            self.chains.unlink(place);
-            self.leave_long(place);
+            self.len -= 1;
+            return Some(self.chains.pool.remove(place).user);
         }
-        Some(user)
+        self.chains.unlink(place);
+        let item = self.chains.pool.remove(place);
+        self.left(item.number());
+        Some(item.user)
     }
 
+    /// A message that left chains and pool leaves the log.
     #[inline(always)]
-    fn leave(&mut self, place: u32) {
+    fn left(&mut self, number: u64) {
+        self.log.remove(number as u32);
         self.len -= 1;
-        self.chains.pool.remove(place);
-    }
-
-    /// What is out of its chain leaves log and pool.
-    #[inline(always)]
-    fn leave_long(&mut self, place: u32) {
-        self.log.remove(self.chains.pool[place].number() as u32);
-        self.leave(place);
-        if self.len > SHALLOW {
-            self.quiet = 0;
-        } else {
-            self.quiet += 1;
+        if self.len <= SHALLOW {
+            self.quiet = if self.len == SHALLOW { 0 } else { self.quiet + 1 };
             if self.quiet > SHALLOW * 32 {
                 self.shrink_short();
             }
@@ -197,9 +187,12 @@ impl UnexpectedMessages {
         self.chains.make_room(SLOTS as u32 + 1)?;
         self.log.reserve(SLOTS)?;
         self.make_room()?;
-        for slot in self.window.clear() {
+        while let Some(slot) = self.window.oldest() {
+            let (place, envelope) = (self.window.place(slot), self.window.envelope(slot));
+            self.window.remove(slot);
             // The log is empty, and a block has more lanes than the window slots.
-            self.index(self.window.place(slot), self.window.envelope(slot));
+            let number = self.log.push((envelope, place));
+            self.chains.append_old(place, envelope.bits, envelope.source, mark(number.into(), 0));
         }
         (self.is_short, self.quiet) = (false, 0);
         Ok(())
