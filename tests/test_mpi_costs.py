@@ -43,7 +43,7 @@ def test_the_software_presets_take_their_costs_from_the_result(tmp_path: Path) -
     assert settings(other)["entry"] == ("100", "paper")
     assert l1.parameters()[0]["detail"] == (
         "Open MPI 4.1.4 over vader on Some Processor (b), 2026-01-31T12:00:00Z: "
-        f"`entry_l1_ns` of {tmp_path}/mpi-bench.json"
+        f"`entry_l1_ns`; {tmp_path}/mpi-bench.json"
     )
 
 

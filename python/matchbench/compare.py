@@ -27,6 +27,9 @@ BASELINE = "ideal:zero"
 """What a slowdown is measured against: an engine that takes no time."""
 
 _TIMING_ORDER = ("bound", "simulated", "measured")
+_BUSY = 1.25
+"""Upper over lower quartile of the repetitions from which on something else is said to have run on the host."""
+
 _OPERATION = ("operation_ns", "operation_low_ns", "operation_high_ns")
 
 
@@ -416,7 +419,7 @@ def _gather(
             tables["parameters"].append(_fit(pl.DataFrame(parameters), "parameters", identity))
         remarks += [
             Remark(trace=trace.name, engine=_label(engine), text=text)
-            for text in [*_broken(engine), *_waiting(report), *report["notes"]]
+            for text in [*_broken(engine), *_waiting(report), *_disturbed(report), *report["notes"]]
         ]
     return Comparison(
         results=pl.DataFrame(rows, schema=columns.RESULTS),
@@ -440,6 +443,16 @@ def _broken(engine: Engine) -> list[str]:
     if engine.breaks_order is None:
         return []
     return [f"breaks MPI's order, {engine.breaks_order}; no MPI library could run on it"]
+
+
+def _disturbed(report: Report) -> list[str]:
+    """Say when the repetitions of a measurement lie too far apart for a host that does nothing else."""
+    if not (measured := report["measured"]):
+        return []
+    low, high = (measured["kinds"][name][0] for name in ("operation_low_ns", "operation_high_ns"))
+    if high <= _BUSY * low:
+        return []
+    return ["the quartiles of the repetitions lie far apart: something else ran on this host"]
 
 
 def _waiting(report: Report) -> list[str]:

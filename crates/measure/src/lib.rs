@@ -4,10 +4,10 @@
 //! The only crate of the house that reads a clock. A measured engine takes no time itself; here its structure is run by
 //! itself, the time of each operation is found, and a replay is charged with it:
 //!
-//! 1. [`closed_loop`] replays once without cost and records what each receiver's engine was asked for;
+//! 1. [`closed_loop`] replays and records what each receiver's engine was asked for, first without cost, then with a draft of it;
 //! 2. [`measure`] runs these operations on the bare structures, again and again on one pinned core ([`host`]), and reads the
 //!    clock so rarely that reading it costs nothing ([`stopwatch`]);
-//! 3. the replay is run again, and each operation takes what was measured for it ([`charge`]).
+//! 3. the replay is run once more, and each operation takes what was measured for it ([`charge`]).
 //!
 //! Why so, and what was not chosen: `docs/decisions/0006-measured-engine.md`.
 
@@ -48,7 +48,7 @@ pub enum MeasureError {
     Interrupted,
 }
 
-/// The most replays that [`closed_loop`] asks for.
+/// How many replays [`closed_loop`] asks for.
 pub const PASSES: u32 = 3;
 
 /// Makes the engine of the next receiver.
@@ -66,11 +66,12 @@ pub struct Found<R> {
     pub same_order: f64,
 }
 
-/// Replays with measured times: `replay` is called with the number of the pass, from 0 to at most [`PASSES`] - 1, and with a
-/// builder of engines that it calls once for each receiver, always in the same order. `build` makes the measured engine.
+/// Replays with measured times: `replay` is called with the number of the pass, from 0 to [`PASSES`] - 1, and with a builder of
+/// engines that it calls once for each receiver, always in the same order. `build` makes the measured engine.
 ///
-/// The first pass takes no time and records. The second is charged with what was measured for that record, and records anew;
-/// if its times have changed the order of operations, the new order is measured and charged in a third.
+/// The first pass takes no time and records. The second is charged with a draft of a measurement of that record
+/// ([`Effort::draft`]), and records the order in which operations come when they take their time. That order is measured, and
+/// charged in the third.
 ///
 /// # Errors
 /// Those of `replay`, and [`MeasureError`].
@@ -81,19 +82,14 @@ pub fn closed_loop<R, E: From<MeasureError>>(
     replay: &mut dyn FnMut(u32, &mut NextEngine<'_>) -> Result<R, E>,
     keep_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Found<R>, E> {
-    let (_, mut recorded) = pass(build, &Arc::default(), &mut |build| replay(0, build))?;
-    let mut number = 0;
-    loop {
-        number += 1;
-        let (spans, measurement) = measure(build, &recorded, effort, clock, keep_on)?;
-        let (result, again) =
-            pass(build, &Arc::new(Charges::new(&recorded, &spans)), &mut |build| replay(number, build))?;
-        let same_order = record::same_places(&recorded, &again);
-        if same_order >= 1.0 || number + 1 == PASSES {
-            return Ok(Found { replay: result, measurement, same_order });
-        }
-        recorded = again;
-    }
+    let (_, recorded) = pass(build, &Arc::default(), &mut |build| replay(0, build))?;
+    let (spans, _) = measure(build, &recorded, &effort.draft(), clock, keep_on)?;
+    let charges = Arc::new(Charges::new(&recorded, &spans));
+    let (_, recorded) = pass(build, &charges, &mut |build| replay(1, build))?;
+    let (spans, measurement) = measure(build, &recorded, effort, clock, keep_on)?;
+    let charges = Arc::new(Charges::new(&recorded, &spans));
+    let (replay, charged) = pass(build, &charges, &mut |build| replay(2, build))?;
+    Ok(Found { replay, measurement, same_order: record::same_places(&recorded, &charged) })
 }
 
 /// A replay charged with `charges`, and what its engines were asked for.

@@ -149,6 +149,14 @@ pub struct Effort {
     pub budget: Picos,
 }
 
+impl Effort {
+    /// Enough to tell in which order operations come when they take their time: a median of three.
+    #[must_use]
+    pub const fn draft(&self) -> Self {
+        Self { warm_up: 1, least: 3, most: 3, ..*self }
+    }
+}
+
 impl Default for Effort {
     /// Segments in which a reading costs a third of a nanosecond per operation before it is subtracted, and repetitions enough
     /// for a median that single interruptions do not move.

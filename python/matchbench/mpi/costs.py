@@ -122,4 +122,4 @@ def _how(path: Path, result: Mapping[str, Any], what: str) -> str:
             msg = f"{path}: `{key}`: found {word!r}, expected text"
             raise MatchbenchError(msg)
     name, transport, cpu, host, date = words.values()
-    return f"{name} over {transport} on {cpu} ({host}), {date}: {what} of {path}"
+    return f"{name} over {transport} on {cpu} ({host}), {date}: {what}; {path}"
