@@ -6,6 +6,8 @@ import pytest
 
 import matchbench as mb
 from matchbench import plots, summary
+from matchbench.compare import disturbed
+from matchbench.shapes import Measured
 
 ENGINES = ["host_native:list", "linear:software", "ideal", "host_native"]
 
@@ -84,3 +86,17 @@ def test_measured_rows_have_a_table_and_axes_of_their_own(comparison: mb.Compari
     assert native.get_title("left") == "measured on this host, not ranked"
     lines = {line.get_label(): line.get_linestyle() for line in figures["deep.latency"].axes[0].get_lines()}
     assert (lines["linear:software"], lines["host_native:list"]) == ("-", "--")
+
+
+def test_a_host_that_does_something_else_is_told() -> None:
+    def found(low: float, high: float) -> list[str]:
+        kinds = {"operation_low_ns": [low], "operation_high_ns": [high]}
+        return disturbed(
+            Measured(host="h", core=1, clock="c", reading_ns=20, repetitions=7, same_order=1, kinds=kinds)
+        )
+
+    assert found(10, 12.5) == disturbed(None) == []
+    assert found(10, 12.6) == [
+        "the quartiles of the repetitions lie far apart: something else ran on this host"
+    ]
+    assert len(found(0, 1)) == 1

@@ -20,7 +20,7 @@ from matchbench import _native, columns
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.mpi.costs import software_costs
 from matchbench.output import whole_directory
-from matchbench.shapes import Parameter, Progress, Report
+from matchbench.shapes import Measured, Parameter, Progress, Report
 from matchbench.trace import Trace
 
 BASELINE = "ideal:zero"
@@ -28,7 +28,7 @@ BASELINE = "ideal:zero"
 
 _TIMING_ORDER = ("bound", "simulated", "measured")
 _BUSY = 1.25
-"""Upper over lower quartile of the repetitions from which on something else is said to have run on the host."""
+"""Upper over lower quartile of the repetitions from which on the host is said to have done something else."""
 
 _OPERATION = ("operation_ns", "operation_low_ns", "operation_high_ns")
 
@@ -419,7 +419,12 @@ def _gather(
             tables["parameters"].append(_fit(pl.DataFrame(parameters), "parameters", identity))
         remarks += [
             Remark(trace=trace.name, engine=_label(engine), text=text)
-            for text in [*_broken(engine), *_waiting(report), *_disturbed(report), *report["notes"]]
+            for text in [
+                *_broken(engine),
+                *_waiting(report),
+                *disturbed(report["measured"]),
+                *report["notes"],
+            ]
         ]
     return Comparison(
         results=pl.DataFrame(rows, schema=columns.RESULTS),
@@ -445,9 +450,15 @@ def _broken(engine: Engine) -> list[str]:
     return [f"breaks MPI's order, {engine.breaks_order}; no MPI library could run on it"]
 
 
-def _disturbed(report: Report) -> list[str]:
-    """Say when the repetitions of a measurement lie too far apart for a host that does nothing else."""
-    if not (measured := report["measured"]):
+def disturbed(measured: Measured | None) -> list[str]:
+    """Say when the repetitions of a measurement lie too far apart for a host that does nothing else.
+
+    Parameters
+    ----------
+    measured
+        The measurement of a replay, or nothing for a model.
+    """
+    if not measured:
         return []
     low, high = (measured["kinds"][name][0] for name in ("operation_low_ns", "operation_high_ns"))
     if high <= _BUSY * low:
