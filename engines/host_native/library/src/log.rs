@@ -161,9 +161,9 @@ impl<B: Block> Log<B> {
         *block.live() = live;
         self.live -= 1;
         if place / LANES == self.last {
+            // It stays when it becomes empty: the next key would ask for it again.
             self.fill = LANES - live.leading_zeros();
-        }
-        if live == 0 {
+        } else if live == 0 {
             self.give_back();
         }
     }

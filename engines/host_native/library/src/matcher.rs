@@ -150,9 +150,16 @@ impl Matcher {
     ///
     /// # Errors
     /// When there is no memory for it; it then waits nowhere.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        each!(&mut self.inner, structure => structure.post(pattern, user))
+        self.post_parts(pattern.bits, pattern.ignore, pattern.source, user)
+    }
+
+    /// The parts come in registers. A pattern in memory, which the caller has just written word by word, would be copied
+    /// by wider loads, and those wait until the words have reached the cache.
+    #[inline]
+    fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+        each!(&mut self.inner, structure => structure.post(Pattern { bits, ignore, source }, user))
     }
 
     /// A message arrives: it takes the oldest posted receive that accepts it, or waits.

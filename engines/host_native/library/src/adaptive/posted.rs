@@ -280,8 +280,8 @@ impl PostedReceives {
         self.len -= 1;
         if self.len <= SHALLOW {
             self.quiet = if self.len == SHALLOW { 0 } else { self.quiet + 1 };
-            // The pool is walked below: as many receives must have come and gone before as it has places.
-            if self.quiet > self.chains.pool.used().max(SHALLOW * 32) {
+            // Unless there are none, the pool is walked below: as many receives must have come and gone before as it has places.
+            if self.quiet > SHALLOW * 32 && (self.len == 0 || self.quiet > self.chains.pool.used()) {
                 self.shrink_short();
             }
         }
@@ -320,7 +320,8 @@ impl PostedReceives {
     fn shrink_short(&mut self) {
         let mut few: [(u64, u32); SLOTS] = [(u64::MAX, NIL); SLOTS];
         let mut count = 0;
-        for place in 0..self.chains.pool.used() {
+        let places = if self.len > 0 { self.chains.pool.used() } else { 0 };
+        for place in 0..places {
             if self.chains.pool.is_live(place) {
                 few[count % SLOTS] = (self.chains.pool[place].number(), place);
                 count += 1;

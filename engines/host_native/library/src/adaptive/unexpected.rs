@@ -112,12 +112,16 @@ impl UnexpectedMessages {
     fn find_long(&self, pattern: Pattern) -> Option<First> {
         let exact = match pattern.source {
             Some(source) if pattern.ignore == 0 => Envelope { bits: pattern.bits, source },
-            _ => {
-                let place = first_accepted(self.unit, &self.log, pattern)?;
-                self.log.key(place).0
-            }
+            source => self.oldest(pattern.bits, pattern.ignore, source)?,
         };
         self.chains.find(exact.bits, exact.source, 0)
+    }
+
+    /// The envelope of the oldest message that a pattern with wildcards accepts.
+    #[inline(never)]
+    fn oldest(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Envelope> {
+        let place = first_accepted(self.unit, &self.log, Pattern { bits, ignore, source })?;
+        Some(self.log.key(place).0)
     }
 
     /// The oldest message that `pattern` accepts.
@@ -138,7 +142,7 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
         if !self.is_short {
-            return self.take_long(pattern);
+            return self.take_long(pattern.bits, pattern.ignore, pattern.source);
         }
         let slot = self.window.find_envelope(pattern)?;
         self.window.remove(slot);
@@ -148,8 +152,8 @@ impl UnexpectedMessages {
     }
 
     #[inline(never)]
-    fn take_long(&mut self, pattern: Pattern) -> Option<Message> {
-        let item = self.chains.take(self.find_long(pattern)?);
+    fn take_long(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+        let item = self.chains.take(self.find_long(Pattern { bits, ignore, source })?);
         self.left(item.number());
         Some(item.message())
     }
