@@ -62,6 +62,8 @@ pub struct Recorded {
     pub outcome: Outcome,
 }
 
+const _: () = assert!(size_of::<Recorded>() <= 64, "`MOST` says what a record takes");
+
 impl Recorded {
     /// Whether both ask for the same. Names are reused, so they tell nothing; of a cancel there is nothing but its name.
     fn asks_as(&self, other: &Self) -> bool {
@@ -77,7 +79,6 @@ impl Recorded {
 }
 
 /// The records of all receivers of a replay while it runs.
-#[derive(Default)]
 pub(crate) struct Records {
     receivers: Mutex<Vec<Arc<Mutex<Vec<Recorded>>>>>,
     left: Arc<AtomicUsize>,

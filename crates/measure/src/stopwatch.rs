@@ -384,3 +384,32 @@ fn divide(sum: Picos, weights: &[u64]) -> impl Iterator<Item = Picos> + '_ {
         Picos(part)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_this_host_goes_on_and_never_back() {
+        let mut clock = HostClock::new();
+        let first = clock.read();
+        let readings: Vec<u64> = (0..1000).map(|_| clock.read()).collect();
+        assert!(readings.is_sorted() && readings[0] >= first && readings[999] > first);
+        // From 100 MHz to 10 GHz: more is no time stamp counter.
+        assert!((100.0..=10_000.0).contains(&clock.tick_ps()), "{}", clock.name());
+    }
+
+    #[test]
+    fn parts_add_up_to_the_picosecond() {
+        for (sum, weights) in [(1000, vec![1, 1, 1]), (7, vec![0, 5, 0, 2]), (0, vec![3]), (10, vec![0, 0, 0, 0])] {
+            let parts: Vec<Picos> = divide(Picos(sum), &weights).collect();
+            assert_eq!(parts.iter().copied().sum::<Picos>(), Picos(sum));
+            // Each part is what is due, but for the rounding of its two ends.
+            let all = weights.iter().sum::<u64>();
+            for (part, weight) in parts.iter().zip(&weights) {
+                let due = (sum * weight).checked_div(all).unwrap_or(sum / weights.len() as u64);
+                assert!(part.0.abs_diff(due) <= 1, "{parts:?}");
+            }
+        }
+    }
+}
