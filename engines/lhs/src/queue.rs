@@ -44,13 +44,16 @@ pub(crate) struct Group {
     /// The slot of the oldest head.
     first: usize,
     heads: VecDeque<Head>,
-    large: VecDeque<Message>,
+    /// Messages in order of age, with a gap for each that was taken from the middle since the gaps were closed last; there are
+    /// never more gaps than messages, and none is first.
+    large: VecDeque<Option<Message>>,
+    gaps: usize,
     living: usize,
 }
 
 impl Group {
     pub(crate) const fn new(slots: usize) -> Self {
-        Self { slots, first: 0, heads: VecDeque::new(), large: VecDeque::new(), living: 0 }
+        Self { slots, first: 0, heads: VecDeque::new(), large: VecDeque::new(), gaps: 0, living: 0 }
     }
 
     /// The number of messages.
@@ -70,14 +73,14 @@ impl Group {
 
     /// Messages in the large memory.
     pub(crate) fn in_large(&self) -> usize {
-        self.large.len()
+        self.large.len() - self.gaps
     }
 
     /// The name of the message at `place`.
     pub(crate) fn at(&self, place: Place) -> MsgId {
         match place {
             Place::Slot(index) => self.heads[index].message.msg,
-            Place::Large(index) => self.large[index].msg,
+            Place::Large(index) => self.large[index].expect("a message was found there").msg,
         }
     }
 
@@ -97,10 +100,15 @@ impl Group {
         &heads[..heads.len().min(most)]
     }
 
-    /// The message at `index` in the large memory in order of age.
+    /// The oldest message in the large memory from place `index` on, and its place.
     #[inline]
-    pub(crate) fn large(&self, index: usize) -> Option<&Message> {
-        self.large.get(index)
+    pub(crate) fn large(&self, index: usize) -> Option<(&Message, usize)> {
+        let first = self.large.get(index)?;
+        if let Some(message) = first {
+            return Some((message, index));
+        }
+        let mut behind = self.large.range(index..).zip(index..);
+        behind.find_map(|(message, place)| message.as_ref().map(|message| (message, place)))
     }
 
     /// Appends a message, which becomes the youngest.
@@ -108,7 +116,7 @@ impl Group {
         if self.has_slot() {
             self.heads.push_back(Head { message, is_living: true });
         } else {
-            self.large.push_back(message);
+            self.large.push_back(Some(message));
         }
         self.living += 1;
     }
@@ -118,7 +126,16 @@ impl Group {
         self.living -= 1;
         match place {
             Place::Large(index) => {
-                self.large.remove(index);
+                self.large[index] = None;
+                self.gaps += 1;
+                while self.large.front().is_some_and(Option::is_none) {
+                    self.large.pop_front();
+                    self.gaps -= 1;
+                }
+                if 2 * self.gaps > self.large.len() {
+                    self.large.retain(Option::is_some);
+                    self.gaps = 0;
+                }
             }
             Place::Slot(index) => {
                 self.heads[index].is_living = false;

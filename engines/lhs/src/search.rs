@@ -114,20 +114,19 @@ impl Walk {
             let Some(group) = groups.get(self.group) else { return false };
             // Nothing is read that is younger than the best match, and no head before an older message in the large memory.
             let best = self.best.map_or(u64::MAX, |best| best.age);
-            let large = group.large(self.large).filter(|large| large.age < best);
-            let end = large.map_or(best, |large| large.age);
+            let large = group.large(self.large).filter(|(large, _)| large.age < best);
+            let end = large.map_or(best, |(large, _)| large.age);
             let found = match (group.head(self.head), large) {
                 (Some((head, slot)), _) if head.message.age < end => {
                     self.read_head(parameters, bus, &mut lines[self.group], slot);
                     let heads = group.beside(self.head, parameters.read_at_once(slot));
                     self.compare(parameters, heads, end, pattern)
                 }
-                (_, Some(large)) => {
+                (_, Some((large, place))) => {
                     self.now += parameters.large + parameters.entry;
                     self.visits += 1;
-                    self.large += 1;
-                    let place = Place::Large(self.large - 1);
-                    pattern.accepts(&large.envelope).then_some((large.age, place))
+                    self.large = place + 1;
+                    pattern.accepts(&large.envelope).then_some((large.age, Place::Large(place)))
                 }
                 _ => {
                     self.next_group();

@@ -81,8 +81,9 @@ pub(super) struct Queue {
     parameters: Parameters,
     corrections: Corrections,
     cam: Vec<Slot>,
-    /// Full slots of it.
+    /// Full slots of it, and reserved ones.
     filled: usize,
+    reserved: usize,
     /// Each with a memory of its own, so that they are read at the same time.
     lists: Vec<LinkedMemory<Entry>>,
     host: VecDeque<Entry>,
@@ -98,6 +99,7 @@ impl Queue {
             corrections,
             cam: vec![Slot::Empty; parameters.cam],
             filled: 0,
+            reserved: 0,
             lists: vec![LinkedMemory::new(parameters.entries_per_list, 1); parameters.lists],
             host: VecDeque::new(),
             insert_turn: 0,
@@ -130,7 +132,13 @@ impl Queue {
     }
 
     fn first_empty(&self) -> Option<usize> {
-        self.cam.iter().position(|slot| *slot == Slot::Empty)
+        let has_empty = self.filled + self.reserved < self.cam.len();
+        has_empty.then(|| self.cam.iter().position(|slot| *slot == Slot::Empty)).flatten()
+    }
+
+    fn reserve(&mut self, slot: usize) {
+        self.cam[slot] = Slot::Reserved;
+        self.reserved += 1;
     }
 
     fn lists_are_empty(&self) -> bool {
@@ -159,7 +167,7 @@ impl Queue {
                 if let Some(slot) = self.first_empty()
                     && let Some(list) = self.list_to_refill_from()
                 {
-                    self.cam[slot] = Slot::Reserved;
+                    self.reserve(slot);
                     self.mover = Mover::ToCam { list, slot, until: now + self.parameters.transfer };
                 } else if !self.host.is_empty() && self.a_list_has_room() {
                     self.mover = Mover::ToList { until: now + self.parameters.spill };
@@ -196,7 +204,7 @@ impl Queue {
         }
         match self.first_empty() {
             Some(slot) => {
-                self.cam[slot] = Slot::Reserved;
+                self.reserve(slot);
                 Some(Insertion::Cam(slot))
             }
             None if self.mover == Mover::Idle => Some(self.behind_the_cam()),
@@ -226,7 +234,7 @@ impl Queue {
 
     fn fill(&mut self, slot: usize, entry: Entry) {
         self.cam[slot] = Slot::Full(entry);
-        self.filled += 1;
+        (self.filled, self.reserved) = (self.filled + 1, self.reserved - 1);
     }
 
     fn append_to_list(&mut self, entry: Entry) {
