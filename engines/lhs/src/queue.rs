@@ -107,8 +107,14 @@ impl Group {
         if let Some(message) = first {
             return Some((message, index));
         }
-        let mut behind = self.large.range(index..).zip(index..);
+        let mut behind = self.large_from(index).zip(index..);
         behind.find_map(|(message, place)| message.as_ref().map(|message| (message, place)))
+    }
+
+    /// The large memory from place `index` on, gaps included.
+    #[inline]
+    pub(crate) fn large_from(&self, index: usize) -> impl Iterator<Item = &Option<Message>> {
+        self.large.range(index..)
     }
 
     /// Appends a message, which becomes the youngest.

@@ -99,8 +99,9 @@ impl Searcher {
 }
 
 impl Walk {
-    /// Reads and compares one message, and all heads behind it that are in the cache with it; false when there is none left for
-    /// this core. What is in the cache asks the bus for nothing, so the bus gets its requests in order all the same.
+    /// Reads and compares one head and all behind it that are in the cache with it, or messages in the large memory up to the next
+    /// head; false when there is none left for this core. Neither asks the bus for more than that head's line, so the bus gets its
+    /// requests in order all the same.
     #[inline]
     fn step(
         &mut self,
@@ -122,11 +123,10 @@ impl Walk {
                     let heads = group.beside(self.head, parameters.read_at_once(slot));
                     self.compare(parameters, heads, end, pattern)
                 }
-                (_, Some((large, place))) => {
-                    self.now += parameters.large + parameters.entry;
-                    self.visits += 1;
-                    self.large = place + 1;
-                    pattern.accepts(&large.envelope).then_some((large.age, Place::Large(place)))
+                (head, Some((_, place))) => {
+                    self.large = place;
+                    let end = head.map_or(best, |(head, _)| head.message.age.min(best));
+                    self.compare_large(parameters, group, end, pattern)
                 }
                 _ => {
                     self.next_group();
@@ -164,6 +164,38 @@ impl Walk {
         }
         let compared = (self.head - first) as u64;
         self.now += parameters.entry * compared;
+        self.visits += compared as u32;
+        found
+    }
+
+    /// Reads and compares messages in the large memory, those before age `end`, up to the first match.
+    #[inline]
+    fn compare_large(
+        &mut self,
+        parameters: &Parameters,
+        group: &Group,
+        end: u64,
+        pattern: &Pattern,
+    ) -> Option<(u64, Place)> {
+        let mut found = None;
+        let mut compared = 0;
+        for message in group.large_from(self.large) {
+            match message {
+                Some(message) if message.age >= end => break,
+                Some(message) => {
+                    compared += 1;
+                    if pattern.accepts(&message.envelope) {
+                        found = Some((message.age, Place::Large(self.large)));
+                    }
+                }
+                None => {}
+            }
+            self.large += 1;
+            if found.is_some() {
+                break;
+            }
+        }
+        self.now += (parameters.large + parameters.entry) * compared;
         self.visits += compared as u32;
         found
     }
