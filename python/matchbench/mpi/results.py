@@ -10,8 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from matchbench._native import MatchbenchError, revision, version
-from matchbench.mpi.bench import Measurement, library_name, short_name, transport
+from matchbench.mpi.bench import Measurement, Series, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
 from matchbench.mpi.structure import statements
 
@@ -60,10 +62,7 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
         for series in measurement.series
         if series.kind.startswith("drain")
     }
-    spreads = {
-        series.name: max((p.ns_q3 - p.ns_q1) / p.ns_median if p.ns_median else 0.0 for p in series.points)
-        for series in measurement.series
-    }
+    spreads = {series.name: _spread(series) for series in measurement.series}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -120,6 +119,12 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
         "structure": statements(curves, drains, spreads),
         "remarks": dict(measurement.remarks),
     }
+
+
+def _spread(series: Series) -> float:
+    """Give the distance of quartiles over their median that a quarter of the depths exceed."""
+    at_depths = [(each.ns_q3 - each.ns_q1) / each.ns_median for each in series.points if each.ns_median > 0]
+    return float(np.quantile(at_depths, 0.75)) if at_depths else 0.0
 
 
 def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | None:

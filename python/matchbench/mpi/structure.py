@@ -15,8 +15,8 @@ AGED = 1.3
 REVERSED = 2.0
 """A message that costs so many times as much in another order as in order is worth a sentence."""
 
-WIDE = 1.0
-"""Distance of quartiles over their median from which a series is called rough."""
+WIDE = 0.5
+"""Distance of quartiles over their median that makes a depth rough; a quarter of rough depths, a series."""
 
 _LISTS = {
     ("linear", "linear"): "one list for all sources and communicators",
@@ -41,7 +41,7 @@ def statements(
     drains
         Name of a series that empties a queue -> depth -> nanoseconds per message.
     spreads
-        Name of a series -> the greatest distance of quartiles at any depth, over the median there.
+        Name of a series -> distance of the quartiles over the median there, which a quarter of depths exceed.
     """
     said: list[str] = []
     for kind, subject in _SUBJECTS.items():
@@ -163,8 +163,8 @@ def _noise(spreads: Mapping[str, float]) -> list[str]:
         return []
     which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
     return [
-        f"{len(wide)} of {len(spreads)} series have times that vary by more than their median ({which}): "
-        "the machine was busy, and costs are rough."
+        f"{len(wide)} of {len(spreads)} series have times that vary by half of their median or more "
+        f"({which}): the machine was busy, and costs are rough."
     ]
 
 
