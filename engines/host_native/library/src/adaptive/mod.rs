@@ -35,7 +35,29 @@ impl Adaptive {
 
     #[inline]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        if let Some(message) = self.mprobe(pattern) {
+        if self.unexpected.len() != 0 {
+            if !self.unexpected.is_short() {
+                return self.post_beside_messages(pattern.bits, pattern.ignore, pattern.source, user);
+            }
+            if let Some(message) = self.unexpected.take_short(pattern) {
+                return Ok(Posted::Matched(message));
+            }
+        }
+        Ok(Posted::Waiting(self.posted.append(pattern, user)?))
+    }
+
+    /// One call deep, so that the outcome is written where the caller wants it and copied nowhere; the parts of
+    /// the pattern come in registers.
+    #[inline(never)]
+    fn post_beside_messages(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+    ) -> Result<Posted, OutOfMemory> {
+        let pattern = Pattern { bits, ignore, source };
+        if let Some(message) = self.unexpected.take_long(pattern) {
             return Ok(Posted::Matched(message));
         }
         Ok(Posted::Waiting(self.posted.append(pattern, user)?))
@@ -68,7 +90,11 @@ impl Adaptive {
         if self.unexpected.len() == 0 {
             return None;
         }
-        self.unexpected.take(pattern)
+        if self.unexpected.is_short() {
+            self.unexpected.take_short(pattern)
+        } else {
+            self.unexpected.take_long(pattern)
+        }
     }
 
     pub(crate) fn lengths(&self) -> (usize, usize) {

@@ -138,12 +138,14 @@ impl UnexpectedMessages {
         }
     }
 
-    /// Takes the oldest message that `pattern` accepts.
     #[inline(always)]
-    pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
-        if !self.is_short {
-            return self.take_long(pattern.bits, pattern.ignore, pattern.source);
-        }
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    /// Takes the oldest message that `pattern` accepts from a short queue.
+    #[inline(always)]
+    pub(super) fn take_short(&mut self, pattern: Pattern) -> Option<Message> {
         let slot = self.window.find_envelope(pattern)?;
         self.window.remove(slot);
         self.len -= 1;
@@ -151,9 +153,10 @@ impl UnexpectedMessages {
         Some(Message { user, envelope: self.window.envelope(slot) })
     }
 
-    #[inline(never)]
-    fn take_long(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        let item = self.chains.take(self.find_long(Pattern { bits, ignore, source })?);
+    /// Takes the oldest message that `pattern` accepts from a long queue.
+    #[inline(always)]
+    pub(super) fn take_long(&mut self, pattern: Pattern) -> Option<Message> {
+        let item = self.chains.take(self.find_long(pattern)?);
         self.left(item.number());
         Some(item.message())
     }
