@@ -118,6 +118,17 @@ impl Window {
         self.find(|slot| slot.place == place)
     }
 
+    /// The number of receives with wildcards.
+    pub(crate) fn wildcards(&self) -> usize {
+        let wild = |slot: usize| {
+            self.live >> slot & 1 != 0 && {
+                let Slot { ignore, source_mask, .. } = self.slots[slot];
+                ignore != 0 || source_mask == 0
+            }
+        };
+        (0..SLOTS).filter(|slot| wild(*slot)).count()
+    }
+
     /// The slot of the oldest key.
     pub(crate) fn oldest(&self) -> Option<usize> {
         self.find(|_| true)

@@ -290,9 +290,11 @@ impl PostedReceives {
     /// From the window to chains and odd ones.
     #[cold]
     fn grow_long(&mut self) -> Result<(), OutOfMemory> {
-        // All of them may be of a kind, so both have room before anything moves.
+        // There is room before anything moves; fewer kinds of wildcards than classes leave no odd ones.
         self.chains.make_room(SLOTS as u32 + 1)?;
-        self.odd.reserve(SLOTS)?;
+        if self.window.wildcards() >= CLASSES {
+            self.odd.reserve(SLOTS)?;
+        }
         while let Some(slot) = self.window.oldest() {
             let (place, pattern) = (self.window.place(slot), self.window.pattern(slot));
             self.window.remove(slot);
