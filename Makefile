@@ -55,8 +55,12 @@ bench: setup ## speed: criterion, the matcher beside other libraries, the record
 # Open MPI runs as root only when told to.
 nightly: export OMPI_ALLOW_RUN_AS_ROOT := 1
 nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp ## long property runs, fuzzing, every MPI measured
+nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
 	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py -- --include-ignored
+	rustup +nightly component add miri rust-src
+	cargo +nightly miri test --quiet --package mb-matcher --tests
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mb-matcher --test lockstep \
+	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \

@@ -39,7 +39,8 @@ const SCANS: &[&str] = &[
 /// Nanoseconds of an exact item, and for each entry of a scan.
 const EXACT_NS: f64 = 15.0;
 const ENTRY_NS: f64 = 0.2;
-/// Fewer entries do not tell what one costs.
+/// An entry's cost is that of those beyond the first; fewer than the second do not tell it.
+const FIRST_ENTRIES: u32 = 64;
 const LEAST_ENTRIES: u32 = 256;
 /// Depths that the plain list is made for.
 const SHALLOW: std::ops::RangeInclusive<u32> = 1..=8;
@@ -82,11 +83,11 @@ pub(crate) fn print(results: &Results, loads: &Times) {
         of(EXACT, &|_, _, ns| Some(ns)),
     );
     verdict(
-        &format!("scan with a wildcard: at most {ENTRY_NS} ns for each entry from {LEAST_ENTRIES} entries on"),
+        &format!("scan with a wildcard: at most {ENTRY_NS} ns for each entry beyond {FIRST_ENTRIES}"),
         ENTRY_NS,
         of(SCANS, &|name, depth, ns| {
-            let empty = median(results, name, 0, DEFAULT)?;
-            (depth >= LEAST_ENTRIES).then(|| (ns - empty) / f64::from(depth))
+            let first = median(results, name, FIRST_ENTRIES, DEFAULT)?;
+            (depth >= LEAST_ENTRIES).then(|| (ns - first) / f64::from(depth - FIRST_ENTRIES))
         }),
     );
     verdict(

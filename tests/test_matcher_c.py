@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The matcher for C programs, as somebody meets it who has only what `make install` leaves."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LIBRARY = Path(__file__).resolve().parent.parent / "engines/host_native/library"
+EXAMPLE = LIBRARY / "examples/matching.c"
+STRUCTURES = ("list", "heads", "vector", "bins", "adaptive")
+
+
+def run(*words: str | Path, **environment: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        list(map(str, words)),
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the library under a prefix of its own."""
+    for tool in ("cc", "make", "pkg-config", "cargo"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    prefix = tmp_path_factory.mktemp("prefix")
+    made = run("make", "--silent", "-C", LIBRARY, "install", f"PREFIX={prefix}", "DESTDIR=")
+    assert made.returncode == 0, made.stderr
+    return prefix
+
+
+@pytest.fixture(params=["shared", "static"])
+def example(installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Build the example with the flags that pkg-config gives."""
+    words = ["--cflags", "--libs", *(["--static"] if request.param == "static" else []), "mbmatch"]
+    asked = run("pkg-config", *words, PKG_CONFIG_PATH=installed / "lib/pkgconfig")
+    assert asked.returncode == 0, asked.stderr
+    flags = asked.stdout.split()
+    if request.param == "static":
+        flags = ["-l:libmbmatch.a" if flag == "-lmbmatch" else flag for flag in flags]
+    program = tmp_path / "matching"
+    built = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", EXAMPLE, "-o", program, *flags)
+    assert built.returncode == 0, built.stderr
+    linked = run("ldd", program)
+    assert ("libmbmatch.so.0" in linked.stdout) == (request.param == "shared")
+    return program
+
+
+def test_example_is_right_with_every_structure_and_leaves_no_memory_behind(
+    installed: Path, example: Path
+) -> None:
+    valgrind = shutil.which("valgrind")
+    checker = [valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
+    for structure in STRUCTURES:
+        words = [*(checker if valgrind else []), example, structure]
+        done = run(*map(str, words), LD_LIBRARY_PATH=installed / "lib")
+        assert (done.returncode, done.stderr) == (0, ""), structure
+
+
+def test_header_is_of_c_and_of_cxx(installed: Path) -> None:
+    header = installed / "include/mbmatch.h"
+    for compiler, options in (("cc", ["-std=c99", "-x", "c"]), ("c++", ["-std=c++11", "-x", "c++"])):
+        if shutil.which(compiler) is None:
+            continue
+        checked = run(
+            compiler, *options, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", header
+        )
+        assert checked.returncode == 0, checked.stderr
