@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from matchbench._native import MatchbenchError, MatchPrograms
+from matchbench._native import MatchbenchError, Trials
 from matchbench.cli import main
 from matchbench.mpi.launch import find
 
 SHIM = Path(__file__).parent / "mpi" / "broken.c"
-MPIS = [name for name in ("openmpi", "mpich") if shutil.which(f"mpicc.{name}")]
+# Debian's, and those of the prefixes that `make nightly` names.
+MPIS = [f"mpicc.{name}" for name in ("openmpi", "mpich") if shutil.which(f"mpicc.{name}")]
+MPIS += [
+    f"{prefix}/bin/mpicc" for prefix in os.environ.get("MATCHBENCH_MPI_PREFIXES", "").split(":") if prefix
+]
 # In MPICH 4.0.2 the status of MPI_Irecv from MPI_PROC_NULL is wrong, which is no matter of order.
 LEAVE_OUT = ["--without", "null"]
 
@@ -26,7 +30,7 @@ def _as_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def conform(mpi: str, output: Path, *options: str) -> int:
-    return main(["mpi", "conform", "--mpicc", f"mpicc.{mpi}", "-o", str(output), *LEAVE_OUT, *options])
+    return main(["mpi", "conform", "--mpicc", mpi, "-o", str(output), *LEAVE_OUT, *options])
 
 
 @pytest.mark.parametrize("mpi", MPIS)
@@ -56,7 +60,7 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
     mpi: str, fault: str, kind: str, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shim = tmp_path / "broken.so"
-    found = find(f"mpicc.{mpi}")
+    found = find(mpi)
     found.build(SHIM, shim, ["-O1", "-shared", "-fPIC"])
     monkeypatch.setenv("MATCHBENCH_BREAK", fault)
     preload = {
@@ -65,7 +69,7 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
     }[found.flavour]
     words = ["--", *found.launcher, *preload]
     out = tmp_path / "out"
-    assert conform(mpi, out, "--programs", "150", "--time-limit", "3", *words) == 1
+    assert conform(mpi, out, "--programs", "30", "--time-limit", "2", *words) == 1
     report = json.loads((out / "mpi-conform.json").read_text())
     failures = [failure for failure in report["failures"] if failure["kind"] == kind and "shrunk" in failure]
     shrunk = failures[0]["shrunk"]
@@ -87,8 +91,21 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
     assert "nothing wrong within 100 rounds" in whole.stdout
 
 
+@pytest.mark.parametrize("mpi", MPIS)
+def test_a_printed_program_says_by_itself_that_nothing_is_wrong(mpi: str, tmp_path: Path) -> None:
+    found = find(mpi)
+    trials = Trials(5, 0, 6, ranks=2, without=["null"])
+    for number in range(len(trials)):
+        source, program = tmp_path / f"{number}.c", tmp_path / str(number)
+        source.write_text(trials.c_source(number, ["A trial."], [b"", b""], 30))
+        found.build(source, program, ["-O1", "-Wall", "-Wextra", "-Werror"])
+        words = [*found.launcher, "-n", "2", str(program), "20"]
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+        assert ran.stdout.endswith("nothing wrong within 20 rounds\n")
+
+
 def test_outcomes_that_nobody_wrote_are_refused() -> None:
-    programs = MatchPrograms(1, 0, 3, ranks=2)
+    programs = Trials(1, 0, 3, ranks=2)
     with pytest.raises(
         MatchbenchError, match=r"these are no outcomes of rank 0 of 2: the file begins with \["
     ):
@@ -101,5 +118,5 @@ def test_bad_input_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert "no such compiler" in capsys.readouterr().err
     assert main(["mpi", "conform", "--ranks", "5"]) == 2
     assert "5 is not in the range" in capsys.readouterr().err
-    assert main(["mpi", "conform", "--mpicc", f"mpicc.{MPIS[0]}", "--", "true"]) == 2
+    assert main(["mpi", "conform", "--mpicc", MPIS[0], "--", "true"]) == 2
     assert "the programs did not start" in capsys.readouterr().err

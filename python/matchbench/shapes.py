@@ -247,7 +247,7 @@ class Entry(TypedDict):
 
 
 class FailedProgram(TypedDict):
-    """A match program that failed on the user's MPI."""
+    """A trial that failed on the user's MPI."""
 
     place: int
     kind: Literal["defect", "order", "null", "stuck", "crashed"]
@@ -255,7 +255,7 @@ class FailedProgram(TypedDict):
 
 
 class JudgedRun(TypedDict):
-    """What a run of match programs on the user's MPI showed."""
+    """What a run of trials on the user's MPI showed."""
 
     next: int
     failures: list[FailedProgram]

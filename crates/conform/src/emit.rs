@@ -52,7 +52,8 @@ pub fn c_source(program: &Program, remarks: &[String], news: &[Vec<News>], secon
     } else {
         ("", "", "    (void)as;\n")
     };
-    TEMPLATE
+    let functions = functions(program);
+    needed(&functions)
         .replace("@REMARKS@", &remarks)
         .replace("@RANKS@", &program.ranks.to_string())
         .replace("@STEPS@", &steps.to_string())
@@ -63,7 +64,24 @@ pub fn c_source(program: &Program, remarks: &[String], news: &[Vec<News>], secon
         .replace("@PLACE@", place)
         .replace("@PLACE_VALUE@", value)
         .replace("@SENT@", sent)
-        .replace("@PROGRAM@", &functions(program))
+        .replace("@PROGRAM@", &functions)
+}
+
+/// The template without the helpers, between `@IF name@` and `@END@`, that `functions` do not call.
+fn needed(functions: &str) -> String {
+    let mut is_needed = true;
+    let mut all = String::new();
+    for line in TEMPLATE.lines() {
+        if let Some(name) = line.strip_prefix("@IF ").and_then(|rest| rest.strip_suffix('@')) {
+            is_needed = functions.contains(&format!("{name}("));
+        } else if line == "@END@" {
+            is_needed = true;
+        } else if is_needed {
+            all.push_str(line);
+            all.push('\n');
+        }
+    }
+    all
 }
 
 /// The shortest way to tell what was seen from what is allowed.

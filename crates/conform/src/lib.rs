@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs for an MPI library, and what MPI allows to come of them.
+//! Trials: random programs for an MPI library, and what MPI allows to come of them.
 //!
 //! - [`program`]: what the ranks of a small job call; [`rules`]: which of these programs are asked of an MPI, and why they
 //!   end; [`generate`]: random ones; [`shrink`]: simpler ones; [`emit`]: one of them in C.

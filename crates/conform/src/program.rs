@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Match programs for a whole MPI: what every rank of a small job calls, in one list.
+//! Trials, programs for a whole MPI: what every rank of a small job calls, in one list.
 //!
 //! The list is a *timeline*: carrying out its steps one after the other is one way in which the program may run. A rank
 //! performs its own steps in this order; how the ranks interleave is up to the machine. A step's number is its name:

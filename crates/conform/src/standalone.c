@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A match program for an MPI library, as one file.
+/* A trial of an MPI library, as one file.
  *
 @REMARKS@ *
  * Build and run:   mpicc -o program program.c && mpirun -n @RANKS@ ./program [ROUNDS]
@@ -57,6 +57,7 @@ static unsigned char *space(unsigned char **buffer) {
   return *buffer;
 }
 
+@IF out@
 /* The bytes of message `step`: its round and its number, then its number again and again. */
 static unsigned char *out(int step, int bytes) {
   const int stamp[2] = {round_number, step};
@@ -65,6 +66,7 @@ static unsigned char *out(int step, int bytes) {
   return sent[step];
 }
 
+@END@
 static unsigned char *in(int step) { return space(&got[step]); }
 
 /* Which message `bytes` and the status are, in communicator `c`; 0: none, and that is told. */
@@ -122,11 +124,13 @@ static void started(int step, int as, int c) {
   comm_of[step] = c;
 }
 
+@IF sending@
 static void sending(int step) {
   is_send[step] = 1;
   started(step, step, 0);
 }
 
+@END@
 static void cancel(int step) {
   if (!active[step]) return;
   if (!is_null[step]) MPI_Cancel(&request[step]);
@@ -134,12 +138,14 @@ static void cancel(int step) {
   completed(step, called[step]);
 }
 
+@IF again@
 static void again(int step, int as) {
   cancel(step);
   MPI_Start(&request[step]);
   started(step, as, comm_of[step]);
 }
 
+@END@
 static void complete(int call, int count, const int *of) {
   MPI_Request list[STEPS];
   MPI_Status all[STEPS];
@@ -172,6 +178,7 @@ static void complete(int call, int count, const int *of) {
   }
 }
 
+@IF probed@
 /* A probe of `step` came back. */
 static void probed(int step, int c, int takes) {
   if (!flag) {
@@ -183,6 +190,7 @@ static void probed(int step, int c, int takes) {
   if (!is_null[step]) tell(step, "?", which(step, c, NULL));
 }
 
+@END@
 /* Receives what matched probe `from` took. */
 static void take(int from, int step, int nonblocking) {
   if (!holds[from]) return;
@@ -198,6 +206,7 @@ static void take(int from, int step, int nonblocking) {
   }
 }
 
+@IF a_little_later@
 static void a_little_later(void) {
   for (int i = 0; i < 40; i++) {
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, control, &flag, MPI_STATUS_IGNORE);
@@ -205,6 +214,7 @@ static void a_little_later(void) {
   }
 }
 
+@END@
 static void finish(void) {
   static unsigned char *rest;
   int expected = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Match programs for the user's MPI: made, written for the interpreter, judged, shrunk, printed.
+//! Trials of the user's MPI: made, written for the interpreter, judged, shrunk, printed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::errors::bad_input;
 
 /// Programs for one run of the interpreter.
 #[pyclass(frozen, module = "matchbench._native")]
-pub(crate) struct MatchPrograms {
+pub(crate) struct Trials {
     programs: Vec<Program>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Failed {
 }
 
 #[pymethods]
-impl MatchPrograms {
+impl Trials {
     /// Makes the programs `first` to `first + count - 1` of `seed`, `without` some features.
     #[new]
     #[pyo3(signature = (seed, first, count, *, ranks, without = Vec::new()))]
@@ -137,11 +137,11 @@ impl MatchPrograms {
 
 /// What programs can do without.
 #[pyfunction]
-pub(crate) fn match_program_features() -> Vec<&'static str> {
+pub(crate) fn trial_features() -> Vec<&'static str> {
     Feature::ALL.iter().map(|(_, name)| *name).collect()
 }
 
-impl MatchPrograms {
+impl Trials {
     fn at(&self, place: usize) -> PyResult<&Program> {
         let none = || bad_input(format!("there is no program {place} among {}", self.programs.len()));
         self.programs.get(place).ok_or_else(none)

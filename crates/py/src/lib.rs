@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
-    use super::conform::{MatchPrograms, match_program_features};
+    use super::conform::{Trials, trial_features};
     #[pymodule_export]
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]

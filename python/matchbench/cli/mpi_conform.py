@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from matchbench import __version__, tables
-from matchbench._native import match_program_features
+from matchbench._native import trial_features
 from matchbench.cli.progress import progress_bar
 from matchbench.mpi.conform import ENDINGS, Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
 from matchbench.mpi.launch import find
@@ -56,16 +56,17 @@ _SHOWN = 3  # failures that are told in full
     "--without",
     metavar="FEATURE",
     multiple=True,
-    type=click.Choice(match_program_features()),
-    help=f"Make programs without {', '.join(match_program_features())}; may be repeated.",
+    type=click.Choice(trial_features()),
+    help=f"Make programs without {', '.join(trial_features())}; may be repeated.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Report, and programs that failed; all ranks must see it. [none, unless something failed]",
+    help="Report, and programs that failed in C; all ranks must see it. [printed only]",
 )
+@click.option("--force", is_flag=True, help="Replace an earlier report in DIR.")
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     mpicc: str | None,
@@ -76,6 +77,7 @@ def command(
     time_limit: int,
     without: tuple[str, ...],
     output: Path | None,
+    force: bool,
     launcher: tuple[str, ...],
 ) -> int:
     """Check whether your MPI matches in MPI's order.
@@ -86,12 +88,12 @@ def command(
     plan = Plan(programs=programs, ranks=ranks, seed=seed, limit_seconds=time_limit, without=without)
     mpi = find(mpicc, launcher, hostfile)
     if output is not None:
-        check_directory(output, marker=MARKER)
+        check_directory(output, marker=MARKER, force=force)
     with contextlib.ExitStack() as stack:
         if output is None:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))
         else:
-            directory = stack.enter_context(whole_directory(output, marker=MARKER))
+            directory = stack.enter_context(whole_directory(output, marker=MARKER, force=force))
         with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
             runner = Runner(mpi, Path(build))
             with progress_bar("programs") as bar:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Performs match programs on an MPI library and writes down what came of every call; judges nothing.
+/* Performs trials of an MPI library and writes down what came of every call; judges nothing.
  *
  *   conform PROGRAMS DIRECTORY FIRST SECONDS
  *

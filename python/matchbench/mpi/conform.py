@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs random match programs on the user's MPI, and shrinks one that comes to what MPI does not allow.
+"""Runs trials, random programs, on the user's MPI, and shrinks one that comes to what MPI does not allow.
 
 `conform.c` performs the programs; Rust makes and judges them. A program that hangs or crashes ends the job,
 and a new job goes on behind it. `docs/mpi-conform.md` tells what is checked and why.
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from matchbench import MatchbenchError
-from matchbench._native import MatchPrograms
+from matchbench._native import Trials
 from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.shapes import JudgedRun
 
@@ -54,7 +54,7 @@ class Plan:
     endings
         After so many programs that hang or crash the rest is left out.
     without
-        Features that no program has; names from `matchbench._native.match_program_features`.
+        Features that no program has; names from `matchbench._native.trial_features`.
     """
 
     programs: int = 10_000
@@ -94,7 +94,7 @@ class Shrunk:
         What the ranks wrote when it failed.
     """
 
-    programs: MatchPrograms
+    programs: Trials
     place: int
     text: str
     runs: int
@@ -158,7 +158,7 @@ class Runner:
         mpi.build(SOURCE, self.program)
 
     def run(
-        self, programs: MatchPrograms, first: int, limit_seconds: int, tell: Callable[[int], None]
+        self, programs: Trials, first: int, limit_seconds: int, tell: Callable[[int], None]
     ) -> tuple[JudgedRun, list[bytes], Ended]:
         """Run programs from `first` on until all are through or the job ends.
 
@@ -208,7 +208,7 @@ def conform(runner: Runner, plan: Plan, tell: Tell) -> Conformance:
     """
     found = Conformance()
     for start in range(0, plan.programs, BATCH):
-        programs = MatchPrograms(
+        programs = Trials(
             plan.seed, start, min(BATCH, plan.programs - start), ranks=plan.ranks, without=plan.without
         )
         first = 0
@@ -272,7 +272,7 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], N
     tell
         Called with the number of steps that are left.
     """
-    programs = MatchPrograms(plan.seed, failure.number, 1, ranks=plan.ranks, without=plan.without)
+    programs = Trials(plan.seed, failure.number, 1, ranks=plan.ranks, without=plan.without)
     is_ending = failure.kind in ENDINGS
     # A program takes a millisecond: a hang shows soon enough, and the last one gets all of its time.
     limit = max(1, plan.limit_seconds // 5) if is_ending else plan.limit_seconds
@@ -300,7 +300,7 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], N
     return _repeat(runner, programs, failure.kind, runs, plan.limit_seconds) or confirmed
 
 
-def _repeat(runner: Runner, programs: MatchPrograms, kind: str, times: int, limit: int) -> Shrunk | None:
+def _repeat(runner: Runner, programs: Trials, kind: str, times: int, limit: int) -> Shrunk | None:
     """Run one program some times; `None` if it never fails."""
     repeated = programs.pick([0], times)
     failed, first = 0, 0
@@ -318,9 +318,7 @@ def _repeat(runner: Runner, programs: MatchPrograms, kind: str, times: int, limi
     return Shrunk(programs=repeated, place=place, text=text, runs=times, failed=failed, files=files)
 
 
-def _first_failing(
-    runner: Runner, candidates: MatchPrograms, kind: str, times: int, limit: int
-) -> MatchPrograms | None:
+def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, limit: int) -> Trials | None:
     """Run every candidate some times; give the first of them that fails."""
     places = list(range(len(candidates)))
     for start in range(0, len(places), max(1, _MOST_RUNS // times)):
