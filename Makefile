@@ -58,7 +58,7 @@ nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
 	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py -- --include-ignored
 	rustup +nightly component add miri rust-src
-	cargo +nightly miri test --quiet --package mb-matcher --tests
+	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mb-matcher --tests
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mb-matcher --test lockstep \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
