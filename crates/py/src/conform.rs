@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Trials of the user's MPI: made, written for the interpreter, judged, shrunk, printed.
 
+#![expect(clippy::needless_pass_by_value, reason = "what comes from Python is converted into values of its own")]
+
 use std::collections::BTreeMap;
 
 use mb_conform::generate::Feature;
