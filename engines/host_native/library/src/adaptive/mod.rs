@@ -5,8 +5,8 @@
 //! What decides, at run time:
 //! - A queue starts with a window of 16 keys, which is searched as a list is. The seventeenth entry moves it to chains.
 //! - A queue in which no more than eight entries were left for 256 removals in a row goes back to the window (for
-//!   posted receives also at least as many removals as the pool has places, which is walked once for this unless none
-//!   is left).
+//!   posted receives also an eighth of as many removals as the pool has places, which is walked once for this unless
+//!   none is left).
 //! - Among chains, receives without wildcards and those of each kind of wildcard are looked up by hash; receives of a
 //!   ninth kind at once, and unexpected messages for a receive with wildcards, are compared 64 at a time.
 
@@ -81,6 +81,7 @@ impl Adaptive {
         self.unexpected.discard(handle)
     }
 
+    #[inline]
     pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
         self.unexpected.probe(pattern)
     }

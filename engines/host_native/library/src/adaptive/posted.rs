@@ -280,8 +280,9 @@ impl PostedReceives {
         self.len -= 1;
         if self.len <= SHALLOW {
             self.quiet = if self.len == SHALLOW { 0 } else { self.quiet + 1 };
-            // Unless there are none, the pool is walked below: as many receives must have come and gone before as it has places.
-            if self.quiet > SHALLOW * 32 && (self.len == 0 || self.quiet > self.chains.pool.used()) {
+            // Unless there are none, the pool is walked below, in order: an eighth of as many removals before that make
+            // it eight places for each of them.
+            if self.quiet > SHALLOW * 32 && (self.len == 0 || self.quiet > self.chains.pool.used() / 8) {
                 self.shrink_short();
             }
         }

@@ -25,12 +25,6 @@ pub(super) struct UnexpectedMessages {
     unit: Unit,
 }
 
-/// Where a message is.
-enum Found {
-    Slot(usize),
-    First(First),
-}
-
 impl UnexpectedMessages {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
@@ -101,14 +95,6 @@ impl UnexpectedMessages {
 
     /// Finds the oldest message that `pattern` accepts.
     #[inline(always)]
-    fn find(&self, pattern: Pattern) -> Option<Found> {
-        if self.is_short {
-            return self.window.find_envelope(pattern).map(Found::Slot);
-        }
-        self.find_long(pattern).map(Found::First)
-    }
-
-    #[inline(always)]
     fn find_long(&self, pattern: Pattern) -> Option<First> {
         let exact = match pattern.source {
             Some(source) if pattern.ignore == 0 => Envelope { bits: pattern.bits, source },
@@ -125,17 +111,24 @@ impl UnexpectedMessages {
     }
 
     /// The oldest message that `pattern` accepts.
+    #[inline(always)]
     pub(super) fn probe(&self, pattern: Pattern) -> Option<Message> {
         if self.len == 0 {
             return None;
         }
-        match self.find(pattern)? {
-            Found::Slot(slot) => {
-                let user = self.chains.pool[self.window.place(slot)].user;
-                Some(Message { user, envelope: self.window.envelope(slot) })
-            }
-            Found::First(first) => Some(self.chains.pool[first.place()].message()),
+        if !self.is_short {
+            return self.probe_long(pattern.bits, pattern.ignore, pattern.source);
         }
+        let slot = self.window.find_envelope(pattern)?;
+        let user = self.chains.pool[self.window.place(slot)].user;
+        Some(Message { user, envelope: self.window.envelope(slot) })
+    }
+
+    /// The parts of the pattern come in registers.
+    #[inline(never)]
+    fn probe_long(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+        let first = self.find_long(Pattern { bits, ignore, source })?;
+        Some(self.chains.pool[first.place()].message())
     }
 
     #[inline(always)]
