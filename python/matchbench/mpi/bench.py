@@ -225,7 +225,7 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
                 program,
                 name,
                 depths,
-                lambda done, before=before: tell(before + done, sum(steps)),  # type: ignore[misc]
+                lambda done, before=before: tell(before + done, sum(steps)),  # type: ignore[misc] # its type cannot be told
             )
             if result is None:
                 if heard.hello is None:
