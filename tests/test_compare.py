@@ -156,9 +156,20 @@ def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path
     assert 'src="plots' not in page
 
 
+def test_two_processes_draw_what_one_draws(comparison: mb.Comparison, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    comparison.write(tmp_path / "one")
+    comparison.write(tmp_path / "two", jobs=2, progress=lambda done, total: told.append((done, total)))
+    files = [each.relative_to(tmp_path / "one") for each in (tmp_path / "one").rglob("*") if each.is_file()]
+    assert sum(file.parent.name == "plots" for file in files) == 2 * len(told) == 12
+    assert told == [(done, 6) for done in range(1, 7)]
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
 def test_bounds_look_unlike_simulated_times(comparison: mb.Comparison) -> None:
     results, depths, timeline = comparison.results, comparison.depths, comparison.timeline
-    drawn = {name: figure for _, name, _, figure in plots.figures(results, depths, timeline)}
+    drawn = {plot.name: plot.draw() for plot in plots.planned(results, depths, timeline)}
     lines = {line.get_label(): line.get_linestyle() for line in drawn["deep.latency"].axes[0].get_lines()}
     assert lines == {"ideal:zero": ":", "linear:qsnet2": "-", "linear:bgp": "-"}
     bars = drawn["deep.slowdown"].axes[0].patches
@@ -181,7 +192,7 @@ def test_presets_too_many_for_one_legend_have_a_panel_for_each_engine(
         **{name: repeated(getattr(comparison, name)) for name in ("results", "depths", "timeline")},
         remarks=tuple(mb.Remark(trace="deep", engine=f"{e}:{p}", text="slow") for e, p in crowd),
     )
-    drawn = {name: figure for _, name, _, figure in plots.figures(many.results, many.depths, many.timeline)}
+    drawn = {plot.name: plot.draw() for plot in plots.planned(many.results, many.depths, many.timeline)}
     panels = {ax.get_title("left"): ax.get_legend_handles_labels()[1] for ax in drawn["deep.latency"].axes}
     assert panels == {"ideal": [f"p{at}" for at in range(4)], "linear": [f"p{at}" for at in range(7)]}
     assert [ax.get_title("left") for ax in drawn["deep.queues"].axes] == ["linear:p0", "ideal:p0"]

@@ -78,8 +78,8 @@ def test_measured_rows_have_a_table_and_axes_of_their_own(comparison: mb.Compari
         assert all(len(row) == len(summary.MEASURED) for row in block.measured)
         assert (len(block.measured), block.engines) == (count, count + 2)
         assert block.measured_title.endswith("not ranked")
-    drawn = plots.figures(comparison.results, comparison.depths, comparison.timeline)
-    figures = {name: figure for _, name, _, figure in drawn}
+    planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
+    figures = {plot.name: plot.draw() for plot in planned}
     models, native = figures["deep.slowdown"].axes
     assert [bar.get_linestyle() for bar in models.patches] == ["-", "-"]
     assert [bar.get_linestyle() for bar in native.patches] == ["--"] * count

@@ -136,7 +136,12 @@ class Comparison:
         return bool(self.results["finished"].all())
 
     def write(
-        self, directory: str | os.PathLike[str], *, force: bool = False, progress: Progress | None = None
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        jobs: int = 1,
+        progress: Progress | None = None,
     ) -> None:
         """Write tables, plots and the report to `directory`, whole or not at all.
 
@@ -146,6 +151,9 @@ class Comparison:
             A directory that does not exist or is empty.
         force
             Replace earlier results there.
+        jobs
+            Plots drawn at a time. Above 1 they are drawn in new processes, which import the main module of
+            the program: it must do its work under `if __name__ == "__main__":`.
         progress
             Called with plots drawn and plots in all.
 
@@ -164,7 +172,7 @@ class Comparison:
                 table.write_parquet(partial / f"{name}.parquet")
             rows = self.results.to_dicts()
             (partial / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-            write_report(self, partial, progress)
+            write_report(self, partial, jobs=jobs, progress=progress)
 
     def _repr_html_(self) -> str:
         """Show the table `results` in a notebook."""

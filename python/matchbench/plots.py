@@ -6,10 +6,12 @@ An engine preset has the same colour in every plot of a comparison.
 Where presets are too many for one legend, each engine has a panel and a hue, and its presets have shades.
 """
 
+import io
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -46,9 +48,6 @@ STYLE: dict[Any, Any] = {
 
 _LOG_RATIO = 20  # largest over smallest value from which an axis is logarithmic
 _MARKERS = "os^vDP*Xph"
-FIGURES = 3
-"""Plots of each trace."""
-
 _CROWD = 10  # most engine presets that one legend, and ten colours, tell apart
 _PANELS = 3  # panels beside each other
 
@@ -132,10 +131,13 @@ def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) ->
         Nanoseconds in a unit of the time axis.
     """
     bins = timeline.sort("from_ns")
-    time = bins["from_ns"] / scale_ns
     for column, (name, shade) in QUEUES.items():
-        ax.fill_between(time, bins[column], step="post", color=shade, alpha=0.45, linewidth=0, label=name)
-        ax.step(time, bins[column], where="post", color=shade, linewidth=0.5)
+        # Where a length stays, one step is enough; the last point ends it.
+        changes = pl.col(column).ne_missing(pl.col(column).shift()) | (pl.int_range(pl.len()) == pl.len() - 1)
+        steps = bins.filter(changes)
+        time, lengths = steps["from_ns"] / scale_ns, steps[column]
+        ax.fill_between(time, lengths, step="post", color=shade, alpha=0.45, linewidth=0, label=name)
+        ax.step(time, lengths, where="post", color=shade, linewidth=0.5)
 
 
 def slowdown(
@@ -189,82 +191,140 @@ def slowdown(
     ax.set_xlabel("application time, ideal:zero = 1")
 
 
-def figures(
-    results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame
-) -> Iterator[tuple[str, str, str, Figure]]:
-    """Draw every plot of a comparison.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A plot of one trace that is still to be drawn, here or in another process.
+
+    Parameters
+    ----------
+    trace
+        What it is of.
+    kind
+        `slowdown`, `latency` or `queues`.
+    title
+        One line to stand above it.
+    table
+        The rows of this trace: `results`, `depths` or `timeline`.
+    colour
+        Colour by label.
+    """
+
+    trace: str
+    kind: str
+    title: str
+    table: pl.DataFrame
+    colour: Mapping[str, tuple[float, float, float]]
+
+    @property
+    def name(self) -> str:
+        """Name of its files, without their endings."""
+        return f"{self.trace}.{self.kind}"
+
+    def draw(self) -> Figure:
+        """Draw it."""
+        with mpl.rc_context(STYLE):
+            return _DRAWN[self.kind](self)
+
+
+def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> list[Plot]:
+    """Give every plot of a comparison.
 
     Parameters
     ----------
     results, depths, timeline
         The tables of these names.
-
-    Yields
-    ------
-    tuple
-        The trace, the name of the file without its ending, a title, and the figure.
     """
-    traces = results["trace"].unique(maintain_order=True).to_list()
     colour = colours(_labels(results))
-    for trace in traces:
-        mine = pl.col("trace") == trace
-        with mpl.rc_context(STYLE):
-            figure = _slowdowns(results.filter(mine), colour)
-            figure.suptitle(f"{trace}: application slowdown")
-            yield trace, f"{trace}.slowdown", f"{trace}: application slowdown by engine", figure
-
-            figure = _latency(depths.filter(mine), colour)
-            figure.suptitle(f"{trace}: match latency by search depth")
-            yield trace, f"{trace}.latency", f"{trace}: match latency against search depth", figure
-
-            yield (
-                trace,
-                f"{trace}.queues",
-                f"{trace}: queue lengths over time",
-                _queues(trace, timeline.filter(mine)),
-            )
+    kinds = {
+        "slowdown": (results, "application slowdown by engine"),
+        "latency": (depths, "match latency against search depth"),
+        "queues": (timeline, "queue lengths over time"),
+    }
+    return [
+        Plot(
+            trace=trace, kind=kind, title=f"{trace}: {title}", table=table.filter(trace=trace), colour=colour
+        )
+        for trace in results["trace"].unique(maintain_order=True)
+        for kind, (table, title) in kinds.items()
+    ]
 
 
-def saving() -> AbstractContextManager[None]:
-    """Give the settings under which a figure is saved, so that the same data give the same file."""
-    return mpl.rc_context(STYLE)
+def save(figure: Figure, directory: Path, name: str) -> bytes:
+    """Write a figure as `NAME.png` and `NAME.svg`; the same data give the same files.
+
+    Parameters
+    ----------
+    figure
+        A figure without colour bars; its layout stays as it then is.
+    directory
+        An existing directory.
+    name
+        Name of the files, without their endings.
+
+    Returns
+    -------
+    bytes
+        The PNG.
+    """
+    picture = io.BytesIO()
+    with mpl.rc_context(STYLE):
+        figure.savefig(picture, format="png")
+        # The layout is in parts of the figure, so one serves both; finding it takes longer than drawing.
+        figure.set_layout_engine("none")
+        figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
+    (directory / f"{name}.png").write_bytes(picture.getvalue())
+    return picture.getvalue()
 
 
-def _slowdowns(results: pl.DataFrame, colour: Mapping[str, tuple[float, float, float]]) -> Figure:
+def _slowdowns(plot: Plot) -> Figure:
     """Draw the bars of bounds and models, by time, and below them those that were measured, not ranked."""
+    results = plot.table
     parts = [results.filter(pl.col("timing") != "measured"), results.filter(timing="measured")]
     parts = [part for part in parts if part.height]
     figure = Figure(figsize=(8, 0.32 * results.height + 1.6 + 0.7 * (len(parts) - 1)))
     ratios = [part.height + 0.6 for part in parts]
     axes = figure.subplots(len(parts), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel()
     for ax, part in zip(axes, parts, strict=True):
-        slowdown(ax, part, colour=colour)
+        slowdown(ax, part, colour=plot.colour)
         if part["timing"][0] == "measured":
             ax.set_title("measured on this host, not ranked", loc="left", fontsize=10)
     _kinds(figure, results["timing"].to_list())
+    figure.suptitle(f"{plot.trace}: application slowdown")
     return figure
 
 
-def _latency(depths: pl.DataFrame, colour: Mapping[str, tuple[float, float, float]]) -> Figure:
+def _latency(plot: Plot) -> Figure:
     """Draw all engine presets on the same axes, or each engine in a panel with the others in grey."""
-    labels = _labels(_found(depths))
+    found = _found(plot.table)
+    labels = _labels(found)
     if len(labels) <= _CROWD:
         figure = Figure(figsize=(9, 4.8))
-        latency_by_depth(figure.subplots(), depths, colour=colour)
+        latency_by_depth(figure.subplots(), plot.table, colour=plot.colour)
         _legend(figure)
-        return figure
-    found = _found(depths)
+    else:
+        figure = _latency_panels(found, labels, plot.colour)
+    figure.suptitle(f"{plot.trace}: match latency by search depth")
+    return figure
+
+
+def _latency_panels(
+    found: pl.DataFrame, labels: Sequence[str], colour: Mapping[str, tuple[float, float, float]]
+) -> Figure:
+    curves = {label: _curve(found, label) for label in labels}
     engines = sorted(_by_engine(labels).items())
     rows = -(-len(engines) // _PANELS)
     figure = Figure(figsize=(12, 3.2 * rows + 0.8))
     panels = figure.subplots(rows, _PANELS, sharex=True, sharey=True, squeeze=False).ravel()
     for ax, (engine, presets) in zip(panels, engines, strict=False):
+        # One line with gaps, which is drawn in a fraction of the time of one line for each of the others.
+        others = [(math.nan, math.nan)]
         for other in labels:
             if other not in presets:
-                _, middles, means = _curve(found, other)
-                ax.plot(middles, means, color="0.88", linewidth=0.8, zorder=1)
+                _, middles, means = curves[other]
+                others += [*zip(middles, means, strict=True), (math.nan, math.nan)]
+        ax.plot(*zip(*others, strict=True), color="0.88", linewidth=0.8, zorder=1)
         for at, label in enumerate(presets):
-            timing, middles, means = _curve(found, label)
+            timing, middles, means = curves[label]
             name = label.partition(":")[2] + ("" if timing == "simulated" else f" ({timing})")
             look = {"marker": _MARKERS[at % len(_MARKERS)], "markersize": 4, "color": colour[label]}
             ax.plot(middles, means, LINES[timing], label=name, **look)
@@ -285,10 +345,11 @@ def _leave_free(panels: NDArray[Any], used: int, across: int) -> None:
         ax.tick_params(labelbottom=True)
 
 
-def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
+def _queues(plot: Plot) -> Figure:
     """Draw a strip per engine preset, or per engine if these are many, all on the same axes."""
+    timeline = plot.table
     labels = _labels(timeline)
-    title = f"{trace}: queue lengths over time"
+    title = plot.title
     if len(labels) > _CROWD:
         # Rows come by application time: the first of an engine is its fastest preset, if it is a model.
         fastest: dict[str, str] = {}
@@ -326,6 +387,9 @@ def _queues(trace: str, timeline: pl.DataFrame) -> Figure:
     figure.suptitle(title)
     figure.legend(*strips[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=8)
     return figure
+
+
+_DRAWN = {"slowdown": _slowdowns, "latency": _latency, "queues": _queues}
 
 
 def _label() -> pl.Expr:

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import base64
-import io
-from dataclasses import dataclass
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jinja2
-import matplotlib as mpl
 import polars as pl
 
 from matchbench import _native, plots, summary
@@ -20,15 +23,9 @@ if TYPE_CHECKING:  # compare imports this module when it writes
     from matchbench.shapes import Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plot:
-    trace: str
-    name: str
-    title: str
-    png: str
-
-
-def write_report(comparison: Comparison, directory: Path, progress: Progress | None = None) -> None:
+def write_report(
+    comparison: Comparison, directory: Path, *, jobs: int = 1, progress: Progress | None = None
+) -> None:
     """Write `plots/` and `report.html`.
 
     Parameters
@@ -37,10 +34,12 @@ def write_report(comparison: Comparison, directory: Path, progress: Progress | N
         What to show.
     directory
         An existing directory.
+    jobs
+        Plots drawn at a time, each in a process of its own if there are several.
     progress
         Called with plots drawn and plots in all.
     """
-    drawn = _draw(comparison, directory / "plots", progress)
+    drawn = _draw(comparison, directory / "plots", jobs, progress)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -60,23 +59,43 @@ def write_report(comparison: Comparison, directory: Path, progress: Progress | N
     (directory / "report.html").write_text(page, encoding="utf-8")
 
 
-def _draw(comparison: Comparison, directory: Path, progress: Progress | None) -> list[_Plot]:
+def _draw(
+    comparison: Comparison, directory: Path, jobs: int, progress: Progress | None
+) -> list[dict[str, str]]:
+    """Draw every plot, and give what the page says of each."""
     directory.mkdir()
-    drawn: list[_Plot] = []
-    total = plots.FIGURES * comparison.results["trace"].n_unique()
-    for trace, name, title, figure in plots.figures(
-        comparison.results, comparison.depths, comparison.timeline
-    ):
-        with mpl.rc_context(plots.STYLE):
-            picture = io.BytesIO()
-            figure.savefig(picture, format="png")
-            (directory / f"{name}.png").write_bytes(picture.getvalue())
-            figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
-        png = base64.b64encode(picture.getvalue()).decode()
-        drawn.append(_Plot(trace=trace, name=name, title=title, png=png))
-        if progress:
-            progress(len(drawn), total)
+    planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
+    drawn = []
+    with ExitStack() as stack:
+        pictures: Iterator[bytes] = map(_save, planned, repeat(directory))
+        if jobs > 1:
+            pool = stack.enter_context(_processes(min(jobs, len(planned))))
+            pictures = pool.map(_save, planned, repeat(directory))
+        for plot, picture in zip(planned, pictures, strict=True):
+            png = base64.b64encode(picture).decode()
+            drawn.append({"trace": plot.trace, "name": plot.name, "title": plot.title, "png": png})
+            if progress:
+                progress(len(drawn), len(planned))
     return drawn
+
+
+def _save(plot: plots.Plot, directory: Path) -> bytes:
+    return plots.save(plot.draw(), directory, plot.name)
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Give processes that begin anew, as threads of ours may hold locks, and leave interrupts to this one."""
+    pool = ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _parameters(parameters: pl.DataFrame) -> list[dict[str, object]]:

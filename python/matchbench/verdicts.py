@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import base64
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import matplotlib as mpl
 
 from matchbench import _native, figures, plots
 
@@ -66,12 +64,7 @@ def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[d
             )
         )
     for name, title, figure in every:
-        with mpl.rc_context(plots.STYLE):
-            picture = io.BytesIO()
-            figure.savefig(picture, format="png")
-            (directory / f"{name}.png").write_bytes(picture.getvalue())
-            figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
-        png = base64.b64encode(picture.getvalue()).decode()
+        png = base64.b64encode(plots.save(figure, directory, name)).decode()
         drawn.append({"name": name, "title": title, "png": png})
     return drawn
 

@@ -71,7 +71,12 @@ CHECK_FAILED = 1
     "--collective", "collectives", metavar="OP=ALGORITHM", multiple=True, help="How OP is expanded."
 )
 @click.option(
-    "-j", "--jobs", metavar="N", type=click.IntRange(1, 1024), default=2, help="Replays at a time. [2]"
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 1024),
+    default=2,
+    help="Replays, and then plots, at a time. [2]",
 )
 @click.option(
     "-o",
@@ -125,7 +130,7 @@ def command(
     sys.stdout.flush()
     sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
     with progress_bar("drawing") as progress:
-        comparison.write(output, force=force, progress=progress)
+        comparison.write(output, force=force, jobs=jobs, progress=progress)
     tables.line(f"results: {output}/report.html")
     return 0 if comparison.finished else CHECK_FAILED
 

@@ -162,13 +162,11 @@ def _chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 def _draw(directory: Path, rows: Sequence[Row], others: Sequence[Row]) -> None:
     from matchbench.mpi.plots import figures
-    from matchbench.plots import saving
+    from matchbench.plots import save
 
     directory.mkdir()
     for name, figure in figures(rows, others):
-        with saving():
-            figure.savefig(directory / f"{name}.png")
-            figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
+        save(figure, directory, name)
 
 
 def show(whole: Mapping[str, Any]) -> None:
