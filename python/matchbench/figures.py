@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from matchbench import _native
-from matchbench.plots import LINES, STYLE
+from matchbench.plots import LINES, STYLE, plain
 
 OWN = "figure 5 of S0"
 """The benchmark of a figure that names none."""
@@ -85,22 +85,18 @@ def draw_areas(what: dict[str, Any], areas: pl.DataFrame) -> Figure:
             ax.set_yscale("log")
             ax.set_title(title, loc="left", fontsize=9)
             ax.set_xlabel("items traversed by each match")
-            ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-            ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+            ax.xaxis.set_major_formatter(FuncFormatter(plain))
+            ax.yaxis.set_major_formatter(FuncFormatter(plain))
         grid[0].set_ylabel("matches in 1 µs on 1 mm²")
         picture.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
         picture.suptitle("Matches for area and time, 90 nm, 500 MHz, base assumptions", fontsize=11)
         return picture
 
 
-def _plain(value: float, _position: object = None) -> str:
-    return f"{value:g}"
-
-
 def _halves(value: float, _position: object = None) -> str:
     """Name 2 and 5 times a power of ten."""
     first = f"{value:e}"[0]
-    return f"{value:g}" if first in {"2", "5"} else ""
+    return plain(value) if first in {"2", "5"} else ""
 
 
 def _columns(figure: dict[str, Any]) -> list[tuple[str, pl.Expr]]:
@@ -157,7 +153,7 @@ def _figure(
                 ax.set_xlim(-3, 103)
             elif is_log:
                 ax.set_xscale("log")
-                ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+                ax.xaxis.set_major_formatter(FuncFormatter(plain))
             ax.set_title(f"({letter}) {title}", loc="left", fontsize=9)
             if column == 0:
                 ax.set_ylabel(panel["label"])
@@ -177,9 +173,9 @@ def _scale(ax: Axes, scale: str) -> None:
         return
     ax.set_yscale("log")
     low, high = ax.get_ylim()
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.yaxis.set_major_formatter(FuncFormatter(plain))
     if high < 1e6 * low:  # beyond, the powers of ten alone fill the axis
-        ax.yaxis.set_minor_formatter(FuncFormatter(_plain if high < 10 * low else _halves))
+        ax.yaxis.set_minor_formatter(FuncFormatter(plain if high < 10 * low else _halves))
         ax.tick_params(axis="y", which="minor", labelsize=7)
 
 

@@ -114,8 +114,8 @@ def _latency_axes(ax: Axes, found: pl.DataFrame) -> None:
     ax.set_xscale("symlog", linthresh=1, linscale=0.4)
     deepest = found["visits_to"].max()
     ax.set_xlim(0, 1.2 * deepest if isinstance(deepest, int) else None)
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.yaxis.set_major_formatter(FuncFormatter(plain))
 
 
 def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) -> None:
@@ -183,7 +183,7 @@ def slowdown(
     if logarithmic:
         ax.set_xscale("log")
         ax.set_xlim(0.8, span * 2)
-        ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+        ax.xaxis.set_major_formatter(FuncFormatter(plain))
     else:
         ax.set_xlim(0, span * 1.12)
     ax.axvline(1, color="0.3", linewidth=0.8)
@@ -380,7 +380,7 @@ def _queues(plot: Plot) -> Figure:
     else:
         strips[0].set_ylim(0, 1.05 * max(*longest, 1))
         strips[0].yaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
-    strips[0].yaxis.set_major_formatter(FuncFormatter(_plain))
+    strips[0].yaxis.set_major_formatter(FuncFormatter(plain))
     strips[0].set_xlim(left=0)
     figure.supxlabel(f"simulated time [{unit}]", fontsize=10)
     figure.supylabel("longest list of any rank [entries]", fontsize=10)
@@ -408,7 +408,8 @@ def _labels(table: pl.DataFrame) -> list[str]:
     return table.select(_label().unique(maintain_order=True)).to_series().to_list()
 
 
-def _plain(value: float, _position: object = None) -> str:
+def plain(value: float, _position: object = None) -> str:
+    """Write a number of an axis without exponent, with thin groups of three."""
     return f"{value:,.12g}".replace(",", "\u2009")
 
 

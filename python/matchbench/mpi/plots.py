@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from matchbench.mpi.curves import FLAT_NS
 from matchbench.mpi.results import Row
-from matchbench.plots import STYLE
+from matchbench.plots import STYLE, plain
 
 PATTERNS = {
     "tags": ("other tags", "#1f5fa8", "o"),
@@ -167,7 +167,7 @@ def _axes(ax: Axes, depths: Sequence[int], times: Sequence[float]) -> None:
     deepest = max([4, *depths])
     ax.set_xlim(None, 1.5 * deepest)
     ax.set_xticks([tick for tick in (0, *(4**power for power in range(10))) if tick <= deepest])
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.tick_params(axis="x", labelsize=8)
     if ax.get_xscale() == "log":
@@ -176,7 +176,7 @@ def _axes(ax: Axes, depths: Sequence[int], times: Sequence[float]) -> None:
     drawn = [time for time in times if time > 0] or [1.0]
     low, high = math.floor(math.log10(min(drawn))), math.ceil(math.log10(1.05 * max(drawn)))
     ax.set_ylim(10.0**low, 10.0 ** max(high, low + 1))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.yaxis.set_major_formatter(FuncFormatter(plain))
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
@@ -294,8 +294,3 @@ def _line(
         linewidth=1.3,
         zorder=zorder,
     )
-
-
-def _plain(value: float, _position: object = None) -> str:
-    """Write a number with thin groups of three."""
-    return f"{value:,.12g}".replace(",", "\u2009")
