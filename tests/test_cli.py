@@ -4,9 +4,11 @@
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -69,18 +71,43 @@ def test_every_preset_of_every_engine_can_be_shown(matchbench: Command) -> None:
             assert f"\n{card['name']}:{preset} (placement " in done.stdout
 
 
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """Give the end of a pipe that is written to, with nobody at the other."""
+    read, write = os.pipe()
+    os.close(read)
+    yield write
+    os.close(write)
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
-def test_a_reader_that_goes_away_is_one_line(unbuffered: str) -> None:
-    shell = subprocess.run(
-        ["/bin/bash", "-c", f"{sys.executable} -m matchbench engines | true; echo ${{PIPESTATUS[0]}}"],
+@pytest.mark.parametrize(
+    "words",
+    [("engines",), ("engines", "show", "cam_list"), ("trace", "stats", "--json", "halo"), ("--help",)],
+)
+def test_a_reader_that_leaves_ends_the_command_without_a_word(
+    halo: mb.Trace, unread: int, words: tuple[str, ...], unbuffered: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "matchbench", *words],
+        cwd=halo.path.parent,
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-        capture_output=True,
+        stdout=unread,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
         timeout=300,
     )
-    assert shell.stdout in ("0\n", "2\n")  # 0: all was written before the reader was gone
-    assert shell.stderr in ("", "matchbench: standard output was closed before all was written\n")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.parametrize(("words", "status"), [(("-e", "ideal"), 0), (("-e", "lienar"), BAD_INPUT)])
+def test_a_reader_that_leaves_costs_no_results(
+    halo: mb.Trace, tmp_path: Path, unread: int, words: tuple[str, ...], status: int
+) -> None:
+    command = [sys.executable, "-m", "matchbench", "compare", str(halo.path), *words, "-o", "r"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=unread, stderr=unread, check=False, timeout=300)
+    assert (done.returncode, (tmp_path / "r" / "report.html").exists()) == (status, status == 0)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
@@ -157,11 +184,15 @@ def test_an_export_has_one_row_per_record(matchbench: Command, halo: mb.Trace, t
     assert table.filter(pl.col("kind").cast(pl.String) == "Send").height == 480
     message = "halo.parquet: exists; choose another name or give --force"
     assert_refused(matchbench("trace", "export", halo.path, "-o", "halo.parquet"), message)
+    done = matchbench("trace", "export", halo.path, "-o", ".", "--force")
+    assert_refused(done, ".: is a directory")
 
 
 def test_a_pattern_refuses_what_it_cannot_make(matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("generate", "depth", "--ranks", "1", "-o", "x")
     assert_refused(done, "pattern `depth`: found 1 ranks, expected 2 to 2147483647")
+    done = matchbench("generate", "depth", "--ranks", "1" + 20 * "0", "-o", "x")
+    assert_refused(done, f"ranks: found {10**20}, expected 1 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "2", "--queue", "both", "-o", "x")
     assert_refused(done, "setting `queue`: found `both`, expected one of: posted, unexpected")
     assert list(tmp_path.iterdir()) == []

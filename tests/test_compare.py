@@ -243,7 +243,10 @@ def test_progress_ends_with_the_whole(deep: mb.Trace) -> None:
     assert told[-1] == (3000, 3000)
 
 
-def test_ctrl_c_ends_a_comparison_with_one_line_and_no_output(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_a_signal_ends_a_comparison_with_one_line_and_no_output(
+    tmp_path: Path, number: signal.Signals, said: str
+) -> None:
     mb.generate("halo3d", tmp_path / "long", ranks=64, settings={"iterations": 3000})
     # On every engine, so that a fast machine is not done before the signal comes.
     words = [sys.executable, "-m", "matchbench", "compare", "long", "-o", "r"]
@@ -252,9 +255,9 @@ def test_ctrl_c_ends_a_comparison_with_one_line_and_no_output(tmp_path: Path) ->
     )
     time.sleep(3)
     assert process.poll() is None, "the trace is too short for this test"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     begin = time.monotonic()
     stdout, stderr = process.communicate(timeout=60)
     assert time.monotonic() - begin < 20
-    assert (process.returncode, stdout, stderr) == (130, "", "matchbench: interrupted\n")
+    assert (process.returncode, stdout, stderr) == (128 + number, "", f"matchbench: {said}\n")
     assert [entry.name for entry in tmp_path.iterdir()] == ["long"]

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from matchbench import _native
+from matchbench._native import MatchbenchError
 from matchbench.output import whole_directory
 from matchbench.shapes import Progress
 from matchbench.trace import Trace
+
+MOST_RANKS = (1 << 31) - 1
+"""What MPI's `int` can number."""
+MOST_SEED = (1 << 64) - 1
 
 
 def generate(
@@ -43,8 +48,12 @@ def generate(
     Raises
     ------
     MatchbenchError
-        When pattern, ranks or a setting will not do, or the directory is in use.
+        When pattern, ranks, seed or a setting will not do, or the directory is in use.
     """
+    for name, number, least, most in (("ranks", ranks, 1, MOST_RANKS), ("seed", seed, 0, MOST_SEED)):
+        if not least <= number <= most:
+            msg = f"{name}: found {number}, expected {least} to {most}"
+            raise MatchbenchError(msg)
     texts = [(name, str(value)) for name, value in (settings or {}).items()]
     with whole_directory(Path(directory), marker="meta.json", force=force) as partial:
         _native.generate(pattern, partial, ranks=ranks, seed=seed, settings=texts, progress=progress)

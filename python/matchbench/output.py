@@ -81,8 +81,11 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
     Raises
     ------
     MatchbenchError
-        When `path` exists and `force` is not given.
+        When `path` is a directory, or exists and `force` is not given.
     """
+    if path.is_dir():
+        msg = f"{path}: is a directory"
+        raise MatchbenchError(msg)
     if path.exists() and not force:
         msg = f"{path}: exists; choose another name or give --force"
         raise MatchbenchError(msg)

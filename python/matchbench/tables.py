@@ -2,8 +2,10 @@
 """Tables for people: aligned text on standard output, with colours on a terminal only."""
 
 import io
+import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.table import Table
@@ -79,6 +81,22 @@ def _print(what: Table | Text, width: int = _ENDLESS) -> None:
     console.print(what, soft_wrap=isinstance(what, Text))
     rows = text.getvalue().splitlines()
     sys.stdout.writelines(f"{row}\n" if is_terminal else f"{row.rstrip()}\n" for row in rows)
+
+
+@contextmanager
+def even_unread() -> Iterator[None]:
+    """Print in the block, and go on behind it if the reader has left: there is more to do than to print."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard()
+
+
+def discard() -> None:
+    """Let what is printed from now on, or still buffered, go nowhere: the interpreter writes it at exit."""
+    with suppress(OSError):  # a stream without a file has nothing that fails
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def count(number: int) -> str:

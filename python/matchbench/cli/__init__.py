@@ -3,19 +3,22 @@
 
 One file per command, named after it; a command is added by its file and its line in `COMMANDS`.
 A command is imported only when it is called. Exit status: 0 done, 1 a check failed, 2 bad input,
-130 interrupted; what went wrong is one line on standard error, never a traceback.
+128 + N ended by signal N, as shells report it: 130 by Ctrl-C, 141 by a reader that left, as in `| head`.
+What went wrong is one line on standard error, never a traceback.
 """
 
 import contextlib
 import importlib
 import io
-import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 import click
 
-from matchbench import MatchbenchError, __version__
+from matchbench import MatchbenchError, __version__, tables
 
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
@@ -32,7 +35,7 @@ COMMANDS = {
 """Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
 
 BAD_INPUT = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_BY_SIGNAL = 128
 
 
 class Commands(click.Group):
@@ -88,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stderr = sys.stderr or io.StringIO()
     try:
         words = list(sys.argv[1:] if argv is None else argv)
-        with cli.make_context("matchbench", words) as context:
+        with _orderly_end(), cli.make_context("matchbench", words) as context:
             status = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
@@ -104,25 +107,50 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MatchbenchError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        _discard_output()
-        return _refuse("standard output was closed before all was written")
+        tables.discard()
+        return _BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
-        _discard_output()
+        tables.discard()
         return _refuse(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         )
     except KeyboardInterrupt:
         _refuse("interrupted")
-        return INTERRUPTED
+        return _BY_SIGNAL + signal.SIGINT
+    except _Ended as ended:
+        _refuse("terminated")
+        return _BY_SIGNAL + ended.number
     return status if isinstance(status, int) else 0
 
 
-def _discard_output() -> None:
-    """Let what is still buffered go nowhere: the interpreter writes it at exit, and would fail once more."""
-    with contextlib.suppress(OSError):  # a stream without a file has nothing that fails
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+class _Ended(SystemExit):
+    """Leaves every block on the way out, so that files that are not whole and ranks that run are removed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(_BY_SIGNAL + number)
+        self.number = number
+
+
+@contextlib.contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Leave in order when the system, a batch scheduler or a closed terminal ends the command."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise _Ended(number)
+
+    former = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
+                former[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _refuse(message: str) -> int:
-    sys.stderr.write(f"matchbench: {' '.join(message.split())}\n")
+    with contextlib.suppress(OSError):  # nobody is there to read it
+        sys.stderr.write(f"matchbench: {' '.join(message.split())}\n")
     return BAD_INPUT

@@ -120,15 +120,16 @@ def command(
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
-    for block in summary.blocks(comparison.results, comparison.measured):
-        tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
-        if block.measured:
+    with tables.even_unread():
+        for block in summary.blocks(comparison.results, comparison.measured):
+            tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
+            if block.measured:
+                tables.line()
+                spare = summary.MEASURED_SPARE
+                tables.show(block.measured_title, summary.MEASURED, block.measured, spare=spare)
             tables.line()
-            spare = summary.MEASURED_SPARE
-            tables.show(block.measured_title, summary.MEASURED, block.measured, spare=spare)
-        tables.line()
-    sys.stdout.flush()
-    sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
+    with tables.even_unread():
+        sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
     with progress_bar("drawing") as progress:
         comparison.write(output, force=force, jobs=jobs, progress=progress)
     tables.line(f"results: {output}/report.html")

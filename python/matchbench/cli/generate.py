@@ -7,10 +7,8 @@ import click
 
 from matchbench import _native, tables
 from matchbench.cli.progress import progress_bar
-from matchbench.generate import generate
+from matchbench.generate import MOST_SEED, generate
 from matchbench.shapes import Pattern
-
-MOST_SEED = (1 << 64) - 1
 
 
 class Patterns(click.Group):

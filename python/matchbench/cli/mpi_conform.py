@@ -89,6 +89,7 @@ def command(
     mpi = find(mpicc, launcher, hostfile)
     if output is not None:
         check_directory(output, marker=MARKER, force=force)
+    printing = contextlib.nullcontext if output is None else tables.even_unread
     with contextlib.ExitStack() as stack:
         if output is None:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))
@@ -98,11 +99,13 @@ def command(
             runner = Runner(mpi, Path(build))
             with progress_bar("programs") as bar:
                 found = conform(runner, plan, bar)
-            _show(found, plan)
+            with printing():
+                _show(found, plan)
             shrunk = _shrink_one_of_each(runner, plan, found)
         sources = {failure.number: _source(one, failure, plan, found) for failure, one in shrunk if one}
-        for (failure, one), number in zip(shrunk, range(len(shrunk)), strict=True):
-            _show_shrunk(failure, one, sources.get(failure.number), number, output)
+        with printing():
+            for number, (failure, one) in enumerate(shrunk):
+                _show_shrunk(failure, one, sources.get(failure.number), number, output)
         if output is not None:
             for number, source in sources.items():
                 (directory / f"program-{number}.c").write_text(source)

@@ -5,7 +5,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -257,7 +257,8 @@ def trace(
                     if "vcd" in files:
                         files["vcd"].write(piece["vcd"])
                     if not quiet:
-                        sys.stdout.writelines(listing(setup, piece, window))
+                        with tables.even_unread() if files else nullcontext():
+                            sys.stdout.writelines(listing(setup, piece, window))
             except ProtocolError as error:
                 # What led to the error is what one wants to see: the files are kept.
                 broken = error

@@ -184,8 +184,9 @@ class Mpi:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM interrupt like Ctrl-C, so that no ranks are left behind."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let SIGTERM interrupt like Ctrl-C where it would end the process, so that no ranks are left behind."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 
