@@ -56,6 +56,17 @@ pub trait Engine: Send {
     /// Brings the engine to time `until` and appends every completion with `at <= until`, in order of `at`.
     fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>);
 
+    /// Brings the engine from event to event until one of them hands completions out, or to time `until` if none does before:
+    /// as [`run_until`](Engine::run_until) at each [`next_event`](Engine::next_event), which an engine with many events that
+    /// hand nothing out does at once. `done` comes empty.
+    fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        while done.is_empty()
+            && let Some(at) = self.next_event().filter(|at| *at <= until)
+        {
+            self.run_until(at, done);
+        }
+    }
+
     /// Appends completions whose time and outcome no later operation can change, though `at` may lie in the
     /// future. They are not handed out again and cause no event. An engine that serves one operation after the other
     /// knows them at the offer; the default hands out none.

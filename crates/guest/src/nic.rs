@@ -112,6 +112,13 @@ impl Nic {
         self.ready.len()
     }
 
+    /// Whether there are answers that were not handed out.
+    #[inline]
+    #[must_use]
+    pub fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
     /// The oldest answer that was not handed out.
     pub fn answered(&mut self) -> Option<Answered> {
         self.answers.pop_front()

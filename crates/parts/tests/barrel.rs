@@ -464,7 +464,7 @@ proptest! {
         shape in (1..4_usize, 1..4_usize, 1..16_u64),
         quantum in 50..200_u64,
         invalidate in any::<bool>(),
-        pieces in prop::collection::vec(1..300_u64, 1..20),
+        pieces in prop::collection::vec(prop_oneof![1..300_u64, Just(1)], 1..20),
     ) {
         let (cores, contexts, threads) = shape;
         let mut config = BarrelConfig { quantum: Cycles(quantum), ..config(cores, contexts) };

@@ -25,6 +25,8 @@ pub enum Fetch {
     Settle,
     /// By `answer` instead of an offer, where the engine does so; the rest by `run_until`.
     Answer,
+    /// By `run_to_completion` again and again, up to the time of the next offer.
+    RunToCompletion,
 }
 
 /// Whether visits are judged.
@@ -48,12 +50,16 @@ pub struct Answer {
 /// Refusals in a row, and events without a completion, after which an engine is said to hang.
 const PATIENCE: usize = 1_000_000;
 
+/// How far beyond an event to run from completion to completion.
+const AHEAD: Picos = Picos::from_ns(10_000);
+
 /// Offers `offers` in order to `engine`, drains it and judges it against the oracle.
 ///
 /// # Errors
 /// The first objection.
 pub fn judge(engine: &mut dyn Engine, offers: &[Offer], fetch: Fetch, visits: Visits) -> Result<Vec<Answer>, String> {
     let mut run = Run::new(engine, offers.len(), visits);
+    run.to_completion = fetch == Fetch::RunToCompletion;
     for offer in offers {
         if fetch == Fetch::Answer && run.answered(*offer)? {
             continue;
@@ -92,6 +98,8 @@ struct Run<'a> {
     engine: &'a mut dyn Engine,
     oracle: Oracle,
     visits: Visits,
+    /// Time goes from completion to completion, and not from event to event.
+    to_completion: bool,
     now: Picos,
     expected: Vec<Expected>,
     /// Operations not answered yet, by the outcome that the oracle gives them.
@@ -107,6 +115,7 @@ impl<'a> Run<'a> {
             engine,
             oracle: Oracle::new(),
             visits,
+            to_completion: false,
             now: Picos::ZERO,
             expected: Vec::with_capacity(capacity),
             open: BTreeMap::new(),
@@ -179,20 +188,21 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs to the time of one event after the other until the engine is idle.
+    /// Runs to the time of one event after the other, or beyond it from completion to completion, until the engine is idle.
     fn drain(&mut self) -> Result<(), String> {
         for _ in 0..PATIENCE {
-            match self.engine.next_event() {
-                Some(event) => self.run_until(event.max(self.now))?,
-                None => return Ok(()),
-            }
+            let Some(event) = self.engine.next_event() else { return Ok(()) };
+            let ahead = if self.to_completion { AHEAD } else { Picos::ZERO };
+            self.run_until(event.max(self.now) + ahead)?;
         }
         Err(format!("the engine has events at {} and never becomes idle", self.now))
     }
 
     /// Brings the engine to `until`; just before its next event nothing may come out.
     fn run_until(&mut self, until: Picos) -> Result<(), String> {
-        if let Some(event) = self.engine.next_event()
+        if self.to_completion {
+            self.run_to_completions(until)?;
+        } else if let Some(event) = self.engine.next_event()
             && event > self.now
         {
             let before = Picos(event.0 - 1).min(until);
@@ -205,6 +215,30 @@ impl<'a> Run<'a> {
             }
         }
         self.engine.run_until(until, &mut self.done);
+        if let Some(left) = self.done.first().filter(|_| self.to_completion) {
+            return Err(format!("`{}` of {} did not come out by run_to_completion({until})", left.outcome, left.at));
+        }
+        self.fetched(until)
+    }
+
+    /// Takes what comes out until `until`, one time after the other.
+    fn run_to_completions(&mut self, until: Picos) -> Result<(), String> {
+        loop {
+            self.engine.run_to_completion(until, &mut self.done);
+            let (Some(first), Some(last)) = (self.done.first(), self.done.last()) else { return Ok(()) };
+            if first.at < last.at {
+                return Err(format!("completions of {} to {} came out at once", first.at, last.at));
+            }
+            let at = last.at;
+            if at > until {
+                return Err(format!("a completion of {at} came out at {until}"));
+            }
+            self.fetched(at)?;
+        }
+    }
+
+    /// Judges what came out at `until`.
+    fn fetched(&mut self, until: Picos) -> Result<(), String> {
         for completion in std::mem::take(&mut self.done) {
             if completion.at > until {
                 return Err(format!("`{}` of {} came out at {until}", completion.outcome, completion.at));

@@ -157,14 +157,16 @@ fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), S
     format!("{reason}, in the stream\n{}", lines.join("\n"))
 }
 
-/// Every outcome is the oracle's, and `run_until`, `settle` and `answer` hand out the same completions.
+/// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand out the same completions.
 ///
 /// # Errors
 /// The objection to the smallest failing stream.
 pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
     check(LENGTH, |offers| {
         let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
-        for (way, fetch) in [("settle", Fetch::Settle), ("answer", Fetch::Answer)] {
+        let others =
+            [("settle", Fetch::Settle), ("answer", Fetch::Answer), ("run_to_completion", Fetch::RunToCompletion)];
+        for (way, fetch) in others {
             let other = judge(make().as_mut(), offers, fetch, visits)?;
             if let Some(index) = fetched.iter().zip(&other).position(|(fetched, other)| fetched != other) {
                 return Err(format!(

@@ -31,6 +31,8 @@ enum Defect {
     LateEvent,
     /// `settle` hands out what `run_until` will hand out again.
     SettlesTwice,
+    /// `run_to_completion` goes on behind the first one.
+    RunsPast,
     /// What an operation finds depends on when it is offered.
     DependsOnTime,
     /// The time of service depends on whether completions are settled.
@@ -176,6 +178,11 @@ impl Engine for Engineered {
         done.extend(self.pending.drain(..due));
     }
 
+    fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        let first = self.next_event().filter(|_| self.defect != Defect::RunsPast);
+        self.run_until(first.map_or(until, |first| first.min(until)), done);
+    }
+
     fn settle(&mut self, done: &mut Vec<Completion>) {
         done.extend(&self.pending);
         match self.defect {
@@ -259,6 +266,7 @@ fn wrong_times_are_rejected() {
     assert_rejected(streams_say(Defect::LateEvent), "before the engine's next event");
     assert_rejected(streams_say(Defect::SettlesTwice), "which answers no open operation");
     assert_rejected(streams_say(Defect::SlowWhenSettled), "by run_until");
+    assert_rejected(streams_say(Defect::RunsPast), "came out at once");
     assert_rejected(
         streams_say(Defect::BusyWhileWaiting),
         "the engine was busy for 3000 ps, but had something to do for 2000 ps only",

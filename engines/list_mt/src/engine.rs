@@ -73,9 +73,19 @@ impl ListMt {
         &self.machine
     }
 
+    /// Cycles that have ended at `until`.
+    fn ended(&self, until: Picos) -> Cycles {
+        self.clock.edge_at_or_after(Picos(until.0.saturating_add(1))) - Cycles(1)
+    }
+
     /// Runs every cycle before `cycle`.
     fn run(&mut self, cycle: Cycles) {
         self.machine.run_until(cycle);
+        self.collect();
+    }
+
+    /// Takes answers from the machine.
+    fn collect(&mut self) {
         while let Some(Served { outcome, visits, start, at }) = self.machine.answered() {
             self.under_way -= 1;
             let completion = Completion { at: self.clock.span(at), outcome, visits };
@@ -110,9 +120,7 @@ impl Engine for ListMt {
     }
 
     fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        // Cycles that have ended by then.
-        let ended = self.clock.edge_at_or_after(Picos(until.0.saturating_add(1))) - Cycles(1);
-        self.run(ended);
+        self.run(self.ended(until));
         while let Some(&(completion, start)) = self.pending.front().filter(|(completion, _)| completion.at <= until) {
             self.pending.pop_front();
             self.busy.add(start, completion.at);
@@ -120,6 +128,18 @@ impl Engine for ListMt {
         }
         if self.under_way == 0 && self.pending.is_empty() {
             self.busy.fold();
+        }
+    }
+
+    fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        if self.pending.is_empty() && self.under_way > 0 {
+            self.machine.run_to_answer(self.ended(until));
+            self.collect();
+        }
+        if let Some((first, _)) = self.pending.front()
+            && first.at <= until
+        {
+            self.run_until(first.at, done);
         }
     }
 

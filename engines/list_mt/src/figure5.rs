@@ -107,7 +107,7 @@ fn passes<H: Hart + Clone>(
             barrel.hierarchy().invalidate(list.start, list.end - list.start);
         }
         match stop {
-            Stop::Time => {}
+            Stop::Time | Stop::Paused => {}
             Stop::Waiting => {
                 assert!(host.bench.begins(), "the benchmark waits when a pass begins");
                 let headers = host.bench.headers();

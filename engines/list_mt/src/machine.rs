@@ -52,6 +52,8 @@ struct Around {
     slot_of: Vec<Option<usize>>,
     /// The descriptor of slot 0.
     ring: u64,
+    /// Answers end the run.
+    to_answer: bool,
 }
 
 impl Around {
@@ -75,6 +77,11 @@ impl Host for Around {
 }
 
 impl Watch for Around {
+    #[inline]
+    fn pauses(&self) -> bool {
+        self.to_answer && self.nic.has_answers()
+    }
+
     fn started(&mut self, thread: usize, argument: u64) {
         self.slot_of[thread] = Some(self.slot(argument));
     }
@@ -115,6 +122,7 @@ impl<H: Hart + Clone> Board<H> {
             nic,
             work: vec![None; parameters.operations],
             slot_of: vec![None; parameters.cores.threads],
+            to_answer: false,
         };
         let mut board = Self {
             barrel,
@@ -135,9 +143,10 @@ impl<H: Hart + Clone> Board<H> {
         stop.unwrap_or_else(|trap| panic!("the firmware keeps to its memory: {trap}"))
     }
 
-    fn run_until(&mut self, until: Cycles) {
+    fn run_until(&mut self, until: Cycles, to_answer: bool) {
         let until = self.boot + until;
         if until > self.barrel.now() {
+            self.around.to_answer = to_answer;
             let stop = self.run(until);
             assert!(!matches!(stop, Stop::Exited(_)), "the firmware runs for ever");
         }
@@ -226,7 +235,15 @@ impl Machine {
     /// # Panics
     /// When the lists are too long for the firmware's addresses: some 33 million entries.
     pub fn run_until(&mut self, until: Cycles) {
-        board!(&mut self.board, board => board.run_until(until));
+        board!(&mut self.board, board => board.run_until(until, false));
+    }
+
+    /// The same, but the first cycle with an answer is the last one.
+    ///
+    /// # Panics
+    /// As [`run_until`](Self::run_until).
+    pub fn run_to_answer(&mut self, until: Cycles) {
+        board!(&mut self.board, board => board.run_until(until, true));
     }
 
     /// Delivers `op` in cycle `at`, before which all were run; whether there was room for it.
@@ -337,7 +354,7 @@ mod tests {
             let mut next = waiting.next();
             // Long enough for each alone.
             for cycle in 0..offers.len() as u64 * 4000 {
-                board.run_until(Cycles(cycle));
+                board.run_until(Cycles(cycle), false);
                 found.extend(std::iter::from_fn(|| board.answered()).map(|served| (served.outcome, served.visits)));
                 while let Some(offer) = next
                     && board.deliver(&offer.op, Cycles(cycle))

@@ -48,6 +48,8 @@ use super::{Answer, Call, Class, Control, Fault, Hart, Host, Memory, Retired, St
 pub enum Stop {
     /// The time was reached.
     Time,
+    /// The cycle ended in which the host paused.
+    Paused,
     /// No thread can go on: there is none, or each waits for the host or for a lock that is not freed.
     Waiting,
     /// The program ended with this status.
@@ -81,6 +83,11 @@ pub trait Watch: Host {
     /// A thread executed an instruction on a core, in the first of these cycles, and can go on in the second; a call's own
     /// effects were told before.
     fn retired(&mut self, core: usize, thread: usize, span: (Cycles, Cycles), retired: &Retired);
+
+    /// Whether the run is to end with the cycle that is being run.
+    fn pauses(&self) -> bool {
+        false
+    }
 }
 
 /// A host that takes no notice.
@@ -114,6 +121,15 @@ pub struct Stacks {
     pub top: u64,
     /// Length of each; a multiple of 16.
     pub bytes: u64,
+}
+
+/// The core whose turn is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Next {
+    core: usize,
+    cycle: u64,
+    /// No other core has anything to do before this cycle that it does not do behind this core.
+    before: u64,
 }
 
 /// Cores, their threads, and the memory that they share.
@@ -220,7 +236,12 @@ impl<H: Hart + Clone> Barrel<H> {
             if let Some(status) = self.exited {
                 return Ok(Stop::Exited(status));
             }
-            let Some((core, cycle)) = self.next_core() else {
+            let next = self.next_core();
+            if host.pauses() && next.is_none_or(|next| next.cycle > self.now) {
+                self.now += 1;
+                return Ok(Stop::Paused);
+            }
+            let Some(Next { core, cycle, before }) = next else {
                 self.now = if until == Cycles::MAX { self.now } else { self.now.max(until.0) };
                 return Ok(Stop::Waiting);
             };
@@ -229,7 +250,15 @@ impl<H: Hart + Clone> Barrel<H> {
                 return Ok(Stop::Time);
             }
             self.now = cycle;
-            self.turn(core, cycle, host)?;
+            // Nobody else comes before `before`, unless something is done to others.
+            let before = before.min(until.0);
+            while self.turn(core, host)? {
+                let cycle = self.cores[core].wake();
+                if cycle >= before {
+                    break;
+                }
+                self.now = cycle;
+            }
         }
     }
 
@@ -239,7 +268,7 @@ impl<H: Hart + Clone> Barrel<H> {
         if self.exited.is_some() {
             return None;
         }
-        self.next_core().map(|(_, cycle)| Cycles(cycle))
+        self.next_core().map(|next| Cycles(next.cycle))
     }
 
     /// The cycle that is next to be run, or being run.
@@ -280,36 +309,39 @@ impl<H: Hart + Clone> Barrel<H> {
         statistics
     }
 
-    /// The core that has something to do first, the first of several, and when.
+    /// The core that has something to do first, the first of several.
     #[inline]
-    fn next_core(&self) -> Option<(usize, u64)> {
+    fn next_core(&self) -> Option<Next> {
         let quantum = !self.inactive.is_empty();
-        let mut next = (0, NEVER);
+        let mut next = Next { core: 0, cycle: NEVER, before: NEVER };
         for (number, core) in self.cores.iter().enumerate() {
             let mut cycle = core.wake();
             if quantum {
                 cycle = cycle.min(core.quantum_end.max(self.now));
             }
-            if cycle < next.1 {
-                next = (number, cycle);
+            if cycle < next.cycle {
+                next = Next { core: number, cycle, before: next.cycle };
+            } else if cycle < next.before {
+                next.before = cycle + 1;
             }
         }
-        (next.1 != NEVER).then_some(next)
+        (next.cycle != NEVER).then_some(next)
     }
 
-    /// What `core` does in a cycle.
+    /// What core `number` does in this cycle; whether that was done to nobody else.
     #[inline]
-    fn turn<S: Watch>(&mut self, number: usize, cycle: u64, host: &mut S) -> Result<(), Trap> {
+    fn turn<S: Watch>(&mut self, number: usize, host: &mut S) -> Result<bool, Trap> {
+        let cycle = self.now;
         if !self.inactive.is_empty() && cycle >= self.cores[number].quantum_end {
             self.end_quantum(number, cycle);
-            return Ok(());
+            return Ok(false);
         }
         let core = &mut self.cores[number];
         let before = core.slot;
         let (context, thread) = core.give_slot(cycle);
         core.lose(before, cycle, self.threads[thread].wait, self.threads[thread].since);
-        let ready = match self.step(number, thread, cycle, host) {
-            Ok(ready) => ready,
+        let (ready, alone) = match self.step(number, thread, cycle, host) {
+            Ok(found) => found,
             Err(fault) => return Err(Trap { thread, cycle: Cycles(cycle), fault }),
         };
         self.threads[thread].ready = ready;
@@ -319,20 +351,21 @@ impl<H: Hart + Clone> Barrel<H> {
         if core.has_no_active() {
             self.relieve(number, cycle + 1);
         }
-        Ok(())
+        Ok(alone && self.inactive.is_empty())
     }
 
-    /// `thread` gets the slot of a core in `cycle`; returns when it can have the next one.
+    /// `thread` gets the slot of a core in `cycle`; returns when it can have the next one, and whether nothing was done to
+    /// another one.
     #[inline]
-    fn step<S: Watch>(&mut self, number: usize, thread: usize, cycle: u64, host: &mut S) -> Result<u64, Fault> {
+    fn step<S: Watch>(&mut self, number: usize, thread: usize, cycle: u64, host: &mut S) -> Result<(u64, bool), Fault> {
         if let Some((access, address, bytes)) = self.threads[thread].again.take() {
             self.cores[number].waste(Wait::Memory);
-            return Ok(self.access(number, thread, access, address, bytes, cycle));
+            return Ok((self.access(number, thread, access, address, bytes, cycle), true));
         }
         if let Some(retry) = self.fetch(number, thread, cycle) {
             self.cores[number].waste(Wait::Memory);
             self.threads[thread].wait = Wait::Memory;
-            return Ok(retry);
+            return Ok((retry, true));
         }
         let mut door = Door {
             cycle: Cycles(cycle),
@@ -352,7 +385,8 @@ impl<H: Hart + Clone> Barrel<H> {
                 let next = self.after(number, thread, &retired, cycle);
                 let next = if effect == Effect::None { next } else { self.take_effect(effect, thread, cycle, host) };
                 host.retired(number, thread, (Cycles(cycle), Cycles(next)), &retired);
-                Ok(next)
+                // Those that wait are told by system calls alone.
+                Ok((next, retired.shape.class != Class::System))
             }
             Step::Waiting => {
                 let Effect::Waits(wait, whom) = effect else {
@@ -366,7 +400,7 @@ impl<H: Hart + Clone> Barrel<H> {
                     Whom::Room => self.for_room.push_back(thread),
                     Whom::Others => self.for_others.push(thread),
                 }
-                Ok(NEVER)
+                Ok((NEVER, false))
             }
             Step::Exited(status) => {
                 self.cores[number].statistics.instructions += 1;
@@ -375,7 +409,7 @@ impl<H: Hart + Clone> Barrel<H> {
                 } else {
                     self.exited = Some(status);
                 }
-                Ok(NEVER)
+                Ok((NEVER, false))
             }
         }
     }

@@ -332,9 +332,15 @@ impl<'a> Rank<'a> {
     /// When something happens here next, as far as this rank knows.
     #[inline]
     pub(crate) fn next_event(&self) -> Picos {
+        self.next_beside_engine().min(self.engine_at)
+    }
+
+    /// The same without the engine.
+    #[inline]
+    fn next_beside_engine(&self) -> Picos {
         let item = self.arrivals.next_at().max(self.rx_free);
         let item = if self.arrivals.next_at() == Picos::MAX { Picos::MAX } else { item };
-        item.min(self.program_at).min(self.engine_at).min(self.rare_at)
+        item.min(self.program_at).min(self.rare_at)
     }
 
     /// Finds the earliest of what most ranks never have.
@@ -356,9 +362,7 @@ impl<'a> Rank<'a> {
                 return;
             }
             if now == self.engine_at {
-                self.engine.run_until(now, &mut out.done);
-                self.answers(world, out);
-                self.retry(world, now, out);
+                self.run_engine(world, now, until, out);
             } else if now == self.rare_at {
                 self.rare(world, now, out);
             } else if now == self.program_at && now < self.arrivals.next_at().max(self.rx_free) {
@@ -369,6 +373,21 @@ impl<'a> Rank<'a> {
                 self.step(world, now, out);
             }
         }
+    }
+
+    /// Lets the engine run, whose next event is at `now`, before `until`. A backlog is offered again at each of its events.
+    #[inline]
+    fn run_engine(&mut self, world: &World, now: Picos, until: Picos, out: &mut Outside) {
+        if !self.backlog.is_empty() {
+            self.engine.run_until(now, &mut out.done);
+            self.answers(world, out);
+            self.retry(world, now, out);
+            return;
+        }
+        // At equal times the engine comes first.
+        let until = self.next_beside_engine().min(until - Picos(1));
+        self.engine.run_to_completion(until, &mut out.done);
+        self.answers(world, out);
     }
 
     /// One of the things that most ranks never have, due at `now`.

@@ -371,7 +371,7 @@ impl Bench for Threaded {
         match self.0.run_until(Cycles::MAX, desk)? {
             barrel::Stop::Waiting => Ok(Stopped::Waiting),
             barrel::Stop::Exited(status) => Ok(Stopped::Exited(status)),
-            barrel::Stop::Time => Err(MeasureError::NotSeen("the end of the benchmark")),
+            barrel::Stop::Time | barrel::Stop::Paused => Err(MeasureError::NotSeen("the end of the benchmark")),
         }
     }
 
