@@ -7,7 +7,6 @@
 //! all, which a receive with wildcards walks. The number of bins is fixed.
 
 use crate::pool::{Entry, Kind, NIL, Pool};
-use crate::table::hash;
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 
 /// Next and previous in a list.
@@ -140,7 +139,7 @@ impl Bins {
     }
 
     fn bin(&self, bits: u64, source: u32) -> usize {
-        (((hash(bits, source, 0) >> 32) * self.unexpected.len() as u64) >> 32) as usize
+        (((hash(bits, source) >> 32) * self.unexpected.len() as u64) >> 32) as usize
     }
 
     /// Where a receive waits: in a bin, or with those that have wildcards.
@@ -278,4 +277,13 @@ impl Bins {
             unexpected: self.arrivals.bytes() + bins(&self.unexpected),
         }
     }
+}
+
+/// Mixes what is compared into 64 bits of which all are good: both halves of a product.
+#[inline(always)]
+fn hash(bits: u64, source: u32) -> u64 {
+    let left = bits ^ 0x9e37_79b9_7f4a_7c15;
+    let right = u64::from(source) << 8 ^ 0xd1b5_4a32_d192_ed03;
+    let product = u128::from(left) * u128::from(right);
+    (product >> 64) as u64 ^ product as u64
 }

@@ -27,11 +27,8 @@ mod log;
 mod matcher;
 mod pool;
 mod scan;
-mod table;
-mod tags;
 mod types;
 mod vector;
-mod window;
 
 pub use matcher::{Matcher, Options, Structure, UnknownStructure};
 pub use scan::VectorUnit;

@@ -84,6 +84,19 @@ impl<B: Block> Log<B> {
         ([old, young], &self.blocks)
     }
 
+    /// The keys in order of age, one by one.
+    #[inline(always)]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = B::Key> {
+        self.order.iter().map(|block| &self.blocks[*block as usize][0]).flat_map(|block| {
+            let mut live = block.in_use();
+            std::iter::from_fn(move || {
+                let lane = (live != 0).then(|| live.trailing_zeros())?;
+                live &= live - 1;
+                Some(block.key(lane).0)
+            })
+        })
+    }
+
     /// Makes sure that the next [`Self::push`] has a lane, unless holes must be closed first.
     #[inline(always)]
     pub(crate) fn make_room(&mut self) -> Result<Room, OutOfMemory> {
@@ -209,13 +222,6 @@ impl<B: Block> Log<B> {
         self.give_back();
     }
 
-    /// The place of the oldest key.
-    pub(crate) fn oldest(&self) -> Option<u32> {
-        let in_use = |block: &&u32| self.blocks[**block as usize][0].in_use();
-        let block = self.order.iter().find(|block| in_use(block) != 0)?;
-        Some(block * LANES + in_use(&block).trailing_zeros())
-    }
-
     pub(crate) fn bytes(&self) -> usize {
         let lists = self.order.capacity() + self.free.capacity();
         self.blocks.len() * size_of::<B>() + self.blocks.capacity() * size_of::<usize>() + lists * size_of::<u32>()
@@ -227,6 +233,13 @@ mod tests {
     use super::*;
     use crate::scan::Heads;
     use crate::types::Envelope;
+
+    /// The place of the oldest key.
+    fn oldest(log: &Log<Heads>) -> Option<u32> {
+        let in_use = |block: &&u32| log.blocks[**block as usize][0].in_use();
+        let block = log.order.iter().find(|block| in_use(block) != 0)?;
+        Some(block * LANES + in_use(&block).trailing_zeros())
+    }
 
     fn push(log: &mut Log<Heads>, number: u64, places: &mut Vec<(u64, u32)>) {
         if log.make_room() == Ok(Room::InHoles) {
@@ -257,7 +270,7 @@ mod tests {
             }
             assert!(log.blocks.len() as u64 <= deep.div_ceil(51) + 2, "{} blocks", log.blocks.len());
             for (_, place) in places {
-                assert_eq!(log.oldest(), Some(place));
+                assert_eq!(oldest(&log), Some(place));
                 log.remove(place);
             }
             assert_eq!((log.len(), log.order.len(), log.fill), (0, 1, 0));

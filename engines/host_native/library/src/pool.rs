@@ -80,12 +80,6 @@ impl<T: Entry> Pool<T> {
         if self.free == NIL && self.fresh as usize == self.capacity() { self.grow() } else { Ok(()) }
     }
 
-    /// Whether [`Self::make_room`] has nothing to do.
-    #[inline(always)]
-    pub(crate) fn has_room(&self) -> bool {
-        self.free != NIL || (self.fresh as usize) < self.capacity()
-    }
-
     /// Gives out a free place, for which there must be room, as its last tenant left it; and its handle.
     #[inline(always)]
     pub(crate) fn take_place(&mut self) -> (&mut T, Handle) {
@@ -129,17 +123,6 @@ impl<T: Entry> Pool<T> {
         let generation = *entry.generation();
         let is_it = generation == handle.generation() && generation & 3 == 2 | self.kind as u32;
         is_it.then_some(handle.index())
-    }
-
-    /// The number of places that have ever been used.
-    pub(crate) fn used(&self) -> u32 {
-        self.fresh
-    }
-
-    /// Whether an entry lives at `at`, a place that was used.
-    pub(crate) fn is_live(&self, at: u32) -> bool {
-        let mut entry = self[at];
-        *entry.generation() & 2 != 0
     }
 
     pub(crate) fn bytes(&self) -> usize {

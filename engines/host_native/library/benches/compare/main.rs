@@ -66,8 +66,8 @@ impl Options {
     }
 
     /// Whether `name` is chosen among `names`: a word chooses series or contenders, never all of either.
-    fn chooses(&self, name: &str, mut names: impl Iterator<Item = String> + Clone) -> bool {
-        let mut words = self.chosen.iter().filter(|word| names.any(|name| name.contains(*word))).peekable();
+    fn chooses(&self, name: &str, names: &(impl Iterator<Item = String> + Clone)) -> bool {
+        let mut words = self.chosen.iter().filter(|word| names.clone().any(|name| name.contains(*word))).peekable();
         words.peek().is_none() || words.any(|word| name.contains(word.as_str()))
     }
 }
@@ -94,15 +94,14 @@ fn compare(options: &Options) -> Result<(), String> {
     let entrants = Entrant::all();
     let names = entrants.iter().map(|entrant| entrant.name.clone());
     let mut runners: Vec<Runner> = Vec::new();
-    for entrant in entrants.iter().filter(|entrant| options.chooses(&entrant.name, names.clone())) {
+    for entrant in entrants.iter().filter(|entrant| options.chooses(&entrant.name, &names)) {
         match entrant.start() {
             Ok(runner) => runners.push(runner),
             Err(reason) => println!("{:<10} skipped: {reason}", entrant.name),
         }
     }
     let all = series::ALL.iter().map(Series::name);
-    let chosen: Vec<&Series> =
-        series::ALL.iter().filter(|series| options.chooses(&series.name(), all.clone())).collect();
+    let chosen: Vec<&Series> = series::ALL.iter().filter(|series| options.chooses(&series.name(), &all)).collect();
     for runner in &runners {
         println!("{:<10} {}", runner.name, runner.version);
     }

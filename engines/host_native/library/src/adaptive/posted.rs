@@ -6,13 +6,10 @@
 //! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
 //! that found none left are compared one by one, 64 at a time.
 
-use super::SHALLOW;
-use super::chains::{Chains, First, mark};
-use crate::log::{Log, Room};
-use crate::pool::{Kind, NIL};
-use crate::scan::{Patterns, Unit, first_accepting};
+use super::chains::{Chains, Slack};
+use super::odd::Odd;
+use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
-use crate::window::{SLOTS, Window};
 
 /// Classes with chains. More of them, and an arrival that looks into all takes longer than comparing some hundreds of
 /// receives one by one.
@@ -21,6 +18,28 @@ const CLASSES: usize = 8;
 const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
 const ODD: u8 = u8::MAX;
+
+/// What a receive is stamped with: its number in order of age, and its class.
+#[inline(always)]
+fn stamp(age: u64, class: u8) -> u64 {
+    age << 8 | u64::from(class)
+}
+
+#[inline(always)]
+fn age(stamp: u64) -> u64 {
+    stamp >> 8
+}
+
+#[inline(always)]
+fn class(stamp: u64) -> u8 {
+    stamp as u8
+}
+
+/// What a handle has of a stamp; a message's has bit 0.
+#[inline(always)]
+fn generation(stamp: u64) -> u32 {
+    (age(stamp) as u32) << 2 | 2
+}
 
 /// Receives of one kind of wildcard.
 #[derive(Clone, Copy, Default)]
@@ -33,37 +52,27 @@ struct Class {
 
 pub(super) struct PostedReceives {
     len: u32,
-    /// Whether the window is the index; else the chains and the odd ones are.
-    is_short: bool,
-    /// Receives that left in a row while there were few, as long as the chains are the index.
-    quiet: u32,
-    /// Receives with wildcards, as long as the chains are the index.
+    /// Receives with wildcards.
     wild: u32,
-    /// Classes from here on were never used.
-    classes_used: u8,
-    window: Window,
-    classes: [Class; CLASSES],
     /// Numbers the receives in order of age.
     age: u64,
     chains: Chains,
-    odd: Log<Patterns>,
-    unit: Unit,
+    /// Classes from here on were never used.
+    classes_used: u8,
+    classes: [Class; CLASSES],
+    odd: Odd,
 }
 
 impl PostedReceives {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
             len: 0,
-            is_short: true,
-            quiet: 0,
             wild: 0,
-            classes_used: 1,
-            window: Window::default(),
-            classes: [Class { compared: u64::MAX, source_mask: u32::MAX, len: 0 }; CLASSES],
             age: 0,
-            chains: Chains::new(Kind::Receives),
-            odd: Log::new(),
-            unit,
+            chains: Chains::new(Slack { part: 4, buckets: 2 }),
+            classes_used: 1,
+            classes: [Class { compared: u64::MAX, source_mask: u32::MAX, len: 0 }; CLASSES],
+            odd: Odd::new(unit),
         }
     }
 
@@ -73,88 +82,68 @@ impl PostedReceives {
     }
 
     #[inline(always)]
-    pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        if !(self.is_short && self.window.has_room() && self.chains.pool.has_room()) {
-            return self.append_slow(pattern, user);
-        }
-        let (item, handle) = self.chains.pool.take_place();
-        item.user = user;
-        self.window.push_pattern(pattern, handle.index());
-        self.len += 1;
-        Ok(handle)
-    }
-
-    #[inline(never)]
-    fn append_slow(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        self.chains.pool.make_room()?;
-        if self.is_short {
-            if self.window.has_room() {
-                return self.append(pattern, user);
+    pub(super) fn append(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+    ) -> Result<Handle, OutOfMemory> {
+        match source {
+            Some(source) if ignore == 0 && self.chains.has_room() => {
+                let stamp = self.next_stamp(EXACT);
+                let place = self.chains.append((bits, source), stamp, user, |other| class(other) == EXACT);
+                Ok(Handle::new(place, generation(stamp)))
             }
-            self.grow_long()?;
+            _ => self.append_slow(bits, ignore, source, user),
         }
-        self.chains.make_room(1)?;
-        let handle = match pattern.source {
-            Some(source) if pattern.ignore == 0 => {
-                self.chains.append_new(pattern.bits, source, mark(self.age, EXACT), user)
-            }
-            _ => return self.append_wild(pattern, user),
-        };
-        self.age += 1;
-        self.len += 1;
-        Ok(handle)
     }
 
-    /// Appends a receive with wildcards to chains or odd ones; the chains have room.
+    /// Counts one more receive.
+    #[inline(always)]
+    fn next_stamp(&mut self, class: u8) -> u64 {
+        let stamp = stamp(self.age, class);
+        self.age += 1;
+        self.len += 1;
+        stamp
+    }
+
+    /// With wildcards, or where there is no room.
     #[inline(never)]
-    fn append_wild(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        let class = self.class_of(pattern);
-        if class == ODD {
-            return self.append_odd(pattern, user);
+    fn append_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Handle, OutOfMemory> {
+        let source_mask = if source.is_some() { u32::MAX } else { 0 };
+        let its_class = self.class_of(!ignore, source_mask);
+        if its_class == ODD {
+            let handle = self.odd.append(Pattern { bits, ignore, source }, user, self.age)?;
+            self.next_stamp(ODD);
+            self.wild += 1;
+            return Ok(handle);
         }
-        let (bits, source) = (pattern.bits & !pattern.ignore, pattern.source.unwrap_or(0));
-        let handle = self.chains.append_new(bits, source, mark(self.age, class), user);
-        self.classes[usize::from(class) % CLASSES].len += 1;
-        self.wild += 1;
-        self.age += 1;
-        self.len += 1;
-        Ok(handle)
-    }
-
-    /// Appends to the odd ones; the pool has room.
-    #[cold]
-    fn append_odd(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        self.make_odd_room()?;
-        let (item, handle) = self.chains.pool.take_place();
-        item.user = user;
-        self.index_odd(handle.index(), pattern);
-        self.len += 1;
-        Ok(handle)
-    }
-
-    /// Indexes the item at `place`, which has its user, among the odd ones, where there must be room.
-    fn index_odd(&mut self, place: u32, pattern: Pattern) {
-        let item = &mut self.chains.pool[place];
-        (item.mark, item.source) = (mark(self.age, ODD), self.odd.push((pattern, place)));
-        self.wild += 1;
-        self.age += 1;
+        self.chains.make_room()?;
+        if its_class != EXACT {
+            self.classes[usize::from(its_class) % CLASSES].len += 1;
+            self.wild += 1;
+        }
+        let stamp = self.next_stamp(its_class);
+        let key = (bits & !ignore, source.unwrap_or(0));
+        let place = self.chains.append(key, stamp, user, |other| class(other) == its_class);
+        Ok(Handle::new(place, generation(stamp)))
     }
 
     /// The class of a pattern, a new one if there is one to spare.
-    fn class_of(&mut self, pattern: Pattern) -> u8 {
-        let source_mask = if pattern.source.is_some() { u32::MAX } else { 0 };
-        let wanted = (!pattern.ignore, source_mask);
+    #[inline(always)]
+    fn class_of(&mut self, compared: u64, source_mask: u32) -> u8 {
         for class in 0..self.classes_used {
-            let Class { compared, source_mask, .. } = self.classes[usize::from(class) % CLASSES];
-            if (compared, source_mask) == wanted {
+            let Class { compared: other, source_mask: other_mask, .. } = self.classes[usize::from(class) % CLASSES];
+            if (compared, source_mask) == (other, other_mask) {
                 return class;
             }
         }
-        self.new_class(wanted)
+        self.new_class(compared, source_mask)
     }
 
     #[cold]
-    fn new_class(&mut self, (compared, source_mask): (u64, u32)) -> u8 {
+    fn new_class(&mut self, compared: u64, source_mask: u32) -> u8 {
         let unused = || self.classes.iter().skip(1).position(|class| class.len == 0).map(|at| at + 1);
         let at = if usize::from(self.classes_used) < CLASSES {
             self.classes_used.into()
@@ -169,185 +158,79 @@ impl PostedReceives {
         at as u8
     }
 
-    /// Makes sure that the odd ones have room for a receive.
-    fn make_odd_room(&mut self) -> Result<(), OutOfMemory> {
-        if self.odd.make_room()? == Room::InHoles {
-            let pool = &mut self.chains.pool;
-            self.odd.squeeze(|(_, owner), place| pool[owner].source = place);
-            // Takes the next block if all that are left are full.
-            self.odd.make_room()?;
-        }
-        Ok(())
-    }
-
-    /// Takes the oldest receive that accepts `envelope`; returns its user value.
+    /// Takes the oldest receive that accepts `envelope`; returns its user value. There must be receives.
     #[inline(always)]
     pub(super) fn take(&mut self, envelope: Envelope) -> Option<u64> {
-        if self.is_short {
-            let slot = self.window.find_pattern(envelope)?;
-            let place = self.window.place(slot);
-            self.window.remove(slot);
-            self.len -= 1;
-            return Some(self.chains.pool.remove(place).user);
-        }
-        self.take_long(envelope)
-    }
-
-    #[inline(never)]
-    fn take_long(&mut self, envelope: Envelope) -> Option<u64> {
-        let exact = self.chains.find(envelope.bits, envelope.source, EXACT);
         if self.wild > 0 {
-            return self.take_oldest(envelope, exact);
+            return self.take_oldest(envelope.bits, envelope.source);
         }
-        let user = self.chains.take(exact?).user;
-        self.left();
-        Some(user)
+        let first = self.chains.find(envelope.bits, envelope.source, |_| true)?;
+        self.len -= 1;
+        Some(self.chains.take(first).user)
     }
 
-    /// Takes the oldest receive that accepts `envelope`: `exact`, or one with wildcards.
+    /// Takes the oldest receive that accepts an envelope, with wildcards or without.
     #[inline(never)]
-    fn take_oldest(&mut self, envelope: Envelope, exact: Option<First>) -> Option<u64> {
-        let mut oldest = exact;
-        let mut age = exact.map_or(u64::MAX, |first| self.chains.pool[first.place()].number());
-        for class in 1..self.classes_used {
-            let Class { compared, source_mask, len } = self.classes[usize::from(class) % CLASSES];
-            if len == 0 {
-                continue;
-            }
-            if let Some(first) = self.chains.find(envelope.bits & compared, envelope.source & source_mask, class) {
-                let number = self.chains.pool[first.place()].number();
-                if number < age {
-                    (oldest, age) = (Some(first), number);
-                }
+    fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
+        let mut oldest = self.chains.find(bits, source, |other| class(other) == EXACT);
+        let mut least = oldest.map_or(u64::MAX, |first| self.chains.stamp_of(first));
+        for (at, kind) in (1..self.classes_used).zip(&self.classes[1..]) {
+            if kind.len > 0
+                && let (bits, source) = (bits & kind.compared, source & kind.source_mask)
+                && let Some(first) = self.chains.find(bits, source, |other| class(other) == at)
+                && self.chains.stamp_of(first) < least
+            {
+                (oldest, least) = (Some(first), self.chains.stamp_of(first));
             }
         }
         if self.odd.len() > 0
-            && let Some(at) = first_accepting(self.unit, &self.odd, envelope)
+            && let Some(first) = self.odd.find(Envelope { bits, source })
+            && self.odd.age(first) < age(least)
         {
-            let owner = self.odd.owner(at);
-            if self.chains.pool[owner].number() < age {
-                self.odd.remove(at);
-                self.wild -= 1;
-                let user = self.chains.pool.remove(owner).user;
-                self.left();
-                return Some(user);
-            }
+            self.uncount(ODD);
+            return Some(self.odd.take(first));
         }
-        let item = self.chains.take(oldest?);
-        self.uncount(item.class());
-        self.left();
-        Some(item.user)
+        let first = oldest?;
+        self.uncount(class(least));
+        Some(self.chains.take(first).user)
     }
 
-    /// A receive left the chain of its class.
+    /// A receive leaves.
     #[inline(always)]
     fn uncount(&mut self, class: u8) {
+        self.len -= 1;
         if class != EXACT {
-            self.classes[usize::from(class) % CLASSES].len -= 1;
             self.wild -= 1;
+            if class != ODD {
+                self.classes[usize::from(class) % CLASSES].len -= 1;
+            }
+            if self.wild == 0 {
+                self.classes_used = 1;
+            }
         }
     }
 
     /// Takes a receive back; returns its user value.
+    #[inline(always)]
     pub(super) fn cancel(&mut self, handle: Handle) -> Option<u64> {
-        let place = self.chains.pool.find(handle)?;
-        if self.is_short {
-            self.window.remove(self.window.find_place(place)?);
-            self.len -= 1;
-            return Some(self.chains.pool.remove(place).user);
-        }
-        self.unindex(place);
-        let user = self.chains.pool.remove(place).user;
-        self.left();
+        let place = handle.index();
+        let Some(stamp) = self.chains.stamp_at(place) else { return self.cancel_odd(handle) };
+        let its_class = class(stamp);
+        let is_it = |stamp| generation(stamp) == handle.generation();
+        let user = self.chains.take_back(place, is_it, |other| class(other) == its_class)?;
+        self.uncount(its_class);
         Some(user)
     }
 
-    /// Takes the item at `place` out of chains or odd ones.
-    fn unindex(&mut self, place: u32) {
-        let item = self.chains.pool[place];
-        if item.class() == ODD {
-            self.odd.remove(item.source);
-            self.wild -= 1;
-        } else {
-            self.chains.unlink(place);
-            self.uncount(item.class());
-        }
-    }
-
-    /// A receive left chains or odd ones.
-    #[inline(always)]
-    fn left(&mut self) {
-        self.len -= 1;
-        if self.len <= SHALLOW {
-            self.quiet = if self.len == SHALLOW { 0 } else { self.quiet + 1 };
-            // Unless there are none, the pool is walked below, in order: an eighth of as many removals before that make
-            // it eight places for each of them.
-            if self.quiet > SHALLOW * 32 && (self.len == 0 || self.quiet > self.chains.pool.used() / 8) {
-                self.shrink_short();
-            }
-        }
-    }
-
-    /// From the window to chains and odd ones.
     #[cold]
-    fn grow_long(&mut self) -> Result<(), OutOfMemory> {
-        // There is room before anything moves; fewer kinds of wildcards than classes leave no odd ones.
-        self.chains.make_room(SLOTS as u32 + 1)?;
-        if self.window.wildcards() >= CLASSES {
-            self.odd.reserve(SLOTS)?;
-        }
-        while let Some(slot) = self.window.oldest() {
-            let (place, pattern) = (self.window.place(slot), self.window.pattern(slot));
-            self.window.remove(slot);
-            let class = self.class_of(pattern);
-            if class == ODD {
-                // In an empty log, whose blocks were reserved.
-                self.make_odd_room()?;
-                self.index_odd(place, pattern);
-            } else {
-                let (bits, source) = (pattern.bits & !pattern.ignore, pattern.source.unwrap_or(0));
-                self.chains.append_old(place, bits, source, mark(self.age, class));
-                if class != EXACT {
-                    self.classes[usize::from(class) % CLASSES].len += 1;
-                    self.wild += 1;
-                }
-                self.age += 1;
-            }
-        }
-        (self.is_short, self.quiet) = (false, 0);
-        Ok(())
-    }
-
-    /// From chains and odd ones, of which there are few, to the window.
-    #[cold]
-    fn shrink_short(&mut self) {
-        let mut few: [(u64, u32); SLOTS] = [(u64::MAX, NIL); SLOTS];
-        let mut count = 0;
-        let places = if self.len > 0 { self.chains.pool.used() } else { 0 };
-        for place in 0..places {
-            if self.chains.pool.is_live(place) {
-                few[count % SLOTS] = (self.chains.pool[place].number(), place);
-                count += 1;
-            }
-        }
-        few.sort_unstable();
-        for &(_, place) in &few[..count.min(SLOTS)] {
-            let item = self.chains.pool[place];
-            let pattern = if item.class() == ODD {
-                self.odd.key(item.source).0
-            } else {
-                let Class { compared, source_mask, .. } = self.classes[usize::from(item.class()) % CLASSES];
-                Pattern { bits: item.bits, ignore: !compared, source: (source_mask != 0).then_some(item.source) }
-            };
-            self.unindex(place);
-            self.window.push_pattern(pattern, place);
-        }
-        (self.is_short, self.classes_used) = (true, 1);
+    fn cancel_odd(&mut self, handle: Handle) -> Option<u64> {
+        let user = self.odd.cancel(handle)?;
+        self.uncount(ODD);
+        Some(user)
     }
 
     pub(super) fn reserve(&mut self, receives: usize) -> Result<(), OutOfMemory> {
-        self.chains.pool.reserve(receives)?;
-        if receives > SLOTS { self.chains.reserve(receives) } else { Ok(()) }
+        self.chains.reserve(receives)
     }
 
     pub(super) fn bytes(&self) -> usize {
