@@ -12,7 +12,6 @@
 static const uint64_t identity_bit = UINT64_C(1) << 63;
 
 static mbr_word world_group;
-uint64_t mbr_comm_generation = 1;
 static uint32_t comms_made;
 static struct mbr_lock make_lock;
 
@@ -100,7 +99,7 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
     uint64_t key = mbr_mix(seed ^ groups) | identity_bit;
 
     mbr_lock_take(&make_lock); /* local numbers count up in the order of the records */
-    mbr_lock_take(&mbr_table_lock);
+    mbr_lock_take(&mbr_lock);
     uint64_t identity = fixed ? *fixed : mbr_mix(key + mbr_counter_next(key)) | identity_bit;
     *comm = (struct mbr_comm){
         .handle = mbr_handle(handle),
@@ -114,10 +113,10 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
     };
     struct mbr_entry *entry = mbr_entry_push(mbr_handle(handle) | MBR_COMM_KEY);
     if (entry) {
-        entry->kind = COMM;
+        entry->use.kind = COMM;
         entry->as_comm = comm;
     }
-    mbr_lock_drop(&mbr_table_lock);
+    mbr_lock_drop(&mbr_lock);
 
     record.comm = comm->number;
     record.aux = identity;
@@ -138,14 +137,11 @@ bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp) {
 }
 
 const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handle) {
-    uint64_t now = __atomic_load_n(&mbr_comm_generation, __ATOMIC_ACQUIRE);
-    mbr_lock_take(&mbr_table_lock);
+    mbr_lock_take(&mbr_lock);
     const struct mbr_entry *entry = mbr_entry_oldest(handle | MBR_COMM_KEY);
-    if (entry) {
+    if (entry)
         thread->comm = *entry->as_comm;
-        thread->comm_generation = now;
-    }
-    mbr_lock_drop(&mbr_table_lock);
+    mbr_lock_drop(&mbr_lock);
     return entry ? &thread->comm : NULL;
 }
 
@@ -173,15 +169,15 @@ void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mb
         return;
     uint32_t number = found->number;
     uint64_t key = mbr_handle(word) | MBR_COMM_KEY;
-    mbr_lock_take(&mbr_table_lock);
+    mbr_lock_take(&mbr_lock);
     struct mbr_entry *entry = mbr_entry_oldest(key);
     if (entry) {
         mbr_pages_unmap(entry->as_comm, pages_of((int)entry->as_comm->peers));
         mbr_entry_pop(key);
     }
-    mbr_lock_drop(&mbr_table_lock);
-    __atomic_fetch_add(&mbr_comm_generation, 1, __ATOMIC_RELEASE);
-    mbr_put(thread, mbr_reserve(thread, 1), comm_record(thread, begin, COMM_FREE, number));
+    mbr_lock_drop(&mbr_lock);
+    __atomic_fetch_add(&mbr_generation, 1, __ATOMIC_RELEASE);
+    mbr_append(thread, comm_record(thread, begin, COMM_FREE, number));
 }
 
 void mbr_comm_degrees(mbr_word handle, int rank, int *in, int *out) {

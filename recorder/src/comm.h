@@ -13,9 +13,6 @@
 /* Keep the group of the world and write the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF. */
 bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp);
 
-/* Counts communicators that were freed: a handle may stand for another one since. */
-extern uint64_t mbr_comm_generation;
-
 /* Looks in the table. */
 const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handle);
 
@@ -23,8 +20,7 @@ const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handl
  * Valid until the thread's next lookup. */
 MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
     uint64_t handle = mbr_handle(word);
-    uint64_t now = __atomic_load_n(&mbr_comm_generation, __ATOMIC_ACQUIRE);
-    if (__builtin_expect(thread->comm.handle == handle && thread->comm_generation == now, 1))
+    if (__builtin_expect(thread->comm.handle == handle, 1))
         return &thread->comm;
     return mbr_comm_search(thread, handle);
 }

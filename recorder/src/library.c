@@ -13,7 +13,6 @@
 #include <string.h>
 
 struct mbr_library mbr_library;
-uint64_t mbr_type_generation = 1;
 
 static bool is_ours(const void *address) {
     Dl_info theirs, ours;
@@ -61,6 +60,7 @@ static void use_open_mpi(struct mbr_library *lib) {
     lib->comm_world = (mbr_word)data_symbol("ompi_mpi_comm_world");
     lib->comm_self = (mbr_word)data_symbol("ompi_mpi_comm_self");
     lib->comm_null = (mbr_word)data_symbol("ompi_mpi_comm_null");
+    lib->request_null = (mbr_word)data_symbol("ompi_request_null");
     lib->message_no_proc = (mbr_word)data_symbol("ompi_message_no_proc");
     lib->byte_type = (mbr_word)data_symbol("ompi_mpi_byte");
     lib->in_place = 1, lib->status_ignore = 0;
@@ -76,7 +76,7 @@ static void use_mpich(struct mbr_library *lib) {
     lib->cart = 2, lib->graph = 1, lib->dist_graph = 3;
     lib->handle_bytes = 4;
     lib->comm_world = 0x44000000, lib->comm_self = 0x44000001, lib->comm_null = 0x04000000;
-    lib->message_no_proc = 0x6c000000, lib->byte_type = 0x4c00010d;
+    lib->request_null = 0x2c000000, lib->message_no_proc = 0x6c000000, lib->byte_type = 0x4c00010d;
     lib->in_place = (mbr_word)-1, lib->status_ignore = 1;
     lib->status_bytes = 20, lib->status_source = 8, lib->status_tag = 12, lib->status_error = 16;
     lib->status_layout = STATUS_MPICH;
@@ -91,7 +91,7 @@ static void use_standard_abi(struct mbr_library *lib) {
     lib->cart = 211, lib->graph = 212, lib->dist_graph = 213;
     lib->handle_bytes = 8;
     lib->comm_world = 0x101, lib->comm_self = 0x102, lib->comm_null = 0x100;
-    lib->message_no_proc = 0x129, lib->byte_type = 0x247;
+    lib->request_null = 0x180, lib->message_no_proc = 0x129, lib->byte_type = 0x247;
     lib->in_place = 1, lib->status_ignore = 0;
     lib->status_bytes = 32, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
     lib->status_layout = STATUS_BY_CALL;
@@ -169,16 +169,17 @@ bool mbr_library_learn(void) {
         }
         memcpy(functions[i].target, &address, sizeof address);
     }
+    lib->handle_mask = lib->handle_bytes == 4 ? UINT32_MAX : UINT64_MAX;
     if (lib->status_layout != STATUS_BY_CALL && !layout_holds())
         lib->status_layout = STATUS_BY_CALL;
     return true;
 }
 
-void mbr_type_learn(struct mbr_thread *thread, uint64_t handle, uint64_t generation) {
+void mbr_type_learn(struct mbr_thread *thread, uint64_t handle) {
     int64_t size = 0;
     if (mbr_library.type_size((mbr_word)handle, &size) || size < 0)
         size = 0;
-    thread->type = (struct mbr_type){handle, generation, (uint64_t)size};
+    thread->type = (struct mbr_type){handle, (uint64_t)size};
 }
 
 void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled) {

@@ -22,7 +22,8 @@ struct mbr_library {
     int cart, graph, dist_graph;
     int thread_levels[4];
     unsigned handle_bytes;
-    mbr_word comm_world, comm_self, comm_null, message_no_proc, byte_type;
+    uint64_t handle_mask; /* which bits of a word are a handle */
+    mbr_word comm_world, comm_self, comm_null, request_null, message_no_proc, byte_type;
     mbr_word in_place, status_ignore;
     unsigned status_bytes, status_source, status_tag, status_error;
     /* Read size and cancellation directly from the status, else by calls. */
@@ -48,15 +49,11 @@ void *mbr_library_symbol(const char *name);
 /* Fill `mbr_library`; `false` (after a warning) if the MPI library is of no known kind. MPI must be initialized. */
 bool mbr_library_learn(void);
 
-/* Counts MPI_Type_free: the handle of a type that was freed may come back as that of another. */
-extern uint64_t mbr_type_generation;
 /* Makes this type the one that the thread remembers; its size is 0 if the library knows no such type. */
-void mbr_type_learn(struct mbr_thread *thread, uint64_t handle, uint64_t generation);
+void mbr_type_learn(struct mbr_thread *thread, uint64_t handle);
 
 /* A handle argument, and the handle number `at` of an array: values that compare equal if the handles do. */
-static inline uint64_t mbr_handle(mbr_word word) {
-    return mbr_library.handle_bytes == 4 ? (uint32_t)word : word;
-}
+static inline uint64_t mbr_handle(mbr_word word) { return word & mbr_library.handle_mask; }
 static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
     return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
 }
@@ -64,11 +61,11 @@ static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
 /* Size of `count` elements; saturates at 2^48, the most that a trace holds. With no elements the type may be no type at all. */
 MBR_INLINE uint64_t mbr_type_bytes(struct mbr_thread *thread, mbr_word type, int64_t count) {
     const uint64_t most_bytes = UINT64_C(1) << 48;
-    uint64_t handle = mbr_handle(type), generation = __atomic_load_n(&mbr_type_generation, __ATOMIC_ACQUIRE), bytes;
+    uint64_t handle = mbr_handle(type), bytes;
     if (count <= 0)
         return 0;
-    if (__builtin_expect(thread->type.handle != handle || thread->type.generation != generation, 0))
-        mbr_type_learn(thread, handle, generation);
+    if (__builtin_expect(thread->type.handle != handle, 0))
+        mbr_type_learn(thread, handle);
     if (__builtin_mul_overflow(thread->type.size, (uint64_t)count, &bytes) || bytes > most_bytes)
         return most_bytes;
     return bytes;
@@ -86,7 +83,7 @@ static inline int32_t mbr_tag(mbr_word word) {
 }
 
 struct mbr_status {
-    int32_t source, tag;
+    int32_t source, tag; /* as the library has them: below 0 they are constants of its own */
     bool cancelled;
     uint64_t bytes;
 };
@@ -94,14 +91,13 @@ struct mbr_status {
 /* Size and cancellation from the library's own functions. */
 void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled);
 
-/* What the status at this address says; `cancelled` is looked up only on request. */
-static inline __attribute__((always_inline)) struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled) {
-    const char *at = status;
-    uint64_t bytes = 0;
-    bool is_cancelled = false;
+/* Bytes that the status at this address says; whether it says cancelled, looked up only on request. */
+MBR_INLINE uint64_t mbr_status_bytes(const void *status, bool may_be_cancelled, bool *cancelled) {
+    uint64_t bytes;
+    bool is_cancelled;
     if (mbr_library.status_layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
-        is_cancelled = *(const int *)(const void *)(at + 12);
-        bytes = *(const uint64_t *)(const void *)(at + 16);
+        is_cancelled = ((const int *)status)[3];
+        bytes = ((const uint64_t *)status)[2];
     } else if (mbr_library.status_layout == STATUS_MPICH) { /* int low, high << 1 | cancelled; int source, tag, error */
         const uint32_t *halves = status;
         bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;
@@ -109,12 +105,19 @@ static inline __attribute__((always_inline)) struct mbr_status mbr_status_read(c
     } else {
         mbr_status_ask(status, may_be_cancelled, &bytes, &is_cancelled);
     }
-    return (struct mbr_status){
-        .source = mbr_peer((mbr_word) * (const int *)(const void *)(at + mbr_library.status_source)),
-        .tag = mbr_tag((mbr_word) * (const int *)(const void *)(at + mbr_library.status_tag)),
-        .cancelled = is_cancelled && may_be_cancelled,
-        .bytes = bytes,
+    *cancelled = is_cancelled && may_be_cancelled;
+    return bytes;
+}
+
+/* All that the status at this address says. */
+MBR_INLINE struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled) {
+    const char *at = status;
+    struct mbr_status read = {
+        .source = *(const int *)(const void *)(at + mbr_library.status_source),
+        .tag = *(const int *)(const void *)(at + mbr_library.status_tag),
     };
+    read.bytes = mbr_status_bytes(status, may_be_cancelled, &read.cancelled);
+    return read;
 }
 
 /* The class of an error code. */

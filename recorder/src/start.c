@@ -8,6 +8,7 @@
 
 #include "comm.h"
 #include "library.h"
+#include "requests.h"
 #include "tables.h"
 #include "trace.h"
 
@@ -118,7 +119,7 @@ void mbr_recording_begin(const struct mbr_beginning *beginning) {
     mbr_library.comm_size(mbr_library.comm_world, &world);
     int level = thread_level();
     mbr_clock_calibrate();
-    if (!mbr_tables_setup()) {
+    if (!mbr_tables_setup() || !mbr_line_setup()) {
         mbr_warn("not recorded: out of memory");
         return;
     }
@@ -133,8 +134,7 @@ void mbr_recording_begin(const struct mbr_beginning *beginning) {
     mbr_thread_setup(thread);
     mbr_clock_start(beginning->ticks);
     struct mbr_stamp end = mbr_stamp_end(thread);
-    uint64_t index = mbr_reserve(thread, 1);
-    mbr_put(thread, index, (struct mbr_record){
+    mbr_append(thread, (struct mbr_record){
         .kind = INIT,
         .cpu_ns = beginning->cpu_ns,
         .wall_span_ns = mbr_span(0, end.wall_ns),
@@ -142,7 +142,8 @@ void mbr_recording_begin(const struct mbr_beginning *beginning) {
         .aux = (uint64_t)level,
     });
     mbr_threaded = level == 3;
-    mbr_active = mbr_comms_setup(thread, end) && !mbr_stopped();
+    if (mbr_comms_setup(thread, end) && !mbr_stopped())
+        __atomic_fetch_and(&mbr_generation, ~MBR_OFF, __ATOMIC_RELEASE);
 }
 
 __attribute__((constructor)) static void loaded(void) {

@@ -13,8 +13,6 @@ struct counter {
     uint64_t key, count;
 };
 
-struct mbr_lock mbr_table_lock;
-
 struct mbr_table mbr_table;
 static struct counter *counters;
 static uint64_t counters_mask, counters_used;

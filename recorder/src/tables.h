@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * State that outlives a call: which numbers stand behind a request or message handle, which communicator behind a
- * communicator handle, and how often something happened. Open addressing over mapped pages, no allocation per call: memory grows (by
- * doubling) only when more is outstanding than ever before. Handles are not unique: an MPI library may give the same one to every
- * send that it completed at once, so each handle has a queue, oldest first.
- * Callers hold the table's lock while they use an entry.
+ * communicator handle, and how often something happened. Open addressing over mapped pages, no allocation per call: memory grows
+ * (by doubling) only when more is outstanding than ever before. Handles are not unique: an MPI library may give the same one to
+ * every send that it completed at once, so each handle has a queue, oldest first.
+ * Callers hold `mbr_lock` while they use an entry.
  */
 #ifndef MBR_TABLES_H
 #define MBR_TABLES_H
@@ -17,28 +17,34 @@ struct mbr_kept {
     uint64_t words[];
 };
 
-/* One use of a handle; one cache line. */
-struct mbr_entry {
+/* What the trace says of one use of a handle. */
+struct mbr_use {
     uint64_t key;    /* the handle; messages and communicators have a bit of their own on top */
-    uint32_t next;   /* younger entry of the same key, or the next free one; 0 = none */
+    uint64_t bytes;
+    int32_t peer, tag;
     uint32_t number; /* request or probe number; 0 = a persistent request that is not active */
     uint8_t kind;    /* SEND, RECV, COLLECTIVE, PROBE (a message) or COMM */
-    uint8_t flags;   /* those of the record that MPI_Start writes */
-    bool persistent, cancelled, reported, paired;
+};
+
+/* One use of a handle and what else must be kept of it; one cache line. */
+struct mbr_entry {
+    struct mbr_use use;
+    uint32_t next;  /* younger entry of the same key, or the next free one; 0 = none */
     uint32_t comm;
-    int32_t peer, tag;
-    uint64_t bytes, comm_handle;
+    uint8_t flags;  /* those of the record that MPI_Start writes */
+    bool persistent, cancelled, reported, paired;
+    uint64_t comm_handle;
     union {
         struct mbr_kept *kept;    /* of a persistent collective */
         struct mbr_comm *as_comm; /* of a communicator */
     };
 };
-_Static_assert(sizeof(struct mbr_entry) == 64, "an entry is one cache line");
+_Static_assert(sizeof(struct mbr_use) == 32 && sizeof(struct mbr_entry) == 64, "a use is half a cache line, an entry is one");
 
 #define MBR_MESSAGE_KEY (UINT64_C(1) << 63)
 #define MBR_COMM_KEY (UINT64_C(1) << 62)
 
-extern struct mbr_lock mbr_table_lock;
+MBR_INLINE bool mbr_key_is_request(uint64_t key) { return !(key & (MBR_MESSAGE_KEY | MBR_COMM_KEY)); }
 
 bool mbr_tables_setup(void);
 /* Makes room for one more entry; false when memory ended (recording has stopped then). */
@@ -55,6 +61,7 @@ extern struct mbr_table {
     struct mbr_slot *slots;
     struct mbr_entry *entries; /* entry 0 is not used */
     uint64_t mask, used, found; /* `found`: where mbr_entry_oldest looked last; what it found is mostly popped next */
+    uint64_t requests;          /* entries that are neither messages nor communicators */
     int shift; /* 64 - log2 of the number of slots */
     uint32_t room, made, free;
 } mbr_table;
@@ -88,7 +95,8 @@ MBR_INLINE struct mbr_entry *mbr_entry_push(uint64_t key) {
     else
         place = table->made++;
     struct mbr_entry *entry = &table->entries[place];
-    *entry = (struct mbr_entry){.key = key};
+    *entry = (struct mbr_entry){.use.key = key};
+    table->requests += mbr_key_is_request(key);
 
     struct mbr_slot *slot = &table->slots[mbr_slot_find(key)];
     if (slot->key) {
@@ -109,6 +117,7 @@ MBR_INLINE void mbr_entry_pop(uint64_t key) {
     struct mbr_slot *slot = &table->slots[at];
     struct mbr_entry *entry = &table->entries[slot->oldest];
     uint32_t younger = entry->next;
+    table->requests -= mbr_key_is_request(key);
     entry->next = table->free;
     table->free = slot->oldest;
     if (younger) {

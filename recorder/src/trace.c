@@ -38,7 +38,6 @@ enum {
 #define MADV_POPULATE_WRITE 23 /* the kernel's number; the C library may be older */
 #endif
 
-_Static_assert(sizeof(struct mbr_record) == RECORD_BYTES, "a record has 64 bytes");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "traces are little-endian and written in place");
 
 struct header {
@@ -52,33 +51,26 @@ _Static_assert(sizeof(struct header) == RECORD_BYTES, "a header has 64 bytes");
 _Thread_local struct mbr_thread mbr_self;
 struct mbr_clocks mbr_clocks = {.scale = UINT64_C(1) << 32};
 struct mbr_shared mbr_shared;
-bool mbr_active;
+struct mbr_lock mbr_lock;
 bool mbr_threaded;
 int mbr_rank = -1;
+uint64_t mbr_generation = MBR_OFF | FIRST_GENERATION;
 
 static struct {
     int fd;
     struct header header;
     uint32_t next_thread;
     int stopped;
-    struct mbr_lock lock;
     pthread_key_t thread_key;
 } file = {.fd = -1};
 
 /* --- memory and locks --- */
 
-void mbr_lock_take(struct mbr_lock *lock) {
-    if (!mbr_threaded)
-        return;
+void mbr_lock_wait(struct mbr_lock *lock) {
     while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
         for (int spin = 0; __atomic_load_n(&lock->held, __ATOMIC_RELAXED); spin++)
             if (spin > 100)
                 sched_yield();
-}
-
-void mbr_lock_drop(struct mbr_lock *lock) {
-    if (mbr_threaded)
-        __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
 }
 
 void *mbr_pages_map(size_t bytes) {
@@ -91,17 +83,15 @@ void mbr_pages_unmap(void *pages, size_t bytes) {
         munmap(pages, bytes);
 }
 
-void *mbr_buffer_fit(struct mbr_buffer *buffer, size_t bytes) {
-    if (bytes > buffer->bytes) {
-        size_t grown = buffer->bytes ? buffer->bytes : 32768;
-        while (grown < bytes)
-            grown *= 2;
-        mbr_pages_unmap(buffer->data, buffer->bytes);
-        buffer->data = mbr_pages_map(grown);
-        buffer->bytes = buffer->data ? grown : 0;
-        if (!buffer->data)
-            mbr_stop("out of memory");
-    }
+void *mbr_buffer_grow(struct mbr_buffer *buffer, size_t bytes) {
+    size_t grown = buffer->bytes ? buffer->bytes : 32768;
+    while (grown < bytes)
+        grown *= 2;
+    mbr_pages_unmap(buffer->data, buffer->bytes);
+    buffer->data = mbr_pages_map(grown);
+    buffer->bytes = buffer->data ? grown : 0;
+    if (!buffer->data)
+        mbr_stop("out of memory");
     return buffer->data;
 }
 
@@ -194,6 +184,18 @@ void mbr_clock_calibrate(void) {
 
 void mbr_clock_start(uint64_t begin_ticks) { mbr_clocks.base_ticks = begin_ticks; }
 
+struct mbr_apart mbr_stamp_apart(struct mbr_thread *thread, uint64_t now, bool begin) {
+    if ((int64_t)(now - thread->wall_ns) < 0)
+        return (struct mbr_apart){thread->wall_ns, CPU_CARRIED};
+    uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID), least = thread->wall_ns - thread->lag_ns;
+    if (cpu < least)
+        cpu = least;
+    if (begin) /* the reading itself belongs before the call, not into it */
+        now = mbr_clock_wall();
+    thread->lag_ns = now - cpu;
+    return (struct mbr_apart){now, 0};
+}
+
 /* --- the file --- */
 
 static bool header_write(void) {
@@ -211,7 +213,7 @@ static bool header_write(void) {
 void mbr_stop(const char *reason) {
     if (__atomic_exchange_n(&file.stopped, 1, __ATOMIC_ACQ_REL))
         return;
-    mbr_active = false;
+    __atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_RELEASE);
     mbr_warn("recording stopped, the program goes on: %s", reason);
     file.header.flags |= HEADER_STOPPED;
     header_write();
@@ -238,14 +240,12 @@ static int space_take(off_t from, off_t bytes) {
 }
 
 void mbr_file_grow(uint64_t slots) {
-    mbr_lock_take(&file.lock);
     int error = 0;
     while (!error && mbr_shared.allocated_slots < slots && !file.stopped) {
         error = space_take((off_t)(mbr_shared.allocated_slots * RECORD_BYTES), GROWTH_SLOTS * RECORD_BYTES);
         if (!error)
             __atomic_store_n(&mbr_shared.allocated_slots, mbr_shared.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
     }
-    mbr_lock_drop(&file.lock);
     if (error)
         mbr_stop(strerror(error));
 }
@@ -255,19 +255,20 @@ static void thread_release(void *argument) {
     mbr_pages_unmap(thread->window, MBR_WINDOW_SLOTS * RECORD_BYTES);
     mbr_pages_unmap(thread->words.data, thread->words.bytes);
     mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
-    *thread = (struct mbr_thread){.inside = true}; /* what it still calls is not recorded */
+    *thread = (struct mbr_thread){.pass = INSIDE}; /* what it still calls is not recorded */
 }
 
 void mbr_thread_setup(struct mbr_thread *thread) {
     uint32_t number = __atomic_fetch_add(&file.next_thread, 1, __ATOMIC_RELAXED);
     if (number > UINT16_MAX)
         mbr_stop("more than 65536 threads called MPI");
-    thread->number = (uint16_t)number;
-    thread->ready = true;
+    thread->number = number;
+    thread->window_slot = MBR_NO_WINDOW;
+    thread->comm.handle = thread->type.handle = MBR_NO_HANDLE;
     pthread_setspecific(file.thread_key, thread);
 }
 
-static void forget_in_child(void) { mbr_active = false; }
+static void forget_in_child(void) { __atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_RELEASE); }
 
 bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint64_t epoch_ns) {
     char path[4096];
@@ -303,9 +304,8 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
 }
 
 void mbr_file_finalize(void) {
-    if (!mbr_active)
+    if (__atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_ACQ_REL) & MBR_OFF)
         return;
-    mbr_active = false;
     file.header.records = mbr_shared.next_slot - 1;
     file.header.flags |= HEADER_FINALIZED;
     if (ftruncate(file.fd, (off_t)(mbr_shared.next_slot * RECORD_BYTES)) || !header_write())
@@ -318,13 +318,14 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     const size_t bytes = (size_t)MBR_WINDOW_SLOTS * RECORD_BYTES;
     mbr_pages_unmap(thread->window, bytes);
     thread->window = NULL;
+    thread->window_slot = MBR_NO_WINDOW;
     if (slot >= __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE))
-        return NULL;
+        return thread->nowhere;
     uint64_t first = slot / MBR_WINDOW_SLOTS * MBR_WINDOW_SLOTS;
     void *view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)(first * RECORD_BYTES));
     if (view == MAP_FAILED) {
         mbr_stop(strerror(errno));
-        return NULL;
+        return thread->nowhere;
     }
     madvise(view, bytes, MADV_POPULATE_WRITE); /* one call instead of a page fault every 64 records; Linux 5.14, else no harm */
     thread->window = view;
@@ -334,7 +335,9 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
 
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {
     uint64_t extras = (count + 5) / 6;
+    mbr_lock_take(&mbr_lock);
     uint64_t index = mbr_reserve(thread, 1 + extras);
+    mbr_lock_drop(&mbr_lock);
     for (uint64_t extra = extras; extra-- > 0;) {
         uint64_t w[6] = {0};
         uint64_t here = count - extra * 6 < 6 ? count - extra * 6 : 6;

@@ -2,7 +2,7 @@
  *
  * The recorder's view of one rank file: records, clocks and the state of a thread.
  * Contract: spec/trace.md; this header mirrors crates/trace/src/record.rs and shares no code with it.
- * Cost: a record is eight stores and eight multiplications; no allocation, no system call except once per window.
+ * Cost: a record is eight stores and at most nine multiplications; no allocation, no system call except once per window.
  */
 #ifndef MBR_TRACE_H
 #define MBR_TRACE_H
@@ -24,13 +24,13 @@ enum mbr_flag {
 /* Ranks and tags as the trace writes them, whatever the MPI library's own constants are. */
 enum { TRACE_ANY_SOURCE = -1, TRACE_ANY_TAG = -2, TRACE_PROC_NULL = -3, TRACE_ROOT = -4, TRACE_NO_ROOT = -1 };
 
+/* A record in the making. Its fields are whole words, so that it stays in registers: a half that was stored by itself and is loaded
+ * as part of a word stalls the processor. `mbr_put` packs it into the 64 bytes of the file. */
 struct mbr_record {
-    uint8_t kind, flags;
-    uint16_t thread;
-    uint32_t comm;
+    uint32_t kind, flags, thread, comm;
     int32_t peer, tag;
     uint64_t bytes;
-    uint32_t request, check;
+    uint32_t request;
     uint64_t wall_ns, cpu_ns;
     uint32_t wall_span_ns, cpu_span_ns;
     uint64_t aux;
@@ -39,13 +39,13 @@ struct mbr_record {
 /* A reading of both clocks. `carried` is CPU_CARRIED or 0. */
 struct mbr_stamp {
     uint64_t wall_ns, cpu_ns;
-    uint8_t carried;
+    uint32_t carried;
 };
 
-/* A record that stands in the file and may still be patched: its place, the 64-bit sum behind its checksum, and the
- * words of it that change. */
+/* A record that stands in the file and may still be patched while the thread's window stays where it is: its place, the 64-bit
+ * sum behind its checksum, and the words of it that change. */
 struct mbr_open {
-    uint64_t index, sum, spans, aux;
+    uint64_t *place, sum, spans, aux;
 };
 
 /* Memory of one thread that grows by doubling (mmap) and is never returned before the thread ends. */
@@ -66,9 +66,11 @@ struct mbr_comm {
 /* Assumed: polling loops alternate between few calls; one that probes more sources in turn writes a record for each. */
 enum { MISS_KINDS = 16 };
 
-/* A datatype and the size of one element; generation 0 = none. */
+#define MBR_NO_HANDLE UINT64_MAX
+
+/* A datatype and the size of one element. */
 struct mbr_type {
-    uint64_t handle, generation, size;
+    uint64_t handle, size;
 };
 
 struct mbr_miss {
@@ -76,38 +78,44 @@ struct mbr_miss {
     struct mbr_open open;
 };
 
+/* A thread's `pass` before its first call, and in a recorded call or when it ended; between calls it is a generation. */
+enum mbr_pass { NEW, INSIDE, FIRST_GENERATION };
+
+enum { MBR_RECORD_WORDS = 8 };
+
 struct mbr_thread {
-    bool ready;
-    bool inside;                        /* in a recorded call, or ended */
-    uint16_t number;
-    uint64_t wall_ns, cpu_ns;           /* newest reading of this thread's clocks */
-    uint64_t *window;                   /* this thread's view of the file */
+    uint64_t pass;
+    uint32_t number;
+    uint64_t wall_ns;                   /* newest reading of the clock */
+    uint64_t lag_ns;                    /* wall time minus this thread's CPU time, when both were read last */
+    uint64_t *window;                   /* this thread's view of the file, null if it has none */
     uint64_t window_slot;               /* first slot in it; slot = record index + 1, slot 0 is the header */
-    struct mbr_buffer words, statuses;
-    struct mbr_comm comm;               /* the communicator used last */
-    uint64_t comm_generation;
     struct mbr_type type;               /* the datatype used last */
+    struct mbr_comm comm;               /* the communicator used last */
+    struct mbr_buffer words, statuses;
+    uint64_t nowhere[MBR_RECORD_WORDS]; /* takes the record that finds no place because recording stopped */
     uint32_t miss_count;                /* the newest records of this thread that are Misses and can be added to */
     struct mbr_miss misses[MISS_KINDS];
 };
 
 extern _Thread_local struct mbr_thread mbr_self __attribute__((tls_model("initial-exec")));
 
-/* Set between MPI_Init and MPI_Finalize, until the recorder stops. */
-extern bool mbr_active;
 /* The program asked for MPI_THREAD_MULTIPLE: shared state needs its locks. */
 extern bool mbr_threaded;
 extern int mbr_rank;
+/* Counts communicators and datatypes that were freed: what a thread remembers of handles may be wrong since. MBR_OFF is added but
+ * between MPI_Init and MPI_Finalize while the recorder has not stopped. So a thread whose pass is `mbr_generation` has its call
+ * recorded, and one comparison finds out all else: recording off, a call of MPI's own, a thread's first call, a handle freed. */
+#define MBR_OFF (UINT64_C(1) << 63)
+extern uint64_t mbr_generation;
 
 /* Spin lock that costs a predicted branch unless threads are in play. */
 struct mbr_lock {
     int held;
 };
-void mbr_lock_take(struct mbr_lock *lock);
-void mbr_lock_drop(struct mbr_lock *lock);
+void mbr_lock_wait(struct mbr_lock *lock);
 
-/* Make room for `bytes`; null only if the system has no memory left. Old contents are lost. */
-void *mbr_buffer_fit(struct mbr_buffer *buffer, size_t bytes);
+void *mbr_buffer_grow(struct mbr_buffer *buffer, size_t bytes);
 void *mbr_pages_map(size_t bytes);
 void mbr_pages_unmap(void *pages, size_t bytes);
 
@@ -129,20 +137,25 @@ void mbr_thread_setup(struct mbr_thread *thread);
 /* Write `head` and `count` words behind it, last record first. */
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count);
 
-/* Where the record with this index is written if it is not in the thread's window; null once nothing can be. */
+/* Where the record in this slot is written if it is not in the thread's window; `nowhere` once nothing can be. */
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
-/* Set space aside up to this slot, or stop. */
+/* Set space aside up to this slot, or stop. The caller holds `mbr_lock`, if there are threads. */
 void mbr_file_grow(uint64_t slots);
+/* The wall time and `carried` of a reading after a gap so long that the CPU clock is worth a system call, or by a clock that went
+ * back. Two words, which come back in registers. */
+struct mbr_apart {
+    uint64_t wall_ns, carried;
+};
+struct mbr_apart mbr_stamp_apart(struct mbr_thread *thread, uint64_t now, bool begin);
 
 /* --- what every call does. Inlined always: a record that passed through memory in parts would be loaded in words, which stalls --- */
 
 #define MBR_INLINE static inline __attribute__((always_inline))
 
-enum {
-    MBR_RECORD_WORDS = 8,
-    /* One view of the file, 256 KiB. Mapping it costs nothing per record, and hundreds of threads can have one. */
-    MBR_WINDOW_SLOTS = 4096,
-};
+/* One view of the file, 256 KiB. Mapping it costs nothing per record, and hundreds of threads can have one. */
+enum { MBR_WINDOW_SLOTS = 4096 };
+/* The `window_slot` of a thread without a window: no slot is near. */
+#define MBR_NO_WINDOW (UINT64_C(1) << 63)
 
 /* Keys of the checksum: spec/trace.md, T-13. */
 static const uint64_t mbr_check_keys[MBR_RECORD_WORDS + 1] = {
@@ -157,9 +170,25 @@ extern struct mbr_clocks {
     uint64_t cpu_gap_ns; /* gap beyond which the thread's CPU clock is read */
 } mbr_clocks;
 
+/* What the threads share, with the tables: held by whoever holds `mbr_lock`. */
 extern struct mbr_shared {
-    uint64_t next_slot, allocated_slots, next_request;
+    uint64_t next_slot, next_request, allocated_slots;
 } mbr_shared;
+extern struct mbr_lock mbr_lock;
+
+MBR_INLINE void mbr_lock_take(struct mbr_lock *lock) {
+    if (__builtin_expect(mbr_threaded, 0))
+        mbr_lock_wait(lock);
+}
+MBR_INLINE void mbr_lock_drop(struct mbr_lock *lock) {
+    if (__builtin_expect(mbr_threaded, 0))
+        __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+/* Make room for `bytes`; null only if the system has no memory left. Old contents are lost. */
+MBR_INLINE void *mbr_buffer_fit(struct mbr_buffer *buffer, size_t bytes) {
+    return __builtin_expect(bytes <= buffer->bytes, 1) ? buffer->data : mbr_buffer_grow(buffer, bytes);
+}
 
 MBR_INLINE uint64_t mbr_clock_ticks(void) {
 #if defined(__x86_64__)
@@ -175,32 +204,19 @@ MBR_INLINE uint64_t mbr_clock_wall(void) {
 
 /* Reads both clocks. CPU time runs with wall time in a short gap: a thread that was taken off its core stays off for longer. */
 MBR_INLINE struct mbr_stamp mbr_stamp_read(struct mbr_thread *thread, bool begin) {
-    uint64_t now = mbr_clock_wall();
-    if (__builtin_expect((int64_t)(now - thread->wall_ns) < 0, 0))
-        now = thread->wall_ns;
-    uint64_t gap = now - thread->wall_ns;
-    struct mbr_stamp result = {now, thread->cpu_ns + gap, CPU_CARRIED};
-    if (__builtin_expect(gap > mbr_clocks.cpu_gap_ns, 0)) {
-        uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        result.cpu_ns = cpu > thread->cpu_ns ? cpu : thread->cpu_ns;
-        result.carried = 0;
-        if (begin) /* the reading itself belongs before the call, not into it */
-            result.wall_ns = mbr_clock_wall();
-    }
-    thread->wall_ns = result.wall_ns;
-    thread->cpu_ns = result.cpu_ns;
-    return result;
+    struct mbr_apart at = {mbr_clock_wall(), CPU_CARRIED};
+    if (__builtin_expect(at.wall_ns - thread->wall_ns > mbr_clocks.cpu_gap_ns, 0))
+        at = mbr_stamp_apart(thread, at.wall_ns, begin);
+    thread->wall_ns = at.wall_ns;
+    return (struct mbr_stamp){at.wall_ns, at.wall_ns - thread->lag_ns, (uint32_t)at.carried};
 }
 MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return mbr_stamp_read(thread, true); }
 MBR_INLINE struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return mbr_stamp_read(thread, false); }
 
-/* Numbers for requests and probes: the first of `count`. */
+/* Numbers for requests and probes: the first of `count`. The caller holds `mbr_lock`, as for what follows. */
 MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
     uint64_t first = mbr_shared.next_request;
-    if (__builtin_expect(mbr_threaded, 0))
-        first = __atomic_fetch_add(&mbr_shared.next_request, count, __ATOMIC_RELAXED);
-    else
-        mbr_shared.next_request = first + count;
+    mbr_shared.next_request = first + count;
     if (__builtin_expect(first + count > UINT32_MAX, 0))
         mbr_stop("more than 2^32 requests");
     return (uint32_t)first;
@@ -208,20 +224,17 @@ MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
 
 /* Reserve `count` records in a row and return the index of the first. */
 MBR_INLINE uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
-    uint64_t slot = mbr_shared.next_slot;
-    if (__builtin_expect(mbr_threaded, 0))
-        slot = __atomic_fetch_add(&mbr_shared.next_slot, count, __ATOMIC_RELAXED);
-    else
-        mbr_shared.next_slot = slot + count;
+    uint64_t slot = mbr_shared.next_slot, end = slot + count;
+    mbr_shared.next_slot = end;
     thread->miss_count = 0;
-    if (__builtin_expect(slot + count > __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE), 0))
-        mbr_file_grow(slot + count);
+    if (__builtin_expect(end - thread->window_slot > MBR_WINDOW_SLOTS, 0)) /* else the space under the window is set aside */
+        mbr_file_grow(end);
     return slot - 1;
 }
 
 MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t index) {
     uint64_t within = index + 1 - thread->window_slot;
-    if (__builtin_expect(thread->window && within < MBR_WINDOW_SLOTS, 1))
+    if (__builtin_expect(within < MBR_WINDOW_SLOTS, 1))
         return thread->window + within * MBR_RECORD_WORDS;
     return mbr_place_find(thread, index + 1);
 }
@@ -231,7 +244,7 @@ MBR_INLINE uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64
 /* Fill a reserved record. The kind, in the first word, is stored last: a record is whole or of kind 0. */
 MBR_INLINE struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
     const uint64_t words[MBR_RECORD_WORDS] = {
-        mbr_pair(record.kind | (uint32_t)record.flags << 8 | (uint32_t)record.thread << 16, record.comm),
+        mbr_pair(record.kind | record.flags << 8 | record.thread << 16, record.comm),
         mbr_pair((uint32_t)record.peer, (uint32_t)record.tag),
         record.bytes,
         record.request,
@@ -245,21 +258,24 @@ MBR_INLINE struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, st
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
         sum += words[i] * mbr_check_keys[i];
     uint64_t *place = mbr_place(thread, index);
-    if (__builtin_expect(place != NULL, 1)) {
 #pragma GCC unroll 8
-        for (int i = 1; i < MBR_RECORD_WORDS; i++)
-            place[i] = i == 3 ? words[3] | sum >> 32 << 32 : words[i];
-        __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
-    }
-    return (struct mbr_open){index, sum, words[6], words[7]};
+    for (int i = 1; i < MBR_RECORD_WORDS; i++)
+        place[i] = i == 3 ? words[3] | sum >> 32 << 32 : words[i];
+    __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
+    return (struct mbr_open){place, sum, words[6], words[7]};
 }
 
-/* Set spans and aux of a record that was put before. */
-MBR_INLINE void mbr_patch(struct mbr_thread *thread, struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns,
-                             uint64_t aux) {
-    uint64_t *place = mbr_place(thread, open->index);
-    if (__builtin_expect(place == NULL, 0))
-        return;
+/* Write `record` behind all that was reserved before. */
+MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_record record) {
+    mbr_lock_take(&mbr_lock);
+    uint64_t index = mbr_reserve(thread, 1);
+    mbr_lock_drop(&mbr_lock);
+    return mbr_put(thread, index, record);
+}
+
+/* Set spans and aux of a record in the thread's window. */
+MBR_INLINE void mbr_patch(struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns, uint64_t aux) {
+    uint64_t *place = open->place;
     uint64_t spans = mbr_pair(wall_span_ns, cpu_span_ns);
     open->sum += (spans - open->spans) * mbr_check_keys[6] + (aux - open->aux) * mbr_check_keys[7];
     open->spans = spans;

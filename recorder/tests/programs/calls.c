@@ -123,6 +123,60 @@ static void nonblocking(void) {
     }
 }
 
+/* Requests that are waited for in order, out of order, with gaps, next to older ones that stay, and more at a time than most
+ * programs have. Sends may share a handle, so they are waited for as they began. */
+static void orders(void) {
+    enum { ROUNDS = 300, LONG_ROUND = 100, LONG = 1500, MOST = 4096 };
+    static MPI_Request receives[MOST], sends[MOST], chosen[2 * MOST];
+    static int receive_numbers[MOST], send_numbers[MOST], chosen_numbers[2 * MOST];
+    int receiving = 0, sending = 0, sent = 0;
+    unsigned random = 12345 + (unsigned)rank;
+    for (int round = 0; round <= ROUNDS; round++) {
+        int more = round == LONG_ROUND ? LONG : round == ROUNDS ? 0 : (int)(random >> 16) % 6, chosen_count = 0;
+        for (int i = 0; i < more; i++) {
+            MPI_Irecv(room, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &receives[receiving]);
+            expect("Recv comm 1 tag 3 bytes 4 request %d", next_request);
+            receive_numbers[receiving++] = next_request++;
+        }
+        for (int i = 0; i < more; i++) {
+            MPI_Isend(&room[1], 1, MPI_INT, 0, 3, MPI_COMM_SELF, &sends[sending]);
+            expect("Send comm 1 tag 3 bytes 4 request %d aux %d", next_request, sent++);
+            send_numbers[sending++] = next_request++;
+        }
+        random = random * 1664525 + 1013904223;
+        unsigned way = round == ROUNDS ? 0 : random >> 30;
+        if (way == 0) { /* all receives, as they began if none was waited for before */
+            for (int i = 0; i < receiving; i++)
+                chosen[i] = receives[i], chosen_numbers[i] = receive_numbers[i];
+            chosen_count = receiving;
+            receiving = 0;
+        } else if (way < 3) { /* some receives, with gaps */
+            for (int left = 5; receiving > 0 && left > 0; left--) {
+                random = random * 1664525 + 1013904223;
+                int i = (int)((random >> 8) % (unsigned)receiving);
+                chosen[chosen_count] = receives[i], chosen_numbers[chosen_count++] = receive_numbers[i];
+                chosen[chosen_count] = MPI_REQUEST_NULL, chosen_numbers[chosen_count++] = 0;
+                receives[i] = receives[--receiving], receive_numbers[i] = receive_numbers[receiving];
+            }
+        }
+        if (way % 2 == 0) { /* all sends */
+            for (int i = 0; i < sending; i++)
+                chosen[chosen_count] = sends[i], chosen_numbers[chosen_count++] = -send_numbers[i];
+            sending = 0;
+        }
+        MPI_Waitall(chosen_count, chosen, MPI_STATUSES_IGNORE);
+        int dones = 0;
+        for (int i = 0; i < chosen_count; i++)
+            dones += chosen_numbers[i] != 0;
+        expect("Wait aux %d BLOCKING", dones);
+        for (int i = 0; i < chosen_count; i++)
+            if (chosen_numbers[i] < 0)
+                expect("Done request %d", -chosen_numbers[i]);
+            else if (chosen_numbers[i] > 0)
+                expect("Done tag 3 bytes 4 request %d", chosen_numbers[i]);
+    }
+}
+
 /* Every form of completion, with what is complete known beforehand: all messages are there. */
 static void completion(void) {
     MPI_Request requests[3];
@@ -629,7 +683,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"blocking", blocking}, {"nonblocking", nonblocking}, {"completion", completion}, {"persistent", persistent},
+        {"blocking", blocking}, {"nonblocking", nonblocking}, {"orders", orders}, {"completion", completion}, {"persistent", persistent},
         {"sendrecv", sendrecv}, {"probes", probes}, {"cancel", cancel}, {"truncation", truncation},
         {"collectives", collectives}, {"communicators", communicators}, {"neighbors", neighbors}, {"sizes", sizes},
         {"mpi4", mpi4}, {"others", others},

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Collectives: sizes of each side by the table in spec/trace.md, section 7.
+ */
+#include "messages.h"
+
+static int64_t count_at(mbr_word array, uint64_t at, bool wide) {
+    return wide ? ((const int64_t *)array)[at] : ((const int *)array)[at];
+}
+
+/* Bytes of one side; with several counts their sum, and each of them in `words`. */
+static uint64_t side_bytes(struct mbr_thread *thread, const mbr_word *a, const struct side *side, bool wide, uint64_t count,
+                           uint64_t *words) {
+    if (side->sizes == NO_SIZE)
+        return 0;
+    if (side->sizes == ONE_SIZE)
+        return mbr_type_bytes(thread, a[side->type], count_argument(a[side->count], wide));
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        mbr_word type = side->sizes == COUNTS ? a[side->type] : mbr_handle_at(a[side->type], i);
+        words[i] = mbr_type_bytes(thread, type, count_at(a[side->count], i, wide));
+        sum += words[i];
+    }
+    return sum > UINT64_C(1) << 48 ? UINT64_C(1) << 48 : sum;
+}
+
+static bool in_place(const mbr_word *a, const struct side *side) {
+    return side->buffer != NO_BUFFER && a[side->buffer] == mbr_library.in_place;
+}
+
+/* Fills size fields of `record` and returns how many words of per-peer sizes stand in `*words_p`. */
+static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_comm *comm, const mbr_word *a, const struct role *role,
+                                 struct mbr_record *record, uint64_t **words_p) {
+    uint64_t sends = comm->peers, receives = comm->peers;
+    int in, out;
+    if (role->operation == NEIGHBOR) {
+        mbr_comm_degrees(a[role->comm], comm->rank, &in, &out);
+        sends = (uint64_t)out, receives = (uint64_t)in;
+    } else if (role->operation == REDUCE_SCATTER) {
+        receives = comm->size;
+    }
+    uint64_t *words = *words_p = mbr_buffer_fit(&thread->words, (sends + receives + 1) * sizeof *words);
+    if (!words)
+        return 0;
+
+    /* Which sides count for this process: see the table in spec/trace.md, section 7. */
+    bool sending = role->sent.sizes != NO_SIZE, receiving = role->received.sizes != NO_SIZE, rooted = role->root != 0;
+    bool is_root = !rooted || (comm->inter ? record->peer == TRACE_ROOT : record->peer == comm->rank);
+    bool is_leaf = !rooted || !comm->inter || record->peer >= 0;
+    switch (role->operation) {
+    case BCAST:
+        sending = is_root, receiving = is_leaf && !is_root;
+        break;
+    case REDUCE:
+    case GATHER:
+        sending = is_leaf, receiving = is_root;
+        break;
+    case SCATTER:
+        sending = is_root, receiving = is_leaf;
+        break;
+    default:
+        break;
+    }
+    bool send_in_place = sending && in_place(a, &role->sent), receive_in_place = receiving && in_place(a, &role->received);
+
+    uint64_t *sent = words, *received = words;
+    if (sending && !send_in_place)
+        record->bytes = side_bytes(thread, a, &role->sent, role->wide, sends, sent);
+    if (role->operation == ALLTOALL)
+        received += sends;
+    if (receiving && !receive_in_place)
+        record->aux = side_bytes(thread, a, &role->received, role->wide, receives, received);
+    bool many_sent = sending && role->sent.sizes > ONE_SIZE, many_received = receiving && role->received.sizes > ONE_SIZE;
+
+    if (role->operation == REDUCE_SCATTER) { /* every rank contributes all blocks and receives its own */
+        if (role->received.sizes == ONE_SIZE) {
+            record->bytes = record->aux * comm->size;
+            return 0;
+        }
+        record->bytes = record->aux;
+        record->aux = received[comm->rank];
+        return comm->inter ? 0 : receives;
+    }
+    if (send_in_place) {
+        if (role->operation == ALLTOALL) {
+            record->bytes = record->aux;
+            if (many_received)
+                memcpy(sent, received, sends * sizeof *sent);
+        } else {
+            record->bytes = many_received ? received[comm->rank] : record->aux;
+        }
+    }
+    if (receive_in_place)
+        record->aux = many_sent ? sent[comm->rank] : record->bytes;
+    if (role->operation == NEIGHBOR)
+        return 0;
+    if (role->operation == ALLTOALL)
+        return many_received ? sends + receives : 0;
+    return many_sent ? sends : many_received ? receives : 0;
+}
+
+/* The record of a collective with its per-peer sizes; false if the communicator is not known. */
+static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
+                              struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, frame->begin);
+        return false;
+    }
+    *record = record_of(thread, frame->begin, COLLECTIVE, role->flags);
+    record->comm = comm->number;
+    record->tag = role->operation;
+    record->peer = role->root ? mbr_peer(a[role->root]) : TRACE_NO_ROOT;
+    *count_p = collective_sizes(thread, comm, a, role, record, words_p);
+    record->flags |= *count_p ? VECTOR : 0;
+    return true;
+}
+
+void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    struct mbr_record record;
+    uint64_t *words, count;
+    if (role->persistent || !collective_record(thread, frame, a, role, &record, &words, &count))
+        return;
+    if (!(role->flags & BLOCKING)) {
+        mbr_lock_take(&mbr_lock);
+        record.request = frame->request = mbr_request_take(1);
+        mbr_lock_drop(&mbr_lock);
+    }
+    frame->count = record.aux;
+    frame->open = mbr_put_words(thread, record, words, count);
+    frame->recorded = true;
+}
+
+void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded) {
+        struct mbr_stamp end = mbr_stamp_end(thread);
+        close_open(frame, end, frame->count);
+        if (role->request && !error) {
+            mbr_lock_take(&mbr_lock);
+            mbr_line_join(
+                (struct mbr_use){.key = mbr_handle_at(a[role->request], 0), .number = frame->request, .kind = COLLECTIVE});
+            mbr_lock_drop(&mbr_lock);
+        }
+        return;
+    }
+    struct mbr_record record;
+    uint64_t *words, count;
+    if (!role->persistent || error || !collective_record(thread, frame, a, role, &record, &words, &count))
+        return;
+    struct mbr_kept *kept = mbr_pages_map(sizeof *kept + count * sizeof *words);
+    if (!kept) {
+        mbr_stop("out of memory");
+        return;
+    }
+    kept->aux = record.aux;
+    kept->count = count;
+    if (count)
+        memcpy(kept->words, words, count * sizeof *words);
+    remember_persistent(record, mbr_handle_at(a[role->request], 0), mbr_handle(a[role->comm]), kept);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What ends or starts a request and is not the usual wait: out of order, cancelled, freed, persistent.
+ */
+#include "completion.h"
+
+int completion_error(mbr_word statuses, uint64_t at, int error) {
+    if (mbr_error_class(error) != mbr_library.err_in_status)
+        return error;
+    int code;
+    memcpy(&code, (const char *)statuses + at * mbr_library.status_bytes + mbr_library.status_error, sizeof code);
+    return code;
+}
+
+/* The Done of a request in the table, which may have been cancelled or be the receiving half of MPI_Isendrecv. */
+static void list_entry(struct done_list *list, const struct mbr_entry *entry, const void *status, int code) {
+    if (!entry->cancelled && !entry->paired) {
+        list_finished(list, &entry->use, status, code);
+        return;
+    }
+    if (entry->paired)
+        list_done(list, (struct finished){.request = entry->use.number - 1}, true);
+    struct mbr_status read = mbr_status_read(status, entry->cancelled);
+    struct mbr_record record = {0};
+    const struct mbr_use *use = &entry->use;
+    bool unset = entry->paired && mbr_library.isendrecv_status_unset;
+    bool wild = use->peer == TRACE_ANY_SOURCE || use->tag == TRACE_ANY_TAG;
+    if (unset) /* what was received is not known; a size beyond the room would be a truncation */
+        read.bytes = use->bytes;
+    if (use->kind == RECV)
+        fill_done(&record, &(struct posted){use->peer, use->tag, use->bytes}, &read, code);
+    else
+        record.flags = read.cancelled ? CANCELLED : code ? FAILED : 0;
+    if (unset && wild)
+        record.flags |= FAILED;
+    bool as_posted = use->kind != RECV || use->peer == TRACE_PROC_NULL || (!wild && record.bytes == use->bytes);
+    struct finished done = {use->number, 0, record.bytes, record.peer, record.tag, (uint8_t)record.flags};
+    list_done(list, done, as_posted && !record.flags);
+}
+
+void finish(struct done_list *list, uint64_t handle, const void *status, int code, bool peek) {
+    struct mbr_entry *entry = handle == mbr_library.request_null ? NULL : mbr_request_find(handle);
+    if (!entry)
+        return;
+    if (!entry->reported && entry->use.number)
+        list_entry(list, entry, status, code);
+    if (peek)
+        entry->reported = true;
+    else if (entry->persistent)
+        entry->use.number = 0, entry->reported = entry->cancelled = false;
+    else
+        mbr_entry_pop(handle);
+}
+
+void cancel_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+    mbr_lock_take(&mbr_lock);
+    struct mbr_entry *entry = mbr_request_find(mbr_handle_at(a[0], 0));
+    if (entry && entry->use.number) {
+        entry->cancelled = true;
+        frame->request = entry->use.number;
+    }
+    mbr_lock_drop(&mbr_lock);
+}
+
+void cancel_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)a, (void)role;
+    if (error || !frame->request)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record record = record_of(thread, frame->begin, CANCEL, 0);
+    set_spans(&record, frame->begin, end);
+    record.request = frame->request;
+    mbr_append(thread, record);
+}
+
+void request_free_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+    uint64_t handle = mbr_handle_at(a[0], 0);
+    mbr_lock_take(&mbr_lock);
+    struct mbr_entry *entry = mbr_request_find(handle);
+    if (entry) {
+        frame->request = entry->reported ? 0 : entry->use.number;
+        frame->recorded = entry->paired;
+        if (entry->kept)
+            mbr_pages_unmap(entry->kept, sizeof *entry->kept + entry->kept->count * sizeof(uint64_t));
+        mbr_entry_pop(handle);
+    }
+    mbr_lock_drop(&mbr_lock);
+}
+
+void request_free_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    (void)a, (void)role, (void)error;
+    if (!frame->request)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_record record = record_of(thread, frame->begin, FREE, 0);
+    if (frame->recorded) { /* the sending half of a pair */
+        record.request = frame->request - 1;
+        mbr_append(thread, record);
+    }
+    set_spans(&record, frame->begin, end);
+    record.request = frame->request;
+    mbr_append(thread, record);
+}
+
+void start_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    (void)a, (void)role;
+    frame->begin = mbr_stamp_begin(thread);
+}
+
+/* Writes the record of each persistent request anew; only the last one carries the spans of the call. */
+void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (error)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    uint64_t count = role->form == ONE ? 1 : (int)a[0] > 0 ? (uint64_t)(int)a[0] : 0;
+    for (uint64_t i = 0; i < count; i++) {
+        mbr_lock_take(&mbr_lock);
+        struct mbr_entry *entry = mbr_request_find(mbr_handle_at(a[role->requests], i));
+        struct mbr_entry copy = {0};
+        if (entry && entry->persistent) {
+            entry->use.number = mbr_request_take(1);
+            copy = *entry;
+        }
+        mbr_lock_drop(&mbr_lock);
+        const struct mbr_comm *comm = copy.persistent ? mbr_comm_find(thread, copy.comm_handle) : NULL;
+        if (!comm || comm->number != copy.comm) {
+            append_unknown(thread, frame->begin);
+            continue;
+        }
+        struct mbr_record record = record_of(thread, frame->begin, copy.use.kind, copy.flags | PERSISTENT);
+        record.comm = copy.comm;
+        record.peer = copy.use.peer;
+        record.tag = copy.use.tag;
+        record.bytes = copy.use.bytes;
+        record.request = copy.use.number;
+        if (i + 1 == count)
+            set_spans(&record, frame->begin, end);
+        if (copy.use.kind == COLLECTIVE) {
+            record.aux = copy.kept->aux;
+            mbr_put_words(thread, record, copy.kept->words, copy.kept->count);
+            continue;
+        }
+        mbr_lock_take(&mbr_lock);
+        if (copy.use.kind == SEND)
+            record.aux = send_count(comm, record.peer);
+        uint64_t index = mbr_reserve(thread, 1);
+        mbr_lock_drop(&mbr_lock);
+        mbr_put(thread, index, record);
+    }
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What the families of calls.h have in common: what a function's arguments mean, what a call keeps from before to after the real
+ * function, and the parts of records. A family is a pair of functions, NAME_before and NAME_after.
+ */
+#ifndef MBR_FRAME_H
+#define MBR_FRAME_H
+
+#include "comm.h"
+#include "library.h"
+#include "tables.h"
+#include "trace.h"
+
+#include <string.h>
+
+/* How the sizes of one side of a collective are given. */
+enum sizes { NO_SIZE, ONE_SIZE, COUNTS, COUNTS_AND_TYPES };
+enum { NO_BUFFER = 255 };
+
+struct side {
+    uint8_t buffer, count, type, sizes;
+};
+
+/* What the arguments of a function mean: positions, 0 = none where 0 is impossible. */
+struct role {
+    uint8_t flags;                         /* of the record */
+    uint8_t wide, persistent, peek, by_value, orphan;
+    enum { ONE, ALL, ANY, SOME } form;
+    uint8_t requests, request, flag, index, count, status, message, comm, root, tag, made;
+    uint8_t recv[4];
+    uint8_t operation;
+    uint16_t other;
+    struct side sent, received;
+};
+
+/* Operations of collectives, as the trace numbers them. */
+enum operation {
+    BARRIER = 1, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, EXSCAN, NEIGHBOR
+};
+
+/* Calls outside of the recorded list, in the order of their numbers. */
+enum other {
+#define CALL(...)
+#define OTHER_CALL(arity, name) OTHER_##name,
+#include "calls.h"
+#undef CALL
+#undef OTHER_CALL
+    OTHER_UNKNOWN_COMM,
+    OTHERS
+};
+
+/* What a receive or probe asked for. */
+struct posted {
+    int32_t peer, tag;
+    uint64_t room;
+};
+
+/* What a call keeps from before to after the real function. */
+struct frame {
+    struct mbr_stamp begin;
+    struct mbr_open open;
+    uint32_t request;
+    uint64_t count;
+    mbr_word status;
+    struct posted posted;
+    bool recorded;
+};
+
+MBR_INLINE struct mbr_record record_of(struct mbr_thread *thread, struct mbr_stamp at, uint8_t kind, uint8_t flags) {
+    return (struct mbr_record){
+        .kind = kind, .flags = flags | at.carried, .thread = thread->number, .wall_ns = at.wall_ns, .cpu_ns = at.cpu_ns};
+}
+
+MBR_INLINE void set_spans(struct mbr_record *record, struct mbr_stamp begin, struct mbr_stamp end) {
+    record->wall_span_ns = mbr_span(begin.wall_ns, end.wall_ns);
+    record->cpu_span_ns = mbr_span(begin.cpu_ns, end.cpu_ns);
+}
+
+/* Completes the record that `frame` opened before the call. */
+MBR_INLINE void close_open(struct frame *frame, struct mbr_stamp end, uint64_t aux) {
+    mbr_patch(&frame->open, mbr_span(frame->begin.wall_ns, end.wall_ns), mbr_span(frame->begin.cpu_ns, end.cpu_ns), aux);
+}
+
+/* A call on a communicator whose making was not seen. */
+void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin);
+
+/* A test or probe without result. Adds to the Miss of the same kind if this thread wrote nothing but Misses since, else begins one:
+ * a loop that polls with several calls in turn would otherwise fill the disk. */
+void append_miss(struct mbr_thread *thread, struct mbr_stamp begin, struct mbr_stamp end, struct mbr_record miss);
+
+static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
+
+/* The number of earlier sends to the destination of `send`, which is one more of them. Under `mbr_lock`, with the reservation of
+ * the record: in the file these numbers count up, also when several threads send. */
+MBR_INLINE uint64_t send_count(const struct mbr_comm *comm, int32_t peer) {
+    return (uint32_t)peer < comm->peers ? comm->sent[peer]++ : 0; /* a peer below 0 is none, and above all others if unsigned */
+}
+
+/* Where the status of one completion is read: the caller's own, or ours if the caller ignores it. */
+MBR_INLINE mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, uint64_t count) {
+    if (*argument == mbr_library.status_ignore) {
+        void *own = mbr_buffer_fit(&thread->statuses, count * mbr_library.status_bytes);
+        if (own)
+            *argument = (mbr_word)own;
+    }
+    return *argument;
+}
+
+/* The result of a receive or probe. What was asked for exactly is taken from there: libraries leave statuses of failed
+ * and of some other calls unset. */
+MBR_INLINE void fill_done(struct mbr_record *done, const struct posted *posted, const struct mbr_status *status, int error) {
+    if (status->cancelled) {
+        done->flags |= CANCELLED;
+        return;
+    }
+    if (posted->peer == TRACE_PROC_NULL) {
+        done->peer = TRACE_PROC_NULL;
+        done->tag = TRACE_ANY_TAG;
+        return;
+    }
+    bool is_set = !error || mbr_error_class(error) == mbr_library.err_truncate;
+    done->peer = posted->peer >= 0 ? posted->peer : is_set && status->source >= 0 ? status->source : 0;
+    done->tag = posted->tag >= 0 ? posted->tag : is_set && status->tag >= 0 ? status->tag : 0;
+    done->bytes = is_set ? status->bytes : 0;
+    if (error || done->bytes > posted->room)
+        done->flags |= FAILED;
+}
+
+MBR_INLINE struct posted posted_of(const struct mbr_record *record) {
+    return (struct posted){record->peer, record->tag, record->kind == PROBE ? UINT64_MAX : record->bytes};
+}
+
+MBR_INLINE void append_done(struct mbr_thread *thread, struct mbr_stamp end, uint32_t request, const struct posted *posted,
+                            mbr_word status, int error) {
+    struct mbr_status read = mbr_status_read((const void *)status, false);
+    struct mbr_record done = record_of(thread, end, DONE, 0);
+    done.request = request;
+    fill_done(&done, posted, &read, error);
+    mbr_append(thread, done);
+}
+
+/* Families that are functions; send and recv (messages.h) and wait (completion.h) are part of each wrapper. */
+#define MBR_FAMILY(name)                                                                                          \
+    void name##_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role);     \
+    void name##_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error);
+MBR_FAMILY(mrecv)
+MBR_FAMILY(sendrecv)
+MBR_FAMILY(probe)
+MBR_FAMILY(cancel)
+MBR_FAMILY(request_free)
+MBR_FAMILY(start)
+MBR_FAMILY(collective)
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The rarer ways to send and receive: matched receives, both in one call, probes; and what the others need rarely.
+ */
+#include "messages.h"
+
+void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin) {
+    struct mbr_record record = record_of(thread, begin, OTHER, 0);
+    record.aux = OTHER_UNKNOWN_COMM;
+    mbr_append(thread, record);
+}
+
+void remember_persistent(struct mbr_record record, uint64_t handle, uint64_t comm_handle, struct mbr_kept *kept) {
+    mbr_lock_take(&mbr_lock);
+    struct mbr_entry *entry = mbr_request_add(use_of(record, handle));
+    if (entry) {
+        entry->persistent = true;
+        entry->flags = record.flags & ~CPU_CARRIED;
+        entry->comm = record.comm;
+        entry->comm_handle = comm_handle;
+        entry->kept = kept;
+    }
+    mbr_lock_drop(&mbr_lock);
+}
+
+static uint32_t take_numbers(uint32_t count) {
+    mbr_lock_take(&mbr_lock);
+    uint32_t first = mbr_request_take(count);
+    mbr_lock_drop(&mbr_lock);
+    return first;
+}
+
+/* MPI_Mrecv and MPI_Imrecv: (buffer, count, type, message, status or request). */
+void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    mbr_lock_take(&mbr_lock);
+    uint64_t key = mbr_handle_at(a[3], 0) | MBR_MESSAGE_KEY;
+    const struct mbr_entry *message = mbr_entry_oldest(key);
+    struct mbr_record record = record_of(thread, frame->begin, RECV, role->flags);
+    if (message) {
+        bool from_null = message->use.peer == TRACE_PROC_NULL;
+        record.flags |= from_null ? 0 : MATCHED;
+        record.comm = message->comm;
+        record.peer = from_null ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
+        record.tag = TRACE_ANY_TAG;
+        record.aux = from_null ? 0 : message->use.number;
+        mbr_entry_pop(key);
+        record.request = frame->request = mbr_request_take(1);
+        frame->recorded = true;
+    }
+    mbr_lock_drop(&mbr_lock);
+    if (!frame->recorded) {
+        append_unknown(thread, frame->begin);
+        return;
+    }
+    record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
+    frame->count = record.aux;
+    frame->posted = posted_of(&record);
+    frame->open = mbr_append(thread, record);
+    if (role->flags & BLOCKING)
+        frame->status = own_status(thread, &a[4], 1);
+}
+
+void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (!frame->recorded)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    close_open(frame, end, frame->count);
+    if (role->flags & BLOCKING) {
+        append_done(thread, end, frame->request, &frame->posted, frame->status, error);
+    } else if (!error) {
+        mbr_lock_take(&mbr_lock);
+        mbr_line_join((struct mbr_use){.key = mbr_handle_at(a[4], 0),
+                                       .bytes = frame->posted.room,
+                                       .peer = frame->posted.peer,
+                                       .tag = frame->posted.tag,
+                                       .number = frame->request,
+                                       .kind = RECV});
+        mbr_lock_drop(&mbr_lock);
+    }
+}
+
+/* --- a send and a receive in one call: (buffer, count, type, destination, tag, ...) --- */
+
+/* Reserves `count` records, the first two of them for `send` and `recv`, which are filled here and put by the caller. */
+static uint64_t sendrecv_records(struct mbr_thread *thread, struct frame *frame, const struct mbr_comm *comm, const mbr_word *a,
+                                 const struct role *role, struct mbr_record *send, struct mbr_record *recv, uint64_t count) {
+    *send = message_record(thread, frame->begin, comm, a, role, SEND);
+    *recv = record_of(thread, frame->begin, RECV, SENDRECV);
+    send->flags = recv->flags; /* the call may block, neither half does */
+    recv->comm = comm->number;
+    recv->peer = mbr_peer(a[role->recv[2]]);
+    recv->tag = mbr_tag(a[role->recv[3]]);
+    recv->bytes = mbr_type_bytes(thread, a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
+    mbr_lock_take(&mbr_lock);
+    send->request = frame->request = mbr_request_take(2);
+    send->aux = send_count(comm, send->peer);
+    uint64_t index = mbr_reserve(thread, count);
+    mbr_lock_drop(&mbr_lock);
+    recv->request = send->request + 1;
+    return index;
+}
+
+void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (!(role->flags & BLOCKING))
+        return;
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, frame->begin);
+        return;
+    }
+    struct mbr_record send, recv;
+    uint64_t index = sendrecv_records(thread, frame, comm, a, role, &send, &recv, 3);
+    mbr_put(thread, index, send);
+    mbr_put(thread, index + 1, recv);
+    frame->open = mbr_put(thread, index + 2, record_of(thread, frame->begin, WAIT, BLOCKING));
+    frame->posted = posted_of(&recv);
+    frame->status = own_status(thread, &a[role->status], 1);
+    frame->recorded = true;
+}
+
+void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    if (frame->recorded) {
+        close_open(frame, end, 2);
+        struct mbr_record done = record_of(thread, end, DONE, 0);
+        done.request = frame->request;
+        mbr_append(thread, done);
+        append_done(thread, end, frame->request + 1, &frame->posted, frame->status, error);
+        return;
+    }
+    if ((role->flags & BLOCKING) || error)
+        return;
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, frame->begin);
+        return;
+    }
+    struct mbr_record send, recv;
+    uint64_t index = sendrecv_records(thread, frame, comm, a, role, &send, &recv, 2);
+    set_spans(&recv, frame->begin, end);
+    mbr_put(thread, index, send);
+    mbr_put(thread, index + 1, recv);
+    mbr_lock_take(&mbr_lock);
+    struct mbr_entry *entry = mbr_request_add(use_of(recv, mbr_handle_at(a[role->request], 0)));
+    if (entry)
+        entry->paired = true;
+    mbr_lock_drop(&mbr_lock);
+}
+
+/* --- probes and tests without result --- */
+
+void append_miss(struct mbr_thread *thread, struct mbr_stamp begin, struct mbr_stamp end, struct mbr_record miss) {
+    set_spans(&miss, begin, end);
+    for (uint32_t i = 0; i < thread->miss_count; ++i) {
+        struct mbr_record *sum = &thread->misses[i].sum;
+        if (sum->comm != miss.comm || sum->peer != miss.peer || sum->tag != miss.tag || ((sum->flags ^ miss.flags) & ~CPU_CARRIED))
+            continue;
+        sum->wall_span_ns = mbr_span(0, (uint64_t)sum->wall_span_ns + miss.wall_span_ns);
+        sum->cpu_span_ns = mbr_span(0, (uint64_t)sum->cpu_span_ns + miss.cpu_span_ns);
+        sum->aux++;
+        mbr_patch(&thread->misses[i].open, sum->wall_span_ns, sum->cpu_span_ns, sum->aux);
+        return;
+    }
+    uint32_t count = thread->miss_count < MISS_KINDS ? thread->miss_count : 0;
+    uint64_t window_slot = thread->window_slot;
+    miss.aux = 1;
+    struct mbr_open open = mbr_append(thread, miss);
+    if (thread->window_slot != window_slot) /* the others are out of reach */
+        count = 0;
+    thread->misses[count] = (struct mbr_miss){miss, open};
+    thread->miss_count = count + 1;
+}
+
+void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[2]);
+    if (!comm) {
+        append_unknown(thread, frame->begin);
+        return;
+    }
+    frame->recorded = true;
+    frame->status = own_status(thread, &a[role->status], 1);
+    if (!(role->flags & BLOCKING))
+        return;
+    struct mbr_record record = record_of(thread, frame->begin, PROBE, role->flags);
+    record.comm = comm->number;
+    record.peer = mbr_peer(a[0]);
+    record.tag = mbr_tag(a[1]);
+    record.request = frame->request = take_numbers(1);
+    frame->posted = posted_of(&record);
+    frame->open = mbr_append(thread, record);
+}
+
+void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    const struct mbr_comm *comm = frame->recorded ? mbr_comm_find(thread, a[2]) : NULL;
+    if (!comm)
+        return;
+    struct mbr_stamp end = mbr_stamp_end(thread);
+    if (role->flags & BLOCKING) {
+        close_open(frame, end, 0);
+    } else {
+        if (error)
+            return;
+        bool found = *(const int *)a[role->flag];
+        struct mbr_record record =
+            record_of(thread, frame->begin, found ? PROBE : MISS, role->flags | (found ? 0 : MISS_PROBE));
+        record.comm = comm->number;
+        record.peer = mbr_peer(a[0]);
+        record.tag = mbr_tag(a[1]);
+        if (!found) {
+            append_miss(thread, frame->begin, end, record);
+            return;
+        }
+        set_spans(&record, frame->begin, end);
+        record.request = frame->request = take_numbers(1);
+        frame->posted = posted_of(&record);
+        mbr_append(thread, record);
+    }
+    append_done(thread, end, frame->request, &frame->posted, frame->status, error);
+    if (role->message && !error) {
+        mbr_lock_take(&mbr_lock);
+        struct mbr_entry *entry = mbr_entry_push(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY);
+        if (entry) {
+            entry->use.kind = PROBE;
+            entry->use.number = frame->request;
+            entry->use.peer = mbr_peer(a[0]) == TRACE_PROC_NULL ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
+            entry->comm = comm->number;
+        }
+        mbr_lock_drop(&mbr_lock);
+    }
+}
