@@ -184,10 +184,11 @@ impl Hierarchy {
         }
         let first = address >> bank.shift;
         let last = address.saturating_add(bytes - 1) >> bank.shift;
-        if first != last {
-            return self.across_lines(core, access, address, bytes, now);
+        if first == last && matches!(access, Access::Fetch | Access::Load) && bank.lines.is_newest(first, now) {
+            bank.statistics.hits += 1;
+            return Reply::Ready(now + bank.config.hit);
         }
-        self.line(core, access, first, bytes, now)
+        self.look_up(core, access, address, bytes, now)
     }
 
     /// An access that uses a port and no line, as that of a load whose data waits in its core's store queue: like a hit.
@@ -248,6 +249,16 @@ impl Hierarchy {
         if access == Access::Fetch { &mut self.instruction[core] } else { &mut self.data[core] }
     }
 
+    /// An access that has its port, to lines of which the first is perhaps not the one used last.
+    fn look_up(&mut self, core: usize, access: Access, address: u64, bytes: u64, now: Cycles) -> Reply {
+        let shift = self.bank(core, access).shift;
+        let first = address >> shift;
+        if address.saturating_add(bytes - 1) >> shift != first {
+            return self.across_lines(core, access, address, bytes, now);
+        }
+        self.line(core, access, first, bytes, now)
+    }
+
     #[cold]
     fn across_lines(&mut self, core: usize, access: Access, address: u64, bytes: u64, now: Cycles) -> Reply {
         let (shift, length) = (self.bank(core, access).shift, self.bank(core, access).config.line);
@@ -273,10 +284,6 @@ impl Hierarchy {
     fn line(&mut self, core: usize, access: Access, line: u64, bytes: u64, now: Cycles) -> Reply {
         let bank = self.bank(core, access);
         let hit = now + bank.config.hit;
-        if matches!(access, Access::Fetch | Access::Load) && bank.lines.is_newest(line, now) {
-            bank.statistics.hits += 1;
-            return Reply::Ready(hit);
-        }
         let Some(slot) = bank.lines.used(line) else { return self.miss(core, access, line, bytes, now) };
         let (ready, state) = (slot.ready, slot.state);
         if matches!(access, Access::Fetch | Access::Load) || state == State::Modified {

@@ -30,8 +30,6 @@ mod presets;
 mod statistics;
 mod window;
 
-use std::collections::VecDeque;
-
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
 
@@ -115,20 +113,11 @@ impl Observer for () {
     fn committed(&mut self, _: &Passage) {}
 }
 
-/// An instruction between fetch and dispatch.
-#[derive(Clone, Copy, Debug)]
-struct Fetched {
-    retired: Retired,
-    prediction: Prediction,
-    at: Cycles,
-}
-
 /// The state of fetch.
 #[derive(Clone, Debug)]
 struct Front {
-    queue: VecDeque<Fetched>,
-    /// Executed, and not yet fetched.
-    held: Option<Retired>,
+    /// An instruction was executed and is not yet fetched.
+    held: bool,
     /// A system call that waits behind the queue, and when it was fetched.
     call: Option<Cycles>,
     /// Fetch goes on in this cycle at the earliest.
@@ -203,8 +192,7 @@ impl OutOfOrder {
             core,
             now: Cycles::ZERO,
             front: Front {
-                queue: VecDeque::with_capacity(config.fetch_queue),
-                held: None,
+                held: false,
                 call: None,
                 resume: Cycles::ZERO,
                 lost: false,
@@ -245,7 +233,7 @@ impl OutOfOrder {
     /// Whether everything that was executed has committed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.window.is_empty() && self.front.queue.is_empty() && self.front.held.is_none()
+        self.window.is_empty() && self.window.queued() == 0 && !self.front.held
     }
 
     /// Lets time pass until `cycle` while a call waits or no program runs. Caches and predictor stay as they are.
@@ -288,10 +276,17 @@ impl OutOfOrder {
     ) -> Result<Stop, Fault> {
         while self.now < until {
             let before = self.cause();
-            let commits = self.commit(hierarchy, observer);
-            self.write_back();
+            let is_complete = self.window.oldest().is_some_and(window::Entry::is_complete);
+            let commits = is_complete && self.commit(hierarchy, observer);
+            if self.agenda.is_due(self.now.0) {
+                self.write_back();
+            }
             self.window.refresh();
-            self.issue(hierarchy);
+            if self.window.ready.is_empty() {
+                self.issue = Cycles::MAX;
+            } else {
+                self.issue(hierarchy);
+            }
             if let Some(stop) = self.dispatch(hart, memory, host)? {
                 // This cycle is run again if the call is, and it counts if something has committed in it.
                 if commits {
@@ -300,7 +295,9 @@ impl OutOfOrder {
                 }
                 return Ok(stop);
             }
-            self.fetch(hart, memory, host, hierarchy)?;
+            if self.can_fetch() {
+                self.fetch(hart, memory, host, hierarchy)?;
+            }
             let next = self.next().min(until);
             self.account(before, commits, next);
             self.now = next;
@@ -331,7 +328,7 @@ impl OutOfOrder {
     #[inline]
     fn cause(&self) -> Cause {
         match self.window.oldest() {
-            None if self.front.call.is_some() && self.front.queue.is_empty() => Cause::Serialised,
+            None if self.front.call.is_some() && self.window.queued() == 0 => Cause::Serialised,
             None => self.front.cause,
             Some(oldest) if oldest.is_complete() => Cause::Store,
             Some(oldest) if oldest.first_done && oldest.kind != Kind::Store => Cause::Load,
@@ -353,16 +350,17 @@ impl OutOfOrder {
         if next <= soon {
             return soon;
         }
-        if let Some(fetched) = self.front.queue.front() {
-            if self.full == Full::Nothing && !self.must_wait(&fetched.retired) {
-                next = next.min((fetched.at + self.config.front_end).max(soon));
+        if let Some(upcoming) = self.window.upcoming() {
+            let Passage { retired, fetched, .. } = &upcoming.passage;
+            if self.full == Full::Nothing && !self.must_wait(retired) {
+                next = next.min((*fetched + self.config.front_end).max(soon));
             }
         } else if let Some(at) = self.front.call
             && self.window.is_empty()
         {
             next = next.min((at + self.config.front_end).max(soon));
         }
-        if self.front.call.is_none() && !self.front.lost && self.front.queue.len() < self.config.fetch_queue {
+        if self.front.call.is_none() && !self.front.lost && self.window.queued() < self.config.fetch_queue {
             next = next.min(self.front.resume.max(soon));
         }
         if let Some(end) = self.agenda.next(self.now.0) {

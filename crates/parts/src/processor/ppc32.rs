@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use self::op::{Kind, Op, half};
 use super::text::Text;
-use super::{Answer, Call, Fault, Hart, Host, LoadError, Machine, Memory, Program, Retired, Service, Shape, Step};
+use super::{
+    Answer, Call, Class, Fault, Hart, Host, LoadError, Machine, Memory, Program, Retired, Service, Shape, Step,
+};
 
 /// Bits of BO: whether the condition, and whether the counter, is ignored; what each is compared with.
 mod bo {
@@ -229,6 +231,11 @@ impl Hart for Ppc32 {
 
     fn set_thread(&mut self, thread: u32) {
         self.number = thread;
+    }
+
+    #[inline]
+    fn is_system(&self) -> bool {
+        self.text.at(self.pc.into()).is_some_and(|op| op.shape.class == Class::System)
     }
 
     fn shape(&self, pc: u64) -> Option<Shape> {

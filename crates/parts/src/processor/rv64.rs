@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use self::decode::{Kind, Op};
 use super::text::Text;
-use super::{Answer, Call, Fault, Hart, Host, LoadError, Machine, Memory, Program, Retired, Service, Shape, Step};
+use super::{
+    Answer, Call, Class, Fault, Hart, Host, LoadError, Machine, Memory, Program, Retired, Service, Shape, Step,
+};
 
 /// A hardware thread of RV64.
 #[derive(Clone, Debug)]
@@ -175,6 +177,11 @@ impl Hart for Rv64 {
 
     fn set_thread(&mut self, thread: u32) {
         self.number = thread;
+    }
+
+    #[inline]
+    fn is_system(&self) -> bool {
+        self.text.at(self.pc).is_some_and(|op| op.shape.class == Class::System)
     }
 
     fn shape(&self, pc: u64) -> Option<Shape> {

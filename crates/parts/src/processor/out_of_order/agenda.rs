@@ -36,6 +36,12 @@ impl Agenda {
         self.used |= 1 << cycle;
     }
 
+    /// Whether something may end at `now`.
+    #[inline]
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.used >> (now % SPAN) & 1 != 0 || !self.late.is_empty()
+    }
+
     /// One of what ends at `now`, where no earlier end may be left.
     #[inline]
     pub(super) fn take(&mut self, now: u64) -> Option<Tag> {
@@ -98,6 +104,7 @@ mod tests {
             let mut ended = Vec::new();
             while let Some(next) = agenda.next(now) {
                 now = next;
+                prop_assert!(agenda.is_due(now));
                 agenda.turn(now);
                 let before = ended.len();
                 while let Some(tag) = agenda.take(now) {

@@ -4,12 +4,13 @@
 use mb_core::Cycles;
 
 use super::window::{ACCESS, Kind, Tag};
-use super::{ONE, Observer, OutOfOrder, Passage};
+use super::{ONE, Observer, OutOfOrder};
 use crate::processor::hierarchy::{Access, Hierarchy, Reply};
 use crate::processor::predictor::Verdict;
 use crate::processor::{Class, Control};
 
 impl OutOfOrder {
+    /// Takes complete instructions out of the window; to be called only if the oldest is.
     pub(super) fn commit<O: Observer>(&mut self, hierarchy: &mut Hierarchy, observer: &mut O) -> bool {
         self.retry = Cycles::ZERO;
         let mut committed = 0;
@@ -38,7 +39,9 @@ impl OutOfOrder {
                 statistics.mispredicted += u64::from(oldest.prediction.verdict == Verdict::Mispredicted);
                 self.predictor.learn(retired, oldest.prediction);
             }
-            observer.committed(&Passage { committed: self.now, ..oldest.passage });
+            let passage = &mut self.window.oldest_mut().passage;
+            passage.committed = self.now;
+            observer.committed(passage);
             self.window.pop();
             self.alone = false;
             committed += 1;
@@ -59,11 +62,9 @@ impl OutOfOrder {
         }
     }
 
+    /// Issues what is ready; to be called only if there is any.
     pub(super) fn issue(&mut self, hierarchy: &mut Hierarchy) {
         self.issue = Cycles::MAX;
-        if self.window.ready.is_empty() {
-            return;
-        }
         let mut left = self.config.issue_width;
         let mut kept = 0;
         let count = self.window.ready.len();
@@ -97,7 +98,7 @@ impl OutOfOrder {
             self.agenda.add(now.0, end.0, tag);
         } else {
             self.window.entry(tag).passage.written = now;
-            self.window.end(tag);
+            self.window.end_store(tag);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! Fetch and dispatch.
 
 use super::statistics::Cause;
-use super::{Fetched, Full, ONE, OutOfOrder, Stop};
+use super::{Full, ONE, OutOfOrder, Passage, Stop};
 use crate::processor::hierarchy::{Access, Hierarchy, Reply};
 use crate::processor::predictor::{Prediction, Verdict};
 use crate::processor::{Class, Control, Fault, Hart, Host, Memory, Retired, Step};
@@ -23,15 +23,17 @@ impl OutOfOrder {
         self.full = Full::Nothing;
         let ready = self.window.ready.len();
         for _ in 0..self.config.decode_width {
-            let Some(fetched) = self.front.queue.front() else {
+            let Some(upcoming) = self.window.upcoming() else {
                 if let Some(stop) = self.call(hart, memory, host)? {
                     return Ok(Some(stop));
                 }
                 break;
             };
-            if fetched.at + self.config.front_end > self.now || self.must_wait(&fetched.retired) {
+            let Passage { retired, fetched, verdict, .. } = &upcoming.passage;
+            if *fetched + self.config.front_end > self.now || self.must_wait(retired) {
                 break;
             }
+            let (verdict, alone) = (*verdict, retired.shape.class == Class::Fence);
             if self.window.len() >= self.config.window {
                 self.full = Full::Window;
                 break;
@@ -40,10 +42,8 @@ impl OutOfOrder {
                 self.full = Full::MemoryQueue;
                 break;
             }
-            self.window.push(&fetched.retired, fetched.prediction, fetched.at, self.now);
-            self.alone = fetched.retired.shape.class == Class::Fence;
-            let verdict = fetched.prediction.verdict;
-            self.front.queue.pop_front();
+            self.window.push(self.now);
+            self.alone = alone;
             match verdict {
                 Verdict::Right if self.front.lost || self.front.resume > self.now => {}
                 Verdict::Right => self.front.cause = Cause::Fill,
@@ -76,7 +76,11 @@ impl OutOfOrder {
         let stop = match hart.step(memory, host)? {
             Step::Waiting => return Ok(Some(Stop::Waiting)),
             Step::Retired(retired) => {
-                self.window.push(&retired, Prediction::RIGHT, at, self.now);
+                let entry = self.window.held();
+                entry.passage.retired = retired;
+                entry.fetch(Prediction::RIGHT, at);
+                self.window.fetch();
+                self.window.push(self.now);
                 None
             }
             Step::Exited(status) => {
@@ -89,6 +93,16 @@ impl OutOfOrder {
         Ok(stop)
     }
 
+    /// Whether fetch knows where to go on, and may in this cycle.
+    #[inline]
+    pub(super) fn can_fetch(&self) -> bool {
+        !self.front.lost
+            && self.front.call.is_none()
+            && self.front.resume <= self.now
+            && self.window.queued() < self.config.fetch_queue
+    }
+
+    /// Fetches, if it [can](Self::can_fetch).
     pub(super) fn fetch<H: Hart, S: Host>(
         &mut self,
         hart: &mut H,
@@ -96,42 +110,41 @@ impl OutOfOrder {
         host: &mut S,
         hierarchy: &mut Hierarchy,
     ) -> Result<(), Fault> {
-        if self.front.lost || self.front.call.is_some() || self.front.resume > self.now {
-            return Ok(());
-        }
         for _ in 0..self.config.fetch_width {
-            if self.front.queue.len() >= self.config.fetch_queue {
+            if self.window.queued() >= self.config.fetch_queue {
                 break;
             }
-            let retired = match self.front.held.take() {
-                Some(retired) => retired,
-                None if hart.is_system() => {
+            if !self.front.held {
+                if hart.is_system() {
                     let bytes = hart.shape(hart.pc()).map_or(1, |shape| shape.bytes.into());
                     if self.reach(hart.pc(), bytes, hierarchy) {
                         self.front.call = Some(self.now);
                     }
                     break;
                 }
-                None => match hart.step(memory, host)? {
-                    Step::Retired(retired) => retired,
+                match hart.step(memory, host)? {
+                    Step::Retired(retired) => self.window.held().passage.retired = retired,
                     // No instruction set of ours comes here: what can wait or end is a system call.
                     Step::Waiting | Step::Exited(_) => {
                         self.front.call = Some(self.now);
                         break;
                     }
-                },
-            };
-            if !self.reach(retired.pc, u64::from(retired.shape.bytes.max(1)), hierarchy) {
-                self.front.held = Some(retired);
+                }
+            }
+            let Retired { pc, taken, shape, .. } = self.window.held().passage.retired;
+            self.front.held = !self.reach(pc, u64::from(shape.bytes.max(1)), hierarchy);
+            if self.front.held {
                 break;
             }
-            let changes = retired.shape.control != Control::None;
-            let prediction = if changes { self.predictor.predict(&retired) } else { Prediction::RIGHT };
-            self.front.queue.push_back(Fetched { retired, prediction, at: self.now });
+            let entry = self.window.held();
+            let changes = shape.control != Control::None;
+            let prediction = if changes { self.predictor.predict(&entry.passage.retired) } else { Prediction::RIGHT };
+            entry.fetch(prediction, self.now);
+            self.window.fetch();
             if prediction.verdict != Verdict::Right {
                 self.front.lost = true;
             }
-            if changes && (retired.taken || self.front.lost) {
+            if changes && (taken || self.front.lost) {
                 break;
             }
         }
@@ -141,12 +154,15 @@ impl OutOfOrder {
     /// Whether the instruction cache has given `bytes` at `pc`; if not, fetch is told when to go on.
     #[inline]
     pub(super) fn reach(&mut self, pc: u64, bytes: u64, hierarchy: &mut Hierarchy) -> bool {
+        let shift = self.config.fetch_block.trailing_zeros();
+        let (first, last) = (pc >> shift, pc.wrapping_add(bytes - 1) >> shift);
+        (first == last && self.front.block == Some(last)) || self.read(first, last, hierarchy)
+    }
+
+    /// The same for blocks that are not both the one that is being read.
+    fn read(&mut self, first: u64, last: u64, hierarchy: &mut Hierarchy) -> bool {
         let size = self.config.fetch_block;
         let shift = size.trailing_zeros();
-        let (first, last) = (pc >> shift, pc.wrapping_add(bytes - 1) >> shift);
-        if self.front.block == Some(last) && first == last {
-            return true;
-        }
         for block in [first, last] {
             if self.front.block == Some(block) {
                 continue;

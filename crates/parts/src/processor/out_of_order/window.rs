@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions between dispatch and commit: who waits for whom, and what is ready.
+//! Instructions between fetch and commit, in one ring: who waits for whom, and what is ready.
+//!
+//! ```text
+//!   oldest ..... newest ..... fetched
+//!     | window     | queue      | one that fetch holds
+//! ```
 
 use std::collections::VecDeque;
 
 use mb_core::Cycles;
 
-use super::{Class, OutOfOrderConfig, Passage, Prediction, Register, Retired};
+use super::{Class, OutOfOrderConfig, Passage, Prediction, Register};
 use crate::processor::Control;
 
 /// One of the two operations of an instruction: twice its slot, plus 1 for the memory access.
@@ -52,6 +57,14 @@ impl Entry {
         self.first_done && (self.access_done || matches!(self.kind, Kind::Plain))
     }
 
+    /// Fetched at `at`.
+    #[inline]
+    pub(super) fn fetch(&mut self, prediction: Prediction, at: Cycles) {
+        self.passage.verdict = prediction.verdict;
+        self.passage.fetched = at;
+        self.prediction = prediction;
+    }
+
     const fn has_data(&self) -> bool {
         self.pending[1] == 0
     }
@@ -69,16 +82,18 @@ impl Entry {
     }
 }
 
-/// The window (register update unit), the memory queue (load/store queue) and the list of what is ready.
+/// The fetch queue, the window (register update unit), the memory queue (load/store queue) and the list of what is ready.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     entries: Vec<Entry>,
     /// Slots are numbers modulo a power of two.
     mask: u64,
+    /// Numbers: of the first in the window, the first in the fetch queue, and the first behind that.
     oldest: u64,
     newest: u64,
-    /// Which operation each register comes from, if it is not there yet.
-    producers: [Tag; Register::LIMIT],
+    fetched: u64,
+    /// Which operation each register comes from, if it is not there yet; by any number, so that none is out of bounds.
+    producers: [Tag; 256],
     /// After each operand that waits (four times its slot, plus its place), the next for the same operation.
     next_operand: Vec<u16>,
     /// Slots of memory accesses, oldest first.
@@ -109,13 +124,14 @@ const NOTHING: Entry = Entry {
 
 impl Window {
     pub(super) fn new(config: &OutOfOrderConfig) -> Self {
-        let slots = config.window.next_power_of_two();
+        let slots = (config.window + config.fetch_queue).next_power_of_two();
         Self {
             entries: vec![NOTHING; slots],
             mask: slots as u64 - 1,
             oldest: 0,
             newest: 0,
-            producers: [NONE; Register::LIMIT],
+            fetched: 0,
+            producers: [NONE; 256],
             next_operand: vec![NONE; slots * 4],
             queue: VecDeque::with_capacity(config.memory_queue),
             foreseen: config.disambiguation == super::Disambiguation::Foreseen,
@@ -155,21 +171,47 @@ impl Window {
         ((key >> 1 & self.mask) << 1 | key & 1) as Tag
     }
 
-    /// Puts an instruction behind all others.
+    /// Instructions in the fetch queue.
     #[inline]
-    pub(super) fn push(&mut self, retired: &Retired, prediction: Prediction, fetched: Cycles, now: Cycles) {
+    pub(super) fn queued(&self) -> usize {
+        (self.fetched - self.newest) as usize
+    }
+
+    /// The instruction that is dispatched next.
+    #[inline]
+    pub(super) fn upcoming(&self) -> Option<&Entry> {
+        (self.fetched != self.newest).then(|| &self.entries[(self.newest & self.mask) as usize])
+    }
+
+    /// The place behind the fetch queue.
+    #[inline]
+    pub(super) fn held(&mut self) -> &mut Entry {
+        &mut self.entries[(self.fetched & self.mask) as usize]
+    }
+
+    /// What is in the place behind the fetch queue is in it now.
+    #[inline]
+    pub(super) fn fetch(&mut self) {
+        self.fetched += 1;
+    }
+
+    /// Dispatches the upcoming instruction.
+    #[inline]
+    pub(super) fn push(&mut self, now: Cycles) {
+        debug_assert!(self.newest < self.fetched);
         let number = self.newest;
         let slot = (number & self.mask) as u16;
         self.newest += 1;
-        let kind = match retired.shape.class {
+        let shape = self.entries[usize::from(slot)].passage.retired.shape;
+        let kind = match shape.class {
             Class::Load => Kind::Load,
             Class::Store => Kind::Store,
             Class::Atomic => Kind::Atomic,
             _ => Kind::Plain,
         };
         let mut pending = [0; 2];
-        for (place, source) in retired.shape.sources.into_iter().enumerate() {
-            let Some(&producer) = self.producers.get(usize::from(source.0)) else { continue };
+        for (place, source) in shape.sources.iter().enumerate() {
+            let producer = self.producers[usize::from(source.0)];
             if producer == NONE {
                 continue;
             }
@@ -178,21 +220,15 @@ impl Window {
             self.next_operand[usize::from(operand)] = std::mem::replace(first, operand);
             pending[usize::from(is_data(kind, place))] += 1;
         }
-        for (place, destination) in retired.shape.destinations.into_iter().enumerate() {
-            if let Some(producer) = self.producers.get_mut(usize::from(destination.0)) {
-                *producer = slot << 1 | Tag::from(from_memory(kind, place));
-            }
+        for (place, destination) in shape.destinations.iter().enumerate() {
+            self.producers[usize::from(destination.0)] = slot << 1 | Tag::from(from_memory(kind, place));
         }
+        self.producers[usize::from(Register::NONE.0)] = NONE;
         if kind != Kind::Plain {
             self.queue.push_back(slot);
         }
         let entry = &mut self.entries[usize::from(slot)];
-        let passage = &mut entry.passage;
-        passage.retired = *retired;
-        passage.verdict = prediction.verdict;
-        passage.fetched = fetched;
-        passage.dispatched = now;
-        entry.prediction = prediction;
+        entry.passage.dispatched = now;
         entry.kind = kind;
         entry.number = number;
         entry.pending = pending;
@@ -217,6 +253,12 @@ impl Window {
         self.stale |= self.entries[(self.oldest & self.mask) as usize].kind == Kind::Atomic;
     }
 
+    /// The oldest instruction.
+    #[inline]
+    pub(super) fn oldest_mut(&mut self) -> &mut Entry {
+        &mut self.entries[(self.oldest & self.mask) as usize]
+    }
+
     /// An operation has ended: what waited for it may be ready.
     #[inline]
     pub(super) fn end(&mut self, tag: Tag) {
@@ -237,10 +279,9 @@ impl Window {
                 self.make_ready(tag | ACCESS);
             }
         }
-        for destination in destinations {
-            if let Some(producer) = self.producers.get_mut(usize::from(destination.0))
-                && *producer == tag
-            {
+        for destination in &destinations {
+            let producer = &mut self.producers[usize::from(destination.0)];
+            if *producer == tag {
                 *producer = NONE;
             }
         }
@@ -249,6 +290,13 @@ impl Window {
             self.arrive(operand);
             operand = next;
         }
+    }
+
+    /// The access of a store has had its slot: what it writes is in the queue, for loads to take.
+    #[inline]
+    pub(super) fn end_store(&mut self, tag: Tag) {
+        self.entry(tag).access_done = true;
+        self.stale = true;
     }
 
     /// An operand is there.
@@ -281,8 +329,14 @@ impl Window {
             || matches!(shape.class, Class::Multiply | Class::Divide)
             || shape.control != Control::None;
         let key = entry.number << 1 | u64::from(tag & ACCESS) | if urgent { 0 } else { PATIENT };
-        let place = self.ready.iter().rposition(|&other| other < key).map_or(0, |index| index + 1);
-        self.ready.insert(place, key);
+        // There are few, and most come last.
+        let mut place = self.ready.len();
+        self.ready.push(key);
+        while place > 0 && self.ready[place - 1] > key {
+            self.ready[place] = self.ready[place - 1];
+            place -= 1;
+        }
+        self.ready[place] = key;
     }
 
     /// Offers the accesses that nothing before them forbids any more.
