@@ -136,13 +136,13 @@ bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp) {
     return comms_made == 2;
 }
 
-const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handle) {
+bool mbr_comm_search(struct mbr_thread *thread, uint64_t handle) {
     mbr_lock_take(&mbr_lock);
     const struct mbr_entry *entry = mbr_entry_oldest(handle | MBR_COMM_KEY);
     if (entry)
         thread->comm = *entry->as_comm;
     mbr_lock_drop(&mbr_lock);
-    return entry ? &thread->comm : NULL;
+    return entry;
 }
 
 void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, const mbr_word *parent, bool like,

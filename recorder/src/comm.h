@@ -13,16 +13,16 @@
 /* Keep the group of the world and write the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF. */
 bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp);
 
-/* Looks in the table. */
-const struct mbr_comm *mbr_comm_search(struct mbr_thread *thread, uint64_t handle);
+/* Looks in the table; false if it is not there. */
+bool mbr_comm_search(struct mbr_thread *thread, uint64_t handle);
 
 /* The communicator behind a handle, or null if its making was not seen or has members outside of the world.
  * Valid until the thread's next lookup. */
 MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
     uint64_t handle = mbr_handle(word);
-    if (__builtin_expect(thread->comm.handle == handle, 1))
-        return &thread->comm;
-    return mbr_comm_search(thread, handle);
+    if (__builtin_expect(thread->comm.handle != handle, 0) && !mbr_comm_search(thread, handle))
+        return NULL;
+    return &thread->comm;
 }
 
 /* A communicator was made: `parent` is null where the members have no common one; `like` replaces the new handle where it

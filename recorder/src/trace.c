@@ -248,6 +248,8 @@ void mbr_file_grow(uint64_t slots) {
     }
     if (error)
         mbr_stop(strerror(error));
+    if (mbr_shared.next_request > UINT32_MAX - 2 * GROWTH_SLOTS) /* no record takes more than one number */
+        mbr_stop("more than 2^32 requests");
 }
 
 static void thread_release(void *argument) {

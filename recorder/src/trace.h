@@ -216,9 +216,7 @@ MBR_INLINE struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return mb
 /* Numbers for requests and probes: the first of `count`. The caller holds `mbr_lock`, as for what follows. */
 MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
     uint64_t first = mbr_shared.next_request;
-    mbr_shared.next_request = first + count;
-    if (__builtin_expect(first + count > UINT32_MAX, 0))
-        mbr_stop("more than 2^32 requests");
+    mbr_shared.next_request = first + count; /* mbr_file_grow sees to it that 32 bits are enough */
     return (uint32_t)first;
 }
 
@@ -260,7 +258,11 @@ MBR_INLINE struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, st
     uint64_t *place = mbr_place(thread, index);
 #pragma GCC unroll 8
     for (int i = 1; i < MBR_RECORD_WORDS; i++)
-        place[i] = i == 3 ? words[3] | sum >> 32 << 32 : words[i];
+        if (i != 3)
+            place[i] = words[i];
+    uint32_t *request_and_check = (uint32_t *)(place + 3);
+    request_and_check[0] = record.request;
+    request_and_check[1] = (uint32_t)(sum >> 32);
     __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
     return (struct mbr_open){place, sum, words[6], words[7]};
 }
