@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use mb_core::{Accepted, Completion, Engine, Op, Outcome, Picos};
-use mb_parts::SerialServer;
+use mb_core::{Completion, Engine, Op, Picos};
+use mb_parts::{InTurn, Served, Service};
 
 use crate::record::{Kind, Recorded, Recorder};
 use crate::stopwatch::Spans;
@@ -50,65 +50,34 @@ impl Charges {
 }
 
 /// A measured engine that takes its time, serves one operation after the other, and has its operations written down.
-pub struct Charged {
+pub(crate) struct Charged {
     engine: Box<dyn Engine>,
     receiver: usize,
     charges: Arc<Charges>,
     recorder: Recorder,
     /// Operations so far, by kind.
     count: [usize; Kind::ALL.len()],
-    server: SerialServer,
+    turn: InTurn,
 }
 
 impl Charged {
     pub(crate) fn new(engine: Box<dyn Engine>, receiver: usize, charges: Arc<Charges>, recorder: Recorder) -> Self {
-        Self { engine, receiver, charges, recorder, count: Default::default(), server: SerialServer::new() }
+        Self { engine, receiver, charges, recorder, count: Default::default(), turn: InTurn::new() }
     }
+}
 
-    /// What becomes of `op`, and how long it takes.
-    fn take(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos) {
+impl Service for Charged {
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
         let answer = self.engine.answer(now, op);
         let Completion { outcome, visits, .. } = answer.expect("a measured engine answers at the offer");
         let kind = Kind::of(&op);
         let nth = self.count[kind as usize];
         self.count[kind as usize] += 1;
         self.recorder.add(Recorded { op, outcome });
-        (outcome, visits, self.charges.span(self.receiver, kind, nth))
-    }
-}
-
-impl Engine for Charged {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let (outcome, visits, span) = self.take(now, op);
-        self.server.serve(now, span, outcome, visits);
-        Accepted::Yes
-    }
-
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.server.is_idle() {
-            return None;
-        }
-        let (outcome, visits, span) = self.take(now, op);
-        Some(self.server.answer(now, span, outcome, visits))
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.server.next_event()
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.server.run_until(until, done);
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        self.server.settle(done);
+        self.turn.serve(now, self.charges.span(self.receiver, kind, nth), outcome, visits)
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         self.engine.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.server.busy()
     }
 }

@@ -20,8 +20,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use mb_core::Engine;
+use mb_parts::Server;
 
-pub use charge::{Charged, Charges};
+use crate::charge::Charged;
+
+pub use charge::Charges;
 pub use record::{Kind, Recorded};
 pub use stopwatch::{Clock, Effort, HostClock, Measurement, Spans, measure};
 
@@ -102,7 +105,7 @@ fn pass<R, E>(
     let mut receivers = 0..;
     let result = replay(&mut || {
         let receiver = receivers.next().unwrap_or_default();
-        Box::new(Charged::new(build(), receiver, Arc::clone(charges), records.of(receiver)))
+        Box::new(Server::new(Charged::new(build(), receiver, Arc::clone(charges), records.of(receiver))))
     })?;
     Ok((result, records.take()))
 }

@@ -6,7 +6,7 @@
 //! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
 //!   visiting them.
 //! - [`processor`]: processor cores: instruction sets and their timing.
-//! - [`server`]: a server of one operation after the other, whose completion times are known at the offer.
+//! - [`server`]: what becomes of an operation, made an engine that knows every answer at the offer.
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
 
@@ -18,4 +18,4 @@ pub mod server;
 
 pub use linked::LinkedMemory;
 pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};
-pub use server::SerialServer;
+pub use server::{InTurn, InputQueue, Served, Server, Service};

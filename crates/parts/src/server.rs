@@ -1,89 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A server of one operation after the other, in order of acceptance.
+//! Engines that know every answer when they take the operation.
 //!
-//! An operation starts when it is offered or when the one before it ends, whichever is later, so its completion
-//! is known at the offer: `at = max(now, free) + span`. Nothing offered later can change it, which is what
-//! [`Engine::settle`](mb_core::Engine::settle) hands out. Cost: constant per operation.
+//! Nothing that is offered later changes such an answer, so an engine is no more than a [`Service`], which says what becomes of an
+//! operation and when; a [`Server`] around it keeps the answers until their times, or hands them out ahead of them
+//! ([`Engine::answer`], [`Engine::settle`]). [`InTurn`] and [`InputQueue`] are what most services have inside.
+//! Cost: constant per operation.
 
 use std::collections::VecDeque;
 
-use mb_core::{Completion, Outcome, Picos};
+use mb_core::{Accepted, BareRun, Completion, Engine, Op, Outcome, Picos};
 
-/// Completions of a one-at-a-time server that were not handed out yet.
-#[derive(Clone, Debug, Default)]
-pub struct SerialServer {
-    free: Picos,
-    busy: Picos,
-    pending: VecDeque<(Completion, Picos)>,
+/// The answer to an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served {
+    /// Outcome and time.
+    pub completion: Completion,
+    /// What the operation adds to the time in which the engine was busy.
+    pub busy: Picos,
 }
 
-impl SerialServer {
+/// What becomes of the operations of a receiver, and when.
+pub trait Service: Send {
+    /// When to offer `op` again, if it cannot be taken at `now`.
+    #[inline]
+    fn refuses_until(&mut self, now: Picos, op: &Op) -> Option<Picos> {
+        let _ = (now, op);
+        None
+    }
+
+    /// Takes `op` at `now` and answers it, never before the operation that was taken last.
+    fn serve(&mut self, now: Picos, op: Op) -> Served;
+
+    /// As [`Engine::queue_lengths`].
+    fn queue_lengths(&self) -> (usize, usize);
+
+    /// As [`Engine::bare_run`].
+    fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
+        let _ = ops;
+        None
+    }
+}
+
+/// The engine of a service.
+#[derive(Clone, Debug)]
+pub struct Server<S> {
+    service: S,
+    /// Answers that were not handed out.
+    pending: VecDeque<Served>,
+    busy: Picos,
+}
+
+impl<S> Server<S> {
+    /// Owes no answer.
+    #[must_use]
+    pub const fn new(service: S) -> Self {
+        Self { service, pending: VecDeque::new(), busy: Picos::ZERO }
+    }
+
+    /// The service inside.
+    #[must_use]
+    pub const fn service(&self) -> &S {
+        &self.service
+    }
+
+    #[inline]
+    fn hand_out_first(&mut self, done: &mut Vec<Completion>) {
+        if let Some(Served { completion, busy }) = self.pending.pop_front() {
+            self.busy += busy;
+            done.push(completion);
+        }
+    }
+}
+
+impl<S: Service> Engine for Server<S> {
+    #[inline]
+    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        if let Some(retry_at) = self.service.refuses_until(now, &op) {
+            return Accepted::Busy { retry_at };
+        }
+        let served = self.service.serve(now, op);
+        self.pending.push_back(served);
+        Accepted::Yes
+    }
+
+    #[inline]
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.pending.is_empty() || self.service.refuses_until(now, &op).is_some() {
+            return None;
+        }
+        let Served { completion, busy } = self.service.serve(now, op);
+        self.busy += busy;
+        Some(completion)
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Picos> {
+        self.pending.front().map(|served| served.completion.at)
+    }
+
+    #[inline]
+    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
+        while self.pending.front().is_some_and(|served| served.completion.at <= until) {
+            self.hand_out_first(done);
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        while !self.pending.is_empty() {
+            self.hand_out_first(done);
+        }
+    }
+
+    #[inline]
+    fn queue_lengths(&self) -> (usize, usize) {
+        self.service.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.busy
+    }
+
+    fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
+        self.service.bare_run(ops)
+    }
+}
+
+/// One operation after the other, in order of acceptance: each starts when it can or when the one before it ends, whichever is
+/// later, so that `at = max(start, free) + span`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InTurn {
+    free: Picos,
+}
+
+impl InTurn {
     /// Idle since time zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Serves an operation offered at `now` that takes `span`.
+    /// Serves an operation that can start at `start` and takes `span`.
     #[inline]
-    pub fn serve(&mut self, now: Picos, span: Picos, outcome: Outcome, visits: u32) {
-        let at = self.free.max(now) + span;
+    pub fn serve(&mut self, start: Picos, span: Picos, outcome: Outcome, visits: u32) -> Served {
+        let at = self.free.max(start) + span;
         self.free = at;
-        self.pending.push_back((Completion { at, outcome, visits }, span));
+        Served { completion: Completion { at, outcome, visits }, busy: span }
     }
+}
 
-    /// Serves an operation like [`serve`](Self::serve) and hands out its completion at once. The caller sees to it that none
-    /// [is owed](Self::is_idle).
-    #[inline]
-    pub fn answer(&mut self, now: Picos, span: Picos, outcome: Outcome, visits: u32) -> Completion {
-        let at = self.free.max(now) + span;
-        self.free = at;
-        self.busy += span;
-        Completion { at, outcome, visits }
-    }
+/// Places in which operations wait for their start. With all of them taken, more are refused.
+#[derive(Clone, Debug)]
+pub struct InputQueue {
+    places: usize,
+    /// Starts of the operations that may not have started.
+    starts: VecDeque<Picos>,
+}
 
-    /// Whether every completion was handed out.
+impl InputQueue {
+    /// A queue of `places` places, all of them free.
     #[must_use]
-    #[inline]
-    pub fn is_idle(&self) -> bool {
-        self.pending.is_empty()
+    pub const fn new(places: usize) -> Self {
+        Self { places, starts: VecDeque::new() }
     }
 
-    /// When the next completion is due.
-    #[must_use]
+    /// When a place becomes free, if none is at `now`, which never goes back.
     #[inline]
-    pub fn next_event(&self) -> Option<Picos> {
-        self.pending.front().map(|(completion, _)| completion.at)
-    }
-
-    /// Hands out the completions that are due at `until`.
-    #[inline]
-    pub fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        while self.pending.front().is_some_and(|(completion, _)| completion.at <= until) {
-            self.hand_out_first(done);
+    pub fn full_until(&mut self, now: Picos) -> Option<Picos> {
+        while self.starts.front().is_some_and(|&start| start <= now) {
+            self.starts.pop_front();
         }
+        if self.starts.len() < self.places { None } else { self.starts.front().copied() }
     }
 
-    /// Hands out every completion.
+    /// Takes an operation that starts at `start`, which is not before the start of the one taken last.
     #[inline]
-    pub fn settle(&mut self, done: &mut Vec<Completion>) {
-        while !self.pending.is_empty() {
-            self.hand_out_first(done);
-        }
-    }
-
-    /// The time spent on the operations whose completions were handed out.
-    #[must_use]
-    pub const fn busy(&self) -> Picos {
-        self.busy
-    }
-
-    #[inline]
-    fn hand_out_first(&mut self, done: &mut Vec<Completion>) {
-        if let Some((completion, span)) = self.pending.pop_front() {
-            self.busy += span;
-            done.push(completion);
-        }
+    pub fn push(&mut self, start: Picos) {
+        self.starts.push_back(start);
     }
 }
 
@@ -92,27 +185,55 @@ mod tests {
     use super::*;
     use mb_core::RecvId;
 
-    fn serve(server: &mut SerialServer, now: u64, span: u64, recv: u64) {
-        server.serve(Picos(now), Picos(span), Outcome::Posted(RecvId(recv)), 0);
+    /// Takes two operations at a time; each takes 10 ps.
+    struct Ten {
+        turn: InTurn,
+        queue: InputQueue,
     }
+
+    impl Service for Ten {
+        fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
+            self.queue.full_until(now)
+        }
+
+        fn serve(&mut self, now: Picos, op: Op) -> Served {
+            let Op::Cancel { recv } = op else { unreachable!("the tests cancel") };
+            let served = self.turn.serve(now, Picos(10), Outcome::NotCancelled(recv), 0);
+            self.queue.push(Picos(served.completion.at.0 - 10));
+            served
+        }
+
+        fn queue_lengths(&self) -> (usize, usize) {
+            (0, 0)
+        }
+    }
+
+    fn server() -> Server<Ten> {
+        Server::new(Ten { turn: InTurn::new(), queue: InputQueue::new(2) })
+    }
+
+    const OP: Op = Op::Cancel { recv: RecvId(1) };
 
     #[test]
     fn an_operation_waits_for_the_one_before_it() {
-        let mut server = SerialServer::new();
-        serve(&mut server, 100, 10, 1);
-        serve(&mut server, 105, 10, 2);
-        serve(&mut server, 200, 10, 3);
+        let mut server = server();
+        for now in [100, 105, 200] {
+            assert_eq!(server.offer(Picos(now), OP), Accepted::Yes);
+        }
+        assert_eq!(server.answer(Picos(200), OP), None, "three answers are owed");
         let mut done = Vec::new();
         server.settle(&mut done);
         assert_eq!(done.iter().map(|completion| completion.at.0).collect::<Vec<_>>(), [110, 120, 210]);
         assert_eq!(server.busy(), Picos(30));
         assert_eq!(server.next_event(), None);
+        assert_eq!(server.answer(Picos(205), OP).unwrap().at, Picos(220));
+        assert_eq!(server.busy(), Picos(40));
     }
 
     #[test]
     fn a_completion_comes_out_at_its_time_and_not_a_picosecond_earlier() {
-        let mut server = SerialServer::new();
-        serve(&mut server, 100, 10, 1);
+        let mut server = server();
+        assert_eq!(server.offer(Picos(100), OP), Accepted::Yes);
         assert_eq!(server.next_event(), Some(Picos(110)));
         let mut done = Vec::new();
         server.run_until(Picos(109), &mut done);
@@ -121,5 +242,19 @@ mod tests {
         server.run_until(Picos(110), &mut done);
         assert_eq!(done.len(), 1);
         assert_eq!(server.busy(), Picos(10));
+    }
+
+    #[test]
+    fn a_place_is_free_when_its_operation_starts_and_not_a_picosecond_earlier() {
+        let mut server = server();
+        // Started at once, and two that wait until 110 and 120.
+        for now in [100, 101, 102] {
+            assert_eq!(server.offer(Picos(now), OP), Accepted::Yes);
+        }
+        for now in [103, 109] {
+            assert_eq!(server.offer(Picos(now), OP), Accepted::Busy { retry_at: Picos(110) });
+        }
+        assert_eq!(server.offer(Picos(110), OP), Accepted::Yes);
+        assert_eq!(server.offer(Picos(110), OP), Accepted::Busy { retry_at: Picos(120) });
     }
 }

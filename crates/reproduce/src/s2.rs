@@ -15,6 +15,7 @@ use mb_cam_list::{CamList, Counters};
 use mb_catalog::CatalogError;
 use mb_core::engine::{Accepted, Completion, Engine};
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Settings};
+use mb_parts::Server;
 
 use crate::MeasureError;
 use crate::registry::{Entry, cannot};
@@ -106,7 +107,7 @@ struct Served {
 
 /// An engine, one operation after the other.
 struct Run {
-    engine: CamList,
+    engine: Server<CamList>,
     clock: Clock,
     now: Picos,
     done: Vec<Completion>,
@@ -116,7 +117,7 @@ impl Run {
     fn new(settings: &Settings) -> Result<Self, MeasureError> {
         let engine = CamList::new(settings)
             .map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
-        Ok(Self { engine, clock: settings.clock("clock"), now: Picos::ZERO, done: Vec::new() })
+        Ok(Self { engine: Server::new(engine), clock: settings.clock("clock"), now: Picos::ZERO, done: Vec::new() })
     }
 
     /// With receives 1 to `length`, each with a tag of its own.
@@ -138,7 +139,7 @@ impl Run {
     }
 
     fn counters(&self) -> Counters {
-        self.engine.counters()
+        self.engine.service().counters()
     }
 
     /// Hands over operations at once; their answers, in order.

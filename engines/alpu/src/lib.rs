@@ -12,12 +12,10 @@
 mod cells;
 mod session;
 
-use std::collections::VecDeque;
-
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Op, Outcome, Picos};
-use mb_parts::{MatchLists, SerialServer};
+use mb_parts::{InputQueue, MatchLists, Served, Server, Service};
 
 pub use cells::Cells;
 use session::{Interface, Session};
@@ -38,7 +36,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Alpu::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(Alpu::new(settings)?))),
 };
 
 const MILLISECOND: u64 = 1_000_000;
@@ -130,7 +128,6 @@ pub struct Alpu {
     offload: Picos,
     entry: Picos,
     batch: usize,
-    commands: usize,
     lists: MatchLists,
     posted: Cells,
     unexpected: Cells,
@@ -141,9 +138,7 @@ pub struct Alpu {
     answered: Picos,
     /// When the last answer was known to whoever waited for it.
     reported: Picos,
-    /// Start times of the accepted operations that may not have started.
-    waiting: VecDeque<Picos>,
-    server: SerialServer,
+    queue: InputQueue,
 }
 
 impl Alpu {
@@ -168,7 +163,6 @@ impl Alpu {
             offload: settings.time("offload"),
             entry: settings.time("entry"),
             batch: settings.whole("batch") as usize,
-            commands: settings.whole("commands") as usize,
             lists: MatchLists::new(),
             posted: unit.clone(),
             unexpected: unit,
@@ -176,8 +170,7 @@ impl Alpu {
             processor: Picos::ZERO,
             answered: Picos::ZERO,
             reported: Picos::ZERO,
-            waiting: VecDeque::new(),
-            server: SerialServer::new(),
+            queue: InputQueue::new(settings.whole("commands") as usize),
         })
     }
 
@@ -192,39 +185,6 @@ impl Alpu {
             List::Posted => &mut self.posted,
             List::Unexpected => &mut self.unexpected,
         }
-    }
-
-    /// Serves `op`, which was taken at `now`: its outcome, its visits, and how long it is the oldest one without an answer.
-    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos) {
-        let start = now.max(self.answered);
-        let (posted, unexpected) = self.lists.queue_lengths();
-        let (outcome, rank) = self.lists.apply(op);
-        let rank = rank as usize;
-        let (list, length, other) = match op {
-            Op::Arrive { .. } => (List::Posted, posted, List::Unexpected),
-            _ => (List::Unexpected, unexpected, List::Posted),
-        };
-        let (visits, at) = match outcome {
-            Outcome::Posted(_) | Outcome::Unexpected(_) => {
-                let answer = self.find(start, Search { list, found: None, length, takes: true });
-                self.refill(other, answer.1);
-                answer
-            }
-            Outcome::Matched(..) | Outcome::Probed(_, Some(_)) => {
-                let takes = !matches!(op, Op::Probe { .. });
-                let answer = self.find(start, Search { list, found: Some(rank), length, takes });
-                self.refill(list, answer.1);
-                answer
-            }
-            Outcome::Probed(_, None) => self.find(start, Search { list, found: None, length, takes: false }),
-            Outcome::Cancelled(_) => (0, self.cancel(start, Some(rank))),
-            Outcome::NotCancelled(_) => (0, self.cancel(start, None)),
-        };
-        self.answered = at;
-        self.waiting.push_back(start);
-        let since = now.max(self.reported);
-        self.reported = at + self.offload;
-        (outcome, visits as u32, self.reported - since)
     }
 
     /// The entries compared by a search that begins at `start`, and when the processor knows its answer.
@@ -310,51 +270,48 @@ impl Alpu {
             self.run_session(list, u64::MAX);
         }
     }
-
-    /// When the next waiting operation starts, if no more can wait at `now`.
-    fn is_full_until(&mut self, now: Picos) -> Option<Picos> {
-        while self.waiting.front().is_some_and(|&start| start <= now) {
-            self.waiting.pop_front();
-        }
-        (self.waiting.len() >= self.commands).then(|| self.waiting[0])
-    }
 }
 
-impl Engine for Alpu {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        if let Some(retry_at) = self.is_full_until(now) {
-            return Accepted::Busy { retry_at };
-        }
-        let (outcome, visits, span) = self.serve(now, op);
-        self.server.serve(now, span, outcome, visits);
-        Accepted::Yes
+impl Service for Alpu {
+    fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
+        self.queue.full_until(now)
     }
 
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.server.is_idle() || self.is_full_until(now).is_some() {
-            return None;
-        }
-        let (outcome, visits, span) = self.serve(now, op);
-        Some(self.server.answer(now, span, outcome, visits))
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.server.next_event()
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.server.run_until(until, done);
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        self.server.settle(done);
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
+        let start = now.max(self.answered);
+        let (posted, unexpected) = self.lists.queue_lengths();
+        let (outcome, rank) = self.lists.apply(op);
+        let rank = rank as usize;
+        let (list, length, other) = match op {
+            Op::Arrive { .. } => (List::Posted, posted, List::Unexpected),
+            _ => (List::Unexpected, unexpected, List::Posted),
+        };
+        let (visits, at) = match outcome {
+            Outcome::Posted(_) | Outcome::Unexpected(_) => {
+                let answer = self.find(start, Search { list, found: None, length, takes: true });
+                self.refill(other, answer.1);
+                answer
+            }
+            Outcome::Matched(..) | Outcome::Probed(_, Some(_)) => {
+                let takes = !matches!(op, Op::Probe { .. });
+                let answer = self.find(start, Search { list, found: Some(rank), length, takes });
+                self.refill(list, answer.1);
+                answer
+            }
+            Outcome::Probed(_, None) => self.find(start, Search { list, found: None, length, takes: false }),
+            Outcome::Cancelled(_) => (0, self.cancel(start, Some(rank))),
+            Outcome::NotCancelled(_) => (0, self.cancel(start, None)),
+        };
+        self.answered = at;
+        self.queue.push(start);
+        let since = now.max(self.reported);
+        self.reported = at + self.offload;
+        // Busy for as long as this is the oldest operation without an answer.
+        let completion = Completion { at: self.reported, outcome, visits: visits as u32 };
+        Served { completion, busy: self.reported - since }
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         self.lists.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.server.busy()
     }
 }

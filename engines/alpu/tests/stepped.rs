@@ -4,6 +4,7 @@
 
 use mb_alpu::{Alpu, ENTRY};
 use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Picos};
+use mb_parts::Server;
 use mb_testkit::drive::Offer;
 use mb_testkit::{settings, streams};
 
@@ -311,7 +312,7 @@ impl Model {
     }
 }
 
-fn engine(times: Times) -> Alpu {
+fn engine(times: Times) -> Server<Alpu> {
     let text = |number: u64| number.to_string();
     let values = [
         ("clock", "1000".to_owned()),
@@ -327,7 +328,7 @@ fn engine(times: Times) -> Alpu {
         ("commands", "1000000".to_owned()),
     ];
     let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    Alpu::new(&settings(&ENTRY, &values)).unwrap()
+    Server::new(Alpu::new(&settings(&ENTRY, &values)).unwrap())
 }
 
 /// Units of one cell to several blocks; every part of the interface fast and slow.

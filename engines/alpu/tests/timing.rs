@@ -3,6 +3,7 @@
 
 use mb_alpu::{Alpu, ENTRY};
 use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 
@@ -14,7 +15,7 @@ const OPERATION: u64 = 30_000;
 const ENTRY_PICOS: u64 = 38_060;
 
 /// 32 cells in blocks of 8, with `changes`.
-fn engine(changes: &[(&str, &str)]) -> Alpu {
+fn engine(changes: &[(&str, &str)]) -> Server<Alpu> {
     let mut values = vec![
         ("clock", "500"),
         ("cells", "32"),
@@ -31,7 +32,7 @@ fn engine(changes: &[(&str, &str)]) -> Alpu {
     for &(key, value) in changes {
         values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
     }
-    Alpu::new(&settings(&ENTRY, &values)).unwrap()
+    Server::new(Alpu::new(&settings(&ENTRY, &values)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -55,7 +56,7 @@ fn arrive(number: u64) -> Op {
 const LATER: Picos = Picos(1_000_000_000_000);
 
 /// Offers `op` at `now` and returns when it is answered, which the engine also says before.
-fn answered(engine: &mut Alpu, now: Picos, op: Op) -> Picos {
+fn answered(engine: &mut Server<Alpu>, now: Picos, op: Op) -> Picos {
     assert_eq!(engine.offer(now, op), Accepted::Yes);
     let mut done = Vec::new();
     let event = engine.next_event().unwrap();
@@ -66,7 +67,7 @@ fn answered(engine: &mut Alpu, now: Picos, op: Op) -> Picos {
     done[0].at
 }
 
-fn fill(engine: &mut Alpu, ops: impl IntoIterator<Item = Op>) {
+fn fill(engine: &mut Server<Alpu>, ops: impl IntoIterator<Item = Op>) {
     let mut done = Vec::new();
     for op in ops {
         assert_eq!(engine.offer(Picos::ZERO, op), Accepted::Yes);
@@ -118,7 +119,7 @@ fn a_wildcard_in_a_cell_costs_nothing() {
 fn a_hole_is_refilled_with_the_oldest_of_the_rest() {
     let mut engine = engine(&[]);
     fill(&mut engine, (1..=40).map(post));
-    assert_eq!(engine.occupied(), (32, 0));
+    assert_eq!(engine.service().occupied(), (32, 0));
     let first = answered(&mut engine, LATER, arrive(5));
     // The session: START, free cells, one INSERT, STOP. An arrival of receive 33 begins long before the INSERT; it fails, is
     // held, and finds the receive in the unit after STOP. Then 34 moves in, and 36 is the second behind the unit.
@@ -186,21 +187,21 @@ fn a_cancelled_receive_in_a_cell_costs_a_reset_and_a_new_fill() {
         let now = Picos(LATER.0 * (50 - recv));
         assert_eq!(answered(&mut engine, now, Op::Cancel { recv: RecvId(recv) }), now + Picos(OPERATION));
     }
-    assert_eq!(engine.occupied(), (32, 1));
+    assert_eq!(engine.service().occupied(), (32, 1));
 }
 
 #[test]
 fn entries_wait_for_a_batch() {
     let mut engine = engine(&[("batch", "5")]);
     fill(&mut engine, (1..=4).map(post));
-    assert_eq!(engine.occupied(), (0, 0));
+    assert_eq!(engine.service().occupied(), (0, 0));
     assert_eq!(answered(&mut engine, LATER, arrive(3)), LATER + Picos(OPERATION + 3 * ENTRY_PICOS));
     let now = LATER + LATER;
     fill(&mut engine, [post(5)]);
     let posted = answered(&mut engine, now, post(6));
     let session = WRITE + READ + 5 * WRITE + WRITE;
     assert_eq!(answered(&mut engine, posted, arrive(0)), posted + Picos(session + IN_UNIT));
-    assert_eq!(engine.occupied(), (5, 0));
+    assert_eq!(engine.service().occupied(), (5, 0));
 }
 
 #[test]
@@ -271,7 +272,7 @@ fn the_presets_are_what_they_were_calibrated_on() {
             .collect();
         let values: Vec<(&str, &str)> =
             values.into_iter().map(|(key, value)| (key, if key == "commands" { "1000000" } else { value })).collect();
-        let mut engine = Alpu::new(&settings(&ENTRY, &values)).unwrap();
+        let mut engine = Server::new(Alpu::new(&settings(&ENTRY, &values)).unwrap());
         fill(&mut engine, (1..=depth).map(op));
         (answered(&mut engine, LATER, last(depth)) - LATER).0
     };

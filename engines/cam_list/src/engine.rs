@@ -10,12 +10,10 @@
 //! go to host memory.
 //! Cost: that of [`mb_parts::lists`], and for several lists a scan of a two-hundredth of the entries in them.
 
-use std::collections::VecDeque;
-
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Clock, Cycles, Op, Outcome, Picos};
-use mb_parts::{PostedReceives, UnexpectedMessages};
+use mb_parts::{InputQueue, PostedReceives, Served, Server, Service, UnexpectedMessages};
 
 use crate::hardware::Corrections;
 use crate::levels::Levels;
@@ -44,7 +42,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         if is_published(settings) {
             return Ok(Box::new(Stepped::new(settings, Corrections::NONE)?));
         }
-        Ok(Box::new(CamList::new(settings)?))
+        Ok(Box::new(Server::new(CamList::new(settings)?)))
     },
 };
 
@@ -110,7 +108,6 @@ struct Found {
 pub struct CamList {
     clock: Clock,
     parameters: Parameters,
-    fifo: usize,
     posted: PostedReceives,
     unexpected: UnexpectedMessages,
     /// The levels of each queue, by the side that searches it.
@@ -119,11 +116,9 @@ pub struct CamList {
     free: [u64; 2],
     /// When the operation accepted last has taken effect.
     effective: u64,
-    /// Start times of operations that may not have started, by side.
-    waiting: [VecDeque<Picos>; 2],
-    pending: VecDeque<(Completion, Picos)>,
+    /// By side.
+    queues: [InputQueue; 2],
     last_at: Picos,
-    busy: Picos,
     counters: Counters,
 }
 
@@ -134,19 +129,17 @@ impl CamList {
     /// [`SettingError::Contradiction`] when `list_entries` is no multiple of `lists`.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let parameters = Parameters::new(settings)?;
+        let queue = InputQueue::new(settings.whole("fifo") as usize);
         Ok(Self {
             clock: settings.clock("clock"),
             parameters,
-            fifo: settings.whole("fifo") as usize,
             posted: PostedReceives::new(),
             unexpected: UnexpectedMessages::new(),
             levels: [Levels::new(&parameters), Levels::new(&parameters)],
             free: [0; 2],
             effective: 0,
-            waiting: [VecDeque::new(), VecDeque::new()],
-            pending: VecDeque::new(),
+            queues: [queue.clone(), queue],
             last_at: Picos::ZERO,
-            busy: Picos::ZERO,
             counters: Counters::default(),
         })
     }
@@ -195,14 +188,18 @@ impl CamList {
             }
         }
     }
+}
 
-    /// Serves `op`, offered in or before cycle `now`: its completion, and the cycles that it adds to those in which the engine
-    /// was busy.
-    fn serve(&mut self, now: u64, op: Op) -> (Completion, Picos) {
+impl Service for CamList {
+    fn refuses_until(&mut self, now: Picos, op: &Op) -> Option<Picos> {
+        self.queues[Side::of(op) as usize].full_until(now)
+    }
+
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
         let Found { outcome, rank, taken, inserted } = self.find(op);
         let parameters = &self.parameters;
         let side = Side::of(&op) as usize;
-        let mut start = now.max(self.free[side]);
+        let mut start = self.clock.edge_at_or_after(now).0.max(self.free[side]);
         if parameters.arbiter == Arbiter::Serial {
             start = start.max(self.effective);
         }
@@ -237,72 +234,13 @@ impl CamList {
         self.counters.waiting_for_mover += begin - ready;
         self.counters.completed += u64::from(matches!(outcome, Outcome::Matched(..)));
         let [start, at] = [start, answered].map(|cycle| self.clock.span(Cycles(cycle)));
-        self.waiting[side].push_back(start);
-        let span = at - start.max(self.last_at);
+        self.queues[side].push(start);
+        let busy = at - start.max(self.last_at);
         self.last_at = at;
-        (Completion { at, outcome, visits: search.compared }, span)
-    }
-
-    /// When the input queue of `op` has a free place, if it has none at `now`.
-    #[inline]
-    fn refused(&mut self, now: Picos, op: &Op) -> Option<Picos> {
-        let waiting = &mut self.waiting[Side::of(op) as usize];
-        while waiting.front().is_some_and(|&start| start <= now) {
-            waiting.pop_front();
-        }
-        (waiting.len() >= self.fifo).then(|| waiting[0])
-    }
-
-    fn hand_out_first(&mut self, done: &mut Vec<Completion>) {
-        if let Some((completion, span)) = self.pending.pop_front() {
-            self.busy += span;
-            done.push(completion);
-        }
-    }
-}
-
-impl Engine for CamList {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        if let Some(retry_at) = self.refused(now, &op) {
-            return Accepted::Busy { retry_at };
-        }
-        let edge = self.clock.edge_at_or_after(now).0;
-        let served = self.serve(edge, op);
-        self.pending.push_back(served);
-        Accepted::Yes
-    }
-
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.pending.is_empty() || self.refused(now, &op).is_some() {
-            return None;
-        }
-        let edge = self.clock.edge_at_or_after(now).0;
-        let (completion, span) = self.serve(edge, op);
-        self.busy += span;
-        Some(completion)
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.pending.front().map(|(completion, _)| completion.at)
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        while self.pending.front().is_some_and(|(completion, _)| completion.at <= until) {
-            self.hand_out_first(done);
-        }
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        while !self.pending.is_empty() {
-            self.hand_out_first(done);
-        }
+        Served { completion: Completion { at, outcome, visits: search.compared }, busy }
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         (self.posted.len(), self.unexpected.len())
-    }
-
-    fn busy(&self) -> Picos {
-        self.busy
     }
 }

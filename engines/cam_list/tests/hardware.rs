@@ -4,6 +4,7 @@
 
 use mb_cam_list::{CamList, Corrections, ENTRY, Machine, Parameters, Stepped};
 use mb_core::{Accepted, Clock, Completion, Engine, Picos, Settings};
+use mb_parts::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
 use mb_testkit::{settings, streams};
 
@@ -85,7 +86,7 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
     for values in VARIANTS {
         let settings = variant(values);
         let judged = streams::check(300, |offers| {
-            let mut engine = CamList::new(&settings).unwrap();
+            let mut engine = Server::new(CamList::new(&settings).unwrap());
             let answers = judge(&mut engine, offers, Fetch::RunUntil, Visits::Own)?;
             let machine = stepped(&settings, offers)?;
             let mut done = machine.done().to_vec();
@@ -115,7 +116,7 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             if machine.buffers_in_use() != unexpected {
                 return Err(format!("{} buffers for {unexpected} messages", machine.buffers_in_use()));
             }
-            if machine.completed() != engine.counters().completed {
+            if machine.completed() != engine.service().counters().completed {
                 return Err(format!("{} completions counted", machine.completed()));
             }
             Ok(())

@@ -4,6 +4,7 @@
 use mb_cam_list::{CamList, ENTRY};
 use mb_core::engine::Accepted;
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Settings};
+use mb_parts::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge, judge_one_by_one};
 use mb_testkit::settings;
 
@@ -37,8 +38,8 @@ fn with(changes: &[(&str, &str)]) -> Settings {
     settings(&ENTRY, &values)
 }
 
-fn engine(changes: &[(&str, &str)]) -> CamList {
-    CamList::new(&with(changes)).unwrap()
+fn engine(changes: &[(&str, &str)]) -> Server<CamList> {
+    Server::new(CamList::new(&with(changes)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -55,7 +56,7 @@ fn arrive(number: u64) -> Op {
 
 /// Has `before` answered, then offers `op`: it must be answered after so many cycles of 234 MHz, and not a picosecond earlier.
 #[track_caller]
-fn assert_takes(engine: &mut CamList, before: impl Iterator<Item = Op>, op: Op, cycles: u64) {
+fn assert_takes(engine: &mut Server<CamList>, before: impl Iterator<Item = Op>, op: Op, cycles: u64) {
     let mut done = Vec::new();
     for op in before {
         engine.offer(Picos::ZERO, op);
@@ -74,7 +75,7 @@ fn assert_takes(engine: &mut CamList, before: impl Iterator<Item = Op>, op: Op, 
 }
 
 /// Offers `ops` long after everything before.
-fn fill(engine: &mut CamList, ops: impl Iterator<Item = Op>) {
+fn fill(engine: &mut Server<CamList>, ops: impl Iterator<Item = Op>) {
     let mut done = Vec::new();
     let now = engine.busy() + Picos::from_ns(1_000_000_000);
     for op in ops {
@@ -180,9 +181,9 @@ fn an_insertion_waits_for_the_mover_and_a_search_does_too() {
     let cycles = [CAM, freed + transfer + 1, freed + transfer + 1];
     let due = cycles.map(|cycles| clock.span(start + Cycles(cycles)));
     assert_eq!(answers.iter().map(|completion| completion.at).collect::<Vec<_>>(), due);
-    assert_eq!(one.counters().transfers, 2);
+    assert_eq!(one.service().counters().transfers, 2);
     // The post waited from the removal on, the second arrival's search from its dispatch on.
-    assert_eq!(one.counters().waiting_for_mover, transfer + transfer - 1);
+    assert_eq!(one.service().counters().waiting_for_mover, transfer + transfer - 1);
 }
 
 #[test]
@@ -214,11 +215,11 @@ fn searches_of_the_two_queues_overlap_unless_the_arbiter_is_serial() {
 fn the_papers_depth_of_1000_takes_the_time_of_its_clock() {
     for (preset, us) in [("two_level", 6.947), ("p2l4", 2.385), ("p2l64", 0.214)] {
         let (clock, settings) = preset_settings(preset);
-        let mut engine = CamList::new(&settings).unwrap();
+        let mut engine = Server::new(CamList::new(&settings).unwrap());
         fill(&mut engine, (1..=1000).map(post));
-        let before = engine.counters().walking;
+        let before = engine.service().counters().walking;
         fill(&mut engine, [arrive(1000)].into_iter());
-        let walk = clock.span(Cycles(engine.counters().walking - before));
+        let walk = clock.span(Cycles(engine.service().counters().walking - before));
         assert!((walk.as_ns() / 1000.0 - us).abs() < 0.0005, "{preset}: {walk}");
     }
 }
@@ -236,9 +237,9 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
         let lists = settings.whole("lists").to_string();
         let mut unloaded = engine(&[("lists", &lists), ("search", "with_cam")]);
         fill(&mut unloaded, (1..=length).map(post));
-        let before = unloaded.counters();
+        let before = unloaded.service().counters();
         fill(&mut unloaded, (1..=length).rev().map(arrive));
-        let after = unloaded.counters();
+        let after = unloaded.service().counters();
         assert_eq!(after.searching - before.searching, cycles, "{preset}, {length}");
         assert_eq!((after.completed, after.transfers), (length, 0));
         let span = clock.span(Cycles(cycles)).as_ns() / 1e9;

@@ -12,12 +12,12 @@
 mod memory;
 mod queue;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, MsgId, Op, Outcome, Pattern, Picos, RecvId};
-use mb_parts::SerialServer;
+use mb_parts::{InputQueue, Served, Server, Service};
 
 use memory::Memory;
 use queue::{Effort, Key, Queue};
@@ -40,7 +40,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |settings| if settings.word("placement") == "host" { Placement::Host } else { Placement::Nic },
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(HashBuckets::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(HashBuckets::new(settings)?))),
 };
 
 const SETTINGS: &[SettingSpec] = &[
@@ -133,7 +133,7 @@ impl Costs {
 }
 
 /// What an operation came to.
-struct Served {
+struct Applied {
     outcome: Outcome,
     effort: Effort,
     /// Cycles after the answer.
@@ -146,7 +146,6 @@ pub struct HashBuckets {
     clock: Clock,
     costs: Costs,
     walks_to_cancel: bool,
-    commands: usize,
     memory: Memory,
     posted: Queue,
     unexpected: Queue,
@@ -156,9 +155,7 @@ pub struct HashBuckets {
     /// Cycle from which the list manager is free.
     free: u64,
     answered: Picos,
-    /// Start times of the accepted operations that may not have started.
-    waiting: VecDeque<Picos>,
-    server: SerialServer,
+    queue: InputQueue,
 }
 
 impl HashBuckets {
@@ -185,7 +182,6 @@ impl HashBuckets {
                 remove: cycles("remove"),
             },
             walks_to_cancel: settings.word("links") == "one_way",
-            commands: settings.whole("commands") as usize,
             memory: Memory::new(settings.whole("capacity") as u32),
             posted: Queue::new(key, buckets, false),
             unexpected: Queue::new(key, buckets, settings.word("any") == "chain"),
@@ -193,12 +189,11 @@ impl HashBuckets {
             ages: 0,
             free: 0,
             answered: Picos::ZERO,
-            waiting: VecDeque::new(),
-            server: SerialServer::new(),
+            queue: InputQueue::new(settings.whole("commands") as usize),
         })
     }
 
-    fn apply(&mut self, op: Op) -> Served {
+    fn apply(&mut self, op: Op) -> Applied {
         self.ages += 1;
         let Self { memory, posted, unexpected, costs, .. } = self;
         match op {
@@ -206,28 +201,28 @@ impl HashBuckets {
                 let (found, effort) = posted.find_receive(memory, &envelope);
                 let Some(slot) = found else {
                     unexpected.append(memory, msg.0, Pattern::exactly(envelope), self.ages);
-                    return Served { outcome: Outcome::Unexpected(msg), effort, after: costs.insert };
+                    return Applied { outcome: Outcome::Unexpected(msg), effort, after: costs.insert };
                 };
                 let name = memory.get(slot).name;
                 posted.remove(memory, slot);
                 self.handles.remove(&name);
-                Served { outcome: Outcome::Matched(RecvId(name), msg), effort, after: costs.remove }
+                Applied { outcome: Outcome::Matched(RecvId(name), msg), effort, after: costs.remove }
             }
             Op::Post { recv, pattern } => {
                 let (found, effort) = unexpected.find_message(memory, &pattern);
                 let Some(slot) = found else {
                     let slot = posted.append(memory, recv.0, pattern, self.ages);
                     self.handles.insert(recv.0, slot);
-                    return Served { outcome: Outcome::Posted(recv), effort, after: costs.insert };
+                    return Applied { outcome: Outcome::Posted(recv), effort, after: costs.insert };
                 };
                 let msg = MsgId(memory.get(slot).name);
                 unexpected.remove(memory, slot);
-                Served { outcome: Outcome::Matched(recv, msg), effort, after: costs.remove }
+                Applied { outcome: Outcome::Matched(recv, msg), effort, after: costs.remove }
             }
             Op::Probe { probe, pattern } => {
                 let (found, effort) = unexpected.find_message(memory, &pattern);
                 let msg = found.map(|slot| MsgId(memory.get(slot).name));
-                Served { outcome: Outcome::Probed(probe, msg), effort, after: 0 }
+                Applied { outcome: Outcome::Probed(probe, msg), effort, after: 0 }
             }
             Op::MatchedProbe { probe, pattern } => {
                 let (found, effort) = unexpected.find_message(memory, &pattern);
@@ -236,75 +231,37 @@ impl HashBuckets {
                     unexpected.remove(memory, slot);
                 }
                 let after = if found.is_some() { costs.remove } else { 0 };
-                Served { outcome: Outcome::Probed(probe, msg), effort, after }
+                Applied { outcome: Outcome::Probed(probe, msg), effort, after }
             }
             Op::Cancel { recv } => {
                 let Some(slot) = self.handles.remove(&recv.0) else {
-                    return Served { outcome: Outcome::NotCancelled(recv), effort: Effort::default(), after: 0 };
+                    return Applied { outcome: Outcome::NotCancelled(recv), effort: Effort::default(), after: 0 };
                 };
                 let effort = if self.walks_to_cancel { posted.walk_to(memory, slot) } else { Effort::default() };
                 posted.remove(memory, slot);
-                Served { outcome: Outcome::Cancelled(recv), effort, after: costs.remove }
+                Applied { outcome: Outcome::Cancelled(recv), effort, after: costs.remove }
             }
         }
     }
-
-    /// Serves `op`, which was taken at `now`: its outcome, its visits, when it begins, and when it is answered.
-    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
-        let begin = self.clock.edge_at_or_after(now).0.max(self.free);
-        let Served { outcome, effort, after } = self.apply(op);
-        let end = begin + self.costs.of(effort);
-        self.free = end + after;
-        self.waiting.push_back(self.clock.span(Cycles(begin)));
-        let start = now.max(self.answered);
-        self.answered = self.clock.span(Cycles(end));
-        (outcome, effort.elements() as u32, start, self.answered)
-    }
-
-    /// When the next waiting operation starts, if no more can wait at `now`.
-    fn is_full_until(&mut self, now: Picos) -> Option<Picos> {
-        while self.waiting.front().is_some_and(|&start| start <= now) {
-            self.waiting.pop_front();
-        }
-        (self.waiting.len() >= self.commands).then(|| self.waiting[0])
-    }
 }
 
-impl Engine for HashBuckets {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        if let Some(retry_at) = self.is_full_until(now) {
-            return Accepted::Busy { retry_at };
-        }
-        let (outcome, visits, start, at) = self.serve(now, op);
-        self.server.serve(now, at - start, outcome, visits);
-        Accepted::Yes
+impl Service for HashBuckets {
+    fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
+        self.queue.full_until(now)
     }
 
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.server.is_idle() || self.is_full_until(now).is_some() {
-            return None;
-        }
-        let (outcome, visits, start, at) = self.serve(now, op);
-        Some(self.server.answer(now, at - start, outcome, visits))
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.server.next_event()
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.server.run_until(until, done);
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        self.server.settle(done);
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
+        let begin = self.clock.edge_at_or_after(now).0.max(self.free);
+        let Applied { outcome, effort, after } = self.apply(op);
+        let end = begin + self.costs.of(effort);
+        self.free = end + after;
+        self.queue.push(self.clock.span(Cycles(begin)));
+        let (start, at) = (now.max(self.answered), self.clock.span(Cycles(end)));
+        self.answered = at;
+        Served { completion: Completion { at, outcome, visits: effort.elements() as u32 }, busy: at - start }
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         (self.posted.len(), self.unexpected.len())
-    }
-
-    fn busy(&self) -> Picos {
-        self.server.busy()
     }
 }

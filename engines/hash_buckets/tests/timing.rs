@@ -3,6 +3,7 @@
 
 use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
 use mb_hash_buckets::{ENTRY, HashBuckets};
+use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 
@@ -14,7 +15,7 @@ const INSERT: u64 = 3;
 const REMOVE: u64 = 4;
 const BUCKETS: u64 = 64;
 
-fn engine(changes: &[(&str, &str)]) -> HashBuckets {
+fn engine(changes: &[(&str, &str)]) -> Server<HashBuckets> {
     let mut values = vec![
         ("clock", "234"),
         ("key", "source"),
@@ -34,7 +35,7 @@ fn engine(changes: &[(&str, &str)]) -> HashBuckets {
     for &(key, value) in changes {
         values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
     }
-    HashBuckets::new(&settings(&ENTRY, &values)).unwrap()
+    Server::new(HashBuckets::new(&settings(&ENTRY, &values)).unwrap())
 }
 
 fn envelope(tag: u64, source: u32) -> Envelope {
@@ -59,7 +60,7 @@ fn arrive(number: u64, envelope: Envelope) -> Op {
 
 /// Offers `op` long after `before`; it must be answered after so many cycles, and not a picosecond earlier.
 #[track_caller]
-fn assert_takes(engine: &mut HashBuckets, before: impl IntoIterator<Item = Op>, op: Op, cycles: u64) {
+fn assert_takes(engine: &mut Server<HashBuckets>, before: impl IntoIterator<Item = Op>, op: Op, cycles: u64) {
     let mut done = Vec::new();
     for op in before {
         assert_eq!(engine.offer(Picos::ZERO, op), Accepted::Yes);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use mb_core::{Engine, Envelope, Op, Outcome, Pattern};
 use mb_hash_buckets::{ENTRY, HashBuckets};
+use mb_parts::Server;
 use mb_testkit::drive::Offer;
 use mb_testkit::{settings, streams};
 
@@ -79,13 +80,13 @@ impl Structure {
         reads
     }
 
-    fn engine(self) -> HashBuckets {
+    fn engine(self) -> Server<HashBuckets> {
         let buckets = self.buckets.to_string();
         let mut values = vec![("key", self.key), ("buckets", buckets.as_str())];
         values.extend([("any", if self.has_chain { "chain" } else { "tour" }), ("links", "one_way")]);
         values.extend([("clock", "1000"), ("capacity", "9"), ("commands", "1000000"), ("placement", "host")]);
         values.extend(["operation", "list", "element", "insert", "remove", "spill"].map(|key| (key, "1")));
-        HashBuckets::new(&settings(&ENTRY, &values)).unwrap()
+        Server::new(HashBuckets::new(&settings(&ENTRY, &values)).unwrap())
     }
 
     fn check(self, offers: &[Offer]) -> Result<(), String> {

@@ -3,20 +3,18 @@
 //!
 //! Contract: outcomes are the library's, in `spec/matching.md`'s words; visits are those of a list walk, whatever the
 //! structure compares, so that its curves can be laid beside a list's. The engine answers at the offer and takes no time:
-//! `crates/measure` times the structure with [`Engine::bare_run`] and charges what it finds (`docs/decisions/0006-measured-engine.md`).
+//! `crates/measure` times the structure with [`bare_run`](mb_core::Engine::bare_run) and charges what it finds (`docs/decisions/0006-measured-engine.md`).
 //! Cost on the host: the library's, and that of [`mb_parts::lists`].
 
 mod bare;
 
 use std::collections::BTreeMap;
 
-use mb_core::engine::{
-    Accepted, BareRun, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order,
-};
+use mb_core::engine::{BareRun, Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{MsgId, Op, Outcome, Picos, RecvId};
 use mb_matcher::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
-use mb_parts::MatchLists;
+use mb_parts::{MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -36,7 +34,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |_| Placement::Host,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(HostNative::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(HostNative::new(settings)?))),
 };
 
 const SETTINGS: &[SettingSpec] = &[
@@ -105,7 +103,6 @@ pub struct HostNative {
     waiting: BTreeMap<RecvId, Handle>,
     /// For visits, and to check the library's answers.
     lists: MatchLists,
-    pending: Vec<Completion>,
 }
 
 impl HostNative {
@@ -122,7 +119,7 @@ impl HostNative {
         options.vector_unit = vector_unit(settings.word("vector_unit"))?;
         let make = Make { structure, options };
         let (waiting, lists) = (BTreeMap::new(), MatchLists::new());
-        Ok(Self { make, matcher: make.matcher(), waiting, lists, pending: Vec::new() })
+        Ok(Self { make, matcher: make.matcher(), waiting, lists })
     }
 
     fn perform(&mut self, op: Op) -> Outcome {
@@ -158,45 +155,18 @@ impl HostNative {
             }
         }
     }
+}
 
-    fn complete(&mut self, now: Picos, op: Op) -> Completion {
+impl Service for HostNative {
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
         let outcome = self.perform(op);
         let (expected, visits) = self.lists.apply(op);
         assert_eq!(outcome, expected, "the library's {} matches as lists do", self.make.structure);
-        Completion { at: now, outcome, visits }
-    }
-}
-
-impl Engine for HostNative {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let completion = self.complete(now, op);
-        self.pending.push(completion);
-        Accepted::Yes
-    }
-
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if self.pending.is_empty() { Some(self.complete(now, op)) } else { None }
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.pending.first().map(|completion| completion.at)
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        let due = self.pending.partition_point(|completion| completion.at <= until);
-        done.extend(self.pending.drain(..due));
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        done.append(&mut self.pending);
+        Served { completion: Completion { at: now, outcome, visits }, busy: Picos::ZERO }
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         (self.matcher.posted_len(), self.matcher.unexpected_len())
-    }
-
-    fn busy(&self) -> Picos {
-        Picos::ZERO
     }
 
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {

@@ -2,10 +2,11 @@
 //! What a stopwatch is held against does what the engine does: the same outcomes, run after run, on memory that is in use
 //! for longer and longer, however the operations are cut into segments.
 
-use mb_core::{Engine, Op, Settings};
+use mb_core::{Op, Settings};
 use mb_host_native::{ENTRY, HostNative};
 use mb_matcher::Structure;
 use mb_oracle::Oracle;
+use mb_parts::{Server, Service};
 use mb_testkit::drive::{Offer, Visits};
 use mb_testkit::streams;
 use proptest::prelude::*;
@@ -36,7 +37,7 @@ fn a_vector_unit_that_the_processor_lacks_is_refused_and_not_replaced() {
 #[test]
 fn visits_are_those_of_a_list_walk() {
     for (name, settings) in presets() {
-        let make = || Box::new(HostNative::new(&settings).unwrap()) as Box<_>;
+        let make = || Box::new(Server::new(HostNative::new(&settings).unwrap())) as Box<_>;
         streams::outcomes_are_the_oracles(&make, Visits::OfAWalk).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }

@@ -6,10 +6,10 @@
 //! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_parts::lists`].
 //! Source: the hardware bound of the microcoded match unit's paper (`000_491b57cae24201eb.txt`, sections 5.4 and 6.1).
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Clock, Cycles, Op, Outcome, Picos};
-use mb_parts::{MatchLists, SerialServer};
+use mb_core::{Clock, Cycles, Op, Picos};
+use mb_parts::{InTurn, MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -27,7 +27,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Ideal::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(Ideal::new(settings)?))),
 };
 
 const SETTINGS: &[SettingSpec] = &[
@@ -55,7 +55,7 @@ pub struct Ideal {
     command: Cycles,
     item: Cycles,
     lists: MatchLists,
-    server: SerialServer,
+    turn: InTurn,
 }
 
 impl Ideal {
@@ -70,50 +70,19 @@ impl Ideal {
             command: settings.cycles("command"),
             item: settings.cycles("item"),
             lists: MatchLists::new(),
-            server: SerialServer::new(),
+            turn: InTurn::new(),
         })
-    }
-
-    /// What becomes of `op`, the visits, and the time they take.
-    fn apply(&mut self, op: Op) -> (Outcome, u32, Picos) {
-        let fixed = if matches!(op, Op::Arrive { .. }) { self.header } else { self.command };
-        let (outcome, visits) = self.lists.apply(op);
-        (outcome, visits, self.clock.span(fixed + self.item * u64::from(visits)))
     }
 }
 
-impl Engine for Ideal {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let (outcome, visits, span) = self.apply(op);
-        self.server.serve(now, span, outcome, visits);
-        Accepted::Yes
-    }
-
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.server.is_idle() {
-            return None;
-        }
-        let (outcome, visits, span) = self.apply(op);
-        Some(self.server.answer(now, span, outcome, visits))
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.server.next_event()
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.server.run_until(until, done);
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        self.server.settle(done);
+impl Service for Ideal {
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
+        let fixed = if matches!(op, Op::Arrive { .. }) { self.header } else { self.command };
+        let (outcome, visits) = self.lists.apply(op);
+        self.turn.serve(now, self.clock.span(fixed + self.item * u64::from(visits)), outcome, visits)
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         self.lists.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.server.busy()
     }
 }

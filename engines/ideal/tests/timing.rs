@@ -3,6 +3,7 @@
 
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
 use mb_ideal::{ENTRY, Ideal};
+use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 
@@ -11,9 +12,9 @@ const HEADER: u64 = 17;
 const COMMAND: u64 = 5;
 const ITEM: u64 = 8;
 
-fn engine() -> Ideal {
+fn engine() -> Server<Ideal> {
     let values = [("clock", "500"), ("header", "17"), ("command", "5"), ("item", "8")];
-    Ideal::new(&settings(&ENTRY, &values)).unwrap()
+    Server::new(Ideal::new(&settings(&ENTRY, &values)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -29,7 +30,7 @@ fn arrive(number: u64) -> Op {
 }
 
 /// The time at which all of `ops`, offered at time zero, are answered.
-fn fill(engine: &mut Ideal, ops: impl Iterator<Item = Op>) -> Picos {
+fn fill(engine: &mut Server<Ideal>, ops: impl Iterator<Item = Op>) -> Picos {
     for op in ops {
         engine.offer(Picos::ZERO, op);
     }
@@ -40,7 +41,7 @@ fn fill(engine: &mut Ideal, ops: impl Iterator<Item = Op>) -> Picos {
 
 /// Offers `op` long after everything else; it must be answered `span` later, and not a picosecond earlier.
 #[track_caller]
-fn assert_takes(engine: &mut Ideal, op: Op, span: Picos) {
+fn assert_takes(engine: &mut Server<Ideal>, op: Op, span: Picos) {
     let start = Picos::from_ns(1_000_000_000);
     engine.offer(start, op);
     let due = start + span;

@@ -15,10 +15,10 @@ mod parameters;
 mod queue;
 mod search;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, Pattern, Picos};
-use mb_parts::{PostedReceives, SerialServer};
+use mb_parts::{InTurn, PostedReceives, Served, Server, Service};
 
 pub use divider::{Divider, ENVELOPE, Registers, Store, WORD};
 use parameters::{Attribute, Parameters, SETTINGS};
@@ -44,7 +44,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |_| Placement::Host,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Lhs::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(Lhs::new(settings)?))),
 };
 
 /// Where the messages of a receiver are.
@@ -69,7 +69,7 @@ pub struct Lhs {
     age: u64,
     /// The first cycle of the NIC in which the controller can take a word.
     controller: u64,
-    server: SerialServer,
+    turn: InTurn,
 }
 
 impl Lhs {
@@ -85,7 +85,7 @@ impl Lhs {
             searcher: Searcher::new(&parameters),
             age: 0,
             controller: 0,
-            server: SerialServer::new(),
+            turn: InTurn::new(),
             parameters,
         })
     }
@@ -104,7 +104,7 @@ impl Lhs {
     }
 
     /// The outcome of `op`, its visits, when the host can begin, and how long it works.
-    fn serve(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
+    fn perform(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
         let Parameters { posted, operation, .. } = self.parameters;
         match op {
             Op::Post { recv, pattern } => {
@@ -184,38 +184,13 @@ impl Lhs {
     }
 }
 
-impl Engine for Lhs {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let (outcome, visits, start, span) = self.serve(now, op);
-        self.server.serve(start, span, outcome, visits);
-        Accepted::Yes
-    }
-
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.server.is_idle() {
-            return None;
-        }
-        let (outcome, visits, start, span) = self.serve(now, op);
-        Some(self.server.answer(start, span, outcome, visits))
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.server.next_event()
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.server.run_until(until, done);
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        self.server.settle(done);
+impl Service for Lhs {
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
+        let (outcome, visits, start, span) = self.perform(now, op);
+        self.turn.serve(start, span, outcome, visits)
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         (self.posted.len(), self.groups.iter().map(Group::len).sum())
-    }
-
-    fn busy(&self) -> Picos {
-        self.server.busy()
     }
 }

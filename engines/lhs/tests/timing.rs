@@ -3,6 +3,7 @@
 
 use mb_core::{Accepted, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
 use mb_lhs::{ENTRY, Lhs, Occupancy};
+use mb_parts::Server;
 use mb_testkit::drive::{Fetch, Visits, judge};
 use mb_testkit::{cases, settings, streams};
 
@@ -55,8 +56,8 @@ fn values(changes: Changes<'_>) -> Vec<(&str, &str)> {
     values
 }
 
-fn engine(changes: Changes<'_>) -> Lhs {
-    Lhs::new(&settings(&ENTRY, &values(changes))).unwrap()
+fn engine(changes: Changes<'_>) -> Server<Lhs> {
+    Server::new(Lhs::new(&settings(&ENTRY, &values(changes))).unwrap())
 }
 
 fn envelope(number: u64) -> Envelope {
@@ -82,7 +83,7 @@ fn probe(pattern: Pattern) -> Op {
 /// A time at which all that was offered before is done, on a clock edge.
 const LATER: Picos = Picos(1_000_000_000_000);
 
-fn fill(engine: &mut Lhs, ops: impl IntoIterator<Item = Op>) {
+fn fill(engine: &mut Server<Lhs>, ops: impl IntoIterator<Item = Op>) {
     for op in ops {
         assert_eq!(engine.offer(Picos::ZERO, op), Accepted::Yes);
     }
@@ -91,7 +92,7 @@ fn fill(engine: &mut Lhs, ops: impl IntoIterator<Item = Op>) {
 
 /// Offers `op` at `now`: how long until its answer, and its visits. The engine says the time before, and nothing comes
 /// out a picosecond early.
-fn served(engine: &mut Lhs, now: Picos, op: Op) -> (u64, u32) {
+fn served(engine: &mut Server<Lhs>, now: Picos, op: Op) -> (u64, u32) {
     assert_eq!(engine.offer(now, op), Accepted::Yes);
     let mut done = Vec::new();
     let event = engine.next_event().unwrap();
@@ -224,7 +225,7 @@ fn the_walk_turns_from_one_memory_to_the_other_by_age() {
     let mut engine = engine(&[("slots", "8"), ("attribute", "cached")]);
     fill(&mut engine, (1..=10).map(arrive).chain([post(1), post(2), arrive(11), arrive(12)]));
     // 3 to 8 and 11, 12 in slots, 9 and 10 in the large memory.
-    assert_eq!(engine.occupancy(), Occupancy { heads: 8, dead: 0, large: 2 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 8, dead: 0, large: 2 });
     for (number, visits, large) in [(8, 6, 0), (9, 7, 1), (10, 8, 2), (11, 9, 2), (12, 10, 2)] {
         let expected = (OPERATION + visits * LOOP + large * LARGE, visits as u32);
         assert_eq!(served(&mut engine, Picos(LATER.0 * number), probe(Pattern::exactly(envelope(number)))), expected);
@@ -235,20 +236,21 @@ fn the_walk_turns_from_one_memory_to_the_other_by_age() {
 fn dead_entries_are_read_until_an_end_of_the_ring_reaches_them() {
     let mut engine = engine(&[]);
     fill(&mut engine, (1..=100).map(arrive).chain((20..30).map(post)));
-    assert_eq!(engine.occupancy(), Occupancy { heads: 90, dead: 10, large: 0 });
-    let last = |engine: &mut Lhs, at: u64| served(engine, Picos(LATER.0 * at), probe(Pattern::exactly(envelope(100))));
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 90, dead: 10, large: 0 });
+    let last =
+        |engine: &mut Server<Lhs>, at: u64| served(engine, Picos(LATER.0 * at), probe(Pattern::exactly(envelope(100))));
     assert_eq!(last(&mut engine, 1), (OPERATION + 100 * LOOP + 25 * LATENCY, 100));
     // Slots 29 to 99 are left, in lines 7 to 24.
     fill(&mut engine, []);
     for (at, number) in (2..).zip(1..20) {
         assert_eq!(served(&mut engine, Picos(LATER.0 * at), post(number)).1, 1);
     }
-    assert_eq!(engine.occupancy(), Occupancy { heads: 71, dead: 0, large: 0 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 71, dead: 0, large: 0 });
     assert_eq!(last(&mut engine, 30), (OPERATION + 71 * LOOP + 18 * LATENCY, 71));
     for (at, number) in [(31, 99), (32, 100)] {
         served(&mut engine, Picos(LATER.0 * at), post(number));
     }
-    assert_eq!(engine.occupancy(), Occupancy { heads: 69, dead: 0, large: 0 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 69, dead: 0, large: 0 });
 }
 
 #[test]

@@ -5,10 +5,10 @@
 //! takes `operation + entry * visits`. Cost on the host: see [`mb_parts::lists`].
 //! Source: the comparison of section 4 of `001_0733ca0c1b12fc4c.txt`, and measurements of today's MPI libraries.
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Op, Picos};
-use mb_parts::{MatchLists, SerialServer};
+use mb_parts::{InTurn, MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -29,7 +29,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |settings| if settings.word("placement") == "host" { Placement::Host } else { Placement::Nic },
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Linear::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(Linear::new(settings)?))),
 };
 
 const SETTINGS: &[SettingSpec] = &[
@@ -59,7 +59,7 @@ pub struct Linear {
     entry: Picos,
     operation: Picos,
     lists: MatchLists,
-    server: SerialServer,
+    turn: InTurn,
 }
 
 impl Linear {
@@ -72,47 +72,18 @@ impl Linear {
             entry: settings.time("entry"),
             operation: settings.time("operation"),
             lists: MatchLists::new(),
-            server: SerialServer::new(),
+            turn: InTurn::new(),
         })
-    }
-
-    fn span(&self, visits: u32) -> Picos {
-        self.operation + self.entry * u64::from(visits)
     }
 }
 
-impl Engine for Linear {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+impl Service for Linear {
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
         let (outcome, visits) = self.lists.apply(op);
-        self.server.serve(now, self.span(visits), outcome, visits);
-        Accepted::Yes
-    }
-
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.server.is_idle() {
-            return None;
-        }
-        let (outcome, visits) = self.lists.apply(op);
-        Some(self.server.answer(now, self.span(visits), outcome, visits))
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.server.next_event()
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.server.run_until(until, done);
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        self.server.settle(done);
+        self.turn.serve(now, self.operation + self.entry * u64::from(visits), outcome, visits)
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         self.lists.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.server.busy()
     }
 }

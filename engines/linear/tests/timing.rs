@@ -3,14 +3,17 @@
 
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
 use mb_linear::{ENTRY, Linear};
+use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 
 const ENTRY_PICOS: u64 = 44_400;
 const OPERATION_PICOS: u64 = 36_000;
 
-fn engine() -> Linear {
-    Linear::new(&settings(&ENTRY, &[("entry", "44.4"), ("operation", "36"), ("placement", "host")])).unwrap()
+fn engine() -> Server<Linear> {
+    Server::new(
+        Linear::new(&settings(&ENTRY, &[("entry", "44.4"), ("operation", "36"), ("placement", "host")])).unwrap(),
+    )
 }
 
 fn envelope(bits: u64) -> Envelope {

@@ -8,6 +8,7 @@ use mb_microcode::list_manager::{List, Memory};
 use mb_microcode::machine::Machine;
 use mb_microcode::programs::Builtin;
 use mb_microcode::{ENTRY, Microcode};
+use mb_parts::Server;
 
 const MEMORY: Memory = Memory {
     latency: 10,
@@ -79,7 +80,7 @@ fn operations(criterion: &mut Criterion) {
 }
 
 /// An engine with `depth` posted receives that nothing matches.
-fn filled(depth: u64) -> Microcode {
+fn filled(depth: u64) -> Server<Microcode> {
     let settings = mb_testkit::settings(
         &ENTRY,
         &[
@@ -96,7 +97,7 @@ fn filled(depth: u64) -> Microcode {
             ("commands", "1000000000"),
         ],
     );
-    let mut engine = Microcode::new(&settings).unwrap();
+    let mut engine = Server::new(Microcode::new(&settings).unwrap());
     for number in 0..depth {
         let pattern = Pattern::exactly(Envelope { bits: number, initiator: Initiator(1) });
         engine.offer(Picos::ZERO, Op::Post { recv: RecvId(number), pattern });

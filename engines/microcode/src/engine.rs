@@ -8,11 +8,10 @@
 //! `capacity` go to host memory.
 //! Cost: that of the words the unit issues, see [`crate::machine`]; items that fail alike cost a few nanoseconds.
 
-use std::collections::VecDeque;
-
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+use mb_parts::{InputQueue, Served, Server, Service};
 
 use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
 use crate::list_manager::{Answer, List, MAX_HEAD_CACHE, Memory};
@@ -37,7 +36,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     ],
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Microcode::new(settings)?)),
+    build: |settings| Ok(Box::new(Server::new(Microcode::new(settings)?))),
 };
 
 const SETTINGS: &[SettingSpec] = &[
@@ -114,11 +113,7 @@ pub fn memory(settings: &Settings) -> Memory {
 pub struct Microcode {
     clock: Clock,
     machine: Machine,
-    commands: usize,
-    /// Start times of the accepted operations that may not have started.
-    waiting: VecDeque<Picos>,
-    pending: VecDeque<(Completion, Picos)>,
-    busy: Picos,
+    queue: InputQueue,
 }
 
 impl Microcode {
@@ -134,10 +129,7 @@ impl Microcode {
         Ok(Self {
             clock: settings.clock("clock"),
             machine: Machine::new(&program.assemble().words, memory(settings)).expect("the program waits for a header"),
-            commands: settings.whole("commands") as usize,
-            waiting: VecDeque::new(),
-            pending: VecDeque::new(),
-            busy: Picos::ZERO,
+            queue: InputQueue::new(settings.whole("commands") as usize),
         })
     }
 
@@ -166,8 +158,8 @@ impl Microcode {
         (found, answer)
     }
 
-    /// Serves one operation from cycle `start` on: its outcome, its visits, and the cycle of its completion.
-    fn serve(&mut self, operation: Op, start: u64) -> (Outcome, u32, u64) {
+    /// Performs one operation from cycle `start` on: its outcome, its visits, and the cycle of its completion.
+    fn perform(&mut self, operation: Op, start: u64) -> (Outcome, u32, u64) {
         match operation {
             Op::Arrive { msg, envelope } => {
                 let answer = self.search(List::Posted, envelope_header(&envelope), start);
@@ -209,54 +201,24 @@ impl Microcode {
             }
         }
     }
-
-    fn hand_out_first(&mut self, done: &mut Vec<Completion>) {
-        if let Some((completion, span)) = self.pending.pop_front() {
-            self.busy += span;
-            done.push(completion);
-        }
-    }
 }
 
-impl Engine for Microcode {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        while self.waiting.front().is_some_and(|&start| start <= now) {
-            self.waiting.pop_front();
-        }
-        if self.waiting.len() >= self.commands {
-            return Accepted::Busy { retry_at: self.waiting[0] };
-        }
+impl Service for Microcode {
+    fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
+        self.queue.full_until(now)
+    }
+
+    fn serve(&mut self, now: Picos, op: Op) -> Served {
         let start = self.clock.edge_at_or_after(now).0.max(self.machine.lists().free_at());
-        let (outcome, visits, end) = self.serve(op, start);
+        let (outcome, visits, end) = self.perform(op, start);
         let [start, at] = [start, end].map(|cycle| self.clock.span(Cycles(cycle)));
-        self.waiting.push_back(start);
-        self.pending.push_back((Completion { at, outcome, visits }, at - start));
-        Accepted::Yes
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        self.pending.front().map(|(completion, _)| completion.at)
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        while self.pending.front().is_some_and(|(completion, _)| completion.at <= until) {
-            self.hand_out_first(done);
-        }
-    }
-
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        while !self.pending.is_empty() {
-            self.hand_out_first(done);
-        }
+        self.queue.push(start);
+        Served { completion: Completion { at, outcome, visits }, busy: at - start }
     }
 
     fn queue_lengths(&self) -> (usize, usize) {
         let lists = self.machine.lists();
         (lists.len(List::Posted), lists.len(List::Unexpected))
-    }
-
-    fn busy(&self) -> Picos {
-        self.busy
     }
 }
 

@@ -3,13 +3,14 @@
 
 use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
 use mb_microcode::{ENTRY, Microcode};
+use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 
 /// An engine with other settings than those of the preset `s0`.
-fn engine(changes: &[(&str, &str)]) -> Microcode {
+fn engine(changes: &[(&str, &str)]) -> Server<Microcode> {
     let mut values = vec![
         ("clock", "500"),
         ("program", "portals_s0"),
@@ -26,7 +27,7 @@ fn engine(changes: &[(&str, &str)]) -> Microcode {
     for &(key, value) in changes {
         values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
     }
-    Microcode::new(&settings(&ENTRY, &values)).unwrap()
+    Server::new(Microcode::new(&settings(&ENTRY, &values)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -41,7 +42,7 @@ fn arrive(number: u64) -> Op {
     Op::Arrive { msg: MsgId(number), envelope: envelope(number) }
 }
 
-fn fill(engine: &mut Microcode, ops: impl Iterator<Item = Op>) -> Picos {
+fn fill(engine: &mut Server<Microcode>, ops: impl Iterator<Item = Op>) -> Picos {
     for op in ops {
         engine.offer(Picos::ZERO, op);
     }
@@ -52,7 +53,7 @@ fn fill(engine: &mut Microcode, ops: impl Iterator<Item = Op>) -> Picos {
 
 /// Offers `op` long after everything else; it must be answered `cycles` later, and not a picosecond earlier.
 #[track_caller]
-fn assert_takes(engine: &mut Microcode, op: Op, cycles: u64) {
+fn assert_takes(engine: &mut Server<Microcode>, op: Op, cycles: u64) {
     let start = Picos::from_ns(1_000_000_000);
     engine.offer(start, op);
     let due = start + CLOCK.span(Cycles(cycles));
@@ -159,7 +160,7 @@ fn items_beyond_the_capacity_are_found_more_slowly() {
     let arrival = |capacity: &str, depth: u64| {
         let mut engine = engine(&[("capacity", capacity), ("spill_latency", "250")]);
         fill(&mut engine, (1..=20).map(post));
-        assert_eq!(engine.machine().lists().spilled(), 20_usize.saturating_sub(capacity.parse().unwrap()));
+        assert_eq!(engine.service().machine().lists().spilled(), 20_usize.saturating_sub(capacity.parse().unwrap()));
         engine.offer(Picos::from_ns(1_000_000), arrive(depth));
         engine.next_event().unwrap()
     };
