@@ -3,29 +3,14 @@
 
 use std::fmt::Write as _;
 
-use mb_cam_list::{Arbiter, Corrections, Hazard, ListSearch, Machine, Parameters};
+use mb_cam_list::{Arbiter, Corrections, ENTRY, Hazard, Machine, Parameters};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, RecvId};
 
 /// Receives of each workload.
 const LENGTH: u64 = 600;
 
-/// Parallel-two-level: four lists, the cycles of its preset.
-const P2L4: Parameters = Parameters {
-    cam: 256,
-    lists: 4,
-    entries_per_list: 8192,
-    cam_search: 1,
-    cam_insert: 1,
-    element: 3,
-    list_insert: 1,
-    transfer: 1,
-    remove: 1,
-    dispatch: 1,
-    search: ListSearch::AfterCam,
-    arbiter: Arbiter::Overlapped,
-    age_lists: 0,
-    spill: 117,
-};
+/// Parallel-two-level: four lists.
+const PRESET: &str = "p2l4";
 
 /// Phases; the operations of one are offered at once, when those of the one before are done. The last one counts.
 type Workload = Vec<Vec<Op>>;
@@ -81,11 +66,12 @@ fn cycles(parameters: &Parameters, corrections: Corrections, workload: &Workload
 /// One row for each correction alone and for all of them: cycles, and what they add to the design as published.
 #[must_use]
 pub(crate) fn table() -> String {
-    let slow_ages = Parameters { cam_search: 2, age_lists: 1, ..P2L4 };
-    let serial = Parameters { arbiter: Arbiter::Serial, ..P2L4 };
-    let mut rows = vec![("none: as published", P2L4, Corrections::NONE)];
-    rows.extend(Hazard::ALL.map(|hazard| (hazard.correction(), P2L4, Corrections::NONE.with(hazard))));
-    rows.push(("all", P2L4, Corrections::ALL));
+    let preset = Parameters::new(&mb_testkit::preset(&ENTRY, PRESET, &[])).expect("a preset is consistent");
+    let slow_ages = Parameters { cam_search: preset.cam_search + 1, age_lists: preset.age_lists + 1, ..preset };
+    let serial = Parameters { arbiter: Arbiter::Serial, ..preset };
+    let mut rows = vec![("none: as published", preset, Corrections::NONE)];
+    rows.extend(Hazard::ALL.map(|hazard| (hazard.correction(), preset, Corrections::NONE.with(hazard))));
+    rows.push(("all", preset, Corrections::ALL));
     rows.push(("all, and picking the oldest takes a cycle in each level", slow_ages, Corrections::ALL));
     rows.push(("all, one operation at a time", serial, Corrections::ALL));
     let workloads = WORKLOADS.map(|(name, make)| (name, make()));
@@ -95,7 +81,7 @@ pub(crate) fn table() -> String {
     }
     table.push_str("\n|---|");
     table.push_str(&"---:|---:|".repeat(workloads.len()));
-    let published = workloads.each_ref().map(|(_, workload)| cycles(&P2L4, Corrections::NONE, workload));
+    let published = workloads.each_ref().map(|(_, workload)| cycles(&preset, Corrections::NONE, workload));
     for (name, parameters, corrections) in rows {
         let _ = write!(table, "\n| {name} |");
         for ((_, workload), published) in workloads.iter().zip(published) {

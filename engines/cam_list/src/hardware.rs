@@ -11,8 +11,8 @@
 //!                                 |      /
 //!  network --> [fifo] --> network machine --searches--> posted receives:     CAM <- mover <- lists <- mover <- host memory
 //! ```
-//! With all [`Corrections`] this is the engine of the catalog, which calculates the same cycles without stepping. With one left
-//! out the design does there what the paper says, and MPI's order breaks; therefore it is no preset.
+//! With all [`Corrections`] this is [`crate::CamList`], which calculates the same cycles without stepping. With one left out the
+//! design does there what the paper says, and MPI's order breaks; without any it is the preset `paper_literal`.
 //! Cost: each cycle is stepped, each entry compared; for tests and studies.
 
 mod machine;
