@@ -1,10 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Names and types of the columns of every result table: `spec/results.md` in code.
 
-A name ending in `_ns` is a time in nanoseconds. Test: `every_column_is_in_the_specification`.
+A name ending in `_ns` is a time in nanoseconds. Test: `test_every_column_is_in_the_specification`.
 """
 
 import polars as pl
+
+_REPLAY = {
+    "trace": pl.String(),
+    "engine": pl.String(),
+    "preset": pl.String(),
+    "parameter_hash": pl.String(),
+}
+"""Names a replay in every table but `results`, which has more."""
+
+_MATCHING = {
+    "match_latency_mean_ns": pl.Float64(),
+    "match_latency_median_ns": pl.Float64(),
+    "match_latency_p99_ns": pl.Float64(),
+    "match_latency_max_ns": pl.Float64(),
+    "matches": pl.Int64(),
+    "searches": pl.Int64(),
+    "visits": pl.Int64(),
+    "depth_mean": pl.Float64(),
+    "depth_max": pl.Int64(),
+    "posted_max": pl.Int64(),
+    "unexpected_max": pl.Int64(),
+    "operations": pl.Int64(),
+    "busy_answers": pl.Int64(),
+    "engine_busy_ns": pl.Float64(),
+    "sent": pl.Int64(),
+    "sent_bytes": pl.Int64(),
+    "sent_user": pl.Int64(),
+    "received": pl.Int64(),
+    "never_received": pl.Int64(),
+    "never_matched": pl.Int64(),
+    "unexpected": pl.Int64(),
+    "cancelled": pl.Int64(),
+    "truncated": pl.Int64(),
+    "held_messages": pl.Int64(),
+    "held_ns": pl.Float64(),
+    "diverged": pl.Int64(),
+    "probes_diverged": pl.Int64(),
+    "collectives_expanded": pl.Int64(),
+    "collectives_skipped": pl.Int64(),
+}
+"""What matching came to, of all ranks together or of one."""
 
 RESULTS = pl.Schema(
     {
@@ -36,87 +77,25 @@ RESULTS = pl.Schema(
         "in_mpi_ns": pl.Float64(),
         "blocked_on_matching_ns": pl.Float64(),
         "blocked_share": pl.Float64(),
-        "match_latency_mean_ns": pl.Float64(),
-        "match_latency_median_ns": pl.Float64(),
-        "match_latency_p99_ns": pl.Float64(),
-        "match_latency_max_ns": pl.Float64(),
-        "matches": pl.Int64(),
-        "searches": pl.Int64(),
-        "visits": pl.Int64(),
-        "depth_mean": pl.Float64(),
-        "depth_max": pl.Int64(),
-        "posted_max": pl.Int64(),
-        "unexpected_max": pl.Int64(),
-        "operations": pl.Int64(),
-        "busy_answers": pl.Int64(),
-        "engine_busy_ns": pl.Float64(),
-        "sent": pl.Int64(),
-        "sent_bytes": pl.Int64(),
-        "sent_user": pl.Int64(),
-        "received": pl.Int64(),
-        "never_received": pl.Int64(),
-        "never_matched": pl.Int64(),
-        "unexpected": pl.Int64(),
-        "cancelled": pl.Int64(),
-        "truncated": pl.Int64(),
-        "held_messages": pl.Int64(),
-        "held_ns": pl.Float64(),
-        "diverged": pl.Int64(),
-        "probes_diverged": pl.Int64(),
-        "collectives_expanded": pl.Int64(),
-        "collectives_skipped": pl.Int64(),
+        **_MATCHING,
     }
 )
 
 RANKS = pl.Schema(
     {
-        "trace": pl.String(),
-        "engine": pl.String(),
-        "preset": pl.String(),
-        "parameter_hash": pl.String(),
+        **_REPLAY,
         "rank": pl.Int64(),
         "time_ns": pl.Float64(),
         "compute_ns": pl.Float64(),
         "in_mpi_ns": pl.Float64(),
         "blocked_on_matching_ns": pl.Float64(),
-        "match_latency_mean_ns": pl.Float64(),
-        "match_latency_median_ns": pl.Float64(),
-        "match_latency_p99_ns": pl.Float64(),
-        "match_latency_max_ns": pl.Float64(),
-        "matches": pl.Int64(),
-        "searches": pl.Int64(),
-        "visits": pl.Int64(),
-        "depth_mean": pl.Float64(),
-        "depth_max": pl.Int64(),
-        "posted_max": pl.Int64(),
-        "unexpected_max": pl.Int64(),
-        "operations": pl.Int64(),
-        "busy_answers": pl.Int64(),
-        "engine_busy_ns": pl.Float64(),
-        "sent": pl.Int64(),
-        "sent_bytes": pl.Int64(),
-        "sent_user": pl.Int64(),
-        "received": pl.Int64(),
-        "never_received": pl.Int64(),
-        "never_matched": pl.Int64(),
-        "unexpected": pl.Int64(),
-        "cancelled": pl.Int64(),
-        "truncated": pl.Int64(),
-        "held_messages": pl.Int64(),
-        "held_ns": pl.Float64(),
-        "diverged": pl.Int64(),
-        "probes_diverged": pl.Int64(),
-        "collectives_expanded": pl.Int64(),
-        "collectives_skipped": pl.Int64(),
+        **_MATCHING,
     }
 )
 
 DEPTHS = pl.Schema(
     {
-        "trace": pl.String(),
-        "engine": pl.String(),
-        "preset": pl.String(),
-        "parameter_hash": pl.String(),
+        **_REPLAY,
         "timing": pl.String(),
         "visits_from": pl.Int64(),
         "visits_to": pl.Int64(),
@@ -128,10 +107,7 @@ DEPTHS = pl.Schema(
 
 TIMELINE = pl.Schema(
     {
-        "trace": pl.String(),
-        "engine": pl.String(),
-        "preset": pl.String(),
-        "parameter_hash": pl.String(),
+        **_REPLAY,
         "timing": pl.String(),
         "from_ns": pl.Float64(),
         "posted_max": pl.Int64(),
@@ -142,10 +118,7 @@ TIMELINE = pl.Schema(
 
 MEASURED = pl.Schema(
     {
-        "trace": pl.String(),
-        "engine": pl.String(),
-        "preset": pl.String(),
-        "parameter_hash": pl.String(),
+        **_REPLAY,
         "host": pl.String(),
         "core": pl.Int64(),
         "clock": pl.String(),
