@@ -61,7 +61,7 @@ tools() {
   need make command -v make
   need python3-venv find_python
   provide
-  command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.85 or later (https://www.rust-lang.org/tools/install)"
+  command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.89 or later (https://www.rust-lang.org/tools/install)"
   find_python >/dev/null || fail "no Python 3.11 or later with the modules venv and ensurepip; set PYTHON to one"
   .venv/bin/python -m pip --version >/dev/null 2>&1 || "$(find_python)" -m venv --clear .venv
 }
