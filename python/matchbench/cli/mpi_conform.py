@@ -14,7 +14,7 @@ import click
 from matchbench import __version__, tables
 from matchbench._native import trial_features
 from matchbench.cli.progress import progress_bar
-from matchbench.mpi.conform import ENDINGS, Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
+from matchbench.mpi.conform import Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
 from matchbench.mpi.launch import find
 from matchbench.output import check_directory, whole_directory
 
@@ -24,7 +24,7 @@ _SHOWN = 3  # failures that are told in full
 
 @click.command(
     name="conform",
-    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     epilog="""
     Examples:
 
@@ -104,12 +104,13 @@ def command(
             shrunk = _shrink_one_of_each(runner, plan, found)
         sources = {failure.number: _source(one, failure, plan, found) for failure, one in shrunk if one}
         with printing():
-            for number, (failure, one) in enumerate(shrunk):
-                _show_shrunk(failure, one, sources.get(failure.number), number, output)
+            for index, (failure, one) in enumerate(shrunk):
+                _show_shrunk(failure, one, sources.get(failure.number), index, output)
         if output is not None:
             for number, source in sources.items():
-                (directory / f"program-{number}.c").write_text(source)
-            (directory / MARKER).write_text(json.dumps(_report(found, plan, shrunk), indent=2) + "\n")
+                (directory / f"program-{number}.c").write_text(source, encoding="utf-8")
+            report = json.dumps(_report(found, plan, shrunk), indent=2) + "\n"
+            (directory / MARKER).write_text(report, encoding="utf-8")
     if output is not None:
         tables.line(f"report: {output / MARKER}")
     return 1 if found.failures or found.remarks else 0
@@ -225,7 +226,7 @@ def _report(found: Conformance, plan: Plan, shrunk: list[tuple[Failure, Shrunk |
         "restarts": found.restarts,
         "counts": dict(found.counts),
         "unexplained_program": found.unexplained,
-        "ended_by_failures": sum(failure.kind in ENDINGS for failure in found.failures) >= plan.endings,
+        "ended_by_failures": found.is_ended_by_failures(plan),
         "failures": [short(failure) for failure in found.failures],
         "remarks": found.remarks,
     }

@@ -137,6 +137,10 @@ class Conformance:
     asked: int = 0
     remarks: list[str] = field(default_factory=list)
 
+    def is_ended_by_failures(self, plan: Plan) -> bool:
+        """Say whether so many programs hung or crashed that the rest is left out."""
+        return sum(failure.kind in ENDINGS for failure in self.failures) >= plan.endings
+
 
 class Runner:
     """An MPI with the interpreter built for it.
@@ -207,53 +211,44 @@ def conform(runner: Runner, plan: Plan, tell: Tell) -> Conformance:
         When the interpreter cannot be run.
     """
     found = Conformance()
-    for start in range(0, plan.programs, BATCH):
-        programs = Trials(
-            plan.seed, start, min(BATCH, plan.programs - start), ranks=plan.ranks, without=plan.without
-        )
-        first = 0
-        while first < len(programs):
-            judged, _, ended = runner.run(
-                programs,
-                first,
-                plan.limit_seconds,
-                partial(_tell_from, tell, start, plan.programs),
-            )
-            first = judged["next"]
-            found.counts.update(judged["counts"])
-            if found.unexplained is None and judged["unexplained"] is not None:
-                found.unexplained = start + judged["unexplained"]
-            for failure in judged["failures"]:
-                is_ending = failure["kind"] in ENDINGS
-                said = why(ended, runner.mpi.flavour) if is_ending else ""
-                found.failures.append(
-                    Failure(
-                        number=start + failure["place"], kind=failure["kind"], text=failure["text"], said=said
-                    )
-                )
-            if first == len(programs):
-                if ended.status != 0 and not any(f["kind"] in ENDINGS for f in judged["failures"]):
-                    found.remarks.append(
-                        f"a job failed after its last program: {why(ended, runner.mpi.flavour)}"
-                    )
-            elif not judged["failures"] or judged["failures"][-1]["kind"] not in ENDINGS:
-                found.failures.append(
-                    Failure(
-                        number=start + first - 1,
-                        kind="crashed",
-                        text="the job ended between this program and the next",
-                        said=why(ended, runner.mpi.flavour),
-                    )
-                )
-            found.asked = start + first
-            if sum(failure.kind in ENDINGS for failure in found.failures) >= plan.endings:
-                found.library = runner.library
-                found.restarts = runner.jobs - 1 - start // BATCH
-                return found
-        tell(start + len(programs), plan.programs)
-    found.library = runner.library
-    found.restarts = runner.jobs - math.ceil(plan.programs / BATCH)
+    for jobs, start in enumerate(range(0, plan.programs, BATCH), 1):
+        _run_batch(runner, plan, start, found, tell)
+        found.library, found.restarts = runner.library, runner.jobs - jobs
+        if found.is_ended_by_failures(plan):
+            break
+        tell(found.asked, plan.programs)
     return found
+
+
+def _run_batch(runner: Runner, plan: Plan, start: int, found: Conformance, tell: Tell) -> None:
+    """Run the programs of one job from number `start` on, in more jobs if some of them end it."""
+    count = min(BATCH, plan.programs - start)
+    programs = Trials(plan.seed, start, count, ranks=plan.ranks, without=plan.without)
+    first = 0
+    while first < len(programs) and not found.is_ended_by_failures(plan):
+        told = partial(_tell_from, tell, start, plan.programs)
+        judged, _, ended = runner.run(programs, first, plan.limit_seconds, told)
+        first = judged["next"]
+        found.asked = start + first
+        found.counts.update(judged["counts"])
+        if found.unexplained is None and judged["unexplained"] is not None:
+            found.unexplained = start + judged["unexplained"]
+        said = why(ended, runner.mpi.flavour)
+        found.failures += [
+            Failure(
+                number=start + failure["place"],
+                kind=failure["kind"],
+                text=failure["text"],
+                said=said if failure["kind"] in ENDINGS else "",
+            )
+            for failure in judged["failures"]
+        ]
+        is_explained = any(failure["kind"] in ENDINGS for failure in judged["failures"])
+        if first == len(programs) and ended.status != 0 and not is_explained:
+            found.remarks.append(f"a job failed after its last program: {said}")
+        elif first < len(programs) and not is_explained:
+            text = "the job ended between this program and the next"
+            found.failures.append(Failure(number=start + first - 1, kind="crashed", text=text, said=said))
 
 
 def _tell_from(tell: Tell, start: int, total: int, done: int) -> None:
