@@ -197,6 +197,9 @@ def test_what_cannot_be_built_or_started_is_said_with_its_own_words(
     (fake / "mpicc").write_text("#!/bin/sh\necho 'error: no mpi.h' >&2; exit 1\n")
     done = matchbench(*bench)
     assert done.stderr == f"matchbench: {fake}/mpicc: cannot build bench.c: error: no mpi.h\n"
+    (fake / "mpicc").write_text("no program\n")
+    done = matchbench(*bench)
+    assert done.stderr == f"matchbench: {fake}/mpicc: Exec format error\n"
     assert not (tmp_path / "o").exists()
 
 

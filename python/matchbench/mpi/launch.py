@@ -111,6 +111,9 @@ class Mpi:
         except subprocess.TimeoutExpired as error:
             msg = f"{self.compiler}: compiles nothing within {COMPILE_SECONDS} s"
             raise MatchbenchError(msg) from error
+        except OSError as error:
+            msg = f"{self.compiler}: {error.strerror}"
+            raise MatchbenchError(msg) from error
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
             msg = (
@@ -238,9 +241,7 @@ def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall
     return True
 
 
-def find(
-    compiler: str | None = None, launcher: Sequence[str] | str | None = None, hostfile: Path | None = None
-) -> Mpi:
+def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Path | None = None) -> Mpi:
     """Find compiler and launcher of one MPI.
 
     Parameters
@@ -248,7 +249,7 @@ def find(
     compiler
         `mpicc`, by name or path; by default `$MPICC`, or what is on the path.
     launcher
-        Words of the launcher, or one text of them; by default what stands beside the compiler.
+        Words of the launcher; by default what stands beside the compiler.
     hostfile
         A file of hosts, handed to a launcher whose option for it is known.
 
@@ -262,8 +263,7 @@ def find(
     if path is None:
         msg = f"{named}: no such compiler; name the mpicc of your MPI with --mpicc or in MPICC"
         raise MatchbenchError(msg)
-    words = shlex.split(launcher) if isinstance(launcher, str) else list(launcher or ())
-    words = words or [_beside(path)]
+    words = list(launcher) or [_beside(path)]
     if shutil.which(words[0]) is None:
         msg = f"{words[0]}: no such launcher"
         raise MatchbenchError(msg)
