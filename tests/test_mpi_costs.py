@@ -20,6 +20,7 @@ def result(**changes: Any) -> dict[str, Any]:
         "date": "2026-01-31T12:00:00Z",
         "mpi": {"name": "Open MPI 4.1.4", "transport": "vader"},
         "place": {"hosts": ["a", "b"], "cpu": "Some Processor"},
+        "rows": [],
         "costs": {"posted": POSTED, "unexpected": None},
     }
     return whole | changes
@@ -47,7 +48,7 @@ def test_the_software_presets_take_their_costs_from_the_result(tmp_path: Path) -
     )
 
 
-def test_a_row_with_measured_costs_is_marked_and_assumes_less(tmp_path: Path, deep: mb.Trace) -> None:
+def test_a_row_with_measured_costs_is_marked_and_assumes_no_more(tmp_path: Path, deep: mb.Trace) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(result()))
     chosen = mb.choose_engines(["linear:software"], mpi_bench=file)
@@ -63,9 +64,9 @@ def test_a_row_with_measured_costs_is_marked_and_assumes_less(tmp_path: Path, de
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no JSON: "),
-        ("[]", "no result of `matchbench mpi bench`: its format is not `matchbench-mpi-bench`"),
-        (json.dumps(result(version=2)), "found version 2, expected 1"),
+        ("{", "is no JSON: "),
+        ("[]", "holds no results of `matchbench mpi bench`"),
+        (json.dumps(result(version=2)), "version 2; this matchbench reads up to version 1"),
         (json.dumps(result(costs=None)), "`costs.posted` is missing: the series `preposted/tags` and "),
         (
             json.dumps(result(costs={"posted": POSTED | {"entry_l1_ns": -1}})),

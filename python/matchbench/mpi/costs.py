@@ -4,18 +4,12 @@
 The result is read as `spec/mpi-bench.md` describes it; its straight line is that of the posted receives.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError
-
-FILE = "mpi-bench.json"
-"""Name of the result in the directory that `matchbench mpi bench` writes."""
-
-FORMAT, VERSION = "matchbench-mpi-bench", 1
 
 PRESETS = {"linear:software": "entry_l1_ns", "linear:software_l2": "entry_l2_ns"}
 """Engine presets that take their costs from a result, and the cost per entry that each takes."""
@@ -30,7 +24,7 @@ def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
     Parameters
     ----------
     path
-        The result, or the directory that holds it under the name `FILE`.
+        The result, or the directory that holds it.
     labels
         Engine presets that are compared, each `engine:preset`.
 
@@ -44,42 +38,29 @@ def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
     MatchbenchError
         When the result cannot be read or lacks a cost, or no engine preset of `labels` takes one.
     """
-    if path.is_dir():
-        path /= FILE
+    # Reading needs numpy, which an import of the package would otherwise wait for.
+    from matchbench.mpi.results import FILE, read
+
+    path = path / FILE if path.is_dir() else path
     wanted = [label for label in PRESETS if label in labels]
     if not wanted:
         msg = f"{path}: no engine that is compared takes its costs from it; these do: {', '.join(PRESETS)}"
         raise MatchbenchError(msg)
-    result = _read(path)
+    result = read(path)
     posted = _member(path, result, "costs", "posted")
     operation = _cost(path, posted, "operation_ns")
     return {
         label: [
             ("entry", _cost(path, posted, PRESETS[label]), _how(path, result, f"`{PRESETS[label]}`")),
             ("operation", operation, _how(path, result, "`operation_ns`")),
-            ("placement", "host", _how(path, result, "the library matches on the calling processor")),
+            (
+                "placement",
+                "host",
+                _how(path, result, "taken as host: times do not tell the calling processor from a NIC"),
+            ),
         ]
         for label in wanted
     }
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        msg = f"{path}: {error.strerror}"
-        raise MatchbenchError(msg) from error
-    except ValueError as error:
-        msg = f"{path}: no JSON: {error}"
-        raise MatchbenchError(msg) from error
-    found = (result.get("format"), result.get("version")) if isinstance(result, dict) else (None, None)
-    if found[0] != FORMAT:
-        msg = f"{path}: no result of `matchbench mpi bench`: its format is not `{FORMAT}`"
-        raise MatchbenchError(msg)
-    if found[1] != VERSION:
-        msg = f"{path}: found version {found[1]!r}, expected {VERSION}"
-        raise MatchbenchError(msg)
-    return dict(result)
 
 
 def _member(path: Path, result: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

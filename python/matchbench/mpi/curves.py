@@ -15,8 +15,8 @@ import numpy as np
 FLAT_NS = 0.1
 """Cost per entry below which nothing is walked, in nanoseconds.
 
-The cheapest list of nine MPI stacks costs 1.0 ns per entry, what has no list less than 0.01 at these depths:
-a tenth of the former, ten times the latter.
+Measured, `docs/mpi-bench.md`: the cheapest list of nine MPI stacks costs 1.0 ns per entry, what has no list
+less than 0.01 at these depths. A tenth of the former, ten times the latter.
 """
 
 DECIDING_DEPTH = 4096
@@ -26,7 +26,10 @@ LEAST_DEPTH = 256
 """A curve that ends before this depth decides nothing, in entries."""
 
 CACHED = {"l1": (64, 256), "l2": (1024, 4096), "deep": (16384, 1 << 30)}
-"""Depths at which a cost per entry is told: lists of requests in the L1 cache, in the L2 cache, in none."""
+"""Depths at which a cost per entry is told: assumed to be those of lists in the L1 cache, in the L2, in none.
+
+A search touches two lines of 64 bytes or so of each entry: 32 KB of 256, 512 KB of 4096, 2 MB of 16384.
+"""
 
 CLIFF = 2.0
 """A cost per entry in no cache over that in the L2 cache from which one speaks of a cliff."""

@@ -122,8 +122,10 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
 
 
 def _spread(series: Series) -> float:
-    """Give the distance of quartiles over their median that a quarter of the depths exceed."""
-    at_depths = [(each.ns_q3 - each.ns_q1) / each.ns_median for each in series.points if each.ns_median > 0]
+    """Give the spread that a quarter of the depths exceed: half the quartiles' distance over their median."""
+    at_depths = [
+        (each.ns_q3 - each.ns_q1) / 2 / each.ns_median for each in series.points if each.ns_median > 0
+    ]
     return float(np.quantile(at_depths, 0.75)) if at_depths else 0.0
 
 

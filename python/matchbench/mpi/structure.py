@@ -15,8 +15,8 @@ AGED = 1.3
 REVERSED = 2.0
 """A message that costs so many times as much in another order as in order is worth a sentence."""
 
-WIDE = 0.5
-"""Distance of quartiles over their median that makes a depth rough; a quarter of rough depths, a series."""
+WIDE = 0.25
+"""Spread that makes a depth rough, and a quarter of rough depths a series."""
 
 _LISTS = {
     ("linear", "linear"): "one list for all sources and communicators",
@@ -41,7 +41,8 @@ def statements(
     drains
         Name of a series that empties a queue -> depth -> nanoseconds per message.
     spreads
-        Name of a series -> distance of the quartiles over the median there, which a quarter of depths exceed.
+        Name of a series -> the spread that a quarter of its depths exceed: half the quartiles' distance over
+        their median.
     """
     said: list[str] = []
     for kind, subject in _SUBJECTS.items():
