@@ -5,13 +5,16 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from matchbench._native import MatchbenchError, Trials
 from matchbench.cli import main
-from matchbench.mpi.launch import find
+from matchbench.mpi.conform import Failure, Plan, Runner, shrink
+from matchbench.mpi.launch import Ended, find
+from matchbench.shapes import JudgedRun
 
 SHIM = Path(__file__).parent / "mpi" / "broken.c"
 # Debian's, and those of the prefixes that `make nightly` names.
@@ -104,6 +107,44 @@ def test_a_printed_program_says_by_itself_that_nothing_is_wrong(mpi: str, tmp_pa
         assert ran.stdout.endswith("nothing wrong within 20 rounds\n")
 
 
+class Spoilt(Runner):
+    """Finds fault with five steps and more, and with any program after another one in the same job."""
+
+    def __init__(self) -> None:
+        """Need neither an MPI nor a directory."""
+
+    def run(
+        self,
+        programs: Trials,
+        first: int,
+        limit_seconds: int,  # noqa: ARG002 - as of what is replaced
+        tell: Callable[[int], None],  # noqa: ARG002
+    ) -> tuple[JudgedRun, list[bytes], Ended]:
+        """Judge as the docstring of the class says."""
+        places = range(first, len(programs))
+        spoilt = len({programs.text(place) for place in places}) > 1
+        judged: JudgedRun = {
+            "next": len(programs),
+            "counts": {},
+            "unexplained": None,
+            "failures": [
+                {"place": place, "kind": "order", "text": "wrong"}
+                for place in places
+                if spoilt or programs.steps(place) >= 5
+            ],
+        }
+        return judged, [b"", b""], Ended(status=0, stalled=False, said=())
+
+
+def test_a_program_that_fails_only_behind_others_is_not_the_shortest() -> None:
+    found = Failure(number=7, kind="order", text="wrong", said="")
+    assert Trials(1, 7, 1, ranks=2).steps(0) > 5
+    shrunk = shrink(Spoilt(), Plan(), found, lambda _: None)
+    assert shrunk is not None
+    assert shrunk.programs.steps(shrunk.place) == 5
+    assert shrunk.failed == shrunk.runs
+
+
 def test_outcomes_that_nobody_wrote_are_refused() -> None:
     programs = Trials(1, 0, 3, ranks=2)
     with pytest.raises(
@@ -120,3 +161,7 @@ def test_bad_input_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert "5 is not in the range" in capsys.readouterr().err
     assert main(["mpi", "conform", "--mpicc", MPIS[0], "--", "true"]) == 2
     assert "the programs did not start" in capsys.readouterr().err
+    if len(MPIS) > 1:
+        other = find(MPIS[1]).launcher[0]
+        assert main(["mpi", "conform", "--mpicc", MPIS[0], "--", other]) == 2
+        assert "every rank was alone" in capsys.readouterr().err

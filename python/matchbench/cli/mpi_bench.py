@@ -78,11 +78,14 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     callback=_depths,
     help="Entries queued. [0 and the powers of two up to 16384]",
 )
-@click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each depth. [7]")
+@click.option(
+    "--repetitions", metavar="N", type=click.IntRange(1, 1_000_000), help="Repetitions of each depth. [7]"
+)
 @click.option("--series", metavar="NAME", multiple=True, help="Only this series, or kind; can be repeated.")
 @click.option(
     "--source-ranks",
-    type=click.IntRange(min=3),
+    metavar="N",
+    type=click.IntRange(3, 1024),
     help="Ranks of the series with other sources; all but two of them sleep. [18]",
 )
 @click.option(

@@ -292,10 +292,7 @@ def _run(
         plan.source_ranks if sources else 2, words, mark=MARK, on_line=take, stall_seconds=plan.stall_seconds
     )
     if heard.error == "started as a program of one rank":
-        heard.error = (
-            f"every rank was alone: `{mpi.launcher[0]}` is not the launcher of `{mpi.compiler}`; "
-            "name both, with --mpicc and behind --"
-        )
+        heard.error = mpi.mismatch()
     return heard, ended
 
 

@@ -197,7 +197,9 @@ class Runner:
                 self.library = (place / "library.txt").read_text(errors="replace").strip()
         judged = programs.judge(first, files)
         if judged["next"] == first:
-            msg = f"the programs did not start: {why(ended, self.mpi.flavour)}"
+            alone = programs.ranks > 1 and any(line.endswith("launcher started 1") for line in ended.said)
+            reason = self.mpi.mismatch() if alone else why(ended, self.mpi.flavour)
+            msg = f"the programs did not start: {reason}"
             raise MatchbenchError(msg)
         return judged, files, ended
 
@@ -289,7 +291,7 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], N
         )
         if simpler is None:
             break
-        programs = simpler
+        confirmed, programs = simpler, simpler.programs.pick([0], 1)
     programs = programs.renumbered(0)
     runs = _ENDING_RUNS if is_ending else _RATE
     return _repeat(runner, programs, failure.kind, runs, plan.limit_seconds) or confirmed
@@ -313,8 +315,11 @@ def _repeat(runner: Runner, programs: Trials, kind: str, times: int, limit: int)
     return Shrunk(programs=repeated, place=place, text=text, runs=times, failed=failed, files=files)
 
 
-def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, limit: int) -> Trials | None:
-    """Run every candidate some times; give the first of them that fails."""
+def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, limit: int) -> Shrunk | None:
+    """Run every candidate some times; give the first that fails, and fails again in a job of its own.
+
+    A job in which the library has broken something of its own makes programs fail that are not to blame.
+    """
     places = list(range(len(candidates)))
     for start in range(0, len(places), max(1, _MOST_RUNS // times)):
         some = places[start : start + max(1, _MOST_RUNS // times)]
@@ -324,6 +329,7 @@ def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, li
             judged, _, _ = runner.run(programs, first, limit, lambda _: None)
             first = judged["next"]
             failing = {f["place"] % len(some) for f in judged["failures"] if f["kind"] == kind}
-        if failing:
-            return candidates.pick([some[min(failing)]], 1)
+        for place in sorted(failing):
+            if found := _repeat(runner, candidates.pick([some[place]], 1), kind, times, limit):
+                return found
     return None

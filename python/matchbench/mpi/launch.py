@@ -90,6 +90,13 @@ class Mpi:
             return self
         return replace(self, launcher=(words[0], "--oversubscribe", *words[1:]))
 
+    def mismatch(self) -> str:
+        """Say why every rank was alone."""
+        return (
+            f"every rank was alone: `{self.launcher[0]}` is not the launcher of `{self.compiler}`; "
+            "name both, with --mpicc and behind --"
+        )
+
     def build(self, source: Path | Sequence[Path], program: Path, options: Sequence[str] = ("-O2",)) -> None:
         """Compile a C program of one or more files.
 
