@@ -81,7 +81,7 @@ int mbmatch_cancel(mbmatch_t *matcher, mbmatch_handle_t receive, void **user);
 int mbmatch_discard(mbmatch_t *matcher, mbmatch_handle_t message, void **user);
 
 /* Finds the oldest message that `pattern` accepts and leaves it there. MATCHED: *message. NONE: there is none. */
-int mbmatch_probe(const mbmatch_t *matcher, const mbmatch_pattern_t *pattern, mbmatch_message_t *message);
+int mbmatch_probe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, mbmatch_message_t *message);
 
 /* The same, and takes it out of matching. */
 int mbmatch_mprobe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, mbmatch_message_t *message);

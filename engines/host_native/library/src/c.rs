@@ -229,13 +229,13 @@ unsafe fn take_back(
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mbmatch_probe(
-    matcher: *const Matcher,
+    matcher: *mut Matcher,
     pattern: *const CPattern,
     message: *mut CMessage,
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let (matcher, pattern) = unsafe { (matcher.as_ref()?, *pattern.as_ref()?) };
+        let (matcher, pattern) = unsafe { (matcher.as_mut()?, *pattern.as_ref()?) };
         let Some(found) = matcher.probe(pattern.into()) else { return Some(Ok(NONE)) };
         // SAFETY: the caller's promise.
         unsafe { give(message, found.into()) };
@@ -338,7 +338,7 @@ mod tests {
             assert_eq!(mbmatch_post(null_mut(), &raw const PATTERN, null_mut(), null_mut(), null_mut()), INVALID);
             assert_eq!(mbmatch_arrive(null_mut(), &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), INVALID);
             assert_eq!(mbmatch_cancel(null_mut(), 1, null_mut()), INVALID);
-            assert_eq!(mbmatch_probe(null(), &raw const PATTERN, null_mut()), INVALID);
+            assert_eq!(mbmatch_probe(null_mut(), &raw const PATTERN, null_mut()), INVALID);
             assert_eq!(mbmatch_create(null(), &raw mut matcher), NONE);
             assert_eq!(mbmatch_post(matcher, null(), null_mut(), null_mut(), null_mut()), INVALID);
             assert_eq!(mbmatch_arrive(matcher, null(), null_mut(), null_mut(), null_mut()), INVALID);

@@ -198,8 +198,8 @@ impl Matcher {
     /// Finds the oldest unexpected message that `pattern` accepts and leaves it where it is.
     #[inline]
     #[must_use]
-    pub fn probe(&self, pattern: Pattern) -> Option<Message> {
-        each!(&self.inner, structure => structure.probe(pattern))
+    pub fn probe(&mut self, pattern: Pattern) -> Option<Message> {
+        each!(&mut self.inner, structure => structure.probe(pattern))
     }
 
     /// Takes the oldest unexpected message that `pattern` accepts.

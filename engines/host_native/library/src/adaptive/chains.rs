@@ -307,7 +307,22 @@ impl Chains {
         self.places.is_taken(place).then(|| self.stamps[place as usize])
     }
 
-    /// The stamp of an item in a chain.
+    /// Calls `see` for every item with its place, envelope and stamp, in no order.
+    #[inline(always)]
+    pub(super) fn each_item(&self, mut see: impl FnMut(u32, Envelope, u64)) {
+        self.places.each_taken(|place| {
+            let item = self.item(place);
+            see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));
+        });
+    }
+
+    /// The number of items that there is room for.
+    #[inline(always)]
+    pub(super) fn room(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The stamp of an item.
     #[inline(always)]
     fn stamp(&self, place: u32) -> u64 {
         debug_assert!(self.places.is_taken(place));

@@ -4,8 +4,8 @@
 //! What decides, at run time:
 //! - Receives without wildcards, and those of each of the first seven kinds of wildcards, are in a hash table at any
 //!   depth, by what is compared of them; receives of a further kind are compared 64 at a time.
-//! - Unexpected messages are in a hash table by envelope, for receives without wildcards, and in blocks of 64 in order
-//!   of age, for the others.
+//! - Unexpected messages are in a hash table by envelope, and, once a receive or a probe with wildcards has come to more
+//!   than a few of them, in blocks of 64 in order of age besides.
 
 mod chains;
 mod odd;
@@ -60,7 +60,7 @@ impl Adaptive {
     }
 
     #[inline(always)]
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
+    pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
         self.unexpected.probe(pattern.bits, pattern.ignore, pattern.source)
     }
 

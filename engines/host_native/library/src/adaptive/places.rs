@@ -74,6 +74,18 @@ impl Places {
         self.words.get((place / WORD) as usize).is_some_and(|word| word >> (place % WORD) & 1 == 0)
     }
 
+    /// Calls `see` for every place that was taken, in order.
+    #[inline(always)]
+    pub(super) fn each_taken(&self, mut see: impl FnMut(u32)) {
+        for (word, at) in self.words.iter().zip(0..) {
+            let mut taken = !word;
+            while taken != 0 {
+                see(at * WORD + taken.trailing_zeros());
+                taken &= taken - 1;
+            }
+        }
+    }
+
     /// Makes sure that [`Self::extend`] up to `places` allocates nothing.
     pub(super) fn reserve(&mut self, places: usize) -> Result<(), OutOfMemory> {
         let words = places.div_ceil(WORD as usize);

@@ -1,42 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The unexpected messages of `adaptive`.
 //!
-//! A receive without wildcards can take only messages of one envelope: one chain. A receive with wildcards compares
-//! envelopes in order of age, 64 at a time; what it finds is the oldest of its envelope too, the first of its chain.
+//! A receive without wildcards can take only messages of one envelope: one chain. A receive with wildcards takes the
+//! oldest that it accepts, whatever its envelope. As long as such receives come to a few messages only, these are looked
+//! at one by one. The first that comes to more has an index made, envelopes in order of age, which are compared 64 at a
+//! time; what that finds is the oldest of its envelope too, the first of its chain. Programs without wildcards never pay
+//! for it, and others once for each message at most: it is given up only when the queue is empty, and had been so
+//! before without such a receive or probe in between.
 
 use super::chains::{Chains, First, Slack};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 
-/// So many messages are sooner looked at one by one than 64 at once.
-const FEW: u32 = 8;
+/// So many messages are looked at one by one,
+const FEW: u32 = 16;
+/// if the pool, which is looked through for them, has had room for no more than so many.
+const NEAR: usize = 4 * FEW as usize;
 
-/// What a message is stamped with: what its handle has, and its place in the log.
+/// What a message is stamped with: what its handle has, and its place in the index if there is one; else what the
+/// handle lacks of its age.
 #[inline(always)]
-fn stamp(generation: u32, place: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(place)
+fn stamp(generation: u32, rest: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(rest)
 }
 
+/// The lower bits of the age, above two that say that this is a message.
 #[inline(always)]
 fn generation(stamp: u64) -> u32 {
     (stamp >> 32) as u32
 }
 
+/// The age of a message of which there is no index.
+fn age(stamp: u64) -> u64 {
+    u64::from(stamp as u32) << 30 | u64::from(generation(stamp) >> 2)
+}
+
 pub(super) struct UnexpectedMessages {
     len: u32,
-    /// Of the next message, but for the two lowest bits, which all messages have.
-    generation: u32,
+    /// Whether the index is there.
+    is_indexed: bool,
+    /// Whether the index was asked since the queue was last empty.
+    was_searched: bool,
+    /// Numbers the messages in order of age.
+    age: u64,
     chains: Chains,
-    log: Log<Heads>,
+    index: Log<Heads>,
     unit: Unit,
 }
 
 impl UnexpectedMessages {
     pub(super) fn new(unit: Unit) -> Self {
-        // An entry is in the log besides; so that there is less room to spare.
+        // There may be an index besides, so that there is less room to spare.
         let chains = Chains::new(Slack { part: 16, buckets: 1 });
-        Self { len: 0, generation: 3, chains, log: Log::new(), unit }
+        Self { len: 0, is_indexed: false, was_searched: false, age: 0, chains, index: Log::new(), unit }
     }
 
     #[inline(always)]
@@ -46,15 +63,30 @@ impl UnexpectedMessages {
 
     #[inline(always)]
     pub(super) fn append(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        if self.is_indexed || !self.chains.has_room() {
+            return self.append_slow(envelope.bits, envelope.source, user);
+        }
+        let generation = (self.age as u32) << 2 | 3;
+        let stamp = stamp(generation, (self.age >> 30) as u32);
+        let place = self.chains.append((envelope.bits, envelope.source), stamp, user, |_| true);
+        self.age += 1;
+        self.len += 1;
+        Ok(Handle::new(place, generation))
+    }
+
+    #[inline(never)]
+    fn append_slow(&mut self, bits: u64, source: u32, user: u64) -> Result<Handle, OutOfMemory> {
         self.chains.make_room()?;
-        if self.log.make_room()? == Room::InHoles {
+        if !self.is_indexed {
+            return self.append(Envelope { bits, source }, user);
+        }
+        if self.index.make_room()? == Room::InHoles {
             self.squeeze();
         }
-        let generation = self.generation;
-        self.generation = generation.wrapping_add(4);
-        let stamp = stamp(generation, self.log.next_place());
-        let place = self.chains.append((envelope.bits, envelope.source), stamp, user, |_| true);
-        self.log.push((envelope, place));
+        let generation = (self.age as u32) << 2 | 3;
+        let place = self.chains.append((bits, source), stamp(generation, self.index.next_place()), user, |_| true);
+        self.index.push((Envelope { bits, source }, place));
+        self.age += 1;
         self.len += 1;
         Ok(Handle::new(place, generation))
     }
@@ -63,15 +95,15 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn squeeze(&mut self) {
         let chains = &mut self.chains;
-        self.log.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation(old), place)));
+        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation(old), place)));
         // There are holes at the end now.
-        let made = self.log.make_room();
+        let made = self.index.make_room();
         debug_assert!(made == Ok(Room::Made));
     }
 
-    /// Finds the oldest message that `pattern` accepts. There must be messages.
+    /// Finds the oldest message that a pattern accepts. There must be messages.
     #[inline(always)]
-    fn find(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<First> {
+    fn find(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<First> {
         let exact = match source {
             Some(source) if ignore == 0 => Envelope { bits, source },
             source => self.oldest(bits, ignore, source)?,
@@ -81,22 +113,57 @@ impl UnexpectedMessages {
 
     /// The envelope of the oldest message that a pattern with wildcards accepts.
     #[inline(never)]
-    fn oldest(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Envelope> {
+    fn oldest(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Envelope> {
         let pattern = Pattern { bits, ignore, source };
-        if self.len <= FEW {
-            return self.log.keys().find(|envelope| pattern.accepts(envelope));
+        self.was_searched = true;
+        if !self.is_indexed && (self.len > FEW || self.chains.room() > NEAR) {
+            // Without memory for it, one by one.
+            let _ = self.make_index();
         }
-        let place = first_accepted(self.unit, &self.log, pattern)?;
-        Some(self.log.key(place).0)
+        if !self.is_indexed {
+            let mut least = u64::MAX;
+            let mut oldest = None;
+            self.chains.each_item(|_, envelope, stamp| {
+                if pattern.accepts(&envelope) && age(stamp) < least {
+                    (oldest, least) = (Some(envelope), age(stamp));
+                }
+            });
+            return oldest;
+        }
+        if self.len <= FEW {
+            return self.index.keys().find(|envelope| pattern.accepts(envelope));
+        }
+        let place = first_accepted(self.unit, &self.index, pattern)?;
+        Some(self.index.key(place).0)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_index(&mut self) -> Result<(), OutOfMemory> {
+        let mut messages = Vec::new();
+        messages.try_reserve_exact(self.len as usize)?;
+        self.index.reserve(self.len as usize)?;
+        self.chains.each_item(|place, envelope, stamp| messages.push((stamp, place, envelope)));
+        messages.sort_unstable_by_key(|(stamp, ..)| age(*stamp));
+        for (old, place, envelope) in messages {
+            // The index was empty, and has blocks for all.
+            let made = self.index.make_room();
+            debug_assert!(made == Ok(Room::Made));
+            let at = self.index.push((envelope, place));
+            self.chains.restamp(place, |_| stamp(generation(old), at));
+        }
+        self.is_indexed = true;
+        Ok(())
     }
 
     /// The oldest message that a pattern accepts.
     #[inline(always)]
-    pub(super) fn probe(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+    pub(super) fn probe(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
         if self.len == 0 {
             return None;
         }
-        Some(self.chains.message(self.find(bits, ignore, source)?))
+        let first = self.find(bits, ignore, source)?;
+        Some(self.chains.message(first))
     }
 
     /// Takes the oldest message that a pattern accepts. There must be messages.
@@ -104,8 +171,19 @@ impl UnexpectedMessages {
     pub(super) fn take(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
         let first = self.find(bits, ignore, source)?;
         self.len -= 1;
-        self.log.remove(self.chains.stamp_of(first) as u32);
+        if self.is_indexed {
+            self.leave_index(self.chains.stamp_of(first));
+        }
         Some(self.chains.take(first))
+    }
+
+    /// A message leaves the index, which is given up if it is the last and nobody asked for it.
+    #[inline(never)]
+    fn leave_index(&mut self, stamp: u64) {
+        self.index.remove(stamp as u32);
+        if self.len == 0 {
+            (self.is_indexed, self.was_searched) = (self.was_searched, false);
+        }
     }
 
     /// Takes a message back; returns its user value.
@@ -113,17 +191,49 @@ impl UnexpectedMessages {
         let place = handle.index();
         let stamp = self.chains.stamp_at(place)?;
         let user = self.chains.take_back(place, |stamp| generation(stamp) == handle.generation(), |_| true)?;
-        self.log.remove(stamp as u32);
         self.len -= 1;
+        if self.is_indexed {
+            self.leave_index(stamp);
+        }
         Some(user)
     }
 
     pub(super) fn reserve(&mut self, messages: usize) -> Result<(), OutOfMemory> {
         self.chains.reserve(messages)?;
-        if messages > 0 { self.log.reserve(messages) } else { Ok(()) }
+        if messages > 0 { self.index.reserve(messages) } else { Ok(()) }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.chains.bytes() + self.log.bytes()
+        self.chains.bytes() + self.index.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::VectorUnit;
+
+    /// As many messages as a handle can tell apart, and around there few and many, with an index and without.
+    #[test]
+    fn age_goes_on_where_handles_begin_anew() {
+        for count in [5, FEW + 1, FEW + 2, 300] {
+            let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
+            messages.age = (1 << 30) - 3;
+            let envelope = |number: u32| Envelope { bits: (number * 7 % 11).into(), source: number };
+            let handles: Vec<_> = (0..count).map(|n| messages.append(envelope(n), n.into()).unwrap()).collect();
+            assert_eq!(messages.discard(handles[3]), Some(3));
+            assert_eq!(messages.discard(handles[3]), None);
+            for number in (0..count).filter(|number| *number != 3) {
+                let expected = Message { user: number.into(), envelope: envelope(number) };
+                assert_eq!(messages.probe(0, u64::MAX, None), Some(expected));
+                assert_eq!(messages.is_indexed, count > FEW + 1);
+                assert_eq!(messages.take(0, u64::MAX, None), Some(expected));
+            }
+            // It stays for as long as it is asked.
+            assert_eq!((messages.len(), messages.is_indexed), (0, count > FEW + 1));
+            messages.append(envelope(0), 0).unwrap();
+            messages.take(envelope(0).bits, 0, Some(0)).expect("it is there");
+            assert!(!messages.is_indexed);
+        }
     }
 }
