@@ -84,15 +84,16 @@ impl<B: Block> Log<B> {
         ([old, young], &self.blocks)
     }
 
-    /// The keys in order of age, one by one.
+    /// The places and keys in order of age, one by one.
     #[inline(always)]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = B::Key> {
-        self.order.iter().map(|block| &self.blocks[*block as usize][0]).flat_map(|block| {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, B::Key)> {
+        self.order.iter().flat_map(|&number| {
+            let block = &self.blocks[number as usize][0];
             let mut live = block.in_use();
             std::iter::from_fn(move || {
                 let lane = (live != 0).then(|| live.trailing_zeros())?;
                 live &= live - 1;
-                Some(block.key(lane).0)
+                Some((number * LANES + lane, block.key(lane).0))
             })
         })
     }

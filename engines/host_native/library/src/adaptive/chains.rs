@@ -297,7 +297,13 @@ impl Chains {
     /// The oldest of a key, as a message.
     #[inline(always)]
     pub(super) fn message(&self, first: First) -> Message {
-        let item = self.item(first.place);
+        self.message_at(first.place)
+    }
+
+    /// The item at `place`, as a message.
+    #[inline(always)]
+    pub(super) fn message_at(&self, place: u32) -> Message {
+        let item = &self.items[place as usize];
         Message { user: item.user, envelope: Envelope { bits: item.bits, source: item.source } }
     }
 

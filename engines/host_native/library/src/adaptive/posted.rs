@@ -6,7 +6,7 @@
 //! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
 //! that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, Slack};
+use super::chains::{Chains, First, Slack};
 use super::odd::Odd;
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
@@ -14,6 +14,8 @@ use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 /// Classes with chains. More of them, and an arrival that looks into all takes longer than comparing some hundreds of
 /// receives one by one.
 const CLASSES: usize = 8;
+/// Receives are looked at one by one only if the pool, which is looked through for them, has room for no more.
+const NEAR: usize = 64;
 /// The class of receives without wildcards; it is always there.
 const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
@@ -172,17 +174,11 @@ impl PostedReceives {
     /// Takes the oldest receive that accepts an envelope, with wildcards or without.
     #[inline(never)]
     fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
-        let mut oldest = self.chains.find(bits, source, |other| class(other) == EXACT);
-        let mut least = oldest.map_or(u64::MAX, |first| self.chains.stamp_of(first));
-        for (at, kind) in (1..self.classes_used).zip(&self.classes[1..]) {
-            if kind.len > 0
-                && let (bits, source) = (bits & kind.compared, source & kind.source_mask)
-                && let Some(first) = self.chains.find(bits, source, |other| class(other) == at)
-                && self.chains.stamp_of(first) < least
-            {
-                (oldest, least) = (Some(first), self.chains.stamp_of(first));
-            }
-        }
+        // Several kinds of wildcards and hardly more receives: sooner looked at one by one than class by class.
+        let is_few =
+            self.classes_used > 3 && self.len <= 2 * u32::from(self.classes_used) && self.chains.room() <= NEAR;
+        let (least, oldest) =
+            if is_few { self.oldest_of_few(bits, source) } else { self.oldest_of_classes(bits, source) };
         if self.odd.len() > 0
             && let Some(first) = self.odd.find(Envelope { bits, source })
             && self.odd.age(first) < age(least)
@@ -193,6 +189,38 @@ impl PostedReceives {
         let first = oldest?;
         self.uncount(class(least));
         Some(self.chains.take(first).user)
+    }
+
+    /// The oldest receive in a chain that accepts an envelope, and its stamp, of receives that are looked at one by one.
+    #[inline(always)]
+    fn oldest_of_few(&self, bits: u64, source: u32) -> (u64, Option<First>) {
+        let mut oldest = (u64::MAX, (0, 0));
+        self.chains.each_item(|_, key, stamp| {
+            let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
+            let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
+            if other == 0 && stamp < oldest.0 {
+                oldest = (stamp, (key.bits, key.source));
+            }
+        });
+        let (least, key) = oldest;
+        (least, self.chains.find(key.0, key.1, |other| class(other) == class(least)))
+    }
+
+    /// The oldest receive in a chain that accepts an envelope, and its stamp.
+    #[inline(always)]
+    fn oldest_of_classes(&self, bits: u64, source: u32) -> (u64, Option<First>) {
+        let exact = self.chains.find(bits, source, |other| class(other) == EXACT);
+        let mut oldest = (exact.map_or(u64::MAX, |first| self.chains.stamp_of(first)), exact);
+        for (at, kind) in (1..self.classes_used).zip(&self.classes[1..]) {
+            if kind.len > 0
+                && let (bits, source) = (bits & kind.compared, source & kind.source_mask)
+                && let Some(first) = self.chains.find(bits, source, |other| class(other) == at)
+                && self.chains.stamp_of(first) < oldest.0
+            {
+                oldest = (self.chains.stamp_of(first), Some(first));
+            }
+        }
+        oldest
     }
 
     /// A receive leaves.

@@ -106,9 +106,33 @@ impl UnexpectedMessages {
     fn find(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<First> {
         let exact = match source {
             Some(source) if ignore == 0 => Envelope { bits, source },
+            source if self.is_few() => self.oldest_of_few(bits, ignore, source)?.1,
             source => self.oldest(bits, ignore, source)?,
         };
         self.chains.find(exact.bits, exact.source, |_| true)
+    }
+
+    /// Whether messages are looked at one by one.
+    #[inline(always)]
+    fn is_few(&self) -> bool {
+        !self.is_indexed && self.len <= FEW && self.chains.room() <= NEAR
+    }
+
+    /// The place and envelope of the oldest message that a pattern accepts, of few, or where there is no memory for the
+    /// index.
+    #[inline(always)]
+    fn oldest_of_few(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<(u32, Envelope)> {
+        let (compared, source, source_mask) =
+            (!ignore, source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
+        let mut least = u64::MAX;
+        let mut oldest = None;
+        self.chains.each_item(|place, envelope, stamp| {
+            let other = (envelope.bits ^ bits) & compared | u64::from((envelope.source ^ source) & source_mask);
+            if other == 0 && age(stamp) < least {
+                (oldest, least) = (Some((place, envelope)), age(stamp));
+            }
+        });
+        oldest
     }
 
     /// The envelope of the oldest message that a pattern with wildcards accepts.
@@ -116,22 +140,11 @@ impl UnexpectedMessages {
     fn oldest(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Envelope> {
         let pattern = Pattern { bits, ignore, source };
         self.was_searched = true;
-        if !self.is_indexed && (self.len > FEW || self.chains.room() > NEAR) {
-            // Without memory for it, one by one.
-            let _ = self.make_index();
-        }
-        if !self.is_indexed {
-            let mut least = u64::MAX;
-            let mut oldest = None;
-            self.chains.each_item(|_, envelope, stamp| {
-                if pattern.accepts(&envelope) && age(stamp) < least {
-                    (oldest, least) = (Some(envelope), age(stamp));
-                }
-            });
-            return oldest;
+        if !self.is_indexed && self.make_index().is_err() {
+            return Some(self.oldest_of_few(bits, ignore, source)?.1);
         }
         if self.len <= FEW {
-            return self.index.keys().find(|envelope| pattern.accepts(envelope));
+            return self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(_, envelope)| envelope);
         }
         let place = first_accepted(self.unit, &self.index, pattern)?;
         Some(self.index.key(place).0)
@@ -161,6 +174,9 @@ impl UnexpectedMessages {
     pub(super) fn probe(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
         if self.len == 0 {
             return None;
+        }
+        if ignore | u64::from(source.is_none()) != 0 && self.is_few() {
+            return Some(self.chains.message_at(self.oldest_of_few(bits, ignore, source)?.0));
         }
         let first = self.find(bits, ignore, source)?;
         Some(self.chains.message(first))
