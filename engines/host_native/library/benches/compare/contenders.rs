@@ -135,6 +135,65 @@ impl Contender for Floor {
     fn age(&mut self) {}
 }
 
+/// An entry where its tag says: what memory costs a matcher that need not search, of tags that are all different.
+pub(crate) struct Direct {
+    entries: Vec<Entry>,
+    requests: Vec<Request>,
+}
+
+/// As many bytes as `adaptive` looks at.
+#[repr(align(32))]
+#[derive(Clone, Default)]
+struct Entry {
+    bits: u64,
+    request: u32,
+    waits: bool,
+}
+
+impl Direct {
+    pub(crate) fn new() -> Self {
+        Self { entries: vec![Entry::default(); 2 * DEEPEST as usize], requests: vec![Request::default(); REQUESTS] }
+    }
+
+    /// Takes the entry with these bits, or leaves one there.
+    #[inline]
+    fn meet(&mut self, bits: u64, request: u32) {
+        let places = self.entries.len();
+        let entry = &mut self.entries[bits as usize % places];
+        if entry.waits && entry.bits == bits {
+            entry.waits = false;
+            self.requests[entry.request as usize].done = true;
+        } else {
+            *entry = Entry { bits, request, waits: true };
+        }
+    }
+}
+
+impl Contender for Direct {
+    #[inline]
+    fn post(&mut self, pattern: Pattern, request: u32) {
+        self.meet(pattern.bits, request);
+    }
+
+    #[inline]
+    fn arrive(&mut self, envelope: Envelope, message: u32) {
+        self.meet(envelope.bits, message);
+    }
+
+    #[inline]
+    fn wait(&mut self, request: u32) {
+        assert!(std::mem::take(&mut self.requests[request as usize].done), "request {request} is not complete");
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> bool {
+        self.entries[pattern.bits as usize % self.entries.len()].waits
+    }
+
+    fn cancel(&mut self, _: u32) {}
+
+    fn age(&mut self) {}
+}
+
 /// Another library, in a shared object that was made of a shim in C: `shim.h` says what its functions do.
 pub(crate) struct Shim {
     post: unsafe extern "C" fn(u64, u64, u32),

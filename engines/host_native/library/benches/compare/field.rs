@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use mb_matcher::{Options, Structure};
 
-use crate::contenders::{Contender, Floor, Native, Shim};
+use crate::contenders::{Contender, Direct, Floor, Native, Shim};
 use crate::series::{Needs, Series, Stopwatch};
 use crate::table::{Results, Times};
 
@@ -22,6 +22,8 @@ pub(crate) const SERVE: &str = "--serve";
 const MARK: &str = "= ";
 /// Bytes from one request object to the next in Open MPI's ob1: what a list costs where requests are large.
 const LARGE_REQUEST: usize = 768;
+/// The name of entries that are found without a search.
+const DIRECT: &str = "direct";
 /// The name of a list through those.
 const LARGE_LIST: &str = "list_768";
 
@@ -52,7 +54,7 @@ const OB1: &[(&str, &str)] = &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "self")
 
 impl Entrant {
     pub(crate) fn all() -> Vec<Self> {
-        let own = ["floor", "list", LARGE_LIST].map(str::to_owned).into_iter();
+        let own = ["floor", DIRECT, "list", LARGE_LIST].map(str::to_owned).into_iter();
         let others = Structure::ALL.iter().map(|structure| structure.name().to_owned()).filter(|name| name != "list");
         let mut all: Vec<Self> = own.chain(others).map(|name| Self { name, shim: None }).collect();
         let shim = |file, compiler, package, environment| Some(ShimSource { file, compiler, package, environment });
@@ -142,6 +144,9 @@ impl Runner {
         if series.needs != Needs::Mpi && !self.is_native {
             return Ok(());
         }
+        if self.name == DIRECT && !series.is_distinct() {
+            return Ok(());
+        }
         let place = if series.aged { &mut self.aged } else { &mut self.process };
         if place.is_none() {
             *place = Some(Process::start(&self.words, self.environment, series.aged)?.0);
@@ -217,6 +222,10 @@ pub(crate) fn serve(mut words: impl Iterator<Item = String>) -> Result<(), Strin
         }
         let version = shim.version.clone();
         return answer(&version, |series, depth, stopwatch| series.run(&mut shim, depth, stopwatch));
+    }
+    if name == DIRECT {
+        let version = "no search: entries where their tags say, where all are different";
+        return answer(version, |series, depth, stopwatch| series.run(&mut Direct::new(), depth, stopwatch));
     }
     if name == "floor" {
         let version = "no matcher: what the sequences cost without one";

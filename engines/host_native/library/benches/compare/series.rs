@@ -149,6 +149,18 @@ impl Series {
         depth > 0 || matches!(self.work, Work::Preposted(_) | Work::Unexpected(_) | Work::Probe(_))
     }
 
+    /// Whether an entry is told from all others by its tag, and looked for by it.
+    pub(crate) fn is_distinct(&self) -> bool {
+        matches!(
+            self.work,
+            Work::Preposted(Ahead::Tags)
+                | Work::Unexpected(Ahead::Tags)
+                | Work::DrainPosted(_, false)
+                | Work::DrainUnexpected(_, false)
+                | Work::ReplacePosted
+        )
+    }
+
     /// What is counted, in words.
     pub(crate) fn item(&self) -> &'static str {
         match self.work {

@@ -373,8 +373,9 @@ mod tests {
     /// The envelopes of a stencil, a sorted exchange, a tag per message: they fill buckets at least as evenly as random
     /// ones, of which 37 % find theirs empty at the end, and a search passes by half an entry of another key.
     #[test]
+    #[cfg_attr(miri, ignore = "counts what is passed by in deep queues")]
     fn structured_envelopes_spread_as_random_ones_do() {
-        const COUNT: u64 = if cfg!(miri) { 300 } else { 9000 };
+        const COUNT: u64 = 9000;
         type Shape = (&'static str, fn(u64) -> (u64, u32));
         let shapes: [Shape; 8] = [
             ("tags in order", |n| (3 << 33 | n, 1)),

@@ -2,8 +2,8 @@
 //! Which places of a pool are free: a bit for each.
 //!
 //! A list of free places would give them out in the order in which they were freed, so that a pool that was used at
-//! random is walked at random ever after. Here a word of 64 places is used up in order before the next free one is
-//! looked for, and only the word that was used last is remembered: it is in the cache.
+//! random is walked at random ever after. Here a word of 64 places is used up in order, the places that become free in it
+//! meanwhile included, before the next word is looked for.
 
 use crate::types::OutOfMemory;
 
@@ -61,11 +61,12 @@ impl Places {
         let at = place / WORD;
         // SAFETY: only places of these words are taken.
         let word = unsafe { self.words.get_unchecked_mut(at as usize) };
-        let full = *word == 0;
         *word |= 1 << (place % WORD);
-        self.at = at;
-        if full {
-            self.summary[(at / WORD) as usize] |= 1 << (at % WORD);
+        // Whether it is there already, nobody can predict.
+        self.summary[(at / WORD) as usize] |= 1 << (at % WORD);
+        // SAFETY: a word that places were taken from.
+        if unsafe { *self.words.get_unchecked(self.at as usize) } == 0 {
+            self.at = at;
         }
     }
 
