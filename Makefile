@@ -66,10 +66,10 @@ nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp ## long property
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
 	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || exit 1; \
 	done
-	# MPICH 4.0.2 is known to fail with MPI_PROC_NULL (docs/mpi-conform.md).
+	# MPICH 4.0.2 is known to fail with MPI_PROC_NULL, and most with messages that do not fit (docs/mpi-conform.md).
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
 	  for ranks in 2 3 4; do \
-	    $(VENV)/matchbench mpi conform --force --without null --mpicc $$mpicc --ranks $$ranks --seed $$(date +%Y%m%d) \
+	    $(VENV)/matchbench mpi conform --force --without null --without truncation --mpicc $$mpicc --ranks $$ranks --seed $$(date +%Y%m%d) \
 	      -o out/mpi-conform/$${mpicc//\//-}-$$ranks || exit 1; \
 	  done; \
 	done

@@ -15,14 +15,24 @@ use mb_core::{MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
 use mb_oracle::Oracle;
 
 use crate::history::{Fact, History};
-use crate::program::{Action, Comm, Program, Source, StepId, Wanted};
+use crate::program::{Action, Comm, Program, StepId, Wanted};
 
 /// Most combinations that are looked at for one receiver and communicator.
 const MOST: usize = 50_000;
 
-/// The receiver and the communicator of the first outcomes that no order of arrivals explains.
+/// The receiver and the communicator of the first outcomes that no order of arrivals explains, nor one in which
+/// `MPI_Startall` may have started its requests.
 #[must_use]
 pub fn unexplained(program: &Program, history: &History) -> Option<(u8, Comm)> {
+    let mut first = None;
+    for order in program.orders() {
+        let found = unexplained_in_order(&order, history)?;
+        first = first.or(Some(found));
+    }
+    first
+}
+
+fn unexplained_in_order(program: &Program, history: &History) -> Option<(u8, Comm)> {
     (0..program.ranks)
         .flat_map(|rank| Comm::ALL.map(|comm| (rank, comm)))
         .find(|&(rank, comm)| !Search::of(program, history, rank, comm).explains())
@@ -133,8 +143,7 @@ impl<'a> Search<'a> {
                 if takes { Event::Pluck(probe, pattern, None) } else { Event::Probe(probe, pattern, None) }
             }),
             Fact::Drained(other, message) if other == comm => {
-                let any = Wanted { comm, source: Source::Any, tag: None };
-                any.pattern().map(|pattern| Event::Pluck(0, pattern, Some(message)))
+                Wanted::any(comm).pattern().map(|pattern| Event::Pluck(0, pattern, Some(message)))
             }
             Fact::Drained(..) | Fact::Sent(_) | Fact::Nothing => None,
         };

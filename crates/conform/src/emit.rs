@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crate::history::{Fact, History};
 use crate::outcome::News;
-use crate::program::{Action, Comm, CompleteCall, Form, Program, Source, Step, StepId, Wanted};
+use crate::program::{Action, Comm, CompleteCall, Form, Mode, Program, Source, Step, StepId, Wanted};
 use crate::simulate::{Library, Order, explore};
 
 const TEMPLATE: &str = include_str!("standalone.c");
@@ -57,7 +57,8 @@ pub fn c_source(program: &Program, remarks: &[String], news: &[Vec<News>], secon
         .replace("@REMARKS@", &remarks)
         .replace("@RANKS@", &program.ranks.to_string())
         .replace("@STEPS@", &steps.to_string())
-        .replace("@MOST@", &lengths.max().unwrap_or(0).max(64).to_string())
+        .replace("@ROOM@", &Wanted::ROOM.to_string())
+        .replace("@MOST@", &lengths.max().unwrap_or(0).max(Wanted::ROOM).to_string())
         .replace("@SECONDS@", &seconds.to_string())
         .replace("@MESSAGES@", &messages(program))
         .replace("@OUTCOMES@", &outcomes)
@@ -157,7 +158,20 @@ fn functions(program: &Program) -> String {
     let mut all = String::new();
     for rank in 0..program.ranks {
         let _ = writeln!(all, "static void rank{rank}(void) {{");
+        let buffered: Vec<u32> = program
+            .of_rank(rank)
+            .filter_map(|step| Some((step.id, step.action.message()?)))
+            .filter(|(_, message)| message.mode == Mode::Buffered)
+            .map(|(id, message)| message.bulk.bytes(id))
+            .collect();
+        if !buffered.is_empty() {
+            let _ = writeln!(all, "  attach({}, {});", buffered.len(), buffered.iter().sum::<u32>());
+        }
+        let mut together = Vec::new();
         for step in program.of_rank(rank) {
+            if !step.action.is_together() {
+                all.push_str(&start_all(&std::mem::take(&mut together)));
+            }
             let _ = writeln!(all, "  operation = {};", step.id);
             let nobody = match &step.action {
                 Action::Probe(wanted, _) => wanted.source == Source::Null,
@@ -170,11 +184,33 @@ fn functions(program: &Program) -> String {
             for line in statements(program, step) {
                 let _ = writeln!(all, "  {line}");
             }
+            if step.action.is_together() {
+                together.push(step);
+            }
         }
+        all.push_str(&start_all(&together));
         let _ = writeln!(all, "}}\n");
     }
     let names: Vec<String> = (0..program.ranks).map(|rank| format!("rank{rank}")).collect();
     let _ = writeln!(all, "static void (*const program[RANKS])(void) = {{{}}};\n", names.join(", "));
+    all
+}
+
+/// What starts the requests of `steps`, and writes down that they are active.
+fn start_all(steps: &[&Step]) -> String {
+    let mut all = String::new();
+    if steps.is_empty() {
+        return all;
+    }
+    let list: Vec<String> = steps.iter().map(|step| step.id.to_string()).collect();
+    let _ = writeln!(all, "  start_all({}, (int[]){{{}}}); /* MPI_Startall */", list.len(), list.join(", "));
+    for step in steps {
+        let id = step.id;
+        let _ = match step.action.wanted() {
+            Some(wanted) => writeln!(all, "  started({id}, {id}, {});", wanted.comm as u8),
+            None => writeln!(all, "  sending({id});"),
+        };
+    }
     all
 }
 
@@ -201,39 +237,42 @@ fn statements(program: &Program, step: &Step) -> Vec<String> {
     };
     match &step.action {
         Action::Send(message, form) => {
-            let s = if message.synchronous { "s" } else { "" };
+            let letter = message.mode.letter();
+            let name = if letter.is_empty() { "Send".to_owned() } else { format!("{}send", letter.to_uppercase()) };
             let arguments = format!("{}, comm[{}]", to(message), message.comm as u8);
             match form {
-                Form::Blocking => {
-                    vec![format!("MPI_{}({arguments});", if message.synchronous { "Ssend" } else { "Send" })]
-                }
+                Form::Blocking => vec![format!("MPI_{name}({arguments});")],
                 Form::Nonblocking => {
-                    vec![format!("MPI_I{s}send({arguments}, &request[{id}]);"), format!("sending({id});")]
+                    vec![format!("MPI_I{letter}send({arguments}, &request[{id}]);"), format!("sending({id});")]
                 }
                 Form::Persistent => vec![
-                    format!(
-                        "MPI_{}_init({arguments}, &request[{id}]);",
-                        if message.synchronous { "Ssend" } else { "Send" }
-                    ),
+                    format!("MPI_{name}_init({arguments}, &request[{id}]);"),
                     format!("MPI_Start(&request[{id}]);"),
                     format!("sending({id});"),
                 ],
+                Form::Together => vec![format!("MPI_{name}_init({arguments}, &request[{id}]);")],
             }
         }
         Action::Receive(wanted, form) => {
-            let arguments = format!("in({id}), MOST, MPI_BYTE, {}", what(wanted));
+            let room = if wanted.short { "ROOM" } else { "MOST" };
+            let arguments = format!("in({id}), {room}, MPI_BYTE, {}", what(wanted));
             let started = format!("started({id}, {id}, {});", wanted.comm as u8);
-            match form {
-                Form::Blocking => {
-                    vec![format!("MPI_Recv({arguments}, &status);"), started, format!("completed({id}, {id});")]
-                }
+            let mut lines = if wanted.short { vec![format!("short_room({id});")] } else { Vec::new() };
+            lines.extend(match form {
+                Form::Blocking => vec![
+                    format!("error = class_of(MPI_Recv({arguments}, &status));"),
+                    started,
+                    format!("completed({id}, {id});"),
+                ],
                 Form::Nonblocking => vec![format!("MPI_Irecv({arguments}, &request[{id}]);"), started],
                 Form::Persistent => vec![
                     format!("MPI_Recv_init({arguments}, &request[{id}]);"),
                     format!("MPI_Start(&request[{id}]);"),
                     started,
                 ],
-            }
+                Form::Together => vec![format!("MPI_Recv_init({arguments}, &request[{id}]);")],
+            });
+            lines
         }
         Action::Restart(of) => vec![format!("again({of}, {id}); /* MPI_Cancel if active, then MPI_Start */")],
         Action::SendReceive(message, wanted) => vec![

@@ -7,7 +7,7 @@
 use mb_core::random::Random;
 
 use crate::program::{
-    Action, Bulk, Comm, CompleteCall, Form, Message, ProbeCall, Program, Source, Step, StepId, Wanted,
+    Action, Bulk, Comm, CompleteCall, Form, Message, Mode, ProbeCall, Program, Source, Step, StepId, Wanted,
 };
 use crate::rules;
 
@@ -38,11 +38,21 @@ pub enum Feature {
     Oneself,
     /// Messages of 64 KiB and more.
     Long,
+    /// Ready sends.
+    Ready,
+    /// Buffered sends.
+    Buffered,
+    /// `MPI_Startall`.
+    Startall,
+    /// Receives that are too short for some messages.
+    Truncation,
+    /// Intercommunicators.
+    Intercomm,
 }
 
 impl Feature {
     /// Every feature and the name that users give it.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 14] = [
         (Self::Null, "null"),
         (Self::Persistent, "persistent"),
         (Self::Cancel, "cancel"),
@@ -52,6 +62,11 @@ impl Feature {
         (Self::Synchronous, "synchronous"),
         (Self::Oneself, "self"),
         (Self::Long, "long"),
+        (Self::Ready, "ready"),
+        (Self::Buffered, "buffered"),
+        (Self::Startall, "startall"),
+        (Self::Truncation, "truncation"),
+        (Self::Intercomm, "intercomm"),
     ];
 
     /// Whether a step of `rank` with this action has it.
@@ -67,13 +82,21 @@ impl Feature {
                     || wanted.is_some_and(|wanted| wanted.source == Source::Null)
             }
             Self::Persistent => {
-                matches!(action, Action::Send(_, Form::Persistent) | Action::Receive(_, Form::Persistent))
+                matches!(action, Action::Send(_, form) | Action::Receive(_, form) if form.is_persistent())
             }
             Self::Cancel => matches!(action, Action::Cancel(_) | Action::Restart(_)),
             Self::Probe => matches!(action, Action::Probe(_, call) if !call.takes()),
             Self::Mprobe => matches!(action, Action::Probe(_, call) if call.takes()),
             Self::Sendrecv => matches!(action, Action::SendReceive(..)),
-            Self::Synchronous => message.is_some_and(|message| message.synchronous),
+            Self::Synchronous => message.is_some_and(|message| message.mode == Mode::Synchronous),
+            Self::Ready => message.is_some_and(|message| message.mode == Mode::Ready),
+            Self::Buffered => message.is_some_and(|message| message.mode == Mode::Buffered),
+            Self::Startall => action.is_together(),
+            Self::Truncation => wanted.is_some_and(|wanted| wanted.short),
+            Self::Intercomm => {
+                message.is_some_and(|message| message.comm == Comm::Across)
+                    || wanted.is_some_and(|wanted| wanted.comm == Comm::Across)
+            }
             Self::Oneself => message.is_some_and(|message| message.dest == Some(rank)),
             Self::Long => message.is_some_and(|message| message.bulk >= Bulk::Long),
         }
@@ -90,7 +113,7 @@ pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> Progr
 #[must_use]
 pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, without: &[Feature]) -> Program {
     let mut random = Random::of(seed, &[u64::from(ranks), number]);
-    let style = Style::draw(&mut random);
+    let style = Style::draw(ranks, &mut random);
     let mut program = Program { ranks, steps: Vec::new() };
     let length = random.within(steps.0, steps.1);
     // Some proposals break a rule and are dropped, so that there are more of them than steps.
@@ -104,12 +127,26 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
         if without.iter().any(|feature| feature.is_in(rank, &action)) {
             continue;
         }
-        program.steps.push(Step { id, rank, action });
-        if rules::fault(&program).is_some() {
+        // What cannot be ready is sent all the same.
+        for action in [plain(&action), Some(action)].into_iter().flatten().rev() {
+            program.steps.push(Step { id, rank, action });
+            if rules::fault(&program).is_none() {
+                break;
+            }
             program.steps.pop();
         }
     }
     program
+}
+
+/// `action` without a ready mode, if it has one.
+fn plain(action: &Action) -> Option<Action> {
+    match action {
+        Action::Send(message, form) if message.mode == Mode::Ready => {
+            Some(Action::Send(Message { mode: Mode::Standard, ..*message }, *form))
+        }
+        _ => None,
+    }
 }
 
 /// What the steps of one program have in common.
@@ -121,15 +158,20 @@ struct Style {
     any_tag: u64,
     waiting: u64,
     synchronous: u64,
+    ready: u64,
+    buffered: u64,
+    together: u64,
     long: u64,
+    short: u64,
 }
 
 impl Style {
-    fn draw(random: &mut Random) -> Self {
+    fn draw(ranks: u8, random: &mut Random) -> Self {
         let mut comms = Comm::ALL.to_vec();
+        comms.retain(|&comm| ranks > 1 || comm != Comm::Across);
         random.shuffle(&mut comms);
         // Most programs use one communicator, where everything meets everything.
-        comms.truncate([1, 1, 1, 2, 2, 4][random.below(6) as usize]);
+        comms.truncate([1, 1, 1, 2, 2, 5][random.below(6) as usize]);
         let mut percent = |choices: [u64; 4]| choices[random.below(4) as usize];
         Self {
             comms,
@@ -137,7 +179,11 @@ impl Style {
             any_tag: percent([0, 20, 40, 70]),
             waiting: percent([0, 20, 40, 60]),
             synchronous: percent([0, 10, 30, 60]),
+            ready: percent([0, 0, 30, 60]),
+            buffered: percent([0, 0, 10, 40]),
+            together: percent([0, 0, 10, 40]),
             long: percent([0, 0, 15, 50]),
+            short: percent([0, 0, 15, 50]),
             tags: percent([1, 2, 2, 3]),
         }
     }
@@ -153,6 +199,10 @@ struct Author<'a> {
 
 impl Author<'_> {
     fn propose(&mut self) -> Action {
+        // What is ready needs receives that were posted before a barrier.
+        if self.chance(self.style.ready / 8) {
+            return Action::Barrier;
+        }
         match self.random.below(100) {
             0..34 => self.send(),
             34..68 => self.receive(),
@@ -162,7 +212,7 @@ impl Author<'_> {
             90..93 => self.cancel(),
             93..95 => self.restart(),
             95..97 => {
-                let message = Message { synchronous: false, ..self.message() };
+                let message = Message { mode: Mode::Standard, ..self.message() };
                 Action::SendReceive(message, Wanted { comm: message.comm, ..self.wanted() })
             }
             97 => Action::Barrier,
@@ -179,8 +229,13 @@ impl Author<'_> {
     }
 
     fn form(&mut self) -> Form {
-        if self.chance(self.style.waiting) {
+        let last = self.program.steps.iter().rev().find(|step| step.is_of(self.rank));
+        if last.is_some_and(|last| last.action.is_together()) && self.chance(60) {
+            Form::Together
+        } else if self.chance(self.style.waiting) {
             Form::Blocking
+        } else if self.chance(self.style.together) {
+            Form::Together
         } else if self.chance(15) {
             Form::Persistent
         } else {
@@ -195,14 +250,28 @@ impl Author<'_> {
 
     fn receive(&mut self) -> Action {
         let form = self.form();
-        Action::Receive(self.wanted(), form)
+        let short = self.chance(self.style.short);
+        Action::Receive(Wanted { short, ..self.wanted() }, form)
     }
 
-    /// A rank that shares `comm` with this one, now and then itself.
+    fn mode(&mut self) -> Mode {
+        if self.chance(self.style.synchronous) {
+            Mode::Synchronous
+        } else if self.chance(self.style.ready) {
+            Mode::Ready
+        } else if self.chance(self.style.buffered) {
+            Mode::Buffered
+        } else {
+            Mode::Standard
+        }
+    }
+
+    /// A rank that this one can send to in `comm`, now and then itself.
     fn peer(&mut self, comm: Comm) -> u8 {
         let peer = self.random.below(u64::from(self.program.ranks)) as u8;
         let peer = if peer == self.rank && self.chance(60) { (peer + 1) % self.program.ranks } else { peer };
-        if comm.joins(self.rank, peer) { peer } else { self.rank }
+        let mut others = (0..self.program.ranks).map(|next| (peer + next) % self.program.ranks);
+        others.find(|&other| comm.joins(self.rank, other)).unwrap_or(self.rank)
     }
 
     fn comm(&mut self) -> Comm {
@@ -227,19 +296,23 @@ impl Author<'_> {
     fn message(&mut self) -> Message {
         let comm = self.comm();
         let bulk = self.bulk();
-        let synchronous = self.chance(self.style.synchronous);
-        let mut message = Message { comm, dest: None, tag: self.tag(), bulk, synchronous };
+        let mode = self.mode();
+        let mut message = Message { comm, dest: None, tag: self.tag(), bulk, mode };
         if self.chance(2) {
             return message;
         }
         message.dest = Some(self.peer(comm));
-        // Half of the messages are made for a receive that is posted already.
-        if self.chance(50) {
+        // Half of the messages are made for a receive that is posted already, and all that have to be.
+        if mode == Mode::Ready || self.chance(50) {
             let rank = self.rank;
+            let barrier = self.program.steps.iter().rposition(|step| step.action == Action::Barrier).unwrap_or(0);
             let posted: Vec<(u8, Wanted)> = self
                 .program
                 .steps
                 .iter()
+                .enumerate()
+                .filter(|(at, step)| mode != Mode::Ready || *at < barrier || step.rank == rank)
+                .map(|(_, step)| step)
                 .filter_map(|step| Some((step.rank, *step.action.wanted()?)))
                 .filter(|(dest, wanted)| {
                     wanted.comm.joins(rank, *dest)
@@ -261,7 +334,7 @@ impl Author<'_> {
 
     fn wanted(&mut self) -> Wanted {
         let comm = self.comm();
-        let mut wanted = Wanted { comm, source: Source::Rank(self.peer(comm)), tag: Some(self.tag()) };
+        let mut wanted = Wanted { comm, source: Source::Rank(self.peer(comm)), tag: Some(self.tag()), short: false };
         if self.chance(2) {
             wanted.source = Source::Null;
             return wanted;
@@ -275,7 +348,8 @@ impl Author<'_> {
                 .map(|(step, message)| (step.rank, *message))
                 .collect();
             if let Some((from, message)) = self.pick(&sent) {
-                wanted = Wanted { comm: message.comm, source: Source::Rank(from), tag: Some(message.tag) };
+                wanted =
+                    Wanted { comm: message.comm, source: Source::Rank(from), tag: Some(message.tag), short: false };
             }
         }
         if self.chance(self.style.any_source) {
@@ -316,7 +390,7 @@ impl Author<'_> {
     }
 
     fn restart(&mut self) -> Action {
-        let receives = self.own(|action| matches!(action, Action::Receive(_, Form::Persistent)));
+        let receives = self.own(|action| matches!(action, Action::Receive(_, form) if form.is_persistent()));
         self.pick(&receives).map_or(Action::Pause, Action::Restart)
     }
 

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::outcome::{Event, FOREIGN, INTACT, NO_PROCESS, NO_TAG, News, Seen};
-use crate::program::{Action, Comm, Form, Message, Program, Source, Step, StepId, Wanted};
+use crate::outcome::{Event, FOREIGN, INTACT, NO_PROCESS, NO_TAG, News, OVERRUN, Seen};
+use crate::program::{Action, Comm, Message, Program, Source, Step, StepId, Wanted};
 
 /// Something that no order of events explains, because it is wrong by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +51,8 @@ pub struct History {
     pub ranks: Vec<Vec<(usize, Fact)>>,
     /// What was wrong about `MPI_PROC_NULL`, where nothing is matched: it spoils nothing else.
     pub null: Vec<Defect>,
+    /// What was wrong about messages that are too long for their receives: they are matched all the same.
+    pub truncation: Vec<Defect>,
 }
 
 /// Who takes messages, and when a rank learns of it.
@@ -61,6 +63,8 @@ struct Reader<'a> {
     held: BTreeMap<StepId, Option<StepId>>,
     /// What was wrong about `MPI_PROC_NULL`.
     null: Vec<String>,
+    /// And about messages that are too long.
+    truncation: Vec<String>,
 }
 
 impl History {
@@ -69,9 +73,9 @@ impl History {
     /// # Errors
     /// The first thing that is wrong by itself. `is_whole`: the program came to its end, so that nothing may be missing.
     pub fn read(program: &Program, news: &[&[News]], is_whole: bool) -> Result<Self, Defect> {
-        let (mut ranks, mut null) = (Vec::new(), Vec::new());
+        let (mut ranks, mut null, mut truncation) = (Vec::new(), Vec::new(), Vec::new());
         for (rank, news) in (0..program.ranks).zip(news) {
-            let mut reader = Reader { program, rank, held: BTreeMap::new(), null: Vec::new() };
+            let mut reader = Reader { program, rank, held: BTreeMap::new(), null: Vec::new(), truncation: Vec::new() };
             let defect = |what| Defect { rank, what };
             let operations = program.of_rank(rank).count();
             let mut facts = Vec::new();
@@ -86,9 +90,10 @@ impl History {
                 return Err(defect(format!("the message that probe {probe} took was never received")));
             }
             null.extend(reader.null.into_iter().map(|what| Defect { rank, what }));
+            truncation.extend(reader.truncation.into_iter().map(|what| Defect { rank, what }));
             ranks.push(facts);
         }
-        let history = Self { ranks, null };
+        let history = Self { ranks, null, truncation };
         history.check_once(program)?;
         if is_whole {
             history.check_whole(program)?;
@@ -159,9 +164,10 @@ impl Reader<'_> {
     fn fact(&mut self, event: &Event) -> Result<Fact, String> {
         match *event {
             Event::Received { step, seen } => self.received(step, &seen),
+            Event::Truncated { step, seen } => self.truncated(step, &seen),
             Event::Found { step, seen } => self.found(step, &seen),
             Event::Drained { comm, seen } => {
-                let any = Wanted { comm, source: Source::Any, tag: None };
+                let any = Wanted::any(comm);
                 let message = self.message(&any, &seen).map_err(|what| format!("the final matched probe {what}"))?;
                 Ok(Fact::Drained(comm, message))
             }
@@ -223,8 +229,47 @@ impl Reader<'_> {
         if wanted.source == Source::Null {
             return Ok(self.no_process("receive", step, seen));
         }
-        let message = self.message(&wanted, seen).map_err(|what| format!("receive {step} {what}"))?;
-        Ok(Fact::Took(step, message))
+        let message = self.message(&wanted, seen);
+        let long = self.too_long(&wanted, seen);
+        if let Some(id) = long.filter(|id| message.as_ref().map_or(true, |message| message == id)) {
+            let behind = if seen.flags & OVERRUN == 0 { "" } else { ", and it was written behind its buffer" };
+            self.truncation.push(format!(
+                "receive {step} has room for {} bytes; message {id} does not fit, and there was no error{behind} (MPI 4.1, \
+                 3.2.4; spec/matching.md, S-4)",
+                Wanted::ROOM
+            ));
+            return Ok(Fact::Took(step, id));
+        }
+        message.map(|message| Fact::Took(step, message)).map_err(|what| format!("receive {step} {what}"))
+    }
+
+    /// The message that `wanted` has no room for, as far as the status tells.
+    fn too_long(&self, wanted: &Wanted, seen: &Seen) -> Option<StepId> {
+        let like = self.envelope_of(wanted, seen).ok()?;
+        like.iter().find(|(id, message)| wanted.truncates(*id, message)).map(|(id, _)| *id)
+    }
+
+    /// Only the status tells which message did not fit; the rules see to it that this is enough.
+    fn truncated(&mut self, step: StepId, seen: &Seen) -> Result<Fact, String> {
+        let wanted = self.posting(step)?;
+        let like =
+            self.envelope_of(&wanted, seen).map_err(|what| format!("receive {step} was truncated, and {what}"))?;
+        match like.iter().find(|(id, message)| wanted.truncates(*id, message)) {
+            Some((id, _)) => {
+                if seen.flags & OVERRUN != 0 {
+                    self.truncation.push(format!(
+                        "receive {step} has room for {} bytes; it returned MPI_ERR_TRUNCATE, and message {id} was written \
+                         behind its buffer (MPI 4.1, 3.2.4; spec/matching.md, S-4)",
+                        Wanted::ROOM
+                    ));
+                }
+                Ok(Fact::Took(step, *id))
+            }
+            None => Err(format!(
+                "receive {step} returned MPI_ERR_TRUNCATE, and every message from {} with tag {} fits",
+                seen.source, seen.tag
+            )),
+        }
     }
 
     fn found(&mut self, step: StepId, seen: &Seen) -> Result<Fact, String> {
@@ -329,36 +374,4 @@ impl Reader<'_> {
 
 fn nonsense(step: StepId) -> String {
     format!("it wrote something about step {step} that cannot come of that step")
-}
-
-/// What a step's receive is in the words of MPI.
-#[must_use]
-pub fn call_name(action: &Action) -> &'static str {
-    match action {
-        Action::Send(message, form) => match (message.synchronous, form) {
-            (false, Form::Blocking) => "MPI_Send",
-            (false, Form::Nonblocking) => "MPI_Isend",
-            (false, Form::Persistent) => "MPI_Send_init",
-            (true, Form::Blocking) => "MPI_Ssend",
-            (true, Form::Nonblocking) => "MPI_Issend",
-            (true, Form::Persistent) => "MPI_Ssend_init",
-        },
-        Action::Receive(_, Form::Blocking) => "MPI_Recv",
-        Action::Receive(_, Form::Nonblocking) => "MPI_Irecv",
-        Action::Receive(_, Form::Persistent) => "MPI_Recv_init",
-        Action::Restart(_) => "MPI_Start",
-        Action::SendReceive(..) => "MPI_Sendrecv",
-        Action::Probe(_, call) => match call {
-            crate::program::ProbeCall::Probe => "MPI_Probe",
-            crate::program::ProbeCall::Iprobe => "MPI_Iprobe",
-            crate::program::ProbeCall::Mprobe => "MPI_Mprobe",
-            crate::program::ProbeCall::Improbe => "MPI_Improbe",
-        },
-        Action::Take(_, false) => "MPI_Mrecv",
-        Action::Take(_, true) => "MPI_Imrecv",
-        Action::Cancel(_) => "MPI_Cancel",
-        Action::Complete(call, _) => call.name(),
-        Action::Barrier => "MPI_Barrier",
-        Action::Pause => "pause",
-    }
 }

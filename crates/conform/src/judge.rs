@@ -15,110 +15,17 @@
 //! Who took what is known. So each rule says of two events which was first, and so do each rank's own order, sending before
 //! matching, matching before completion (of receives and of synchronous sends), and barriers. MPI allows the outcome
 //! if and only if these say of no event that it was before itself: an order of all events that agrees with them is a run.
-//! A cycle, on the other hand, is the reason why there is none.
+//! A cycle, on the other hand, is the reason why there is none. Only the order in which `MPI_Startall` starts its requests
+//! is not known; it is enough that one of them has no cycle.
 //!
 //! Test: `what_is_allowed_is_what_can_happen`.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 
-use crate::history::{Defect, Fact, History};
+use crate::history::{Fact, History};
 use crate::outcome::News;
-use crate::program::{Action, Comm, Program, Source, StepId, Wanted};
-
-/// Why MPI does not allow an outcome.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Violation {
-    /// Something is wrong by itself.
-    Defect(Defect),
-    /// The events contradict each other.
-    Order(Vec<Link>),
-    /// An operation with `MPI_PROC_NULL` did not do what it should.
-    Null(Defect),
-}
-
-/// One event was before another, and why; the links of a violation form a circle.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Link {
-    /// The earlier event.
-    pub before: String,
-    /// The later event.
-    pub after: String,
-    /// Why.
-    pub why: Why,
-}
-
-/// Why one event is before another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// A rank performs its steps one after the other.
-    Program,
-    /// A message is sent before it is received.
-    Sent,
-    /// A receive is posted before it is matched.
-    Posted,
-    /// A completed operation is matched.
-    Completed,
-    /// A message is found before it is received.
-    Found,
-    /// Nobody leaves a barrier before all have come.
-    Barrier,
-    /// The rule of messages: these two of one sender, the first sent first, and both are accepted.
-    Overtaking(StepId, StepId),
-    /// The rule of receives: this receive is older and accepts this message too.
-    OlderReceive(StepId, StepId),
-    /// This probe had shown that this message is there.
-    Known(StepId, StepId),
-}
-
-impl Why {
-    /// The clauses of `spec/matching.md` and the places of the MPI standard that say so.
-    #[must_use]
-    pub const fn clauses(self) -> Option<&'static str> {
-        match self {
-            Self::Overtaking(..) => Some("MPI 4.1, 3.5; spec/matching.md, O-6 and O-3"),
-            Self::OlderReceive(..) => Some("MPI 4.1, 3.5; spec/matching.md, O-4"),
-            Self::Known(..) => Some("MPI 4.1, 3.8.1; spec/matching.md, P-1"),
-            Self::Completed => Some("MPI 4.1, 3.4 and 3.7.3"),
-            Self::Program | Self::Sent | Self::Posted | Self::Found | Self::Barrier => None,
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Program => f.write_str("a rank performs its steps in order"),
-            Self::Sent => f.write_str("it was sent before"),
-            Self::Posted => f.write_str("it was posted before"),
-            Self::Completed => f.write_str("what is complete was matched"),
-            Self::Found => f.write_str("it was still there"),
-            Self::Barrier => f.write_str("nobody leaves a barrier before all have come"),
-            Self::Overtaking(first, second) => {
-                write!(f, "message {first} was sent before message {second} and is accepted as well")
-            }
-            Self::OlderReceive(receive, message) => {
-                write!(f, "receive {receive} was posted before and accepts message {message} as well")
-            }
-            Self::Known(probe, message) => write!(f, "probe {probe} had found message {message}"),
-        }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Defect(defect) | Self::Null(defect) => write!(f, "{defect}"),
-            Self::Order(links) => {
-                f.write_str("the events contradict each other:")?;
-                links.iter().try_for_each(|link| {
-                    write!(f, "\n  {}, before {}: {}", link.before, link.after, link.why)?;
-                    link.why.clauses().iter().try_for_each(|clauses| write!(f, " ({clauses})"))
-                })
-            }
-        }
-    }
-}
+use crate::program::{Action, Comm, Mode, Program, StepId, Wanted};
+use crate::violation::{Link, Violation, Why};
 
 /// Judges what each rank learned; `is_whole`: the program came to its end.
 #[must_use]
@@ -133,12 +40,23 @@ pub fn violation(program: &Program, news: &[&[News]], is_whole: bool) -> Option<
 #[must_use]
 pub fn violation_of(program: &Program, history: &History) -> Option<Violation> {
     let order = order_violation(program, history).map(Violation::Order);
-    order.or_else(|| history.null.first().cloned().map(Violation::Null))
+    let null = || history.null.first().cloned().map(Violation::Null);
+    order.or_else(null).or_else(|| history.truncation.first().cloned().map(Violation::Truncation))
 }
 
-/// The contradiction in `history`, if there is one: a shortest circle.
+/// The contradiction in `history`, if there is one: a shortest circle, told of requests that are started in the order in
+/// which they are given to `MPI_Startall`.
 #[must_use]
 pub fn order_violation(program: &Program, history: &History) -> Option<Vec<Link>> {
+    let mut first = None;
+    for order in program.orders() {
+        let found = contradiction(&order, history)?;
+        first = first.or(Some(found));
+    }
+    first
+}
+
+fn contradiction(program: &Program, history: &History) -> Option<Vec<Link>> {
     let graph = Graph::of(program, history);
     let circle = graph.shortest_circle()?;
     Some(graph.tell(&circle))
@@ -252,8 +170,8 @@ impl<'a> Graph<'a> {
                 self.add_sending(message, learn);
             }
             Fact::Sent(send) => {
-                let synchronous = self.program.step(send).and_then(|(_, step)| step.action.message());
-                if synchronous.is_some_and(|message| message.synchronous && message.dest.is_some())
+                let message = self.program.step(send).and_then(|(_, step)| step.action.message());
+                if message.is_some_and(|message| message.mode == Mode::Synchronous && message.dest.is_some())
                     && let Some(received) = self.reception_of(send)
                 {
                     self.before(received, learn, Why::Completed);
@@ -347,7 +265,7 @@ impl<'a> Graph<'a> {
                     }
                 }
                 Fact::Drained(comm, message) => {
-                    let wanted = Wanted { comm, source: Source::Any, tag: None };
+                    let wanted = Wanted::any(comm);
                     self.add_rules(rank, message, Taker { wanted, place: end, node: learn });
                 }
                 Fact::Cancelled(_) | Fact::Missed(_) | Fact::Sent(_) | Fact::Nothing => {}

@@ -4,7 +4,7 @@
 //! - [`program`]: what the ranks of a small job call; [`rules`]: which of these programs are asked of an MPI, and why they
 //!   end; [`generate`]: random ones; [`shrink`]: simpler ones; [`emit`]: one of them in C.
 //! - [`wire`]: programs for the interpreter, and the outcomes it writes; [`outcome`], [`history`]: what they say.
-//! - [`judge`]: whether MPI allows it; [`arrival`]: whether `spec/matching.md` does as well; [`report`]: of many programs.
+//! - [`judge`], [`violation`]: whether MPI allows it; [`arrival`]: whether `spec/matching.md` does as well; [`report`]: of many programs.
 //! - [`simulate`]: libraries that do what they may, to check the judge and to list what is allowed.
 //!
 //! Nothing here calls MPI: `python/matchbench/mpi/conform.c` does, and `docs/mpi-conform.md` tells the whole story.
@@ -22,4 +22,6 @@ pub mod report;
 pub mod rules;
 pub mod shrink;
 pub mod simulate;
+mod text;
+pub mod violation;
 pub mod wire;

@@ -7,6 +7,8 @@ use crate::program::{Comm, StepId};
 pub const INTACT: i32 = 1;
 /// The message belongs to another program of the same run.
 pub const FOREIGN: i32 = 2;
+/// A receive wrote behind its buffer.
+pub const OVERRUN: i32 = 4;
 /// Rank that stands for `MPI_PROC_NULL` in a status.
 pub const NO_PROCESS: i32 = -2;
 /// Tag that stands for `MPI_ANY_TAG` in a status.
@@ -23,7 +25,7 @@ pub struct Seen {
     pub count: i32,
     /// The message, as its bytes say; nothing when it has none, and of a probe.
     pub message: Option<StepId>,
-    /// [`INTACT`] and [`FOREIGN`].
+    /// [`INTACT`], [`FOREIGN`] and [`OVERRUN`].
     pub flags: i32,
 }
 
@@ -33,6 +35,8 @@ pub struct Seen {
 pub enum Event {
     /// A receive is complete.
     Received { step: StepId, seen: Seen },
+    /// A receive is complete, and its message did not fit: `MPI_ERR_TRUNCATE`.
+    Truncated { step: StepId, seen: Seen },
     /// A receive was cancelled.
     Cancelled { step: StepId },
     /// A send is complete.

@@ -5,8 +5,6 @@
 //! performs its own steps in this order; how the ranks interleave is up to the machine. A step's number is its name:
 //! a message is called after the step that sends it, a receive after the step that posts it.
 
-use std::fmt;
-
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::{Envelope, Initiator, Pattern};
 
@@ -27,43 +25,40 @@ pub enum Comm {
     Reversed,
     /// The world split into even and odd ranks.
     Parity,
+    /// The intercommunicator between even and odd ranks.
+    Across,
 }
 
 impl Comm {
     /// Every communicator, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::First, Self::Second, Self::Reversed, Self::Parity];
+    pub const ALL: [Self; 5] = [Self::First, Self::Second, Self::Reversed, Self::Parity, Self::Across];
 
-    /// Whether world ranks `one` and `other` share it.
+    /// Whether world rank `one` can send to world rank `other` in it.
     #[must_use]
     pub const fn joins(self, one: u8, other: u8) -> bool {
-        !matches!(self, Self::Parity) || one % 2 == other % 2
+        match self {
+            Self::First | Self::Second | Self::Reversed => true,
+            Self::Parity => one % 2 == other % 2,
+            Self::Across => one % 2 != other % 2,
+        }
     }
 
-    /// The rank in this communicator of world rank `rank`, among `ranks`.
+    /// The rank in this communicator of world rank `rank`, among `ranks`; in an intercommunicator it is the other
+    /// group's ranks that are named.
     #[must_use]
     pub const fn rank_of(self, rank: u8, ranks: u8) -> u8 {
         match self {
             Self::First | Self::Second => rank,
             Self::Reversed => ranks - 1 - rank,
-            Self::Parity => rank / 2,
+            Self::Parity | Self::Across => rank / 2,
         }
     }
 
-    /// Its number in matching; both parts of a split have one, which is harmless: no process is in both.
+    /// Its number in matching; both parts of a split have one, which is harmless: no process is in both. So have the two
+    /// groups of an intercommunicator, where each receives from the other only.
     #[must_use]
     pub const fn context(self) -> Context {
         Context::new(self as u32)
-    }
-}
-
-impl fmt::Display for Comm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::First => "first",
-            Self::Second => "second",
-            Self::Reversed => "reversed",
-            Self::Parity => "parity",
-        })
     }
 }
 
@@ -99,6 +94,35 @@ impl Bulk {
     }
 }
 
+/// Which of MPI's four ways a message is sent in (MPI 4.1, 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mode {
+    /// `MPI_Send` and the like: over when MPI says so.
+    Standard,
+    /// `MPI_Ssend`: over only when the message has been matched.
+    Synchronous,
+    /// `MPI_Rsend`: its receive is posted already, or the program is wrong.
+    Ready,
+    /// `MPI_Bsend`: over without anybody's help.
+    Buffered,
+}
+
+impl Mode {
+    /// Every mode, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Standard, Self::Synchronous, Self::Ready, Self::Buffered];
+
+    /// The letter in the names of MPI's calls.
+    #[must_use]
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Self::Standard => "",
+            Self::Synchronous => "s",
+            Self::Ready => "r",
+            Self::Buffered => "b",
+        }
+    }
+}
+
 /// What a send sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
@@ -110,8 +134,8 @@ pub struct Message {
     pub tag: u8,
     /// Its length.
     pub bulk: Bulk,
-    /// Whether the send is over only when the message has been matched (`MPI_Ssend` and the like).
-    pub synchronous: bool,
+    /// How it is sent.
+    pub mode: Mode,
 }
 
 impl Message {
@@ -142,9 +166,27 @@ pub struct Wanted {
     pub source: Source,
     /// The tag; `None` is `MPI_ANY_TAG`.
     pub tag: Option<u8>,
+    /// Whether there is room for [`Bulk::Short`] only: a longer message is received all the same, and truncated
+    /// (clause S-4). Never of a probe.
+    pub short: bool,
 }
 
 impl Wanted {
+    /// Bytes of room of a receive that is `short`.
+    pub const ROOM: u32 = Bulk::Short.bytes(LAST_STEP);
+
+    /// Everything in `comm`, as a rank receives it in the end.
+    #[must_use]
+    pub const fn any(comm: Comm) -> Self {
+        Self { comm, source: Source::Any, tag: None, short: false }
+    }
+
+    /// Whether the message of step `id` is received and truncated.
+    #[must_use]
+    pub const fn truncates(&self, id: StepId, message: &Message) -> bool {
+        self.short && message.bulk.bytes(id) > Self::ROOM
+    }
+
     /// The pattern; `None` when it is one of `MPI_PROC_NULL`, which takes part in no matching (clause N-2).
     #[must_use]
     pub fn pattern(&self) -> Option<Pattern> {
@@ -163,7 +205,7 @@ impl Wanted {
     }
 }
 
-/// Which of MPI's three ways a send or receive is called in.
+/// Which of MPI's ways a send or receive is called in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Form {
     /// `MPI_Send`, `MPI_Recv`.
@@ -172,6 +214,17 @@ pub enum Form {
     Nonblocking,
     /// `MPI_Send_init`, `MPI_Recv_init`, and `MPI_Start`.
     Persistent,
+    /// `MPI_Send_init`, `MPI_Recv_init`; the rank's neighbouring steps of this form are started by one `MPI_Startall`
+    /// before its next other step, in an order that is up to MPI (MPI 4.1, 3.9).
+    Together,
+}
+
+impl Form {
+    /// Whether the request can be started again.
+    #[must_use]
+    pub const fn is_persistent(self) -> bool {
+        matches!(self, Self::Persistent | Self::Together)
+    }
 }
 
 /// Which probe.
@@ -282,6 +335,12 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether `MPI_Startall` starts it with its neighbours.
+    #[must_use]
+    pub const fn is_together(&self) -> bool {
+        matches!(self, Self::Send(_, Form::Together) | Self::Receive(_, Form::Together))
+    }
+
     /// The receive that it posts.
     #[must_use]
     pub const fn wanted(&self) -> Option<&Wanted> {
@@ -387,6 +446,42 @@ impl Program {
         self.messages().filter(|(_, message)| message.dest == Some(rank)).count()
     }
 
+    /// The places in the timeline of the steps that each `MPI_Startall` starts, where there is more than one.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups = Vec::new();
+        for rank in 0..self.ranks {
+            let own: Vec<usize> = (0..self.steps.len()).filter(|&at| self.steps[at].is_of(rank)).collect();
+            let groups_of_rank = own
+                .chunk_by(|&one, &next| self.steps[one].action.is_together() && self.steps[next].action.is_together());
+            groups.extend(groups_of_rank.filter(|group| group.len() > 1).map(<[usize]>::to_vec));
+        }
+        groups
+    }
+
+    /// This program with the steps of every [`Program::groups`] in every order in which they may be started, beginning
+    /// with the order in which they are called. Nothing else that is said of a program knows of these orders.
+    #[must_use]
+    pub fn orders(&self) -> Vec<Self> {
+        let mut orders = vec![self.clone()];
+        for group in self.groups() {
+            let arranged = permutations(group.len());
+            orders = orders
+                .iter()
+                .flat_map(|program| {
+                    arranged.iter().map(|order| {
+                        let mut other = program.clone();
+                        for (&to, &from) in group.iter().zip(order) {
+                            other.steps[to] = program.steps[group[from]].clone();
+                        }
+                        other
+                    })
+                })
+                .collect();
+        }
+        orders
+    }
+
     /// Gives the steps the numbers 1, 2, 3, ... in the order of the timeline.
     pub fn renumber(&mut self) {
         let old: Vec<StepId> = self.steps.iter().map(|step| step.id).collect();
@@ -402,59 +497,17 @@ impl Program {
     }
 }
 
-impl fmt::Display for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.source {
-            Source::Any => write!(f, "source any")?,
-            Source::Rank(rank) => write!(f, "source {rank}")?,
-            Source::Null => write!(f, "source null")?,
-        }
-        match self.tag {
-            Some(tag) => write!(f, " tag {tag}")?,
-            None => write!(f, " tag any")?,
-        }
-        write!(f, " {}", self.comm)
+/// Every order of 0, 1, ... `count - 1`, ascending.
+fn permutations(count: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..count {
+        all = all
+            .iter()
+            .flat_map(|order: &Vec<usize>| {
+                let free = (0..count).filter(|next| !order.contains(next));
+                free.map(|next| order.iter().copied().chain([next]).collect())
+            })
+            .collect();
     }
-}
-
-impl fmt::Display for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.dest {
-            Some(rank) => write!(f, "to {rank}")?,
-            None => write!(f, "to null")?,
-        }
-        let bulk = format!("{:?}", self.bulk).to_lowercase();
-        write!(f, " tag {} {} {bulk}{}", self.tag, self.comm, if self.synchronous { " synchronous" } else { "" })
-    }
-}
-
-impl fmt::Display for Step {
-    /// One line: `7: rank 1 receive nonblocking source any tag 3 first`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.id)?;
-        if self.action == Action::Barrier {
-            return f.write_str("all barrier");
-        }
-        write!(f, "rank {} ", self.rank)?;
-        let list = |of: &[StepId]| of.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        match &self.action {
-            Action::Send(message, form) => write!(f, "send {form:?} {message}"),
-            Action::Receive(wanted, form) => write!(f, "receive {form:?} {wanted}"),
-            Action::Restart(of) => write!(f, "restart {of}"),
-            Action::SendReceive(message, wanted) => write!(f, "sendrecv {message}, {wanted}"),
-            Action::Probe(wanted, call) => write!(f, "{call:?} {wanted}"),
-            Action::Take(of, false) => write!(f, "mrecv {of}"),
-            Action::Take(of, true) => write!(f, "imrecv {of}"),
-            Action::Cancel(of) => write!(f, "cancel {of}"),
-            Action::Complete(call, of) => write!(f, "{call:?} {}", list(of)),
-            Action::Barrier => Ok(()),
-            Action::Pause => f.write_str("pause"),
-        }
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
-    }
+    all
 }

@@ -7,10 +7,11 @@ use mb_core::random::Random;
 
 use crate::arrival;
 use crate::history::{Fact, History};
-use crate::judge::{self, Violation};
+use crate::judge;
 use crate::outcome::News;
-use crate::program::{Program, StepId};
+use crate::program::{Comm, Mode, Program, StepId};
 use crate::simulate::{self, Library, Order};
+use crate::violation::Violation;
 use crate::wire::{self, End, Part, WireError};
 
 /// What is wrong with an MPI library.
@@ -39,6 +40,7 @@ impl Failure {
             Self::Violation(Violation::Defect(_)) => "defect",
             Self::Violation(Violation::Order(_)) => "order",
             Self::Violation(Violation::Null(_)) => "null",
+            Self::Violation(Violation::Truncation(_)) => "truncation",
             Self::Stuck { .. } => "stuck",
             Self::Crashed => "crashed",
         }
@@ -91,6 +93,16 @@ pub struct Counts {
     pub missed: u64,
     /// Sends that completed.
     pub sent: u64,
+    /// Ready sends among them.
+    pub ready: u64,
+    /// Buffered sends among them.
+    pub buffered: u64,
+    /// Sends and receives that an `MPI_Startall` of more than one started.
+    pub together: u64,
+    /// Receives among `received` whose message did not fit.
+    pub truncated: u64,
+    /// Messages that were received in an intercommunicator.
+    pub across: u64,
     /// Programs of which one of two random runs of a correct library came to another outcome.
     pub free: u64,
     /// Programs with an outcome that MPI allows and no order of arrivals explains.
@@ -202,10 +214,39 @@ impl Judged {
                 Fact::Nothing => continue,
             } += 1;
         }
+        counts.together += program.groups().iter().map(|group| group.len() as u64).sum::<u64>();
+        for (_, fact) in history.ranks.iter().flatten() {
+            counts.add_kinds(program, *fact);
+        }
         counts.free += u64::from(is_free(program, &history));
         if arrival::unexplained(program, &history).is_some() {
             counts.unexplained += 1;
             self.unexplained = self.unexplained.or(Some(place));
+        }
+    }
+}
+
+impl Counts {
+    /// Which kinds of sends and receives a fact is about.
+    fn add_kinds(&mut self, program: &Program, fact: Fact) {
+        let message = |id| program.step(id).and_then(|(_, step)| step.action.message());
+        match fact {
+            Fact::Sent(send) => {
+                let mode = message(send).map(|message| message.mode);
+                self.ready += u64::from(mode == Some(Mode::Ready));
+                self.buffered += u64::from(mode == Some(Mode::Buffered));
+            }
+            Fact::Took(receive, taken) => {
+                let wanted = program.step(receive).and_then(|(_, step)| program.posted_by(step));
+                if let (Some(wanted), Some(message)) = (wanted, message(taken)) {
+                    self.truncated += u64::from(wanted.truncates(taken, message));
+                    self.across += u64::from(message.comm == Comm::Across);
+                }
+            }
+            Fact::Plucked(_, taken) | Fact::Drained(_, taken) => {
+                self.across += u64::from(message(taken).is_some_and(|message| message.comm == Comm::Across));
+            }
+            Fact::Cancelled(_) | Fact::Found(..) | Fact::Missed(_) | Fact::Nothing => {}
         }
     }
 }

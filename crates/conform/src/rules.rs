@@ -19,13 +19,24 @@
 //!   finishes, and takes `m` at the latest then. Otherwise let `Q` be the receives of `d` before `g` that accept `m` and
 //!   are never cancelled, and `X` the other messages that one of `Q` accepts, without those that `m`'s sender sends
 //!   after `m`: they cannot overtake it. If `|Q| > |X|`, one of `Q` is left for `m`. No matched probe of `d` may accept
-//!   `m` then: what it takes is not received before `d` receives it.
+//!   `m` then: what it takes is not received before `d` receives it. A buffered send needs nobody.
 //!
-//! Test: `every_program_ends_in_every_interleaving`.
+//! What `MPI_Startall` starts is started by the rank's next step at the latest, and nothing waits before; it may be started
+//! in any order, so that the rules have to hold in each.
+//!
+//! # Why the receive of a ready message is posted
+//!
+//! Let `Q` be the receives of `d` that accept `m`, are never cancelled, and are called before a barrier that comes before
+//! the send, or before a send to the rank itself; `X` as above. If `|Q| > |X|`, one of `Q` is pending whenever `m` is,
+//! and so `m` is taken by that one or an older one.
+//!
+//! Test: `every_program_ends_in_every_interleaving`; the simulated library stops at a ready send without its receive.
 
 use std::fmt;
 
-use crate::program::{Action, Bulk, Comm, Form, LAST_STEP, Message, Program, Source, Step, StepId, Wanted};
+use crate::program::{
+    Action, Bulk, Comm, CompleteCall, Form, LAST_STEP, Message, Mode, Program, Source, Step, StepId, Wanted,
+};
 
 /// Why a program is not asked of an MPI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,9 +53,22 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Most orders in which the calls of `MPI_Startall` of one program may start what they are given.
+const MOST_ORDERS: usize = 12;
+
 /// The first step of `program` that breaks a rule.
 #[must_use]
 pub fn fault(program: &Program) -> Option<Fault> {
+    let groups = program.groups();
+    let orders: usize = groups.iter().map(|group| (1..=group.len()).product::<usize>()).product();
+    if orders > MOST_ORDERS {
+        let step = groups.last().and_then(|group| group.last()).map_or(0, |&at| program.steps[at].id);
+        return Some(Fault { step, what: "too many steps are started together" });
+    }
+    program.orders().iter().find_map(fault_in_order)
+}
+
+fn fault_in_order(program: &Program) -> Option<Fault> {
     program.steps.iter().enumerate().find_map(|(at, step)| {
         let what = invalid(program, at, step).or_else(|| unbounded(program, at, step))?;
         Some(Fault { step: step.id, what })
@@ -68,11 +92,14 @@ fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
         if message.bulk == Bulk::Empty && has_twin(program, at, message) {
             return Some("two empty messages could not be told apart");
         }
+        if message.mode == Mode::Ready && !is_ready_certain(program, at, message) {
+            return Some("its receive might not be posted");
+        }
     }
     if let Action::SendReceive(message, wanted) = &step.action
-        && (message.comm != wanted.comm || message.synchronous)
+        && (message.comm != wanted.comm || message.mode != Mode::Standard)
     {
-        return Some("MPI_Sendrecv has one communicator, and no synchronous form");
+        return Some("MPI_Sendrecv has one communicator, and no modes");
     }
     let wanted = match &step.action {
         Action::Probe(wanted, _) => Some(wanted),
@@ -84,7 +111,22 @@ fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
     {
         return Some("the source is no rank of the communicator");
     }
+    if let Some(wanted) = wanted.filter(|wanted| wanted.short) {
+        if !matches!(step.action, Action::Receive(..)) {
+            return Some("only receives are short");
+        }
+        if has_long_twins(program, rank, wanted) {
+            return Some("two truncated messages could not be told apart");
+        }
+    }
     if let Action::Complete(call, of) = &step.action {
+        // MPI does not say what its flag is when there is an error, and libraries differ.
+        let is_short = |id: &StepId| {
+            program.step(*id).and_then(|(_, named)| named.action.wanted()).is_some_and(|wanted| wanted.short)
+        };
+        if *call == CompleteCall::Testall && of.iter().any(is_short) {
+            return Some("MPI_Testall is not asked about short receives");
+        }
         if of.is_empty() || call.is_single() && of.len() != 1 {
             return Some("the list of requests is empty, or too long for the call");
         }
@@ -97,7 +139,7 @@ fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
             return false;
         };
         match (&step.action, &named.action) {
-            (Action::Restart(_), Action::Receive(_, form)) => *form == Form::Persistent,
+            (Action::Restart(_), Action::Receive(_, form)) => form.is_persistent(),
             (Action::Cancel(_), Action::Receive(wanted, form)) => {
                 *form != Form::Blocking && wanted.source != Source::Null
             }
@@ -127,6 +169,19 @@ fn has_twin(program: &Program, at: usize, message: &Message) -> bool {
                         == (message.bulk, message.dest, message.comm, message.tag)
                 })
         })
+}
+
+/// Whether two long messages with one envelope may come to the short receive `wanted` of `rank`: only a status tells what
+/// was truncated.
+fn has_long_twins(program: &Program, rank: u8, wanted: &Wanted) -> bool {
+    let long: Vec<_> = program
+        .messages()
+        .filter(|(step, message)| {
+            message.dest == Some(rank) && wanted.truncates(step.id, message) && wanted.accepts(step.rank, message)
+        })
+        .map(|(step, message)| (step.rank, message.tag))
+        .collect();
+    long.iter().enumerate().any(|(index, envelope)| long[..index].contains(envelope))
 }
 
 /// Why the step at `at` might wait for ever.
@@ -206,20 +261,39 @@ fn taker<'a>(program: &'a Program, step: &'a Step) -> Option<&'a Wanted> {
 fn is_send_certain(program: &Program, at: usize, message: &Message, now: usize) -> bool {
     let Some(dest) = message.dest else { return true };
     let from = program.steps[at].rank;
+    if message.mode == Mode::Buffered {
+        return true;
+    }
     if dest != from && program.steps[now + 1..].iter().all(|step| !(step.is_of(dest) && step.action.waits())) {
         return true;
     }
-    let is_given_up = |id: StepId| {
-        program.steps.iter().any(|step| matches!(step.action, Action::Cancel(of) | Action::Restart(of) if of == id))
-    };
     let is_plucked = program.steps.iter().any(|step| {
         step.rank == dest
             && matches!(&step.action, Action::Probe(wanted, call) if call.takes() && wanted.accepts(from, message))
     });
-    if is_plucked {
-        return false;
-    }
-    let takers: Vec<&Wanted> = program.steps[..=now]
+    !is_plucked && is_one_left(program, at, message, &program.steps[..=now])
+}
+
+/// Whether the receive of the message that the step at `at` sends is sure to be posted by then.
+fn is_ready_certain(program: &Program, at: usize, message: &Message) -> bool {
+    let Some(dest) = message.dest else { return true };
+    let before = &program.steps[..at];
+    let over = if dest == program.steps[at].rank {
+        at
+    } else {
+        before.iter().rposition(|step| step.action == Action::Barrier).unwrap_or(0)
+    };
+    is_one_left(program, at, message, &before[..over])
+}
+
+/// Whether `steps` post more receives that accept the message which the step at `at` sends than other messages can fill.
+fn is_one_left(program: &Program, at: usize, message: &Message, steps: &[Step]) -> bool {
+    let from = program.steps[at].rank;
+    let Some(dest) = message.dest else { return false };
+    let is_given_up = |id: StepId| {
+        program.steps.iter().any(|step| matches!(step.action, Action::Cancel(of) | Action::Restart(of) if of == id))
+    };
+    let takers: Vec<&Wanted> = steps
         .iter()
         .filter(|step| step.rank == dest && !is_given_up(step.id))
         .filter_map(|step| step.action.wanted())

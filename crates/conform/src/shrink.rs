@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs that are a little simpler than one that fails; whoever shrinks runs them and goes on with one that still fails.
 
-use crate::program::{Action, Bulk, Comm, CompleteCall, Form, ProbeCall, Program, Source, Step, StepId, Wanted};
+use crate::program::{
+    Action, Bulk, Comm, CompleteCall, Form, Message, Mode, ProbeCall, Program, Source, Step, StepId, Wanted,
+};
 use crate::rules;
 
 /// Every program that is one move simpler than `program`, the simplest first; all keep the rules of [`crate::rules`].
@@ -130,22 +132,25 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
     match action {
         Action::Send(message, form) => {
             if message.bulk > Bulk::Short {
-                simpler.push(Action::Send(crate::program::Message { bulk: Bulk::Short, ..*message }, *form));
+                simpler.push(Action::Send(Message { bulk: Bulk::Short, ..*message }, *form));
             }
             if message.bulk == Bulk::Huge {
-                simpler.push(Action::Send(crate::program::Message { bulk: Bulk::Long, ..*message }, *form));
+                simpler.push(Action::Send(Message { bulk: Bulk::Long, ..*message }, *form));
             }
             if message.bulk == Bulk::Empty {
-                simpler.push(Action::Send(crate::program::Message { bulk: Bulk::Short, ..*message }, *form));
+                simpler.push(Action::Send(Message { bulk: Bulk::Short, ..*message }, *form));
             }
-            if message.synchronous {
-                simpler.push(Action::Send(crate::program::Message { synchronous: false, ..*message }, *form));
+            if message.mode != Mode::Standard {
+                simpler.push(Action::Send(Message { mode: Mode::Standard, ..*message }, *form));
             }
             if message.tag > 0 {
-                simpler.push(Action::Send(crate::program::Message { tag: 0, ..*message }, *form));
+                simpler.push(Action::Send(Message { tag: 0, ..*message }, *form));
             }
-            if *form == Form::Persistent {
+            if form.is_persistent() {
                 simpler.push(Action::Send(*message, Form::Nonblocking));
+            }
+            if *form == Form::Together {
+                simpler.push(Action::Send(*message, Form::Persistent));
             }
         }
         Action::Receive(wanted, form) => {
@@ -155,8 +160,14 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
             if wanted.tag.is_none() {
                 simpler.push(Action::Receive(Wanted { tag: Some(0), ..*wanted }, *form));
             }
-            if *form == Form::Persistent {
+            if wanted.short {
+                simpler.push(Action::Receive(Wanted { short: false, ..*wanted }, *form));
+            }
+            if form.is_persistent() {
                 simpler.push(Action::Receive(*wanted, Form::Nonblocking));
+            }
+            if *form == Form::Together {
+                simpler.push(Action::Receive(*wanted, Form::Persistent));
             }
         }
         Action::SendReceive(message, wanted) => {

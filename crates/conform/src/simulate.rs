@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mb_core::random::Random;
 
 use crate::outcome::{Event, INTACT, NO_PROCESS, NO_TAG, News, Seen};
-use crate::program::{Action, Comm, CompleteCall, Form, Message, Program, Source, Step, StepId, Wanted};
+use crate::program::{Action, Comm, CompleteCall, Form, Message, Mode, Program, Source, Step, StepId, Wanted};
 
 /// What a simulated library promises.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -98,6 +98,8 @@ struct State {
     matched: BTreeMap<StepId, StepId>,
     /// Requests that are active, each by the step that made it, with the posting that it stands for now.
     active: BTreeMap<StepId, StepId>,
+    /// What an `MPI_Startall` is still to start.
+    waiting: BTreeSet<StepId>,
     /// What matched probes hold; `None` is `MPI_MESSAGE_NO_PROC`.
     held: BTreeMap<StepId, Option<StepId>>,
     /// Messages that a receive took, or whose receive began after a matched probe.
@@ -117,6 +119,7 @@ impl State {
             queues: BTreeMap::new(),
             matched: BTreeMap::new(),
             active: BTreeMap::new(),
+            waiting: BTreeSet::new(),
             held: BTreeMap::new(),
             taken: BTreeSet::new(),
             inside: BTreeSet::new(),
@@ -168,13 +171,48 @@ impl<'a> Machine<'a> {
         }
         for rank in 0..self.program.ranks {
             let place = state.next[usize::from(rank)];
-            match self.program.of_rank(rank).nth(place) {
+            let step = self.program.of_rank(rank).nth(place);
+            if !step.is_some_and(|step| step.action.is_together()) && self.start_one(state, rank, &mut next) {
+                continue;
+            }
+            match step {
                 Some(step) => self.perform(state, rank, step, &mut next),
                 None if place == self.program.of_rank(rank).count() => self.finish(state, rank, &mut next),
                 None => {}
             }
         }
         next
+    }
+
+    /// Starts any of what the `MPI_Startall` of `rank` still has to start; whether there was anything.
+    fn start_one(&self, state: &State, rank: u8, next: &mut Vec<State>) -> bool {
+        let waiting = state.waiting.iter().copied().filter(|&id| self.step(id).rank == rank);
+        let count = waiting.clone().count();
+        for id in waiting.filter(|&id| self.may_begin(state, id)) {
+            let mut after = state.clone();
+            after.waiting.remove(&id);
+            self.begin(&mut after, rank, id);
+            next.push(after);
+        }
+        count > 0
+    }
+
+    /// Whether the send of step `id` is not ready, or finds its receive posted.
+    fn may_begin(&self, state: &State, id: StepId) -> bool {
+        let Some(message) = self.step(id).action.message() else { return true };
+        let Some(dest) = message.dest.filter(|_| message.mode == Mode::Ready) else { return true };
+        let queue = state.queues.get(&(dest, message.comm));
+        queue.is_some_and(|queue| queue.posted.iter().any(|&posted| self.accepts(&self.wanted(posted), id)))
+    }
+
+    /// Sends, or posts, without waiting.
+    fn begin(&self, state: &mut State, rank: u8, id: StepId) {
+        if self.step(id).action.message().is_some() {
+            self.send(state, id);
+        } else {
+            self.post(state, rank, id);
+        }
+        state.active.insert(id, id);
     }
 
     /// Matches that the two rules allow: the oldest receive that accepts a message which is the sender's first for it.
@@ -249,7 +287,13 @@ impl<'a> Machine<'a> {
     /// Whether the send of step `id` may be complete.
     fn is_sent(&self, state: &State, id: StepId) -> bool {
         let (_, message) = self.message(id);
-        message.dest.is_none() || state.taken.contains(&id) || !(message.synchronous || self.library.rendezvous)
+        message.dest.is_none()
+            || state.taken.contains(&id)
+            || match message.mode {
+                Mode::Synchronous => false,
+                Mode::Standard | Mode::Ready => !self.library.rendezvous,
+                Mode::Buffered => true,
+            }
     }
 
     fn post(&self, state: &mut State, rank: u8, id: StepId) {
@@ -300,6 +344,10 @@ impl<'a> Machine<'a> {
             return Some(Event::Received { step: posting, seen: NOBODY });
         }
         let message = *state.matched.get(&posting)?;
+        if self.wanted(posting).truncates(message, self.message(message).1) {
+            let seen = Seen { count: 0, message: None, flags: 0, ..self.seen(message, false) };
+            return Some(Event::Truncated { step: posting, seen });
+        }
         Some(Event::Received { step: posting, seen: self.seen(message, false) })
     }
 
@@ -321,6 +369,7 @@ impl<'a> Machine<'a> {
         let rank = usize::from(rank);
         state.received[rank] += usize::from(match event {
             Event::Received { seen, .. } | Event::Drained { seen, .. } => seen.source != NO_PROCESS,
+            Event::Truncated { .. } => true,
             _ => false,
         });
         state.news[rank].push(News { at: state.next[rank], event });
@@ -346,6 +395,9 @@ impl<'a> Machine<'a> {
     fn perform(&self, state: &State, rank: u8, step: &Step, next: &mut Vec<State>) {
         let id = step.id;
         let is_called = state.inside.contains(&rank);
+        if !is_called && !step.action.is_together() && !self.may_begin(state, id) {
+            return;
+        }
         let mut after = state.clone();
         // A blocking call is a start, and an end that waits.
         if step.action.waits() && !is_called {
@@ -387,13 +439,13 @@ impl<'a> Machine<'a> {
                     next.push(after);
                 }
             }
+            Action::Send(_, Form::Together) | Action::Receive(_, Form::Together) => {
+                after.waiting.insert(id);
+                Self::advance(&mut after, rank);
+                next.push(after);
+            }
             Action::Send(..) | Action::Receive(..) => {
-                if step.action.message().is_some() {
-                    self.send(&mut after, id);
-                } else {
-                    self.post(&mut after, rank, id);
-                }
-                after.active.insert(id, id);
+                self.begin(&mut after, rank, id);
                 Self::advance(&mut after, rank);
                 next.push(after);
             }
@@ -576,7 +628,7 @@ impl<'a> Machine<'a> {
         for comm in Comm::ALL {
             let key = (rank, comm);
             let Some(queue) = state.queues.get(&key) else { continue };
-            for message in self.visible(queue, &Wanted { comm, source: Source::Any, tag: None }) {
+            for message in self.visible(queue, &Wanted::any(comm)) {
                 let mut after = state.clone();
                 take(&mut after, key, message);
                 Self::tell(&mut after, rank, Event::Drained { comm, seen: self.seen(message, false) });

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = @RANKS@, STEPS = @STEPS@, MOST = @MOST@, SECONDS = @SECONDS@, COMMS = 4, TEXT = 4096 };
+enum { RANKS = @RANKS@, STEPS = @STEPS@, MOST = @MOST@, ROOM = @ROOM@, SECONDS = @SECONDS@, COMMS = 5, TEXT = 4096 };
 enum { WAIT, WAITALL, WAITANY, WAITSOME, TEST, TESTALL, TESTANY, TESTSOME };
 
 /* What is sent: by whom, to whom, how. */
@@ -30,14 +30,15 @@ static const struct { int step, from, to, comm, tag, bytes; } message[] = {
 @OUTCOMES@
 
 static int me, round_number, violations, operation, received;
-static MPI_Comm control, comm[COMMS]; /* the world; then the world, again, in reverse order, even and odd ranks */
+/* The world; then the world, again, in reverse order, even and odd ranks, and the intercommunicator between these. */
+static MPI_Comm control, comm[COMMS];
 static MPI_Request request[STEPS];
 static MPI_Message handle[STEPS];
 static int is_send[STEPS], is_null[STEPS], active[STEPS], holds[STEPS], called[STEPS], comm_of[STEPS];
 static unsigned char *sent[STEPS], *got[STEPS];
 static char steps[STEPS][64], left[COMMS][TEXT / COMMS];
 static MPI_Status status;
-static int flag;
+static int flag, error; /* the class of the error of what is complete */
 
 static void wrong(const char *what, int step) {
   printf("round %d, rank %d, step %d: %s\n", round_number, me, step, what);
@@ -77,9 +78,11 @@ static int which(int step, int c, const unsigned char *bytes) {
   for (int i = 0; message[i].step != 0; i++) {
     int source = message[i].from;
     if (c == 2) source = RANKS - 1 - source;
-    if (c == 3) source /= 2;
+    if (c >= 3) source /= 2;
     if (message[i].to != me || message[i].comm != c || message[i].tag != status.MPI_TAG) continue;
-    if (source != status.MPI_SOURCE || message[i].bytes != count) continue;
+    if (source != status.MPI_SOURCE) continue;
+    if (error == MPI_ERR_TRUNCATE && message[i].bytes > ROOM) return message[i].step;
+    if (message[i].bytes != count) continue;
     if (bytes != NULL && count > 0) {
       if (stamp[0] != round_number || stamp[1] != message[i].step) break;
       for (int at = sizeof stamp; at < count; at++) {
@@ -96,6 +99,30 @@ static void tell(int step, const char *how, int what) {
   snprintf(steps[step], sizeof steps[step], "%d%s%d@PLACE@ ", step, how, what@PLACE_VALUE@);
 }
 
+static int class_of(int code) {
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  return class;
+}
+
+@IF short_room@
+/* A message that is longer than ROOM does not fit. */
+static int is_short[STEPS];
+
+static void short_room(int step) {
+  is_short[step] = 1;
+  memset(in(step), 0, MOST);
+}
+
+static void check_room(int step) {
+  int count, is_over = 0;
+  MPI_Get_count(&status, MPI_BYTE, &count);
+  for (int at = ROOM; at < MOST; at++) is_over |= got[step][at];
+  if (is_short[step] && is_over) wrong("wrote behind the buffer", step);
+  if (is_short[step] && error != MPI_ERR_TRUNCATE && count > ROOM) wrong("a message that does not fit came without an error", step);
+}
+
+@END@
 static void completed(int step, int as) {
   active[step] = 0;
   if (is_send[step]) {
@@ -113,9 +140,13 @@ static void completed(int step, int as) {
     }
   } else {
     received++;
+@IF short_room@
+    check_room(step);
+@END@
     const int what = which(as, comm_of[step], got[step]);
     if (!is_taken) tell(as, "<-", what);
   }
+  error = MPI_SUCCESS;
 }
 
 static void started(int step, int as, int c) {
@@ -134,10 +165,37 @@ static void sending(int step) {
 static void cancel(int step) {
   if (!active[step]) return;
   if (!is_null[step]) MPI_Cancel(&request[step]);
-  MPI_Wait(&request[step], &status);
+  error = class_of(MPI_Wait(&request[step], &status));
   completed(step, called[step]);
 }
 
+@IF start_all@
+static void start_all(int count, const int *of) {
+  MPI_Request list[STEPS];
+  for (int i = 0; i < count; i++) list[i] = request[of[i]];
+  MPI_Startall(count, list);
+  for (int i = 0; i < count; i++) request[of[i]] = list[i];
+}
+
+@END@
+@IF attach@
+/* Room for what MPI_Bsend and the like keep. */
+static void *kept;
+
+static void attach(int count, int bytes) {
+  const int room = bytes + count * (MPI_BSEND_OVERHEAD + 64);
+  if ((kept = malloc((size_t)room)) == NULL) exit(2);
+  MPI_Buffer_attach(kept, room);
+}
+
+static void detach(void) {
+  int room;
+  if (kept != NULL) MPI_Buffer_detach(&kept, &room);
+  free(kept);
+  kept = NULL;
+}
+
+@END@
 @IF again@
 static void again(int step, int as) {
   cancel(step);
@@ -151,17 +209,18 @@ static void complete(int call, int count, const int *of) {
   MPI_Status all[STEPS];
   int index[STEPS], found = 0;
   for (int i = 0; i < count; i++) list[i] = request[of[i]];
+  int result;
   index[0] = MPI_UNDEFINED;
   flag = 1;
   switch (call) {
-    case WAIT: MPI_Wait(list, all); break;
-    case TEST: MPI_Test(list, &flag, all); break;
-    case WAITALL: MPI_Waitall(count, list, all); break;
-    case TESTALL: MPI_Testall(count, list, &flag, all); break;
-    case WAITANY: MPI_Waitany(count, list, index, all); break;
-    case TESTANY: MPI_Testany(count, list, index, &flag, all); break;
-    case WAITSOME: MPI_Waitsome(count, list, &found, index, all); break;
-    default: MPI_Testsome(count, list, &found, index, all); break;
+    case WAIT: result = MPI_Wait(list, all); break;
+    case TEST: result = MPI_Test(list, &flag, all); break;
+    case WAITALL: result = MPI_Waitall(count, list, all); break;
+    case TESTALL: result = MPI_Testall(count, list, &flag, all); break;
+    case WAITANY: result = MPI_Waitany(count, list, index, all); break;
+    case TESTANY: result = MPI_Testany(count, list, index, &flag, all); break;
+    case WAITSOME: result = MPI_Waitsome(count, list, &found, index, all); break;
+    default: result = MPI_Testsome(count, list, &found, index, all); break;
   }
   for (int i = 0; i < count; i++) request[of[i]] = list[i];
   if (call == WAITANY || call == TESTANY) {
@@ -174,6 +233,9 @@ static void complete(int call, int count, const int *of) {
   }
   for (int i = 0; i < found; i++) {
     status = all[i];
+    error = class_of(result);
+    if (error == MPI_ERR_IN_STATUS) error = class_of(status.MPI_ERROR);
+    if (error == MPI_ERR_PENDING) continue;
     if (active[of[index[i]]]) completed(of[index[i]], called[of[index[i]]]);
   }
 }
@@ -232,6 +294,7 @@ static void finish(void) {
     if (count > 0) complete(TESTSOME, count, of);
     for (int c = 0; c < COMMS; c++) {
       MPI_Message found;
+      if (comm[c] == MPI_COMM_NULL) continue;
       MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm[c], &flag, &found, &status);
       if (!flag) continue;
       MPI_Mrecv(space(&rest), MOST, MPI_BYTE, &found, &status);
@@ -283,6 +346,15 @@ int main(int argc, char **argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm[1]);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comm[2]);
   MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &comm[3]);
+  comm[4] = MPI_COMM_NULL;
+  if (RANKS > 1) MPI_Intercomm_create(comm[3], 0, MPI_COMM_WORLD, 1 - me % 2, 0, &comm[4]);
+@IF short_room@
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  for (int c = 0; c < COMMS; c++) {
+    if (comm[c] != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm[c], MPI_ERRORS_RETURN);
+  }
+@END@
   signal(SIGALRM, too_long);
   for (round_number = 1; round_number <= rounds && total == 0; round_number++) {
     alarm(SECONDS);
@@ -294,6 +366,9 @@ int main(int argc, char **argv) {
     program[me]();
     finish();
     MPI_Barrier(control);
+@IF attach@
+    detach();
+@END@
     check();
     MPI_Allreduce(&violations, &total, 1, MPI_INT, MPI_SUM, control);
   }

@@ -10,7 +10,8 @@
 //! code  step  communicator  peer  tag  bytes  form  names  name...
 //! ```
 //!
-//! with ranks of the communicator; -1 stands for any, peer -2 for `MPI_PROC_NULL`. A name is the place of an earlier
+//! with ranks of the communicator; -1 stands for any, peer -2 for `MPI_PROC_NULL`; the bytes of a receive are its room, 0
+//! if there is enough for every message. A name is the place of an earlier
 //! operation among those of the rank; the names of `MPI_Sendrecv` are communicator, source and tag of its receive.
 //!
 //! A file of outcomes holds records of eight numbers ([`Kind`] says of what):
@@ -40,7 +41,7 @@ const RECORD: usize = 8;
 pub fn encode(programs: &[Program]) -> Vec<u8> {
     let ranks = programs.first().map_or(0, |program| program.ranks);
     let lengths = programs.iter().flat_map(Program::messages).map(|(step, message)| message.bulk.bytes(step.id));
-    let largest = lengths.max().unwrap_or(0).max(64);
+    let largest = lengths.max().unwrap_or(0).max(Wanted::ROOM);
     let mut words = vec![PROGRAMS_MAGIC, FORMAT, i32::from(ranks), programs.len() as i32, largest as i32];
     for (place, program) in programs.iter().enumerate() {
         assert_eq!(program.ranks, ranks, "all programs of a file are for the same ranks");
@@ -79,24 +80,25 @@ fn encode_rank(program: &Program, rank: u8, words: &mut Vec<i32>) {
         }
         match &step.action {
             Action::Send(message, form) => {
-                op[0] = if message.synchronous { 2 } else { 1 };
+                op[0] = 1 + message.mode as i32;
                 op[6] = *form as i32;
             }
             Action::Receive(wanted, form) => {
-                op[0] = 3;
+                op[0] = 5;
                 op[2..5].copy_from_slice(&[wanted.comm as i32, source(wanted), tag(wanted)]);
+                op[5] = if wanted.short { Wanted::ROOM as i32 } else { 0 };
                 op[6] = *form as i32;
             }
             Action::Restart(of) => {
-                op[0] = 4;
+                op[0] = 6;
                 names.push(place(*of));
             }
             Action::SendReceive(_, wanted) => {
-                op[0] = 5;
+                op[0] = 7;
                 names.extend([wanted.comm as i32, source(wanted), tag(wanted)]);
             }
             Action::Probe(wanted, call) => {
-                op[0] = 6;
+                op[0] = 8;
                 op[2..5].copy_from_slice(&[wanted.comm as i32, source(wanted), tag(wanted)]);
                 op[6] = match call {
                     ProbeCall::Probe => 0,
@@ -106,21 +108,21 @@ fn encode_rank(program: &Program, rank: u8, words: &mut Vec<i32>) {
                 };
             }
             Action::Take(of, nonblocking) => {
-                op[0] = 7;
+                op[0] = 9;
                 op[6] = if *nonblocking { Form::Nonblocking } else { Form::Blocking } as i32;
                 names.push(place(*of));
             }
             Action::Cancel(of) => {
-                op[0] = 8;
+                op[0] = 10;
                 names.push(place(*of));
             }
             Action::Complete(call, of) => {
-                op[0] = 9;
+                op[0] = 11;
                 op[6] = CompleteCall::ALL.iter().position(|other| other == call).map_or(0, |place| place as i32);
                 names.extend(of.iter().map(|&id| place(id)));
             }
-            Action::Barrier => op[0] = 10,
-            Action::Pause => op[0] = 11,
+            Action::Barrier => op[0] = 12,
+            Action::Pause => op[0] = 13,
         }
         op[7] = names.len() as i32;
         words.extend(op);
@@ -143,9 +145,10 @@ enum Kind {
     Drained,
     Stuck,
     Failed,
+    Truncated,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Header,
     Kind::Begin,
     Kind::End,
@@ -157,6 +160,7 @@ const KINDS: [Kind; 11] = [
     Kind::Drained,
     Kind::Stuck,
     Kind::Failed,
+    Kind::Truncated,
 ];
 
 /// A file of outcomes that the interpreter did not write.
@@ -255,6 +259,7 @@ pub fn decode(bytes: &[u8], rank: u8, ranks: u8, programs: usize) -> Result<Vec<
                 continue;
             }
             Kind::Received => Event::Received { step, seen },
+            Kind::Truncated => Event::Truncated { step, seen },
             Kind::Cancelled => Event::Cancelled { step },
             Kind::Sent => Event::Sent { step },
             Kind::Found => Event::Found { step, seen },

@@ -8,7 +8,7 @@ use mb_conform::generate::{Feature, generate, generate_within};
 use mb_conform::history::History;
 use mb_conform::judge::violation;
 use mb_conform::outcome::{Event, News, Seen};
-use mb_conform::program::{Action, Program};
+use mb_conform::program::{Action, Mode, Program};
 use mb_conform::rules;
 use mb_conform::shrink::candidates;
 use mb_conform::simulate::{Library, Order, Outcome, explore, run};
@@ -92,7 +92,7 @@ proptest! {
         let library = Library { order: Order::Arrival, rendezvous: false };
         let Some(all) = explore(&program, library, 3000).expect("it ends") else { return Ok(()) };
         let mut tried = BTreeSet::new();
-        let is_synchronous = program.messages().any(|(_, message)| message.synchronous);
+        let is_synchronous = program.messages().any(|(_, message)| message.mode == Mode::Synchronous);
         for outcome in &all {
             for changed in changes(&program, outcome) {
                 if tried.len() < 2000 && tried.insert(changed.clone()) {

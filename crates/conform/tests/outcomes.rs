@@ -20,6 +20,7 @@ fn record(news: &News) -> [i32; 8] {
     let none = Seen { source: 0, tag: 0, count: 0, message: Some(0), flags: 0 };
     match news.event {
         Event::Received { step, seen } => with(4, step as i32, seen),
+        Event::Truncated { step, seen } => with(12, step as i32, seen),
         Event::Cancelled { step } => with(5, step as i32, none),
         Event::Sent { step } => with(6, step as i32, none),
         Event::Found { step, seen } => with(7, step as i32, seen),

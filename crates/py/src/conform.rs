@@ -162,6 +162,11 @@ fn counts(counts: &Counts) -> BTreeMap<&'static str, u64> {
         ("probes_found", counts.found),
         ("probes_missed", counts.missed),
         ("sent", counts.sent),
+        ("ready", counts.ready),
+        ("buffered", counts.buffered),
+        ("started_together", counts.together),
+        ("truncated", counts.truncated),
+        ("across_groups", counts.across),
         ("free", counts.free),
         ("unexplained_by_arrival", counts.unexplained),
     ])

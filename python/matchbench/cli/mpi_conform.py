@@ -146,6 +146,15 @@ def _show(found: Conformance, plan: Plan) -> None:
             "messages received",
             f"{counts['received']} by receives, {counts['matched_probes']} by matched probes",
         ),
+        (
+            "among them",
+            f"{counts['across_groups']} between two groups, {counts['truncated']} truncated",
+        ),
+        (
+            "sends and requests",
+            f"{counts['ready']} ready, {counts['buffered']} buffered,"
+            f" {counts['started_together']} started together",
+        ),
         ("left to the end", f"{counts['left_to_the_end']}"),
         ("receives cancelled", f"{counts['cancelled']}"),
         (

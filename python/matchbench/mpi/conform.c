@@ -8,44 +8,29 @@
  * that a crash can be blamed on a program. A program that takes longer than SECONDS ends the job; so does an error.
  * Exit status: 0 all programs performed, 3 bad input, 4 a program took too long.
  */
-#include <mpi.h>
+#include "outcomes.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { PROGRAMS_MAGIC = 0x4f43424d, OUTCOME_MAGIC = 0x554f424d, FORMAT = 1 };
-enum { SEND = 1, SSEND, RECEIVE, RESTART, SENDRECV, PROBE, TAKE, CANCEL, COMPLETE, BARRIER, PAUSE };
-enum { BLOCKING, NONBLOCKING, PERSISTENT };
+enum { PROGRAMS_MAGIC = 0x4f43424d };
+enum { SEND = 1, SSEND, RSEND, BSEND, RECEIVE, RESTART, SENDRECV, PROBE, TAKE, CANCEL, COMPLETE, BARRIER, PAUSE };
+enum { BLOCKING, NONBLOCKING, PERSISTENT, TOGETHER };
 enum { IS_PROBE, IS_IPROBE, IS_MPROBE, IS_IMPROBE };
 enum { WAIT, WAITALL, WAITANY, WAITSOME, TEST, TESTALL, TESTANY, TESTSOME };
-enum { HEADER = 1, BEGIN, END, RECEIVED, CANCELLED, SENT, FOUND, MISSED, DRAINED, STUCK, FAILED };
-enum { ANY = -1, NO_PROCESS = -2, NOTHING = -1 };
-enum { INTACT = 1, FOREIGN = 2 };
-enum { COMMS = 4, LONGEST_PROGRAM = 1024, PAUSE_ROUNDS = 40, STAMP = 16, PROGRESS = 64 };
+enum { COMMS = 5, PAUSE_ROUNDS = 40, PROGRESS = 64 };
+/* Bytes behind the room of a short receive, and what is in them. */
+enum { GUARD = 64, GUARD_BYTE = 0xa5 };
 
 typedef struct {
   int code, id, comm, peer, tag, bytes, form, names;
   int name[];
 } Op;
 
-/* An outcome, as it is written. */
-typedef struct {
-  int kind, at, step, source, tag, count, message, flags;
-} Event;
-
-static int rank, ranks;
 static MPI_Comm control, comm[COMMS];
 
-/* Of the program that is performed. */
-static int program_number, at, operations;
+static int operations;
 static const Op *operation[LONGEST_PROGRAM];
 
 /* Of each operation of this rank: its request, and who it belongs to now. */
@@ -55,103 +40,35 @@ static int is_active[LONGEST_PROGRAM], holds_message[LONGEST_PROGRAM], posted_as
 static unsigned char *buffer[LONGEST_PROGRAM], *drain_buffer;
 static int largest;
 static int received;
-
-/* Outcomes that are not written yet. The count is raised last: a signal may write them at any moment. */
-static Event event[4 * LONGEST_PROGRAM];
-static volatile sig_atomic_t events;
-static int outcome_file;
-
-static void give_up(const char *what, const char *which) {
-  fprintf(stderr, "conform: rank %d: %s: %s\n", rank, which, what);
-  MPI_Abort(MPI_COMM_WORLD, 3);
-  exit(3);
-}
-
-/* ---- outcomes ---- */
-
-static void flush_events(void) {
-  const char *from = (const char *)event;
-  size_t left = (size_t)events * sizeof *event;
-  while (left > 0) {
-    ssize_t done = write(outcome_file, from, left);
-    if (done <= 0) break;
-    from += done;
-    left -= (size_t)done;
-  }
-  events = 0;
-}
-
-static void tell(Event e) {
-  if (events == (int)(sizeof event / sizeof *event)) return;
-  event[events] = e;
-  events = events + 1;
-}
-
-static void fail(int step, int error) {
-  int class = -1;
-  if (error > 0) MPI_Error_class(error, &class);
-  tell((Event){.kind = FAILED, .at = at, .step = step, .flags = class});
-}
-
-static void too_long(int signal_number) {
-  (void)signal_number;
-  tell((Event){.kind = STUCK, .at = at});
-  flush_events();
-  static const char words[] = "conform: a program took too long\n";
-  if (write(2, words, sizeof words - 1) < 0) _exit(5);
-  /* The other ranks write down what they know before the launcher ends them. */
-  const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
-  nanosleep(&moment, NULL);
-  _exit(4);
-}
-
-/* ---- payload ---- */
-
-static uint64_t filler(int message, size_t word) {
-  return ((uint64_t)(uint32_t)message << 32 | (uint64_t)program_number) + word * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-/* Who the message is, then bytes that no other message has. */
-static void fill(unsigned char *bytes, int message, int count) {
-  if (count < STAMP) return;
-  const int32_t stamp[4] = {program_number, message, rank, count};
-  memcpy(bytes, stamp, STAMP);
-  size_t word = 0, left = (size_t)count - STAMP;
-  for (unsigned char *to = bytes + STAMP; left > 0; word++) {
-    const uint64_t value = filler(message, word);
-    const size_t part = left < sizeof value ? left : sizeof value;
-    memcpy(to, &value, part);
-    to += part;
-    left -= part;
-  }
-}
-
-static void read_payload(const unsigned char *bytes, int count, Event *e) {
-  e->message = NOTHING;
-  if (count < STAMP) {
-    e->flags = count == 0 ? INTACT : 0;
-    return;
-  }
-  int32_t stamp[4];
-  memcpy(stamp, bytes, STAMP);
-  e->message = stamp[1];
-  if (stamp[0] != program_number) e->flags |= FOREIGN;
-  if (stamp[3] != count) return;
-  size_t word = 0, left = (size_t)count - STAMP;
-  for (const unsigned char *from = bytes + STAMP; left > 0; word++) {
-    const uint64_t value = filler(stamp[1], word);
-    const size_t part = left < sizeof value ? left : sizeof value;
-    if (memcmp(from, &value, part) != 0) return;
-    from += part;
-    left -= part;
-  }
-  e->flags |= INTACT;
-}
+/* Requests that the next operation of another form starts. */
+static int together[LONGEST_PROGRAM], together_count;
+/* What MPI_Bsend and the like keep. */
+static void *kept;
 
 static unsigned char *space(int op) {
-  if (buffer[op] == NULL) buffer[op] = malloc((size_t)largest);
+  if (buffer[op] == NULL) buffer[op] = malloc((size_t)largest + GUARD);
   if (buffer[op] == NULL) give_up("no memory", "buffers");
   return buffer[op];
+}
+
+static int is_send(const Op *op) { return op->code >= SEND && op->code <= BSEND; }
+
+static int room_of(const Op *op) { return op->bytes > 0 ? op->bytes : largest; }
+
+/* The buffer of a receive that is posted now. */
+static unsigned char *room_for(int op) {
+  unsigned char *bytes = space(op);
+  if (operation[op]->bytes > 0) memset(bytes + operation[op]->bytes, GUARD_BYTE, GUARD);
+  return bytes;
+}
+
+/* OVERRUN if the short receive of `op` wrote behind its room. */
+static int overrun(int op) {
+  if (operation[op]->code != RECEIVE || operation[op]->bytes == 0) return 0;
+  for (int i = 0; i < GUARD; i++) {
+    if (buffer[op][operation[op]->bytes + i] != GUARD_BYTE) return OVERRUN;
+  }
+  return 0;
 }
 
 /* ---- completions ---- */
@@ -162,33 +79,55 @@ static void set_status(Event *e, MPI_Status *status) {
   MPI_Get_count(status, MPI_BYTE, &e->count);
 }
 
-static void got(int kind, int step, MPI_Status *status, const unsigned char *bytes) {
-  Event e = {.kind = kind, .at = at, .step = step};
+static void got(int kind, int step, MPI_Status *status, const unsigned char *bytes, int flags) {
+  Event e = {.kind = kind, .at = at, .step = step, .flags = flags};
   set_status(&e, status);
   if (e.source == NO_PROCESS) {
     e.message = NOTHING;
     e.flags = INTACT;
   } else {
     received++;
-    read_payload(bytes, e.count, &e);
+    read_payload(bytes, e.count < largest ? e.count : largest, &e);
   }
   tell(e);
 }
 
+/* A receive whose message did not fit: it has taken it all the same. */
+static void truncated(int op, int step, MPI_Status *status) {
+  Event e = {.kind = TRUNCATED, .at = at, .step = step, .message = NOTHING};
+  received++;
+  set_status(&e, status);
+  e.flags = overrun(op);
+  tell(e);
+}
+
+static int is_truncation(int error) {
+  int class = MPI_SUCCESS;
+  if (error != MPI_SUCCESS) MPI_Error_class(error, &class);
+  return class == MPI_ERR_TRUNCATE;
+}
+
 /* The request of `op` is complete. */
-static void completed(int op, MPI_Status *status) {
-  const int code = operation[op]->code;
+static void completed(int op, MPI_Status *status, int error) {
   is_active[op] = 0;
-  if (code == SEND || code == SSEND) {
+  if (operation[op]->code == RECEIVE && is_truncation(error)) {
+    truncated(op, posted_as[op], status);
+    return;
+  }
+  if (error != MPI_SUCCESS) {
+    fail(posted_as[op], error);
+    return;
+  }
+  if (is_send(operation[op])) {
     tell((Event){.kind = SENT, .at = at, .step = posted_as[op]});
     return;
   }
   int was_cancelled = 0;
-  if (code == RECEIVE) MPI_Test_cancelled(status, &was_cancelled);
+  if (operation[op]->code == RECEIVE) MPI_Test_cancelled(status, &was_cancelled);
   if (was_cancelled) {
     tell((Event){.kind = CANCELLED, .at = at, .step = posted_as[op]});
   } else {
-    got(RECEIVED, posted_as[op], status, buffer[op]);
+    got(RECEIVED, posted_as[op], status, buffer[op], overrun(op));
   }
 }
 
@@ -198,12 +137,7 @@ static void cancel(int op) {
   /* What is received from nobody is complete already. */
   int error = operation[op]->peer == NO_PROCESS ? MPI_SUCCESS : MPI_Cancel(&request[op]);
   if (error == MPI_SUCCESS) error = MPI_Wait(&request[op], &status);
-  if (error != MPI_SUCCESS) {
-    is_active[op] = 0;
-    fail(posted_as[op], error);
-  } else {
-    completed(op, &status);
-  }
+  completed(op, &status, error);
 }
 
 /* One of MPI's eight calls for the requests of the operations `of`. */
@@ -212,8 +146,9 @@ static void complete(int call, const int *of, int count) {
   static MPI_Status status[LONGEST_PROGRAM];
   static int index[LONGEST_PROGRAM];
   for (int i = 0; i < count; i++) asked[i] = request[of[i]];
-  int flag = 1, found = 0, error;
+  int flag = 1, found = 0, error, class = MPI_SUCCESS;
   index[0] = MPI_UNDEFINED;
+  for (int i = 0; i < count; i++) status[i].MPI_ERROR = MPI_SUCCESS;
   switch (call) {
     case WAIT: error = MPI_Wait(asked, status); break;
     case TEST: error = MPI_Test(asked, &flag, status); break;
@@ -225,23 +160,31 @@ static void complete(int call, const int *of, int count) {
     default: error = MPI_Testsome(count, asked, &found, index, status); break;
   }
   for (int i = 0; i < count; i++) request[of[i]] = asked[i];
-  if (error != MPI_SUCCESS) {
+  if (error != MPI_SUCCESS) MPI_Error_class(error, &class);
+  /* An error of one request is that of the call, or is in its status; the request is complete. */
+  const int is_in_status = class == MPI_ERR_IN_STATUS;
+  if (error != MPI_SUCCESS && !is_in_status && class != MPI_ERR_TRUNCATE) {
     fail(operation[at < operations ? at : 0]->id, error);
     return;
   }
   if (call == WAITANY || call == TESTANY) {
-    found = flag && index[0] != MPI_UNDEFINED;
+    found = (flag || error != MPI_SUCCESS) && index[0] != MPI_UNDEFINED;
   } else if (call == WAITSOME || call == TESTSOME) {
     if (found == MPI_UNDEFINED) found = 0;
   } else {
-    found = flag ? count : 0;
+    found = flag || error != MPI_SUCCESS ? count : 0;
     for (int i = 0; i < found; i++) index[i] = i;
   }
   const int is_whole = call == WAIT || call == TEST || call == WAITALL || call == TESTALL;
   for (int i = 0; i < found; i++) {
     const int op = index[i] >= 0 && index[i] < count ? of[index[i]] : -1;
+    const int its_error = is_in_status ? status[i].MPI_ERROR : error;
+    if (is_in_status && its_error != MPI_SUCCESS) {
+      MPI_Error_class(its_error, &class);
+      if (class == MPI_ERR_PENDING) continue;
+    }
     if (op >= 0 && is_active[op]) {
-      completed(op, &status[i]);
+      completed(op, &status[i], its_error);
     } else if (!is_whole) {
       fail(operation[at < operations ? at : 0]->id, -1); /* an index that names no active request */
     }
@@ -256,46 +199,80 @@ static int peer_of(const Op *op) {
 
 static int tag_of(int tag) { return tag == ANY ? MPI_ANY_TAG : tag; }
 
+/* Each mode has three calls with the same arguments. */
+static const struct {
+  int (*blocking)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+  int (*nonblocking)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+  int (*persistent)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+} send_calls[] = {
+    [SEND] = {MPI_Send, MPI_Isend, MPI_Send_init},
+    [SSEND] = {MPI_Ssend, MPI_Issend, MPI_Ssend_init},
+    [RSEND] = {MPI_Rsend, MPI_Irsend, MPI_Rsend_init},
+    [BSEND] = {MPI_Bsend, MPI_Ibsend, MPI_Bsend_init},
+};
+
+/* Starts the persistent request of this operation, or leaves it to MPI_Startall. */
+static int start(const Op *op) {
+  if (op->form == TOGETHER) {
+    together[together_count++] = at;
+    return MPI_SUCCESS;
+  }
+  const int error = MPI_Start(&request[at]);
+  is_active[at] = error == MPI_SUCCESS;
+  return error;
+}
+
+static void start_together(void) {
+  static MPI_Request list[LONGEST_PROGRAM];
+  if (together_count == 0) return;
+  for (int i = 0; i < together_count; i++) list[i] = request[together[i]];
+  const int error = MPI_Startall(together_count, list);
+  if (error != MPI_SUCCESS) fail(posted_as[together[0]], error);
+  for (int i = 0; i < together_count; i++) {
+    request[together[i]] = list[i];
+    is_active[together[i]] = error == MPI_SUCCESS;
+  }
+  together_count = 0;
+}
+
 static void do_send(const Op *op) {
   unsigned char *bytes = space(at);
-  const int to = peer_of(op), n = op->bytes, is_sync = op->code == SSEND;
+  const int to = peer_of(op), n = op->bytes;
   const MPI_Comm c = comm[op->comm];
   int error;
   fill(bytes, op->id, n);
   posted_as[at] = op->id;
   if (op->form == BLOCKING) {
-    error = is_sync ? MPI_Ssend(bytes, n, MPI_BYTE, to, op->tag, c) : MPI_Send(bytes, n, MPI_BYTE, to, op->tag, c);
+    error = send_calls[op->code].blocking(bytes, n, MPI_BYTE, to, op->tag, c);
     if (error == MPI_SUCCESS) tell((Event){.kind = SENT, .at = at, .step = op->id});
   } else if (op->form == NONBLOCKING) {
-    error = is_sync ? MPI_Issend(bytes, n, MPI_BYTE, to, op->tag, c, &request[at])
-                    : MPI_Isend(bytes, n, MPI_BYTE, to, op->tag, c, &request[at]);
+    error = send_calls[op->code].nonblocking(bytes, n, MPI_BYTE, to, op->tag, c, &request[at]);
     is_active[at] = error == MPI_SUCCESS;
   } else {
-    error = is_sync ? MPI_Ssend_init(bytes, n, MPI_BYTE, to, op->tag, c, &request[at])
-                    : MPI_Send_init(bytes, n, MPI_BYTE, to, op->tag, c, &request[at]);
-    if (error == MPI_SUCCESS) error = MPI_Start(&request[at]);
-    is_active[at] = error == MPI_SUCCESS;
+    error = send_calls[op->code].persistent(bytes, n, MPI_BYTE, to, op->tag, c, &request[at]);
+    if (error == MPI_SUCCESS) error = start(op);
   }
   if (error != MPI_SUCCESS) fail(op->id, error);
 }
 
 static void do_receive(const Op *op) {
-  unsigned char *bytes = space(at);
-  const int from = peer_of(op), tag = tag_of(op->tag);
+  unsigned char *bytes = room_for(at);
+  const int from = peer_of(op), tag = tag_of(op->tag), room = room_of(op);
   const MPI_Comm c = comm[op->comm];
   MPI_Status status;
   int error;
   posted_as[at] = op->id;
   if (op->form == BLOCKING) {
-    error = MPI_Recv(bytes, largest, MPI_BYTE, from, tag, c, &status);
-    if (error == MPI_SUCCESS) got(RECEIVED, op->id, &status, bytes);
-  } else if (op->form == NONBLOCKING) {
-    error = MPI_Irecv(bytes, largest, MPI_BYTE, from, tag, c, &request[at]);
+    error = MPI_Recv(bytes, room, MPI_BYTE, from, tag, c, &status);
+    completed(at, &status, error);
+    return;
+  }
+  if (op->form == NONBLOCKING) {
+    error = MPI_Irecv(bytes, room, MPI_BYTE, from, tag, c, &request[at]);
     is_active[at] = error == MPI_SUCCESS;
   } else {
-    error = MPI_Recv_init(bytes, largest, MPI_BYTE, from, tag, c, &request[at]);
-    if (error == MPI_SUCCESS) error = MPI_Start(&request[at]);
-    is_active[at] = error == MPI_SUCCESS;
+    error = MPI_Recv_init(bytes, room, MPI_BYTE, from, tag, c, &request[at]);
+    if (error == MPI_SUCCESS) error = start(op);
   }
   if (error != MPI_SUCCESS) fail(op->id, error);
 }
@@ -316,7 +293,7 @@ static void do_sendrecv(const Op *op) {
     return;
   }
   tell((Event){.kind = SENT, .at = at, .step = op->id});
-  got(RECEIVED, op->id, &status, bytes);
+  got(RECEIVED, op->id, &status, bytes, 0);
 }
 
 static void do_probe(const Op *op) {
@@ -357,7 +334,7 @@ static void take(int from, int into, int is_nonblocking) {
     is_active[op] = error == MPI_SUCCESS;
   } else {
     error = MPI_Mrecv(bytes, largest, MPI_BYTE, &handle[from], &status);
-    if (error == MPI_SUCCESS) got(RECEIVED, step, &status, bytes);
+    if (error == MPI_SUCCESS) got(RECEIVED, step, &status, bytes, 0);
   }
   if (error != MPI_SUCCESS) fail(step, error);
 }
@@ -371,14 +348,18 @@ static void pause_a_little(void) {
 }
 
 static void perform(const Op *op) {
+  if (op->code > RECEIVE || op->form != TOGETHER) start_together();
   switch (op->code) {
     case SEND:
-    case SSEND: do_send(op); break;
+    case SSEND:
+    case RSEND:
+    case BSEND: do_send(op); break;
     case RECEIVE: do_receive(op); break;
     case RESTART: {
       const int first = op->name[0];
       cancel(first);
       posted_as[first] = op->id;
+      room_for(first);
       const int error = MPI_Start(&request[first]);
       is_active[first] = error == MPI_SUCCESS;
       if (error != MPI_SUCCESS) fail(op->id, error);
@@ -397,6 +378,7 @@ static void perform(const Op *op) {
 
 /* Receives every message that is still to come, then takes back what is posted. */
 static void finish(int expected) {
+  start_together();
   for (int op = 0; op < operations; op++) take(op, operations, 0);
   for (;;) {
     static int active[LONGEST_PROGRAM];
@@ -404,12 +386,13 @@ static void finish(int expected) {
     for (int op = 0; op < operations; op++) {
       if (!is_active[op]) continue;
       active[count++] = op;
-      sends += operation[op]->code == SEND || operation[op]->code == SSEND;
+      sends += is_send(operation[op]);
     }
     if (received >= expected && sends == 0) break;
     if (count > 0) complete(TESTSOME, active, count);
     int is_idle = 1;
     for (int i = 0; i < COMMS; i++) {
+      if (comm[i] == MPI_COMM_NULL) continue;
       MPI_Message message;
       MPI_Status status;
       int flag = 0;
@@ -417,7 +400,7 @@ static void finish(int expected) {
       if (error == MPI_SUCCESS && flag) {
         is_idle = 0;
         error = MPI_Mrecv(drain_buffer, largest, MPI_BYTE, &message, &status);
-        if (error == MPI_SUCCESS) got(DRAINED, i, &status, drain_buffer);
+        if (error == MPI_SUCCESS) got(DRAINED, i, &status, drain_buffer, 0);
       }
       if (error != MPI_SUCCESS) fail(0, error);
     }
@@ -427,6 +410,27 @@ static void finish(int expected) {
     cancel(op);
     if (request[op] != MPI_REQUEST_NULL) MPI_Request_free(&request[op]);
   }
+}
+
+/* Room for what this rank's buffered sends keep. */
+static void attach(void) {
+  long room = 0;
+  for (int op = 0; op < operations; op++) {
+    /* Libraries align what they keep. */
+    if (operation[op]->code == BSEND) room += operation[op]->bytes + MPI_BSEND_OVERHEAD + 64;
+  }
+  if (room == 0) return;
+  kept = malloc((size_t)room);
+  if (kept == NULL || MPI_Buffer_attach(kept, (int)room) != MPI_SUCCESS) give_up("no buffer", "buffered sends");
+}
+
+static void detach(void) {
+  if (kept == NULL) return;
+  int room;
+  void *address;
+  MPI_Buffer_detach(&address, &room);
+  free(kept);
+  kept = NULL;
 }
 
 static const int *perform_program(const int *word, int seconds) {
@@ -444,15 +448,17 @@ static const int *perform_program(const int *word, int seconds) {
     request[i] = MPI_REQUEST_NULL;
     is_active[i] = holds_message[i] = 0;
   }
-  received = 0;
+  received = together_count = 0;
   at = 0;
   const struct itimerval limit = {.it_value.tv_sec = seconds};
   setitimer(ITIMER_REAL, &limit, NULL);
   tell((Event){.kind = BEGIN, .at = program_number});
   flush_events();
+  attach();
   for (; at < operations; at++) perform(operation[at]);
   finish(expected);
   MPI_Barrier(control);
+  detach();
   tell((Event){.kind = END, .at = program_number});
   flush_events();
   return end;
@@ -489,7 +495,14 @@ static void make_communicators(void) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm[1]);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[2]);
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm[3]);
-  for (int i = 0; i < COMMS; i++) MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
+  comm[4] = MPI_COMM_NULL;
+  if (ranks > 1) MPI_Intercomm_create(comm[3], 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &comm[4]);
+  for (int i = 0; i < COMMS; i++) {
+    if (comm[i] != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
+  }
+  /* Calls for several requests have the error handler of one of these. */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
 int main(int argc, char **argv) {

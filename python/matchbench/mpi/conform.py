@@ -111,7 +111,7 @@ class Failure:
     number
         Its number.
     kind
-        `defect`, `order`, `null`, `stuck` or `crashed`.
+        `defect`, `order`, `null`, `truncation`, `stuck` or `crashed`.
     text
         What was seen.
     said

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Trials as text: a line for each step.
+
+use std::fmt;
+
+use crate::program::{Action, Comm, Message, Mode, Program, Source, Step, StepId, Wanted};
+
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::First => "first",
+            Self::Second => "second",
+            Self::Reversed => "reversed",
+            Self::Parity => "parity",
+            Self::Across => "across",
+        })
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source {
+            Source::Any => write!(f, "source any")?,
+            Source::Rank(rank) => write!(f, "source {rank}")?,
+            Source::Null => write!(f, "source null")?,
+        }
+        match self.tag {
+            Some(tag) => write!(f, " tag {tag}")?,
+            None => write!(f, " tag any")?,
+        }
+        write!(f, " {}{}", self.comm, if self.short { " short" } else { "" })
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.dest {
+            Some(rank) => write!(f, "to {rank}")?,
+            None => write!(f, "to null")?,
+        }
+        let bulk = format!("{:?}", self.bulk).to_lowercase();
+        write!(f, " tag {} {} {bulk}", self.tag, self.comm)?;
+        match self.mode {
+            Mode::Standard => Ok(()),
+            mode => write!(f, " {}", format!("{mode:?}").to_lowercase()),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    /// One line: `7: rank 1 receive nonblocking source any tag 3 first`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.id)?;
+        if self.action == Action::Barrier {
+            return f.write_str("all barrier");
+        }
+        write!(f, "rank {} ", self.rank)?;
+        let list = |of: &[StepId]| of.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        match &self.action {
+            Action::Send(message, form) => write!(f, "send {form:?} {message}"),
+            Action::Receive(wanted, form) => write!(f, "receive {form:?} {wanted}"),
+            Action::Restart(of) => write!(f, "restart {of}"),
+            Action::SendReceive(message, wanted) => write!(f, "sendrecv {message}, {wanted}"),
+            Action::Probe(wanted, call) => write!(f, "{call:?} {wanted}"),
+            Action::Take(of, false) => write!(f, "mrecv {of}"),
+            Action::Take(of, true) => write!(f, "imrecv {of}"),
+            Action::Cancel(of) => write!(f, "cancel {of}"),
+            Action::Complete(call, of) => write!(f, "{call:?} {}", list(of)),
+            Action::Barrier => Ok(()),
+            Action::Pause => f.write_str("pause"),
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
+    }
+}
