@@ -233,7 +233,7 @@ def test_what_progress_raises_stops_the_work_and_leaves_nothing(
 
     directory = tmp_path_factory.mktemp("stopped")
     with pytest.raises(Stop):
-        mb.generate("halo3d", directory / "t", ranks=8, settings={"iterations": 2}, progress=progress)
+        mb.generate("halo3d", directory / "n" / "t", ranks=8, settings={"iterations": 2}, progress=progress)
     assert list(directory.iterdir()) == []
 
 

@@ -179,6 +179,12 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     assert done.returncode == BAD_INPUT
     assert done.stderr == "matchbench: out: holds earlier output; choose another directory or give --force\n"
     assert matchbench("reproduce", "s0", "--system", "hw", "-o", "out", "--force").returncode == 0
+    # Of several papers all places are looked at before the first is measured.
+    (tmp_path / "out").rename(tmp_path / "s3")
+    done = matchbench("reproduce", "s0", "s3", "-o", ".")
+    assert (done.returncode, done.stdout) == (BAD_INPUT, "")
+    assert done.stderr == "matchbench: s3: holds earlier output; choose another directory or give --force\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["s3"]
 
 
 def test_a_paper_without_models_is_not_testable(matchbench: Command, tmp_path: Path) -> None:

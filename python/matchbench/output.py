@@ -4,7 +4,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from matchbench._native import MatchbenchError
@@ -62,6 +62,7 @@ def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator
     """
     check_directory(path, marker=marker, force=force)
     path = path.absolute()
+    made = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
     partial.mkdir()
@@ -72,6 +73,9 @@ def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator
         partial.rename(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):  # there is something in it
+            for parent in made:
+                parent.rmdir()
 
 
 @contextmanager

@@ -17,6 +17,9 @@ from matchbench.output import whole_directory
 VERDICTS = ("holds", "near", "differs", "not testable")
 """How a claim can fare, the best first."""
 
+MARKER = "claims.json"
+"""What tells a directory of results from others."""
+
 CLAIMS = pl.Schema(
     {
         "id": pl.String(),
@@ -311,12 +314,12 @@ class Reproduction:
         MatchbenchError
             When the directory is in use.
         """
-        with whole_directory(Path(directory), marker="claims.json", force=force) as partial:
+        with whole_directory(Path(directory), marker=MARKER, force=force) as partial:
             for name in TABLES:
                 table: pl.DataFrame = getattr(self, name)
                 table.write_csv(partial / f"{name}.csv")
                 table.write_parquet(partial / f"{name}.parquet")
-            (partial / "claims.json").write_text(json.dumps(self._rows(), indent=1) + "\n", encoding="utf-8")
+            (partial / MARKER).write_text(json.dumps(self._rows(), indent=1) + "\n", encoding="utf-8")
             if figures:
                 # Drawing needs matplotlib, which takes a second to load and is needed here alone.
                 from matchbench import verdicts

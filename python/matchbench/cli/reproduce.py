@@ -9,7 +9,8 @@ import click
 import polars as pl
 
 from matchbench import tables
-from matchbench.reproduce import VERDICTS, Reproduction, reproduce
+from matchbench.output import check_directory
+from matchbench.reproduce import MARKER, VERDICTS, Reproduction, reproduce
 
 CHECK_FAILED = 1
 _CELL = 44  # characters of a cell
@@ -100,12 +101,18 @@ def command(
     """
     failed = False
     several = len(papers) > 1
+    if output is None and figures:
+        targets = {paper: Path("out") / paper for paper in papers}
+    elif output is not None:
+        targets = {paper: output / paper if several else output for paper in papers}
+    else:
+        targets = {}
+    for place in targets.values():
+        check_directory(place, marker=MARKER, force=force)
     for paper in papers:
         found = reproduce(paper, jobs=jobs if figures else None)
         found = found.only(systems=systems, ids=ids, verdicts=verdicts)
-        target = output / paper if output is not None and several else output
-        if figures and target is None:
-            target = Path("out") / paper
+        target = targets.get(paper)
         if target is not None:
             found.write(target, figures=figures, force=force)
         with tables.even_unread() if target is not None else nullcontext():
