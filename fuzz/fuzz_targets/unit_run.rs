@@ -18,16 +18,7 @@ use mb_microcode::unit::{Head, Tag, Unit};
 /// Words that the unit issues by itself; the longest program has fewer than 64.
 const WORDS: u64 = 2000;
 
-const MEMORY: Memory = Memory {
-    latency: 10,
-    words_per_cycle: 1,
-    head_cache: 2,
-    reaction: 1,
-    unlink: 2,
-    fifo: 16,
-    capacity: 1024,
-    spill_latency: 250,
-};
+const MEMORY: Memory = Memory::S0;
 
 static PROGRAMS: LazyLock<[Program; 4]> = LazyLock::new(|| Builtin::ALL.map(Builtin::assemble));
 

@@ -10,16 +10,7 @@ use mb_microcode::programs::Builtin;
 use mb_microcode::{ENTRY, Microcode};
 use mb_parts::Server;
 
-const MEMORY: Memory = Memory {
-    latency: 10,
-    words_per_cycle: 1,
-    head_cache: 2,
-    reaction: 1,
-    unlink: 2,
-    fifo: 16,
-    capacity: 4096,
-    spill_latency: 250,
-};
+const MEMORY: Memory = Memory::S0;
 
 /// One search of a list of `items` whose last item matches.
 fn cycles(criterion: &mut Criterion) {

@@ -45,6 +45,18 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// That of the preset `s0`, which has the sources.
+    pub const S0: Self = Self {
+        latency: 10,
+        words_per_cycle: 1,
+        head_cache: 2,
+        reaction: 1,
+        unlink: 2,
+        fifo: 16,
+        capacity: 4096,
+        spill_latency: 250,
+    };
+
     /// Cycles for which one item occupies the port of the memory.
     const fn item_cycles(&self) -> u64 {
         (WORDS as u64).div_ceil(self.words_per_cycle)

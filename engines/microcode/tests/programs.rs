@@ -9,16 +9,7 @@ use mb_microcode::list_manager::{List, Memory};
 use mb_microcode::machine::Machine;
 use mb_microcode::programs::Builtin;
 
-const MEMORY: Memory = Memory {
-    latency: 10,
-    words_per_cycle: 1,
-    head_cache: 2,
-    reaction: 1,
-    unlink: 2,
-    fifo: 16,
-    capacity: 1024,
-    spill_latency: 250,
-};
+const MEMORY: Memory = Memory::S0;
 
 /// A golden function of the posted list.
 type Golden = fn(&[Item], &Header) -> Option<Match>;

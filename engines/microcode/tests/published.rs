@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What S0 prints about its program and its cycles, measured on `portals_s0`.
 
+use mb_microcode::ENTRY;
+use mb_microcode::engine::memory;
 use mb_microcode::figure5::{self, LENGTHS};
 use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
 use mb_microcode::list_manager::{List, Memory};
@@ -8,16 +10,7 @@ use mb_microcode::machine::{Event, Machine};
 use mb_microcode::programs::Builtin;
 use mb_microcode::unit::{Unit, WRITE_STAGE};
 
-const MEMORY: Memory = Memory {
-    latency: 10,
-    words_per_cycle: 1,
-    head_cache: 2,
-    reaction: 1,
-    unlink: 2,
-    fifo: 16,
-    capacity: 1024,
-    spill_latency: 250,
-};
+const MEMORY: Memory = Memory::S0;
 
 fn item(bits: u64) -> Item {
     Item {
@@ -58,6 +51,11 @@ fn words(machine: &mut Machine, arrival: u64) -> Vec<Event> {
 /// Cycles from the read stage of the first word to the write stage of the last.
 fn cycles(events: &[Event]) -> u64 {
     events[events.len() - 1].cycle + WRITE_STAGE + 1 - events[0].cycle
+}
+
+#[test]
+fn the_memory_of_the_tests_is_that_of_the_preset() {
+    assert_eq!(memory(&mb_testkit::preset(&ENTRY, "s0", &[])), MEMORY);
 }
 
 #[test]

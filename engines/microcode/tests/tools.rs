@@ -15,16 +15,7 @@ use mb_microcode::session::{AfterMatch, Debugger, Progress, Session, Stop, Unkno
 use mb_microcode::trace::{Tracer, value};
 use mb_microcode::unit::{State, Unit, WRITE_STAGE};
 
-const MEMORY: Memory = Memory {
-    latency: 10,
-    words_per_cycle: 1,
-    head_cache: 2,
-    reaction: 1,
-    unlink: 2,
-    fifo: 16,
-    capacity: 1024,
-    spill_latency: 250,
-};
+const MEMORY: Memory = Memory::S0;
 
 fn item(bits: u64) -> Item {
     Item {
