@@ -4,20 +4,10 @@
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId};
 use mb_lhs::{ENTRY, Lhs};
 use mb_parts::Server;
-use mb_testkit::settings;
 
 /// Picoseconds of a search that finds the message at a depth of 1000, in a preset with changes.
 fn thousand(preset: &str, changes: &[(&str, &str)]) -> u64 {
-    let toml = ENTRY.presets.iter().find(|found| found.name == preset).unwrap().toml;
-    let mut values: Vec<(&str, &str)> = toml
-        .lines()
-        .filter_map(|line| line.split_once(" = { value = \""))
-        .map(|(key, rest)| (key, rest.split('"').next().unwrap()))
-        .collect();
-    for &(key, value) in changes {
-        values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
-    }
-    let mut engine = Server::new(Lhs::new(&settings(&ENTRY, &values)).unwrap());
+    let mut engine = Server::new(Lhs::new(&mb_testkit::preset(&ENTRY, preset, changes)).unwrap());
     let envelope = |bits| Envelope { bits, initiator: Initiator(bits as u32) };
     for number in 1..=1024 {
         engine.offer(Picos::ZERO, Op::Arrive { msg: MsgId(number), envelope: envelope(number) });
