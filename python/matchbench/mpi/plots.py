@@ -196,18 +196,16 @@ def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[s
         Name of the file without its ending, and the figure.
     """
     name = rows[0]["name"] if rows else ""
-    for file, title, kinds, across in (
-        (
-            "depth",
-            "times against entries queued ahead",
-            ("preposted", "unexpected", "probe"),
-            "entries ahead",
-        ),
-        ("entry", "cost of an entry against depth", ("preposted", "unexpected", "probe"), "entries ahead"),
+    ahead = ("preposted", "unexpected", "probe")
+    emptied = ("drain_posted", "drain_unexpected")
+    for file, title, draw, kinds, across in (
+        ("depth", "times against entries queued ahead", against_depth, ahead, "entries ahead"),
+        ("entry", "cost of an entry against depth", per_entry, ahead, "entries ahead"),
         (
             "drain",
             "time per message while a queue empties",
-            ("drain_posted", "drain_unexpected"),
+            against_depth,
+            emptied,
             "entries at the beginning",
         ),
     ):
@@ -218,7 +216,7 @@ def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[s
             figure = Figure(figsize=(max(4.6 * len(present), 7), 5.2))
             panels = figure.subplots(1, len(present), squeeze=False).ravel()
             for ax, kind in zip(panels, present, strict=True):
-                (per_entry if file == "entry" else against_depth)(ax, rows, kind)
+                draw(ax, rows, kind)
                 ax.set_xlabel(across)
             _legend(figure, [row["pattern"] for row in rows if row["kind"] in present])
             figure.suptitle(f"{name}: {title}")
