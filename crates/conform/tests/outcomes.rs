@@ -2,8 +2,8 @@
 //! What the ranks wrote down: read back as it was meant, and refused when they cannot have written it.
 
 use mb_conform::generate::generate_within;
-use mb_conform::outcome::{Event, News, Seen};
-use mb_conform::program::Program;
+use mb_conform::outcome::{Event, News, OVERRUN, Seen};
+use mb_conform::program::{Program, StepId};
 use mb_conform::report::{Failure, judge_run, news_of};
 use mb_conform::simulate::{Library, Order, Outcome, run};
 use mb_core::random::Random;
@@ -81,6 +81,38 @@ fn a_program_that_the_limit_struck_is_stuck_and_one_that_breaks_off_crashed() {
     let judged = judge_run(&programs, 0, &cut).expect("they can be read");
     assert_eq!(judged.failures, [(0, Failure::Crashed)]);
     assert_eq!((judged.next, judged.counts.programs), (1, 0));
+}
+
+/// A program in which some message does not fit its receive, and the outcome of a correct library.
+fn sample_of_truncation() -> (Program, Outcome, (usize, usize)) {
+    let found = (0..).find_map(|seed| {
+        let (program, outcome) = sample(seed);
+        let is_truncated = |news: &News| matches!(news.event, Event::Truncated { .. });
+        let place =
+            outcome.iter().enumerate().find_map(|(rank, news)| Some((rank, news.iter().position(is_truncated)?)));
+        place.map(|place| (program, outcome, place))
+    });
+    found.expect("there is one")
+}
+
+#[test]
+fn a_message_that_does_not_fit_needs_its_error_and_leaves_what_is_behind_the_buffer_alone() {
+    let (program, outcome, (rank, index)) = sample_of_truncation();
+    let programs = [program];
+    let verdict = |change: &dyn Fn(StepId, Seen) -> Event| {
+        let mut outcome = outcome.clone();
+        let Event::Truncated { step, seen } = outcome[rank][index].event else { panic!("it is truncated") };
+        outcome[rank][index].event = change(step, seen);
+        let judged = judge_run(&programs, 0, &files(&outcome, None)).expect("they can be read");
+        judged.failures.first().map(|(_, failure)| (failure.kind(), failure.to_string()))
+    };
+    assert_eq!(verdict(&|step, seen| Event::Truncated { step, seen }), None);
+    let (kind, text) = verdict(&|step, seen| Event::Truncated { step, seen: Seen { flags: OVERRUN, ..seen } }).unwrap();
+    assert!(kind == "truncation" && text.contains("was written behind its buffer"), "{text}");
+    let (kind, text) = verdict(&|step, seen| Event::Received { step, seen: Seen { count: 1039, ..seen } }).unwrap();
+    assert!(kind == "truncation" && text.contains("does not fit, and there was no error"), "{text}");
+    let (kind, text) = verdict(&|step, seen| Event::Truncated { step, seen: Seen { tag: 9, ..seen } }).unwrap();
+    assert!(kind == "defect" && text.contains("was truncated, and names source"), "{text}");
 }
 
 proptest! {
