@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,19 @@ def test_the_exit_status_of_the_program_is_passed_on(recorder: Path, matchbench:
     assert recorder.is_file()
     assert matchbench("record", "-o", "t", "--", "/bin/sh", "-c", "exit 7").returncode == 7
     assert matchbench("record", "-o", "t", "--", "/bin/sh", "-c", "kill -9 $$").returncode == 128 + 9
+
+
+@pytest.mark.parametrize(("flags", "status"), [(1, 0), (0, 1)], ids=["finalized", "cut"])
+def test_a_rank_without_an_end_is_told_by_the_status(
+    recorder: Path, matchbench: Command, tmp_path: Path, flags: int, status: int
+) -> None:
+    assert recorder.is_file()
+    # Rank 0 of a world of one (`spec/trace.md`, section 3), under a launcher that says that all is good.
+    header = struct.pack("<8s2H5I4Q", b"MBTRACE\x01", 1, 64, flags, 0, 0, 1, 0, 0, 0, 0, 0)
+    (tmp_path / "rank").write_bytes(header)
+    done = matchbench("record", "-o", "t", "--", "sh", "-c", "cp rank $MATCHBENCH_RECORD_DIR/rank-00000.mbt")
+    assert done.returncode == status
+    assert done.stderr.endswith("0 records without MPI_Finalize\n") == bool(status)
 
 
 def test_a_termination_signal_is_passed_on(recorder: Path, tmp_path: Path) -> None:

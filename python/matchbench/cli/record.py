@@ -22,7 +22,7 @@ from matchbench.record import Recording, record
 
     The program must be linked dynamically with MPI; it need not be built anew. DIR must be on a file
     system that all ranks see. Exit status: the program's own if it is not 0; 1 if no rank or not every
-    rank was recorded; 2 bad input.
+    rank was recorded to its end; 2 bad input.
     """,
 )
 @click.option(
@@ -41,7 +41,9 @@ def command(output: Path | None, words: tuple[str, ...]) -> int:
     sys.stderr.writelines(f"{line}\n" for line in summary(recording))
     if recording.exit_status != 0:
         return recording.exit_status
-    return 0 if recording.complete else 1
+    # A launcher that is interrupted may well say that all is good.
+    whole = recording.complete and all(rank.finalized for rank in recording.ranks)
+    return 0 if whole else 1
 
 
 def summary(recording: Recording) -> list[str]:
