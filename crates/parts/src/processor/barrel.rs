@@ -377,18 +377,19 @@ impl<H: Hart + Clone> Barrel<H> {
             full: self.ended.is_empty() && self.threads.len() >= self.config.threads,
             effect: Effect::None,
         };
-        let step = self.threads[thread].hart.step(&mut self.memory, &mut door)?;
+        // Looked at where it was put: the host's processor waits for what it has just written in other pieces.
+        let step = &self.threads[thread].hart.step(&mut self.memory, &mut door);
         let effect = door.effect;
         match step {
-            Step::Retired(retired) => {
+            Ok(Step::Retired(retired)) => {
                 self.cores[number].statistics.instructions += 1;
-                let next = self.after(number, thread, &retired, cycle);
+                let next = self.after(number, thread, retired, cycle);
                 let next = if effect == Effect::None { next } else { self.take_effect(effect, thread, cycle, host) };
-                host.retired(number, thread, (Cycles(cycle), Cycles(next)), &retired);
+                host.retired(number, thread, (Cycles(cycle), Cycles(next)), retired);
                 // Those that wait are told by system calls alone.
                 Ok((next, retired.shape.class != Class::System))
             }
-            Step::Waiting => {
+            Ok(Step::Waiting) => {
                 let Effect::Waits(wait, whom) = effect else {
                     unreachable!("a call that waits says for whom: {effect:?}")
                 };
@@ -402,15 +403,16 @@ impl<H: Hart + Clone> Barrel<H> {
                 }
                 Ok((NEVER, false))
             }
-            Step::Exited(status) => {
+            Ok(Step::Exited(status)) => {
                 self.cores[number].statistics.instructions += 1;
                 if effect == Effect::Ends {
                     self.end(thread, cycle);
                 } else {
-                    self.exited = Some(status);
+                    self.exited = Some(*status);
                 }
                 Ok((NEVER, false))
             }
+            Err(fault) => Err(*fault),
         }
     }
 

@@ -5,7 +5,7 @@ use super::statistics::Cause;
 use super::{Full, ONE, OutOfOrder, Passage, Stop};
 use crate::processor::hierarchy::{Access, Hierarchy, Reply};
 use crate::processor::predictor::{Prediction, Verdict};
-use crate::processor::{Class, Control, Fault, Hart, Host, Memory, Retired, Step};
+use crate::processor::{Class, Control, Fault, Hart, Host, Memory, Retired, Shape, Step};
 
 impl OutOfOrder {
     /// Whether an instruction cannot be dispatched now because it, or the one before it, is alone in the window.
@@ -114,7 +114,10 @@ impl OutOfOrder {
             if self.window.queued() >= self.config.fetch_queue {
                 break;
             }
-            if !self.front.held {
+            let (pc, bytes, control, taken);
+            if self.front.held {
+                Retired { pc, taken, shape: Shape { bytes, control, .. }, .. } = self.window.held().passage.retired;
+            } else {
                 if hart.is_system() {
                     let bytes = hart.shape(hart.pc()).map_or(1, |shape| shape.bytes.into());
                     if self.reach(hart.pc(), bytes, hierarchy) {
@@ -122,22 +125,26 @@ impl OutOfOrder {
                     }
                     break;
                 }
-                match hart.step(memory, host)? {
-                    Step::Retired(retired) => self.window.held().passage.retired = retired,
+                // Taken apart where it was put: the host's processor waits for what it has just written in other pieces.
+                match &hart.step(memory, host) {
+                    Ok(Step::Retired(retired)) => {
+                        Retired { pc, taken, shape: Shape { bytes, control, .. }, .. } = *retired;
+                        self.window.held().passage.retired = *retired;
+                    }
                     // No instruction set of ours comes here: what can wait or end is a system call.
-                    Step::Waiting | Step::Exited(_) => {
+                    Ok(Step::Waiting | Step::Exited(_)) => {
                         self.front.call = Some(self.now);
                         break;
                     }
+                    Err(fault) => return Err(*fault),
                 }
             }
-            let Retired { pc, taken, shape, .. } = self.window.held().passage.retired;
-            self.front.held = !self.reach(pc, u64::from(shape.bytes.max(1)), hierarchy);
+            self.front.held = !self.reach(pc, u64::from(bytes.max(1)), hierarchy);
             if self.front.held {
                 break;
             }
             let entry = self.window.held();
-            let changes = shape.control != Control::None;
+            let changes = control != Control::None;
             let prediction = if changes { self.predictor.predict(&entry.passage.retired) } else { Prediction::RIGHT };
             entry.fetch(prediction, self.now);
             self.window.fetch();
