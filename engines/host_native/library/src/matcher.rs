@@ -24,7 +24,7 @@ pub enum Structure {
     Vector,
     /// Lists by hash, with sequence numbers across them.
     Bins,
-    /// What serves best: short queues side by side, long ones by hash, wildcards by vector, decided at run time.
+    /// What serves best: by hash at any depth, wildcards by kind or by vector, decided at run time.
     #[default]
     Adaptive,
 }
