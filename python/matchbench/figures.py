@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from matchbench import _native
-from matchbench.plots import LINES, STYLE, plain
+from matchbench.plots import LINES, STYLE, halves, plain
 
 OWN = "figure 5 of S0"
 """The benchmark of a figure that names none."""
@@ -91,12 +91,6 @@ def draw_areas(what: dict[str, Any], areas: pl.DataFrame) -> Figure:
         picture.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
         picture.suptitle("Matches for area and time, 90 nm, 500 MHz, base assumptions", fontsize=11)
         return picture
-
-
-def _halves(value: float, _position: object = None) -> str:
-    """Name 2 and 5 times a power of ten."""
-    first = f"{value:e}"[0]
-    return plain(value) if first in {"2", "5"} else ""
 
 
 def _columns(figure: dict[str, Any]) -> list[tuple[str, pl.Expr]]:
@@ -175,7 +169,7 @@ def _scale(ax: Axes, scale: str) -> None:
     low, high = ax.get_ylim()
     ax.yaxis.set_major_formatter(FuncFormatter(plain))
     if high < 1e6 * low:  # beyond, the powers of ten alone fill the axis
-        ax.yaxis.set_minor_formatter(FuncFormatter(plain if high < 10 * low else _halves))
+        ax.yaxis.set_minor_formatter(FuncFormatter(plain if high < 10 * low else halves))
         ax.tick_params(axis="y", which="minor", labelsize=7)
 
 

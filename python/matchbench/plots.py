@@ -17,10 +17,12 @@ from typing import Any, Literal
 import matplotlib as mpl
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.scale import SymmetricalLogTransform
+from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
@@ -47,6 +49,7 @@ STYLE: dict[Any, Any] = {
 """Settings of matplotlib under which the figures are drawn and saved."""
 
 _LOG_RATIO = 20  # largest over smallest value from which an axis is logarithmic
+_FEW = 1000  # up to how many times the smallest power of ten 2 and 5 are named between those powers
 _MARKERS = "os^vDP*Xph"
 _CROWD = 10  # most engine presets that one legend, and ten colours, tell apart
 _PANELS = 3  # panels beside each other
@@ -89,6 +92,8 @@ def latency_by_depth(
         marker = _MARKERS[at % len(_MARKERS)]
         ax.plot(middles, means, LINES[timing], marker=marker, markersize=4, color=colour[label], label=label)
     _latency_axes(ax, found)
+    _name_halves(ax.xaxis, ax.get_xlim()[1])
+    _name_halves(ax.yaxis, ax.get_ylim()[1])
     ax.set_xlabel("entries visited by the search")
     ax.set_ylabel("match latency, mean [ns]")
 
@@ -116,6 +121,16 @@ def _latency_axes(ax: Axes, found: pl.DataFrame) -> None:
     ax.set_xlim(0, 1.2 * deepest if isinstance(deepest, int) else None)
     ax.xaxis.set_major_formatter(FuncFormatter(plain))
     ax.yaxis.set_major_formatter(FuncFormatter(plain))
+
+
+def _name_halves(axis: Axis, largest: float) -> None:
+    """Name 2 and 5 times the powers of ten where these are few."""
+    transform = axis.get_transform()
+    if not isinstance(transform, SymmetricalLogTransform) or largest > _FEW * transform.linthresh:
+        return
+    axis.set_minor_locator(SymmetricalLogLocator(transform, subs=range(2, 10)))
+    axis.set_minor_formatter(FuncFormatter(halves))
+    axis.set_tick_params(which="minor", labelsize=7)
 
 
 def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) -> None:
@@ -411,6 +426,12 @@ def _labels(table: pl.DataFrame) -> list[str]:
 def plain(value: float, _position: object = None) -> str:
     """Write a number of an axis without exponent, with thin groups of three."""
     return f"{value:,.12g}".replace(",", "\u2009")
+
+
+def halves(value: float, _position: object = None) -> str:
+    """Write 2 and 5 times a power of ten as `plain` does, and nothing of other numbers."""
+    first = f"{value:e}"[0]
+    return plain(value) if first in {"2", "5"} else ""
 
 
 def _time_scale(largest_ns: float) -> tuple[float, str]:

@@ -133,20 +133,21 @@ fn report(world: &World, mut ranks: Vec<Rank>, out: Outside) -> Report {
 
 fn notes(total: &Totals, wildcards: Wildcards) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut note = |count: u64, text: &str| {
-        if count > 0 {
-            notes.push(format!("{count} {text}"));
-        }
+    let mut note = |count: u64, one: &str, many: &str, what: &str| match count {
+        0 => {}
+        1 => notes.push(format!("1 {one} {what}")),
+        _ => notes.push(format!("{count} {many} {what}")),
     };
-    note(total.never_received, "message(s) were never received");
-    note(total.never_matched, "posted receive(s) were never matched");
-    note(total.truncated, "message(s) were longer than the receive they matched");
-    note(total.diverged, "receive(s) took another message than in the recording");
+    note(total.never_received, "message was", "messages were", "never received");
+    note(total.never_matched, "posted receive was", "posted receives were", "never matched");
+    note(total.truncated, "message was", "messages were", "longer than the receive that took it");
+    note(total.diverged, "receive", "receives", "took another message than in the recording");
     if wildcards == Wildcards::Free {
         // With recorded ones the program goes on with the message of the recording, whichever the search found first.
-        note(total.probes_diverged, "probe(s) found another message than in the recording");
+        note(total.probes_diverged, "probe", "probes", "found another message than in the recording");
     }
-    note(total.collectives_skipped, "collective(s) of a form that is not expanded were taken to need no time");
+    let what = "of a form that is not expanded and taken to need no time";
+    note(total.collectives_skipped, "collective was", "collectives were", what);
     notes
 }
 

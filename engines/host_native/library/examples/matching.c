@@ -54,7 +54,7 @@ static int arrive(mbmatch_t *matcher, struct request *message, uint32_t source, 
 	void *user = NULL;
 	int code = mbmatch_arrive(matcher, &envelope, message, &user, &message->handle);
 	if (code == MBMATCH_MATCHED)
-		*receive = user;
+		*receive = (struct request *)user;
 	return code;
 }
 
