@@ -62,7 +62,15 @@ pub fn disassemble(program: &Program) -> String {
         let text = word.text(&name);
         let _ = writeln!(out, "{label:margin$}{text}");
     }
+    write_behind(&mut out, &labels, program);
     out
+}
+
+/// Labels behind the last word.
+fn write_behind(out: &mut String, labels: &BTreeMap<usize, Vec<String>>, program: &Program) {
+    for name in labels.get(&program.words.len()).into_iter().flatten() {
+        let _ = writeln!(out, "{name}:");
+    }
 }
 
 /// Names of addresses: the program's labels, and a made one for every branch target that has none.
@@ -113,6 +121,7 @@ pub fn listing(program: &Program) -> String {
             .map_or_else(|| ("-".to_owned(), word.text(&name)), |line| (line.number.to_string(), line.text.clone()));
         let _ = writeln!(out, "{at:>4}  {}  {}  {line:>5}  {text}", word.encode(), occupancy(word));
     }
+    write_behind(&mut out, &labels, program);
     let count = |slot| program.words.iter().filter(|word| word.uses(slot)).count();
     let used = Slot::ALL.map(|slot| format!("{slot} {}", count(slot))).join(", ");
     let _ = writeln!(out, "; words that use a slot: {used}");

@@ -26,6 +26,16 @@ fn the_second_decoder_knows_the_whole_word() {
     }
 }
 
+#[test]
+fn labels_stay_where_they_are_behind_the_last_word_too() {
+    let text = "start: also: goto start\nnop\nnop\nend:\nlast:";
+    let program = assemble("labels", text).unwrap_or_else(|errors| panic!("{}", render(&errors)));
+    assert_eq!((program.words.len(), program.labels.len()), (3, 4));
+    let text = disassemble(&program);
+    let again = assemble("again", &text).unwrap_or_else(|errors| panic!("{text}\n{}", render(&errors)));
+    assert_eq!(again.labels, program.labels);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
