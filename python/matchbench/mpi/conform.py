@@ -297,12 +297,14 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], N
     return _repeat(runner, programs, failure.kind, runs, plan.limit_seconds) or confirmed
 
 
-def _repeat(runner: Runner, programs: Trials, kind: str, times: int, limit: int) -> Shrunk | None:
-    """Run one program some times; `None` if it never fails."""
+def _repeat(
+    runner: Runner, programs: Trials, kind: str, times: int, limit: int, *, once: bool = False
+) -> Shrunk | None:
+    """Run one program some times, or `once` until a job of it fails; `None` if it never does."""
     repeated = programs.pick([0], times)
     failed, first = 0, 0
     shown: tuple[str, list[bytes], int] | None = None
-    while first < times:
+    while first < times and not (once and shown):
         judged, files, _ = runner.run(repeated, first, limit, lambda _: None)
         first = judged["next"]
         same = [failure for failure in judged["failures"] if failure["kind"] == kind]
@@ -312,7 +314,7 @@ def _repeat(runner: Runner, programs: Trials, kind: str, times: int, limit: int)
     if shown is None:
         return None
     text, files, place = shown
-    return Shrunk(programs=repeated, place=place, text=text, runs=times, failed=failed, files=files)
+    return Shrunk(programs=repeated, place=place, text=text, runs=first, failed=failed, files=files)
 
 
 def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, limit: int) -> Shrunk | None:
@@ -330,6 +332,6 @@ def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, li
             first = judged["next"]
             failing = {f["place"] % len(some) for f in judged["failures"] if f["kind"] == kind}
         for place in sorted(failing):
-            if found := _repeat(runner, candidates.pick([some[place]], 1), kind, times, limit):
+            if found := _repeat(runner, candidates.pick([some[place]], 1), kind, times, limit, once=True):
                 return found
     return None
