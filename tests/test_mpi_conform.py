@@ -22,6 +22,8 @@ MPIS = [f"mpicc.{name}" for name in ("openmpi", "mpich") if shutil.which(f"mpicc
 MPIS += [
     f"{prefix}/bin/mpicc" for prefix in os.environ.get("MATCHBENCH_MPI_PREFIXES", "").split(":") if prefix
 ]
+# To find and shrink a fault takes a minute: `make nightly` breaks all of them.
+BROKEN = MPIS if os.environ.get("MATCHBENCH_MPI_PREFIXES") else MPIS[-1:]
 # In MPICH 4.0.2 the status of MPI_Irecv from MPI_PROC_NULL is wrong, and Open MPI writes behind short
 # buffers: no matters of order.
 LEAVE_OUT = ["--without", "null", "--without", "truncation"]
@@ -89,7 +91,7 @@ def test_a_message_that_does_not_fit_is_matched_all_the_same(mpi: str, tmp_path:
         assert "behind the buffer" in ran.stdout or "does not fit" in ran.stdout
 
 
-@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize("mpi", BROKEN)
 @pytest.mark.parametrize(
     ("fault", "kind", "steps"), [("swap", "order", 4), ("age", "order", 4), ("forever", "stuck", 2)]
 )
