@@ -108,7 +108,7 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
     }[found.flavour]
     words = ["--", *found.launcher, *preload]
     out = tmp_path / "out"
-    assert conform(mpi, out, "--programs", "30", "--time-limit", "2", *words) == 1
+    assert conform(mpi, out, "--programs", "150", "--time-limit", "2", *words) == 1
     report = json.loads((out / "mpi-conform.json").read_text())
     failures = [failure for failure in report["failures"] if failure["kind"] == kind and "shrunk" in failure]
     shrunk = failures[0]["shrunk"]
