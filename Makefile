@@ -55,9 +55,9 @@ bench: setup ## speed: criterion, the matcher beside other libraries, the record
 # Open MPI runs as root only when told to.
 nightly: export OMPI_ALLOW_RUN_AS_ROOT := 1
 nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
+nightly: export PATH := $(PATH):$(CURDIR)/.venv/bin
+nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stamp .venv/sanitizers.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
 	PROPTEST_CASES=$(CASES) cargo test --quiet --release --workspace --exclude mb-py -- --include-ignored
-	rustup +nightly component add miri rust-src
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mb-matcher --tests
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mb-matcher --test lockstep \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
@@ -113,6 +113,10 @@ clean: ## remove everything that was built or downloaded
 
 .venv/guest.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh guest
+	touch $@
+
+.venv/sanitizers.stamp: xtask/setup.sh | .venv/python.stamp
+	xtask/setup.sh sanitizers
 	touch $@
 
 .venv/lints.stamp: xtask/setup.sh | .venv/python.stamp

@@ -3,7 +3,7 @@
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
 # `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
 # `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
-# the current Open MPI and MPICH of the Python registry.
+# the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -97,7 +97,14 @@ mpis() {
   done
 }
 
+sanitizers() {
+  command -v rustup >/dev/null || fail "rustup is missing: a nightly Rust is installed with it (https://rustup.rs)"
+  rustup toolchain list | grep -q '^nightly' || rustup toolchain install nightly --profile minimal
+  rustup +nightly component add miri rust-src
+  command -v cargo-fuzz >/dev/null || cargo install --locked --quiet --root .venv cargo-fuzz
+}
+
 case ${1:-} in
-  tools | mpi | lints | guest | mpis) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis" ;;
+  tools | mpi | lints | guest | mpis | sanitizers) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis|sanitizers" ;;
 esac
