@@ -2,8 +2,8 @@
 //! What a replay promises whatever the numbers: every message once, order kept, the recording's choices kept, deadlocks named.
 
 mod common;
-#[path = "../../trace/tests/common/fold.rs"]
-mod fold;
+#[path = "../../trace/tests/common/unfold.rs"]
+mod unfold;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -64,13 +64,13 @@ fn one_done_of_several_requests_is_as_good_as_one_of_each() {
     let mut shorter = Vec::new();
     for (name, trace) in generated() {
         let records: Vec<_> = (0..trace.ranks()).map(|rank| trace.rank(rank)).collect();
-        let several: Vec<_> = records.iter().map(|records| fold::folded(records)).collect();
-        if several.concat().len() < records.concat().len() {
+        let single: Vec<_> = records.iter().map(|records| unfold::unfolded(records)).collect();
+        if records.concat().len() < single.concat().len() {
             shorter.push(name);
         }
         let choice = engine("linear:qsnet2");
         assert_eq!(
-            replayed_trace(&Trace::in_memory(several), &choice, &plain()),
+            replayed_trace(&Trace::in_memory(single), &choice, &plain()),
             replayed_trace(&trace, &choice, &plain()),
             "{name}"
         );

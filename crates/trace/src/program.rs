@@ -29,12 +29,23 @@ pub struct Request {
     pub number: u32,
     /// Zeros for sends; as posted for receives, until [`Request::from`] says otherwise.
     pub status: Status,
+    /// The status that its record foretells (`spec/trace.md`, T-9); a receive with a wildcard foretells none.
+    pub foretold: Option<Status>,
 }
 
 impl Request {
     /// The same receive, finishing with the message of `source` with `tag` and `bytes`.
     pub const fn from(self, source: i32, tag: i32, bytes: u64) -> Self {
         Self { status: Status { source, tag, bytes }, ..self }
+    }
+
+    /// Of a send or a collective, whose status is zeros.
+    fn foretold(number: u32) -> Self {
+        Self { number, status: Status::default(), foretold: Some(Status::default()) }
+    }
+
+    fn is_foretold(&self) -> bool {
+        self.foretold == Some(self.status)
     }
 }
 
@@ -137,7 +148,7 @@ impl Program {
     pub fn isend_with(&mut self, flags: u8, comm: u32, peer: i32, tag: i32, bytes: u64) -> Request {
         let number = self.number();
         self.start_send(flags, number, comm, peer, tag, bytes);
-        Request { number, status: Status::default() }
+        Request::foretold(number)
     }
 
     /// `MPI_Send`.
@@ -163,8 +174,12 @@ impl Program {
             request,
             ..Record::default()
         });
-        let request = Request { number: request, status: Status::default() };
-        if source == PROC_NULL { request.from(PROC_NULL, ANY_TAG, 0) } else { request.from(source, tag, room) }
+        let status = match source {
+            PROC_NULL => Status { source: PROC_NULL, tag: ANY_TAG, bytes: 0 },
+            _ => Status { source, tag, bytes: room },
+        };
+        let wild = source == ANY_SOURCE || source != PROC_NULL && tag == ANY_TAG;
+        Request { number: request, status, foretold: (!wild).then_some(status) }
     }
 
     /// `MPI_Recv` that returned with `status`.
@@ -179,10 +194,19 @@ impl Program {
             self.isend_with(Flags::SENDRECV, comm, to.0, tag, to.1),
             self.irecv_with(Flags::SENDRECV, comm, from.0, tag, from.1),
         ];
-        self.wait(&halves);
+        self.push(Record {
+            kind: Kind::Wait as u8,
+            flags: Flags::BLOCKING,
+            aux: halves.len() as u64,
+            ..Record::default()
+        });
+        for half in halves {
+            self.done(half);
+        }
     }
 
-    /// `MPI_Waitall`, or a wait for those of its requests that finished.
+    /// `MPI_Waitall`, or a wait for those of its requests that finished. Neighbours that finished as their records foretell
+    /// share one [`Kind::Done`].
     pub fn wait(&mut self, finished: &[Request]) {
         self.finish(Flags::BLOCKING, finished);
     }
@@ -193,9 +217,17 @@ impl Program {
     }
 
     fn finish(&mut self, flags: u8, finished: &[Request]) {
-        self.push(Record { kind: Kind::Wait as u8, flags, aux: finished.len() as u64, ..Record::default() });
-        for &request in finished {
-            self.done(request);
+        let follows =
+            |one: &Request, next: &Request| one.is_foretold() && next.is_foretold() && next.number == one.number + 1;
+        let runs = || finished.chunk_by(follows);
+        self.push(Record { kind: Kind::Wait as u8, flags, aux: runs().count() as u64, ..Record::default() });
+        for run in runs() {
+            if let [one] = run {
+                self.done(*one);
+            } else {
+                let (request, aux) = (run[0].number, run.len() as u64 - 1);
+                self.push(Record { kind: Kind::Done as u8, request, aux, ..Record::default() });
+            }
         }
     }
 
@@ -206,7 +238,7 @@ impl Program {
 
     /// A [`Kind::Done`] that is cancelled or failed.
     pub fn done_with(&mut self, flags: u8, request: Request) {
-        let Request { number: request, status: Status { source: peer, tag, bytes } } = request;
+        let Request { number: request, status: Status { source: peer, tag, bytes }, .. } = request;
         self.push(Record { kind: Kind::Done as u8, flags, peer, tag, bytes, request, ..Record::default() });
     }
 
@@ -222,7 +254,7 @@ impl Program {
             request: number,
             ..Record::default()
         });
-        self.done(Request { number, status });
+        self.done(Request { number, status, foretold: None });
         number
     }
 
@@ -240,7 +272,7 @@ impl Program {
             aux: u64::from(probe),
             ..Record::default()
         });
-        Request { number, status: Status::default() }
+        Request { number, status: Status::default(), foretold: None }
     }
 
     /// `calls` tests in a row that found nothing.
@@ -282,7 +314,7 @@ impl Program {
     ) -> Request {
         let number = self.number();
         self.start_collective(0, number, op, comm, root, (sent, received), words);
-        Request { number, status: Status::default() }
+        Request::foretold(number)
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the fields of one record")]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::fold::folded;
+use common::unfold::unfolded;
 use common::{everything, ping};
 use mb_trace::columns::{Column, Values};
 use mb_trace::{Kind, Trace};
@@ -63,7 +63,8 @@ fn batches_of_any_size_make_the_same_table() {
     let trace = Trace::in_memory(everything());
     let records = |trace: &Trace| {
         let all = (0..4).flat_map(|rank| trace.rank(rank).iter());
-        all.filter(|record| record.kind != Kind::Extra as u8).count()
+        let all = all.filter(|record| record.kind != Kind::Extra as u8);
+        all.map(|record| if record.kind == Kind::Done as u8 { record.ended().count() } else { 1 }).sum::<usize>()
     };
     let whole = table(&trace, usize::MAX);
     assert_eq!(whole.len(), 1);
@@ -79,10 +80,10 @@ fn batches_of_any_size_make_the_same_table() {
 
 #[test]
 fn a_done_of_several_has_a_row_for_each() {
-    let single = everything();
-    let ranks: Vec<_> = single.iter().map(|records| folded(records)).collect();
-    assert!(ranks[0].len() < single[0].len());
-    let (single, several) = (table(&Trace::in_memory(single), usize::MAX), Trace::in_memory(ranks));
+    let several = everything();
+    let ranks: Vec<_> = several.iter().map(|records| unfolded(records)).collect();
+    assert!(ranks[0].len() > several[0].len());
+    let (single, several) = (table(&Trace::in_memory(ranks), usize::MAX), Trace::in_memory(several));
     for rows in [1, 2, usize::MAX] {
         let batches = table(&several, rows);
         assert!(batches[..batches.len() - 1].iter().all(|batch| cells(batch, "rank").len() == rows));

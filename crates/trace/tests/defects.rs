@@ -243,7 +243,7 @@ fn what_finishes_was_started() {
     assert_eq!(blocking, at(7, "Done of request 1, expected 2 (T-8)"));
     let probe = of(|program| {
         let number = program.probe(0, 0, 1, 3, Status { source: 1, tag: 3, bytes: 8 });
-        program.cancel(mb_trace::Request { number, status: Status::default() });
+        program.cancel(mb_trace::Request { number, status: Status::default(), foretold: None });
     });
     assert_eq!(probe, at(7, "request 1 is finished (T-11)"));
     let collective = of(|program| {

@@ -6,7 +6,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::Scratch;
-use common::fold::folded;
+use common::unfold::unfolded;
 use mb_trace::{Distribution, Form, Kind, Meta, Origin, Program, Record, Stats, Trace, TraceWriter};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -147,9 +147,9 @@ proptest! {
 
     /// However many Done records say it, the statistics are the same.
     #[test]
-    fn folded_programs_have_the_same_statistics(messages in messages()) {
-        let single = programs(&messages);
-        let several: Vec<_> = single.iter().map(|records| folded(records)).collect();
+    fn unfolded_programs_have_the_same_statistics(messages in messages()) {
+        let several = programs(&messages);
+        let single: Vec<_> = several.iter().map(|records| unfolded(records)).collect();
         for (rank, records) in several.iter().enumerate() {
             let dones = records.iter().filter(|record| record.kind == Kind::Done as u8).count();
             let started = messages.iter().any(|message| [message.source, message.destination].contains(&(rank as u32)));

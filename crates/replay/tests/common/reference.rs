@@ -382,7 +382,7 @@ impl Reference {
         } else {
             program.send(local, to as i32, tag, bytes);
             let status = Status::default();
-            Request { number: 0, status }
+            Request { number: 0, status, foretold: None }
         };
         let receiver = self.comms[comm].peers(rank as u32)[to];
         let from = Initiator(rank as u32);
@@ -449,7 +449,7 @@ impl Reference {
         let request = if blocking {
             program.collective(op, local, root, bytes, bytes, &counts);
             let status = Status::default();
-            Request { number: 0, status }
+            Request { number: 0, status, foretold: None }
         } else {
             program.icollective(op, local, root, bytes, bytes, &counts)
         };

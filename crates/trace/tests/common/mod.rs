@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
-pub(crate) mod fold;
+pub(crate) mod unfold;
 
 use std::path::{Path, PathBuf};
 
