@@ -98,9 +98,10 @@ impl Item {
         mpi::envelope(Context::new(self.comm), self.traffic, Initiator(self.source), self.tag)
     }
 
-    /// Order of arrival. A reply goes before what its sender injects at the same time, whichever was known first.
-    fn key(&self) -> (Picos, u64) {
-        (self.at, u64::from(self.source) << 1 | u64::from(self.kind != ItemKind::Reply))
+    /// Order of arrival: time, source, and a reply before what its sender injects at the same time, whichever was known first.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.at.0) << 64 | u128::from(u64::from(self.source) << 1 | u64::from(self.kind != ItemKind::Reply))
     }
 }
 
@@ -231,7 +232,7 @@ struct Schedule {
 
 /// Records, of one cache line each, that are asked for ahead: about what a rank needs in one window.
 #[cfg(target_arch = "x86_64")]
-const PREFETCHED: usize = 32;
+const PREFETCHED: usize = 16;
 
 pub(crate) struct Rank<'a> {
     pub(crate) id: u32,

@@ -14,7 +14,7 @@ use super::{Activity, Finished, Outgoing, Outside, Probing, Rank, Receive, Targe
 use crate::assignment::pattern_of;
 use crate::config::Wildcards;
 use crate::report::accumulate;
-use crate::requests::State;
+use crate::requests::{Entry, State};
 
 impl Rank<'_> {
     /// Finds the next record and when it can start.
@@ -203,14 +203,14 @@ impl Rank<'_> {
             }
             if record.kind == Kind::Done as u8 && record.thread == thread {
                 left -= 1;
-                for number in record.ended() {
+                record.ended().for_each(|number| {
                     if let Some(entry) = self.requests.get_mut(number)
                         && !matches!(entry.state, State::Finished { .. })
                     {
                         entry.waiter = Some(thread);
                         pending += 1;
                     }
-                }
+                });
             }
         }
         let state = &mut self.threads[usize::from(thread)];
@@ -224,29 +224,10 @@ impl Rank<'_> {
     /// All requests of the thread's wait or blocking receive are complete: the processor handles them in order of completion.
     pub(super) fn finish_wait(&mut self, world: &World, thread: u16, out: &mut Outside) {
         let state = &self.threads[usize::from(thread)];
-        let (begin, at) = (state.begin, state.record);
+        let at = state.record;
         let records = self.records;
-        let overhead = world.times.recv_overhead;
-        let end = |finished: &[Finished], time: fn(&Finished) -> Picos| {
-            finished.iter().fold(begin, |clock, one| {
-                let clock = clock.max(time(one));
-                if one.overhead { clock + overhead } else { clock }
-            })
-        };
-        let finished = &mut out.finished;
-        finished.clear();
-        let (mut delayed, mut sorted, mut last) = (false, true, Picos::ZERO);
+        let mut ending = Ending::new(state.begin, world.times.recv_overhead, &mut out.finished);
         let mut contiguous = false;
-        let mut take = |number| {
-            if let Some(entry) = self.requests.remove(number)
-                && let State::Finished { at, ideal, overhead } = entry.state
-            {
-                delayed |= ideal != at;
-                sorted &= last <= at;
-                last = at;
-                finished.push(Finished { at, ideal, overhead });
-            }
-        };
         let call = &records[at];
         if call.kind == Kind::Wait as u8 {
             let mut left = call.aux;
@@ -257,7 +238,7 @@ impl Rank<'_> {
                 next += 1;
                 if record.kind == Kind::Done as u8 && record.thread == thread {
                     left -= 1;
-                    record.ended().for_each(&mut take);
+                    record.ended().for_each(|number| ending.add(self.requests.remove(number)));
                 }
             }
             if next - at - 1 == call.aux as usize {
@@ -266,16 +247,10 @@ impl Rank<'_> {
                 contiguous = true;
             }
         } else {
-            take(call.request);
+            ending.add(self.requests.remove(call.request));
         }
-        if !sorted {
-            finished.sort_unstable_by_key(|one| one.at);
-        }
-        let clock = end(finished, |one| one.at);
-        if delayed {
-            finished.sort_unstable_by_key(|one| one.ideal);
-            accumulate(&mut self.totals.blocked_on_matching, clock.saturating_sub(end(finished, |one| one.ideal)));
-        }
+        let (clock, ideal) = ending.clocks();
+        accumulate(&mut self.totals.blocked_on_matching, clock.saturating_sub(ideal));
         if contiguous {
             self.floor = self.floor.max(clock);
         }
@@ -307,5 +282,58 @@ impl Rank<'_> {
         } else {
             entry.state = State::Detached;
         }
+    }
+}
+
+/// The end of a call that handles its requests in order of completion.
+struct Ending<'a> {
+    /// When the call began, and the overheads of what was complete by then, in whatever order.
+    begin: Picos,
+    overhead: Picos,
+    /// What was complete later.
+    later: &'a mut Vec<Finished>,
+    /// Some would have been complete earlier with an engine that takes no time.
+    delayed: bool,
+    sorted: bool,
+    last: Picos,
+    start: Picos,
+}
+
+impl<'a> Ending<'a> {
+    fn new(begin: Picos, overhead: Picos, scratch: &'a mut Vec<Finished>) -> Self {
+        scratch.clear();
+        Self { begin, overhead, later: scratch, delayed: false, sorted: true, last: begin, start: begin }
+    }
+
+    #[inline]
+    fn add(&mut self, request: Option<Entry>) {
+        let Some(Entry { state: State::Finished { at, ideal, overhead }, .. }) = request else { return };
+        if at <= self.begin {
+            self.start += if overhead { self.overhead } else { Picos::ZERO };
+            return;
+        }
+        self.delayed |= ideal != at;
+        self.sorted &= self.last <= at;
+        self.last = at;
+        self.later.push(Finished { at, ideal, overhead });
+    }
+
+    /// When the call ends, and when it would end with an engine that takes no time.
+    fn clocks(self) -> (Picos, Picos) {
+        let end = |finished: &[Finished], time: fn(&Finished) -> Picos| {
+            finished.iter().fold(self.start, |clock, one| {
+                let clock = clock.max(time(one));
+                if one.overhead { clock + self.overhead } else { clock }
+            })
+        };
+        if !self.sorted {
+            self.later.sort_unstable_by_key(|one| one.at);
+        }
+        let clock = end(self.later, |one| one.at);
+        if !self.delayed {
+            return (clock, clock);
+        }
+        self.later.sort_unstable_by_key(|one| one.ideal);
+        (clock, end(self.later, |one| one.ideal))
     }
 }
