@@ -263,12 +263,12 @@ impl Iterator for Batches<'_> {
                 let record = &records[self.index];
                 let at = (self.rank, self.index as u64);
                 if record.kind == Kind::Done as u8 {
-                    let number = *record.ended().start() + self.within;
+                    let number = record.request + self.within;
                     let begun = self.begun.get(number as usize).and_then(|at| records.get(at.checked_sub(1)? as usize));
                     let done = record.done_of(number, begun.unwrap_or(&Record::default()));
                     let comm = begun.filter(|_| !done.has(Flags::CANCELLED)).map(|begun| begun.comm);
                     rows.push(at, Kind::Done, &done, self.comms, comm, epoch_ns);
-                    if number < *record.ended().end() {
+                    if u64::from(self.within) < record.aux {
                         self.within += 1;
                         continue;
                     }

@@ -337,10 +337,11 @@ impl Record {
     }
 
     /// Numbers of the requests that a [`Kind::Done`] ends: its own, and `aux` more.
-    #[must_use]
     #[inline]
-    pub fn ended(&self) -> std::ops::RangeInclusive<u32> {
-        self.request..=self.request.saturating_add(u32::try_from(self.aux).unwrap_or(u32::MAX))
+    pub fn ended(&self) -> impl Iterator<Item = u32> + use<> {
+        let first = u64::from(self.request);
+        let behind = first.saturating_add(self.aux).saturating_add(1).min(1 << 32);
+        (first..behind).map(|number| number as u32)
     }
 
     /// The part of a [`Kind::Done`] that ends request `number`, which the record `begun` started: as a Done that ends only

@@ -14,7 +14,7 @@ use crate::report::accumulate;
 use crate::requests::State;
 
 impl Rank<'_> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer(&mut self, world: &World, now: Picos, op: Op, out: &mut Outside) {
         if !self.backlog.is_empty() {
             self.backlog.push_back(op);
@@ -114,6 +114,7 @@ impl Rank<'_> {
         out.timeline.add(at, self.posted, self.unexpected);
     }
 
+    #[inline(always)]
     pub(super) fn matched(
         &mut self,
         world: &World,
@@ -175,6 +176,7 @@ impl Rank<'_> {
     }
 
     /// The message in `slot` goes to `target`'s buffer: matched at `matched`, which a faster engine would have known at `ideal`.
+    #[inline(always)]
     pub(super) fn transfer(
         &mut self,
         world: &World,
@@ -216,6 +218,7 @@ impl Rank<'_> {
         self.complete(world, target, finished, out);
     }
 
+    #[inline(always)]
     pub(super) fn complete(&mut self, world: &World, target: Target, finished: Finished, out: &mut Outside) {
         match target {
             Target::Nobody => {}

@@ -8,6 +8,8 @@
 //! Records are executed in the order of the file. Each thread has a clock of its own; a record starts when its thread is ready, no earlier
 //! than the records before it started, and no earlier than the calls returned whose done records stand before it. Compute time is the thread's CPU time between the end of one call and the begin of the next.
 
+#![expect(clippy::inline_always, reason = "calls on the path of every message cost a tenth of the replay")]
+
 mod answers;
 mod arrivals;
 mod collectives;

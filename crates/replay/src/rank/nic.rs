@@ -14,6 +14,7 @@ use crate::report::accumulate;
 
 impl Rank<'_> {
     /// Sends `message`, which the processor has handed over at `ready`.
+    #[inline(always)]
     pub(super) fn transmit(
         &mut self,
         world: &World,
@@ -36,6 +37,7 @@ impl Rank<'_> {
     }
 
     /// When the NIC can begin to send; it is then busy for `occupied` or the gap.
+    #[inline(always)]
     pub(super) fn occupy_sender(&mut self, world: &World, destination: u32, ready: Picos, occupied: Picos) -> Picos {
         if destination == self.id {
             return ready;
@@ -46,6 +48,7 @@ impl Rank<'_> {
     }
 
     /// `item` leaves at `leaves`. What a rank sends to itself does not cross the network.
+    #[inline(always)]
     pub(super) fn launch(&mut self, world: &World, destination: u32, leaves: Picos, item: Item, out: &mut Outside) {
         if destination == self.id {
             self.arrivals.insert(Item { at: leaves, ..item });
@@ -130,7 +133,7 @@ impl Rank<'_> {
     }
 
     /// Offers a message to the engine.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, world: &World, now: Picos, held: &Held<Item>, out: &mut Outside) {
         let Held { item, envelope, ordinal, since } = *held;
         let announced = item.kind == ItemKind::Announce;

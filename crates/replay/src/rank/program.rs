@@ -18,6 +18,7 @@ use crate::requests::{Entry, State};
 
 impl Rank<'_> {
     /// Finds the next record and when it can start.
+    #[inline(always)]
     pub(super) fn look_ahead(&mut self, world: &World) {
         self.stale = false;
         loop {
@@ -203,14 +204,14 @@ impl Rank<'_> {
             }
             if record.kind == Kind::Done as u8 && record.thread == thread {
                 left -= 1;
-                record.ended().for_each(|number| {
+                for number in record.ended() {
                     if let Some(entry) = self.requests.get_mut(number)
                         && !matches!(entry.state, State::Finished { .. })
                     {
                         entry.waiter = Some(thread);
                         pending += 1;
                     }
-                });
+                }
             }
         }
         let state = &mut self.threads[usize::from(thread)];
@@ -238,7 +239,9 @@ impl Rank<'_> {
                 next += 1;
                 if record.kind == Kind::Done as u8 && record.thread == thread {
                     left -= 1;
-                    record.ended().for_each(|number| ending.add(self.requests.remove(number)));
+                    for number in record.ended() {
+                        ending.add(self.requests.remove(number));
+                    }
                 }
             }
             if next - at - 1 == call.aux as usize {
@@ -287,29 +290,31 @@ impl Rank<'_> {
 
 /// The end of a call that handles its requests in order of completion.
 struct Ending<'a> {
-    /// When the call began, and the overheads of what was complete by then, in whatever order.
+    /// When the call began.
     begin: Picos,
+    /// Of a received message.
     overhead: Picos,
+    /// The clock behind what was complete when the call began: it costs its overheads, whatever the order.
+    clock: Picos,
     /// What was complete later.
     later: &'a mut Vec<Finished>,
-    /// Some would have been complete earlier with an engine that takes no time.
+    /// Some of it would have been complete earlier with an engine that takes no time.
     delayed: bool,
     sorted: bool,
     last: Picos,
-    start: Picos,
 }
 
 impl<'a> Ending<'a> {
     fn new(begin: Picos, overhead: Picos, scratch: &'a mut Vec<Finished>) -> Self {
         scratch.clear();
-        Self { begin, overhead, later: scratch, delayed: false, sorted: true, last: begin, start: begin }
+        Self { begin, overhead, clock: begin, later: scratch, delayed: false, sorted: true, last: begin }
     }
 
     #[inline]
     fn add(&mut self, request: Option<Entry>) {
         let Some(Entry { state: State::Finished { at, ideal, overhead }, .. }) = request else { return };
         if at <= self.begin {
-            self.start += if overhead { self.overhead } else { Picos::ZERO };
+            self.clock += if overhead { self.overhead } else { Picos::ZERO };
             return;
         }
         self.delayed |= ideal != at;
@@ -321,7 +326,7 @@ impl<'a> Ending<'a> {
     /// When the call ends, and when it would end with an engine that takes no time.
     fn clocks(self) -> (Picos, Picos) {
         let end = |finished: &[Finished], time: fn(&Finished) -> Picos| {
-            finished.iter().fold(self.start, |clock, one| {
+            finished.iter().fold(self.clock, |clock, one| {
                 let clock = clock.max(time(one));
                 if one.overhead { clock + self.overhead } else { clock }
             })
