@@ -42,9 +42,9 @@ pub enum ReplayError {
     BadParameter(String),
 }
 
-/// How many windows pass between two calls of the progress callback, through which an interruption comes too: a
-/// simulated processor can be busy for milliseconds in each.
-const PROGRESS_WINDOWS: u64 = 256;
+/// How many windows pass between two calls of the progress callback, through which an interruption comes too:
+/// simulated processors of many ranks can be busy for tens of milliseconds in each.
+const PROGRESS_WINDOWS: u64 = 8;
 
 /// Replays `trace` with an engine per rank, made by `build`, which runs where `placement` says.
 ///
