@@ -181,3 +181,9 @@ def test_aged_pools_and_orders_are_told_only_when_they_matter() -> None:
         "1 of 2 series have times that vary by half of their median or more (probe/tags): the machine was "
         "busy, and costs are rough.",
     ]
+    rough = {"preposted/aged": 0.3, "drain_posted/reverse": 0.3}
+    assert statements(curves, drains, rough)[1:] == [
+        "A round trip is 10 % longer from 25 entries on, and twice as long from 250 entries on.",
+        "2 of 2 series have times that vary by half of their median or more (preposted/aged, "
+        "drain_posted/reverse): the machine was busy, and costs are rough.",
+    ]

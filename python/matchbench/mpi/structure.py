@@ -16,7 +16,7 @@ REVERSED = 2.0
 """A message that costs so many times as much in another order as in order is worth a sentence."""
 
 WIDE = 0.25
-"""Spread that makes a depth rough, and a quarter of rough depths a series."""
+"""Spread that makes a depth rough, and a quarter of rough depths a series: no ratio is formed with it."""
 
 _LISTS = {
     ("linear", "linear"): "one list for all sources and communicators",
@@ -44,6 +44,7 @@ def statements(
         Name of a series -> the spread that a quarter of its depths exceed: half the quartiles' distance over
         their median.
     """
+    rough = {name for name, spread in (spreads or {}).items() if spread > WIDE}
     said: list[str] = []
     for kind, subject in _SUBJECTS.items():
         mine = {
@@ -52,9 +53,10 @@ def statements(
         if "tags" in mine:
             said += _queue(subject, mine)
             said += _wildcards(kind, mine)
-            said += _memory(subject, mine)
+            said += _memory(subject, mine, ratios=not rough & {f"{kind}/tags", f"{kind}/aged"})
     said += _break_even(curves.get("preposted/tags"))
-    return said + _orders(drains or {}) + _noise(spreads or {})
+    steady = {name: times for name, times in (drains or {}).items() if name not in rough}
+    return said + _orders(steady) + _noise(spreads or {})
 
 
 def _queue(subject: str, curves: Mapping[str, Curve]) -> list[str]:
@@ -109,7 +111,7 @@ def _wildcards(kind: str, curves: Mapping[str, Curve]) -> list[str]:
     return said
 
 
-def _memory(subject: str, curves: Mapping[str, Curve]) -> list[str]:
+def _memory(subject: str, curves: Mapping[str, Curve], *, ratios: bool) -> list[str]:
     tags, aged = curves["tags"], curves.get("aged")
     said = []
     if tags.cliff and tags.entry_deep_ns and tags.entry_l2_ns:
@@ -117,7 +119,7 @@ def _memory(subject: str, curves: Mapping[str, Curve]) -> list[str]:
             f"{subject} fall off a cliff: {_three(tags.entry_deep_ns)} ns per entry from 16 384 entries on, "
             f"{_three(tags.entry_l2_ns)} ns up to 4096; the list no longer fits in a cache."
         )
-    if not aged or tags.verdict != "linear":
+    if not aged or tags.verdict != "linear" or not ratios:
         return said
     for where, fresh, old in (
         ("at 1024 to 4096 entries", tags.entry_l2_ns, aged.entry_l2_ns),
