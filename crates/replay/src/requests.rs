@@ -66,9 +66,8 @@ impl Requests {
         if self.length == 0 && number > self.first {
             self.first = number;
         }
-        let entry = Entry { state, waiter: None };
         if number < self.first {
-            self.old.insert(number, entry);
+            self.insert_old(number, state);
             return;
         }
         let mut at = number - self.first;
@@ -77,9 +76,17 @@ impl Requests {
             at = number - self.first;
         }
         let slot = self.slot(number);
-        self.slots[slot] = entry;
+        let entry = &mut self.slots[slot];
+        entry.state = state;
+        entry.waiter = None;
         self.length = self.length.max(at + 1);
         self.open += 1;
+    }
+
+    /// Inserts a number below the window.
+    #[cold]
+    fn insert_old(&mut self, number: u32, state: State) {
+        self.old.insert(number, Entry { state, waiter: None });
     }
 
     /// Lets `number` into the window: few open requests move to the tree, many get more slots.
