@@ -39,6 +39,11 @@ impl Random {
         low + self.below(high - low + 1)
     }
 
+    /// One of `choices`, of which there is at least one.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
     /// Puts `items` in random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mb_core::random::Random;
 use mb_core::{Op, Outcome};
 use mb_guest::{Answered, Guest, Nic, service};
 use mb_oracle::Oracle;
@@ -59,18 +60,6 @@ impl Host for Around {
     }
 }
 
-/// A schedule: Marsaglia's xorshift.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
 /// Answers in the order in which they came, each with its visits.
 fn run<H: Hart>(machine: Machine, guest: Guest, harts: Vec<H>, ops: &[Op], seed: u64) -> Vec<(Answered, u32)> {
     let mut memory = guest.program(machine).memory(0);
@@ -84,7 +73,7 @@ fn run<H: Hart>(machine: Machine, guest: Guest, harts: Vec<H>, ops: &[Op], seed:
     // The operation that each thread performs, and its visits.
     let mut work: BTreeMap<u64, Op> = BTreeMap::new();
     let mut busy: Vec<(Option<Op>, u32)> = vec![(None, 0)];
-    let mut chance = Chance(seed | 1);
+    let mut chance = Random::of(seed, &[]);
     let (mut done, mut waiting) = (Vec::new(), ops.iter());
     let mut next = waiting.next();
     for turn in 0.. {
@@ -98,7 +87,7 @@ fn run<H: Hart>(machine: Machine, guest: Guest, harts: Vec<H>, ops: &[Op], seed:
             work.insert(address, *op);
             next = waiting.next();
         }
-        let who = chance.below(live.len());
+        let who = chance.below(live.len() as u64) as usize;
         for _ in 0..=chance.below(8) {
             around.alone = live.len() == 1;
             around.full = free.is_empty();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The match lists have the outcomes, visits and lengths of the reference matcher, however deep they get, and stay small.
 
+use mb_core::random::Random;
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, ProbeId, RecvId};
 use mb_oracle::Oracle;
 use mb_parts::{MatchLists, PostedReceives, UnexpectedMessages};
@@ -28,20 +29,11 @@ fn outcomes_and_visits_are_the_oracles_at_any_depth() {
     }
 }
 
-/// A generator of numbers with no meaning: Marsaglia's xorshift.
-fn numbers(mut state: u64) -> impl Iterator<Item = u64> {
-    std::iter::repeat_with(move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    })
-}
-
 #[test]
 fn lists_that_fill_and_drain_for_long_stay_right() {
-    let mut recvs = 0;
-    let ops = (0_u64..).zip(numbers(1)).take(60_000).map(|(step, number)| {
+    let (mut recvs, mut random) = (0, Random::of(1, &[]));
+    let ops = (0..60_000_u64).map(|step| {
+        let number = random.next();
         let envelope = Envelope { bits: number >> 8 & 0x3f, initiator: Initiator((number >> 16 & 7) as u32) };
         let exact = Pattern::exactly(envelope);
         let pattern = match number >> 24 & 15 {

@@ -13,6 +13,7 @@ use mb_asm::word::{
     Address, Alu, AluReg, Branch, ByteSelect, ByteSource, Chain, Condition, DataCopy, FieldPermute, Input, Merge,
     Operand2, Output, Pop, Predicate, Sections, Ternary, TernaryReg, TruthTable, Word,
 };
+use mb_core::random;
 use mb_microcode::unit::{Head, Need, Sent, Tag, Unit};
 
 /// A word of the input FIFO and the cycle from which on it is there.
@@ -334,19 +335,16 @@ fn run_unit(words: &[Word], arrivals: &[Arrival], cycles: u64) -> Seen {
     seen
 }
 
-/// Numbers without a pattern: xorshift with a fixed seed.
-struct Random(u64);
+/// Numbers without a pattern.
+struct Random(random::Random);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+        self.0.next()
     }
 
     fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        self.0.below(limit)
     }
 
     fn yes(&mut self) -> bool {
@@ -354,7 +352,7 @@ impl Random {
     }
 
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
+        self.0.pick(choices)
     }
 
     /// Few registers, so that words meet on them.
@@ -507,7 +505,7 @@ fn a_word_executed_whole_is_a_word_that_passes_three_stages() {
     let mut branches = 0;
     let mut waits = 0;
     for seed in 1..=4000 {
-        let mut random = Random(seed);
+        let mut random = Random(random::Random::of(seed, &[]));
         random.next();
         let size = 4 + random.below(24);
         let mut words: Vec<Word> = (0..size - 3).map(|_| random.sound_word(size)).collect();

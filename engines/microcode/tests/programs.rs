@@ -3,6 +3,7 @@
 //!
 //! `MICROCODE_ROUNDS` sets the number of random lists per program (default 3000; each is searched eight times).
 
+use mb_core::random;
 use mb_microcode::golden::{self, Match};
 use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
 use mb_microcode::list_manager::{List, Memory};
@@ -255,23 +256,20 @@ fn an_empty_list_is_searched_and_nothing_is_found() {
     }
 }
 
-/// Numbers without a pattern: xorshift with a fixed seed.
-struct Random(u64);
+/// Numbers without a pattern.
+struct Random(random::Random);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.next()
     }
 
     fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 32) % limit
+        self.0.below(limit)
     }
 
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
+        self.0.pick(choices)
     }
 
     /// Sizes around each other, zero and the largest.
@@ -331,7 +329,7 @@ fn random_lists_are_answered_as_the_golden_functions_do() {
         let golden = golden_of(program);
         let mut matches = [0_u64; 3];
         for seed in 0..rounds() {
-            let mut random = Random((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut random = Random(random::Random::of(seed, &[]));
             let mut machine = Machine::new(&words, Memory { latency: 1 + seed % 30, ..MEMORY }).unwrap();
             let mut lists = [Vec::new(), Vec::new()];
             for (which, list) in [List::Posted, List::Unexpected].into_iter().zip(&mut lists) {

@@ -3,59 +3,44 @@
 //! stalls, registers and predicates, for the programs of `ucode/` and for programs made to break the rule.
 
 use mb_asm::word::Word;
+use mb_core::random::Random;
 use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
 use mb_microcode::list_manager::{List, Memory};
 use mb_microcode::machine::Machine;
 use mb_microcode::programs::Builtin;
 
-/// Numbers without a pattern: xorshift with a fixed seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) % limit
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-}
-
 /// Searches long lists, word by word and fast, and changes them in between as an engine does. Returns how many items of the
 /// posted list were passed over.
 fn compare(words: &[Word], seed: u64) -> u64 {
-    let mut random = Random(seed * 0x9e37_79b9);
+    let mut random = Random::of(seed, &[]);
     let memory = Memory {
-        latency: random.of(&[1, 10, 16, 17, 40]),
-        words_per_cycle: random.of(&[1, 1, 2, 8]),
-        head_cache: random.of(&[1, 2, 3, 5]),
-        reaction: random.of(&[1, 1, 1, 5, 6, 7, 30]),
+        latency: random.pick(&[1, 10, 16, 17, 40]),
+        words_per_cycle: random.pick(&[1, 1, 2, 8]),
+        head_cache: random.pick(&[1, 2, 3, 5]),
+        reaction: random.pick(&[1, 1, 1, 5, 6, 7, 30]),
         unlink: 2,
-        fifo: random.of(&[2, 8, 9, 16, 64, 100]),
-        capacity: random.of(&[30, 60, 1024, 1024]),
-        spill_latency: random.of(&[10, 250]),
+        fifo: random.pick(&[2, 8, 9, 16, 64, 100]),
+        capacity: random.pick(&[30, 60, 1024, 1024]),
+        spill_latency: random.pick(&[10, 250]),
     };
     let mut slow = Machine::new(words, memory).unwrap();
-    let variety = random.of(&[2, 30, 1000]);
+    let variety = random.pick(&[2, 30, 1000]);
     for id in 0..20 + random.below(100) {
         let item = Item {
             bits: random.below(variety),
-            care: random.of(&[u64::MAX, u64::MAX, u64::MAX, !1]),
-            nid: random.of(&[1, 2, 2, 2, ANY_NID]),
+            care: random.pick(&[u64::MAX, u64::MAX, u64::MAX, !1]),
+            nid: random.pick(&[1, 2, 2, 2, ANY_NID]),
             pid: ANY_PID,
             options: options::VALID
-                | random.of(&[0, options::PUT])
-                | random.of(&[0, options::TRUNCATE])
-                | random.of(&[0, 0, 0, options::REMOTE_OFFSET, options::MAX_SIZE, options::ANY_SOURCE]),
+                | random.pick(&[0, options::PUT])
+                | random.pick(&[0, options::TRUNCATE])
+                | random.pick(&[0, 0, 0, options::REMOTE_OFFSET, options::MAX_SIZE, options::ANY_SOURCE]),
             length: random.below(200),
             max_size: random.below(200) as u32,
-            threshold: random.of(&[0, 1, 1, 1]),
+            threshold: random.pick(&[0, 1, 1, 1]),
             ..Item::default()
         };
-        slow.lists_mut().append(random.of(&[List::Posted, List::Posted, List::Unexpected]), item, id, 0);
+        slow.lists_mut().append(random.pick(&[List::Posted, List::Posted, List::Unexpected]), item, id, 0);
     }
     let mut fast = slow.clone();
     let mut passed_over = 0;
@@ -63,15 +48,15 @@ fn compare(words: &[Word], seed: u64) -> u64 {
         let search = random.below(3) == 0;
         let list = if search { List::Unexpected } else { List::Posted };
         let header = Header {
-            op: random.of(&[op::PUT, op::PUT, op::GET, 0]),
-            flags: if search { flags::SEARCH | random.of(&[0, flags::ANY_SOURCE]) } else { 0 },
-            nid: random.of(&[1, 2, 3]),
+            op: random.pick(&[op::PUT, op::PUT, op::GET, 0]),
+            flags: if search { flags::SEARCH | random.pick(&[0, flags::ANY_SOURCE]) } else { 0 },
+            nid: random.pick(&[1, 2, 3]),
             bits: random.below(variety + 1),
-            length: if search { random.of(&[u64::MAX, !1]) } else { random.below(200) },
+            length: if search { random.pick(&[u64::MAX, !1]) } else { random.below(200) },
             remote_offset: random.below(200),
             ..Header::default()
         };
-        let arrival = slow.now() + random.of(&[0, 0, 300]);
+        let arrival = slow.now() + random.pick(&[0, 0, 300]);
         let one = slow.search(list, header.words(), arrival, &mut ()).unwrap();
         let before = fast.passed_over();
         let two = fast.search_fast(list, header.words(), arrival).unwrap();

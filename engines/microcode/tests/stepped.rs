@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use mb_core::random::Random;
 use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, Words, flags, op, options};
 use mb_microcode::list_manager::{List, Memory};
 use mb_microcode::machine::{Event, Machine};
@@ -219,34 +220,18 @@ fn run_machine(program: Builtin, memory: Memory, lists: &[Vec<Words>; 2], reques
     (issues, answers)
 }
 
-/// Numbers without a pattern: xorshift with a fixed seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) % limit
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-}
-
 #[test]
 fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
     let mut late = 0;
     for seed in 1..=600 {
-        let mut random = Random(seed * 0x9e37_79b9);
+        let mut random = Random::of(seed, &[]);
         let memory = Memory {
-            latency: random.of(&[1, 8, 10, 16, 17, 33, 70]),
-            words_per_cycle: random.of(&[1, 1, 2, 3, 8]),
-            head_cache: random.of(&[1, 2, 3, 5]),
-            reaction: random.of(&[1, 1, 2, 5, 6, 7, 12, 30]),
+            latency: random.pick(&[1, 8, 10, 16, 17, 33, 70]),
+            words_per_cycle: random.pick(&[1, 1, 2, 3, 8]),
+            head_cache: random.pick(&[1, 2, 3, 5]),
+            reaction: random.pick(&[1, 1, 2, 5, 6, 7, 12, 30]),
             unlink: 2,
-            fifo: random.of(&[2, 3, 7, 8, 9, 16, 64]),
+            fifo: random.pick(&[2, 3, 7, 8, 9, 16, 64]),
             capacity: 1024,
             spill_latency: 250,
         };
@@ -260,12 +245,12 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
                     let item = Item {
                         bits: random.below(8),
                         care: u64::MAX,
-                        nid: random.of(&[1, 2, ANY_NID]),
+                        nid: random.pick(&[1, 2, ANY_NID]),
                         pid: ANY_PID,
                         options: options::VALID
-                            | random.of(&[0, options::PUT])
-                            | random.of(&[0, options::TRUNCATE])
-                            | random.of(&[0, 0, options::REMOTE_OFFSET, options::MAX_SIZE]),
+                            | random.pick(&[0, options::PUT])
+                            | random.pick(&[0, options::TRUNCATE])
+                            | random.pick(&[0, 0, options::REMOTE_OFFSET, options::MAX_SIZE]),
                         length: 100,
                         threshold: 1,
                         handle: slots,
@@ -278,14 +263,14 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
         let mut arrival = 300;
         let requests: Vec<Request> = (0..6)
             .map(|_| {
-                arrival += random.of(&[0, 0, 1, 40, 200]);
+                arrival += random.pick(&[0, 0, 1, 40, 200]);
                 let search = random.below(3) == 0;
                 let header = Header {
                     op: op::PUT,
-                    flags: if search { flags::SEARCH | random.of(&[0, flags::ANY_SOURCE]) } else { 0 },
-                    nid: random.of(&[1, 2]),
+                    flags: if search { flags::SEARCH | random.pick(&[0, flags::ANY_SOURCE]) } else { 0 },
+                    nid: random.pick(&[1, 2]),
                     bits: random.below(9),
-                    length: if search { u64::MAX } else { random.of(&[10, 1000]) },
+                    length: if search { u64::MAX } else { random.pick(&[10, 1000]) },
                     ..Header::default()
                 };
                 Request { list: if search { List::Unexpected } else { List::Posted }, header: header.words(), arrival }

@@ -5,6 +5,8 @@
 //! Nothing here knows an instruction: words are those of the tables of `tests/processor`, also with other registers, and states
 //! are random.
 
+use mb_core::random;
+
 use super::{Answer, Call, Class, Control, Fault, Hart, Host, Memory, Register, Step};
 
 /// Register numbers of shapes, and their values.
@@ -37,15 +39,12 @@ impl Host for Nobody {
 /// Enough for the sum of two addresses and most offsets; the other ones are faults, which depend on registers as well.
 const BYTES: usize = 0x1000;
 
-/// xorshift64*, the same on each run.
-struct Random(u64);
+/// Numbers that meet in the corners.
+struct Random(random::Random);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.next()
     }
 
     /// Small as often as large: equal values, zeros and signs must occur.
@@ -127,7 +126,7 @@ fn influence<S: Subject>(word: u32, count: usize, random: &mut Random) -> Vec<Re
 
 /// Checks the words of a table, with `count` registers; `fields` are the bits of a word of two or four bytes that name some.
 pub(super) fn check<S: Subject>(table: &str, count: usize, fields: [u32; 2]) {
-    let mut random = Random(1);
+    let mut random = Random(random::Random::of(1, &[]));
     let mut checked = 0;
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let Some(encoding) = line.split_whitespace().next() else { continue };

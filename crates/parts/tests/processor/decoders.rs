@@ -83,7 +83,7 @@ fn is_free(machine: Machine, bits: u32) -> bool {
 
 /// Random words, many of them with zeros where instructions need them.
 fn words(machine: Machine) -> Vec<u8> {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let word = |random: &mut Random| {
         let word = random.next() as u32;
         if machine == Machine::Rv64 {

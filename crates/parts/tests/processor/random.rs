@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use mb_core::random;
 use mb_parts::processor::{Class, Control, Hart, Machine, Ppc32, Program, Register, Rv64};
 
 use super::lockstep::compare;
@@ -15,23 +16,24 @@ use super::{elf, emulator};
 const LENGTH: usize = 1500;
 const PROGRAMS: u64 = 8;
 
-/// A generator of numbers (xorshift64*), the same on each run.
-pub(crate) struct Random(pub(crate) u64);
+/// Numbers that meet in the corners.
+pub(crate) struct Random(random::Random);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(random::Random::of(seed, &[]))
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.next()
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 32) % limit
+        self.0.below(limit)
     }
 
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
+        self.0.pick(from)
     }
 
     /// A number whose bits are all alike, but for few: where carries and signs are found.
@@ -181,7 +183,7 @@ mod ppc32 {
     fn random_programs_do_as_in_the_emulator() {
         if emulator::PPC32.is_here() {
             for seed in 1..=PROGRAMS {
-                let code = program(&mut Random(seed));
+                let code = program(&mut Random::new(seed));
                 go(Machine::Ppc32, &code, seed, &emulator::PPC32, |program| {
                     Ppc32::load(program, 1).expect("of PPC32").remove(0)
                 });
@@ -191,7 +193,7 @@ mod ppc32 {
 
     #[test]
     fn random_programs_have_every_kind_of_access() {
-        let pool = thread(&pool(&mut Random(1)));
+        let pool = thread(&pool(&mut Random::new(1)));
         let shapes: Vec<_> = (0..).map_while(|place| pool.shape(elf::CODE + 4 * place)).collect();
         for class in [Class::Integer, Class::Multiply, Class::Divide, Class::Load, Class::Store, Class::Atomic] {
             assert!(shapes.iter().any(|shape| shape.class == class), "{class:?}");
@@ -331,7 +333,7 @@ mod rv64 {
     fn random_programs_do_as_in_the_emulator() {
         if emulator::RV64.is_here() {
             for seed in 1..=PROGRAMS {
-                let code = program(&mut Random(seed));
+                let code = program(&mut Random::new(seed));
                 go(Machine::Rv64, &code, seed, &emulator::RV64, |program| {
                     Rv64::load(program, 1).expect("of RV64").remove(0)
                 });

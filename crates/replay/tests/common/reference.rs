@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mb_core::matching::{Envelope, Initiator, MsgId, Op, Outcome, ProbeId, RecvId};
 use mb_core::mpi::{self, Context, PROC_NULL, Traffic};
+use mb_core::random;
 use mb_oracle::Oracle;
 use mb_trace::{CollectiveOp, Flags, Kind, Program, Record, Request, Run, Status};
 
@@ -35,16 +36,12 @@ pub(crate) struct Recording {
     pub(crate) cancelled: u64,
 }
 
-struct Random(u64);
+/// Numbers that choose among what is counted with `usize`.
+struct Random(random::Random);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+        self.0.below(limit as u64) as usize
     }
 
     fn one_in(&mut self, limit: usize) -> bool {
@@ -52,7 +49,7 @@ impl Random {
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
+        self.0.pick(from)
     }
 }
 
@@ -158,7 +155,7 @@ const OPS: [CollectiveOp; 6] = [
 impl Reference {
     /// Runs a random program to its end.
     pub(crate) fn record(plan: Plan) -> Recording {
-        let mut random = Random(plan.seed);
+        let mut random = Random(random::Random::of(plan.seed, &[]));
         let all: Vec<u32> = (0..plan.ranks).collect();
         let mut comms = vec![Comm { sides: [all.clone(), all.clone()], inter: false, collectives: Vec::new() }];
         for &rank in &all {
