@@ -76,8 +76,18 @@ impl OutOfOrder {
                 kept += count - index;
                 break;
             }
-            match self.start(self.window.tag_of(key), hierarchy) {
-                Ok(()) => left -= 1,
+            let tag = self.window.tag_of(key);
+            match self.start(tag, hierarchy) {
+                Ok(()) => {
+                    left -= 1;
+                    if tag & ACCESS != 0 {
+                        // It may have fetched the line that an older access was refused.
+                        self.retry = Cycles::ZERO;
+                        if kept > 0 {
+                            self.issue = self.now + ONE;
+                        }
+                    }
+                }
                 Err(at) => {
                     self.issue = self.issue.min(at);
                     self.window.ready[kept] = key;
