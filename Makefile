@@ -45,7 +45,7 @@ check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guar
 	$(VENV)/ruff check
 	$(VENV)/mypy
 
-bench: setup ## speed: criterion, the matcher beside other libraries, the recorder, whole commands
+bench: setup .venv/mpi.stamp ## speed: criterion, the matcher beside other libraries, the recorder, whole commands
 	cargo bench --workspace --exclude mb-py --exclude mb-matcher --benches
 	cargo bench --package mb-matcher --bench structures
 	cargo bench --package mb-matcher --bench compare -- --csv $(CURDIR)/out/bench/matcher.csv

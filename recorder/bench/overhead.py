@@ -3,8 +3,8 @@
 
 Each kernel of `overhead.c` runs with and without the recorder in turn, so that both see the same machine;
 the cost is the difference of the medians over the runs. Exit status 1 if `pingpong` or `waitall` costs more
-than the 100 ns that the project allows; of the others, `null` is part of these, and `wildcard` writes three
-records for two calls.
+than the 100 ns that the project allows, and 2 if there is no MPI to measure; of the other kernels, `null` is
+part of these, and `wildcard` writes three records for two calls.
 
 Usage: overhead.py [RUNS]
 """
@@ -29,6 +29,12 @@ MOST_NS = 100.0
 LIMITED = ("pingpong", "waitall")
 """Kernels that the limit is for."""
 
+NO_MPI = (
+    "nothing is measured: no MPI was found. Install Open MPI (mpicc.openmpi and mpirun.openmpi: on Debian"
+    " openmpi-bin and libopenmpi-dev) or MPICH (mpicc.mpich and mpiexec.mpich: mpich and libmpich-dev), or"
+    " name the prefix of another one in MATCHBENCH_MPI_PREFIXES"
+)
+
 
 def kernels(mpi: Mpi, program: Path, directory: Path | None) -> dict[str, float]:
     """Run the program, recorded if there is a directory, and return ns per call by kernel."""
@@ -39,6 +45,9 @@ def kernels(mpi: Mpi, program: Path, directory: Path | None) -> dict[str, float]
 def main() -> int:
     """Print a table and say whether the limit holds."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    if not installed():
+        sys.stderr.write(f"overhead.py: {NO_MPI}\n")
+        return 2
     worst = 0.0
     print(f"{'MPI':12} {'kernel':10} {'plain ns':>9} {'recorded ns':>12} {'cost ns per call':>17}")
     for mpi in installed():
