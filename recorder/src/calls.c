@@ -54,8 +54,8 @@ static void other_before(struct mbr_thread *thread, struct frame *frame, mbr_wor
 
 static void other_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     (void)a, (void)error;
-    struct mbr_stamp end = mbr_stamp_end(thread);
-    close_open(frame, end, role->other);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    close_open(frame, &end, role->other);
 }
 
 static void finalize_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
@@ -116,58 +116,66 @@ static void finalize_after(struct mbr_thread *thread, struct frame *frame, mbr_w
 #define ELEMENTS_12 ELEMENTS_11, a[11]
 #define ELEMENTS_13 ELEMENTS_12, a[12]
 
-/* The MPI library's function, found at the first call. */
-static void *target_find(void **target, const char *name) {
+/* The MPI library's function. */
+static void *target_find(const char *name) {
     void *found = mbr_library_symbol(name);
     if (!found) {
         mbr_warn("this MPI library has no %s", name + 1);
         abort();
     }
-    __atomic_store_n(target, found, __ATOMIC_RELEASE);
     return found;
 }
 
-static inline void *target_of(void **target, const char *name) {
-    void *found = __atomic_load_n(target, __ATOMIC_RELAXED);
-    return __builtin_expect(found != NULL, 1) ? found : target_find(target, name);
-}
+/* Where a wrapper finds the MPI library's function: NAME_target. It leads to one that looks it up at the first call, so that no call
+ * has to ask whether this was done. */
+#define TARGET(arity, name)                                                                   \
+    static int name##_first(PARAMETERS_##arity);                                              \
+    static int (*name##_target)(PARAMETERS_##arity) = name##_first;                           \
+    static __attribute__((noinline, cold)) int name##_first(PARAMETERS_##arity) {             \
+        int (*found)(PARAMETERS_##arity) = (int (*)(PARAMETERS_##arity))target_find("PMPI_" #name); \
+        __atomic_store_n(&name##_target, found, __ATOMIC_RELEASE);                            \
+        return found(NAMES_##arity);                                                          \
+    }
+#define TARGET_OF(name) __atomic_load_n(&name##_target, __ATOMIC_RELAXED)
 
 /* Whether a call is to be recorded although its thread's pass is not today's. */
 static __attribute__((noinline)) bool enter_otherwise(struct mbr_thread *thread, uint64_t generation) {
-    if (thread->pass == INSIDE || generation & MBR_OFF)
+    if (thread->pass & INSIDE || generation & MBR_OFF)
         return false;
     if (thread->pass == NEW)
         mbr_thread_setup(thread);
-    thread->comm.handle = thread->type.handle = MBR_NO_HANDLE;
+    mbr_thread_forget(thread);
+    thread->pass = generation;
     return true;
 }
 
 /* The thread's state if this call is to be recorded, else null. */
-MBR_INLINE struct mbr_thread *enter(uint64_t generation) {
+MBR_INLINE struct mbr_thread *enter(void) {
     struct mbr_thread *thread = &mbr_self;
+    uint64_t generation = __atomic_load_n(&mbr_generation, __ATOMIC_ACQUIRE);
     if (__builtin_expect(thread->pass != generation, 0) && !enter_otherwise(thread, generation))
         return NULL;
-    thread->pass = INSIDE;
+    thread->pass += INSIDE;
     return thread;
 }
 
+MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
+
 #define CALL(arity, name, family, ...)                                                        \
+    TARGET(arity, name)                                                                       \
     EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
         static const struct role role = {__VA_ARGS__};                                        \
-        static void *target;                                                                  \
-        int (*real)(PARAMETERS_##arity) = (int (*)(PARAMETERS_##arity))target_of(&target, "PMPI_" #name); \
-        uint64_t generation = __atomic_load_n(&mbr_generation, __ATOMIC_ACQUIRE);             \
-        struct mbr_thread *thread = enter(generation);                                        \
+        struct mbr_thread *thread = enter();                                                  \
         if (!thread)                                                                          \
-            return real(NAMES_##arity);                                                       \
+            return TARGET_OF(name)(NAMES_##arity);                                            \
         mbr_word a[arity + 1] = {NAMES_##arity};                                              \
         struct frame frame;                                                                   \
         frame.recorded = false; /* the rest is set where it is used: zeroing all costs 10 ns */ \
         frame.request = 0;                                                                    \
         family##_before(thread, &frame, a, &role);                                            \
-        int error = real(ELEMENTS_##arity);                                                   \
+        int error = TARGET_OF(name)(ELEMENTS_##arity);                                        \
         family##_after(thread, &frame, a, &role, error);                                      \
-        thread->pass = generation;                                                            \
+        leave(thread);                                                                        \
         return error;                                                                         \
     }                                                                                         \
     EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
@@ -177,15 +185,14 @@ CALL(0, Finalize, finalize, .flags = 0)
 
 /* Both forms of MPI_Init begin the recording when they return. */
 #define INIT_CALL(arity, name)                                                                \
+    TARGET(arity, name)                                                                       \
     EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
-        static void *target;                                                                  \
-        int (*real)(PARAMETERS_##arity) = (int (*)(PARAMETERS_##arity))target_of(&target, "PMPI_" #name); \
         struct mbr_thread *thread = &mbr_self;                                                \
         if (thread->pass != NEW)                                                              \
-            return real(NAMES_##arity);                                                       \
+            return TARGET_OF(name)(NAMES_##arity);                                            \
         thread->pass = INSIDE;                                                                \
         struct mbr_beginning beginning = mbr_beginning_now();                                 \
-        int error = real(NAMES_##arity);                                                      \
+        int error = TARGET_OF(name)(NAMES_##arity);                                           \
         if (!error)                                                                           \
             mbr_recording_begin(&beginning);                                                  \
         thread->pass = error ? NEW : FIRST_GENERATION;                                        \
@@ -196,10 +203,9 @@ INIT_CALL(2, Init)
 INIT_CALL(4, Init_thread)
 
 /* Not recorded: it ends what the threads remember of the type. */
+TARGET(1, Type_free)
 EXPORT int MPI_Type_free(PARAMETERS_1) {
-    static void *target;
-    int (*real)(PARAMETERS_1) = (int (*)(PARAMETERS_1))target_of(&target, "PMPI_Type_free");
-    __atomic_fetch_add(&mbr_generation, 1, __ATOMIC_RELEASE);
-    return real(NAMES_1);
+    __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
+    return TARGET_OF(Type_free)(NAMES_1);
 }
 EXPORT int PMPI_Type_free(PARAMETERS_1) __attribute__((alias("MPI_Type_free")));

@@ -108,7 +108,7 @@ static bool collective_record(struct mbr_thread *thread, struct frame *frame, co
         return false;
     }
     *record = record_of(thread, frame->begin, COLLECTIVE, role->flags);
-    record->comm = comm->number;
+    record->origin = comm->origin;
     record->tag = role->operation;
     record->peer = role->root ? mbr_peer(a[role->root]) : TRACE_NO_ROOT;
     *count_p = collective_sizes(thread, comm, a, role, record, words_p);
@@ -127,15 +127,14 @@ void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word 
         record.request = frame->request = mbr_request_take(1);
         mbr_lock_drop(&mbr_lock);
     }
-    frame->count = record.aux;
     frame->open = mbr_put_words(thread, record, words, count);
     frame->recorded = true;
 }
 
 void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (frame->recorded) {
-        struct mbr_stamp end = mbr_stamp_end(thread);
-        close_open(frame, end, frame->count);
+        struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+        close_spans(frame, &end);
         if (role->request && !error) {
             mbr_lock_take(&mbr_lock);
             mbr_line_join(

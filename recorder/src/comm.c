@@ -21,8 +21,7 @@ static size_t pages_of(int peers) { return sizeof(struct mbr_comm) + (size_t)pee
 static struct mbr_record comm_record(struct mbr_thread *thread, const struct mbr_stamp *begin, uint8_t kind, uint32_t number) {
     return (struct mbr_record){.kind = kind,
                                .flags = begin->carried,
-                               .thread = thread->number,
-                               .comm = number,
+                               .origin = thread->origin | mbr_origin(0, number),
                                .wall_ns = begin->wall_ns,
                                .cpu_ns = begin->cpu_ns};
 }
@@ -102,9 +101,8 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
     mbr_lock_take(&mbr_lock);
     uint64_t identity = fixed ? *fixed : mbr_mix(key + mbr_counter_next(key)) | identity_bit;
     *comm = (struct mbr_comm){
-        .handle = mbr_handle(handle),
-        .identity = identity,
         .sent = (uint64_t *)(comm + 1),
+        .identity = identity,
         .number = comms_made++,
         .size = (uint32_t)size,
         .peers = (uint32_t)(inter ? remote : size),
@@ -118,7 +116,7 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
     }
     mbr_lock_drop(&mbr_lock);
 
-    record.comm = comm->number;
+    record.origin |= mbr_origin(0, comm->number);
     record.aux = identity;
     record.tag = size;
     record.peer = inter ? remote : -1;
@@ -136,18 +134,21 @@ bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp) {
     return comms_made == 2;
 }
 
-bool mbr_comm_search(struct mbr_thread *thread, uint64_t handle) {
+bool mbr_comm_search(struct mbr_thread *thread, mbr_word word) {
     mbr_lock_take(&mbr_lock);
-    const struct mbr_entry *entry = mbr_entry_oldest(handle | MBR_COMM_KEY);
-    if (entry)
+    const struct mbr_entry *entry = mbr_entry_oldest(mbr_handle(word) | MBR_COMM_KEY);
+    if (entry) {
         thread->comm = *entry->as_comm;
+        thread->comm.origin = thread->origin | mbr_origin(0, thread->comm.number);
+        thread->comm_word = word;
+    }
     mbr_lock_drop(&mbr_lock);
     return entry;
 }
 
 void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, const mbr_word *parent, bool like,
                    int tag) {
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, begin);
     if (mbr_handle(handle) == mbr_handle(mbr_library.comm_null) || !mbr_handle(handle))
         return;
     uint64_t seed = (uint64_t)(uint32_t)tag + 1;
@@ -158,8 +159,7 @@ void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr
         seed ^= mbr_mix(found->identity + 1);
     }
     struct mbr_record record = comm_record(thread, begin, COMM, 0);
-    record.wall_span_ns = mbr_span(begin->wall_ns, end.wall_ns);
-    record.cpu_span_ns = mbr_span(begin->cpu_ns, end.cpu_ns);
+    record.spans = end.spans;
     record_comm(thread, record, handle, like ? *parent : handle, NULL, seed);
 }
 
@@ -176,7 +176,7 @@ void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mb
         mbr_entry_pop(key);
     }
     mbr_lock_drop(&mbr_lock);
-    __atomic_fetch_add(&mbr_generation, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
     mbr_append(thread, comm_record(thread, begin, COMM_FREE, number));
 }
 

@@ -14,13 +14,12 @@
 bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp);
 
 /* Looks in the table; false if it is not there. */
-bool mbr_comm_search(struct mbr_thread *thread, uint64_t handle);
+bool mbr_comm_search(struct mbr_thread *thread, mbr_word word);
 
 /* The communicator behind a handle, or null if its making was not seen or has members outside of the world.
  * Valid until the thread's next lookup. */
 MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
-    uint64_t handle = mbr_handle(word);
-    if (__builtin_expect(thread->comm.handle != handle, 0) && !mbr_comm_search(thread, handle))
+    if (__builtin_expect(thread->comm_word != word, 0) && !mbr_comm_search(thread, word))
         return NULL;
     return &thread->comm;
 }

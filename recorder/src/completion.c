@@ -12,10 +12,55 @@ int completion_error(mbr_word statuses, uint64_t at, int error) {
     return code;
 }
 
+/* finish_line for one width of handles and one layout of statuses. */
+MBR_INLINE uint64_t finish_line_of(struct done_list *list, mbr_word handles, uint64_t count, const char *status, unsigned handle_bytes,
+                                   enum mbr_layout layout, unsigned status_bytes) {
+    struct mbr_use *use = mbr_line.head;
+    struct done_list local = *list; /* in registers: nothing that is stored here can be it */
+    uint64_t stand = (uint64_t)(mbr_line.tail - mbr_line.head), i = 0;
+    for (count = count < stand ? count : stand; i < count; i++, use++, status += status_bytes) {
+        uint64_t handle = handle_bytes == 4 ? ((const uint32_t *)handles)[i] : ((const uint64_t *)handles)[i];
+        if (__builtin_expect(use->key != handle, 0))
+            break;
+        list_finished(&local, use, status, layout, 0);
+    }
+    *list = local;
+    mbr_line_advance(use);
+    return i;
+}
+
+uint64_t finish_line(struct done_list *list, mbr_word handles, uint64_t count, const char *status) {
+    if (mbr_table.requests) /* any of them could be older uses of the same handles */
+        return 0;
+    switch (mbr_library.status_layout) {
+    case STATUS_OPEN_MPI:
+        return finish_line_of(list, handles, count, status, 8, STATUS_OPEN_MPI, 24);
+    case STATUS_MPICH:
+        return finish_line_of(list, handles, count, status, 4, STATUS_MPICH, 20);
+    default:
+        return 0;
+    }
+}
+
+void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const struct done_list *list, uint64_t slot) {
+    const struct mbr_stamp at = *end;
+    for (const struct finished *finished = list->first; finished < list->end; finished++) {
+        struct mbr_record done = record_of(thread, at, DONE, finished->flags);
+        done.request = finished->request;
+        done.aux = finished->more;
+        if (!finished->more) {
+            done.peer = finished->peer;
+            done.tag = finished->tag;
+            done.bytes = finished->bytes;
+        }
+        mbr_put_at(thread, slot++, done);
+    }
+}
+
 /* The Done of a request in the table, which may have been cancelled or be the receiving half of MPI_Isendrecv. */
 static void list_entry(struct done_list *list, const struct mbr_entry *entry, const void *status, int code) {
     if (!entry->cancelled && !entry->paired) {
-        list_finished(list, &entry->use, status, code);
+        list_finished(list, &entry->use, status, mbr_library.status_layout, code);
         return;
     }
     if (entry->paired)
@@ -68,9 +113,9 @@ void cancel_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     (void)a, (void)role;
     if (error || !frame->request)
         return;
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record = record_of(thread, frame->begin, CANCEL, 0);
-    set_spans(&record, frame->begin, end);
+    record.spans = end.spans;
     record.request = frame->request;
     mbr_append(thread, record);
 }
@@ -95,13 +140,13 @@ void request_free_after(struct mbr_thread *thread, struct frame *frame, mbr_word
     (void)a, (void)role, (void)error;
     if (!frame->request)
         return;
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record = record_of(thread, frame->begin, FREE, 0);
     if (frame->recorded) { /* the sending half of a pair */
         record.request = frame->request - 1;
         mbr_append(thread, record);
     }
-    set_spans(&record, frame->begin, end);
+    record.spans = end.spans;
     record.request = frame->request;
     mbr_append(thread, record);
 }
@@ -115,7 +160,7 @@ void start_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
 void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (error)
         return;
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     uint64_t count = role->form == ONE ? 1 : (int)a[0] > 0 ? (uint64_t)(int)a[0] : 0;
     for (uint64_t i = 0; i < count; i++) {
         mbr_lock_take(&mbr_lock);
@@ -132,13 +177,13 @@ void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
             continue;
         }
         struct mbr_record record = record_of(thread, frame->begin, copy.use.kind, copy.flags | PERSISTENT);
-        record.comm = copy.comm;
+        record.origin = comm->origin;
         record.peer = copy.use.peer;
         record.tag = copy.use.tag;
         record.bytes = copy.use.bytes;
         record.request = copy.use.number;
         if (i + 1 == count)
-            set_spans(&record, frame->begin, end);
+            record.spans = end.spans;
         if (copy.use.kind == COLLECTIVE) {
             record.aux = copy.kept->aux;
             mbr_put_words(thread, record, copy.kept->words, copy.kept->count);
@@ -147,8 +192,8 @@ void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         mbr_lock_take(&mbr_lock);
         if (copy.use.kind == SEND)
             record.aux = send_count(comm, record.peer);
-        uint64_t index = mbr_reserve(thread, 1);
+        uint64_t slot = mbr_reserve(thread, 1);
         mbr_lock_drop(&mbr_lock);
-        mbr_put(thread, index, record);
+        mbr_put_at(thread, slot, record);
     }
 }

@@ -18,49 +18,71 @@ struct finished {
 };
 
 /* The Done records to be. `next` is the number of the request that the last of them could stand for too, if it finished as its own
- * record foretells; 0 = none. */
+ * record foretells; 0 = none. While it is not 0, how many more the last one stands for is not yet in it. */
 struct done_list {
     struct finished *first, *end;
     uint32_t next;
 };
 
-/* Lists one Done; `plain` if what it says follows from the Send, Recv or Collective: then the last one can stand for it, too, or it
- * for those that follow. */
-MBR_INLINE void list_done(struct done_list *list, struct finished done, bool plain) {
-    if (plain && done.request == list->next) {
-        list->end[-1].more++;
-        list->next++;
-        return;
-    }
+/* Whatever is listed next has a Done of its own. */
+MBR_INLINE void list_break(struct done_list *list) {
+    if (list->next)
+        list->end[-1].more = list->next - 1 - list->end[-1].request;
+    list->next = 0;
+}
+
+/* Lists a Done of its own. */
+MBR_INLINE void list_own(struct done_list *list, struct finished done) {
+    list_break(list);
     *list->end++ = done;
-    list->next = plain ? done.request + 1 : 0;
+}
+
+/* Lists the Done of a request that finished as its own record foretells; `done` is what it says if it stands for no other. */
+MBR_INLINE void list_foretold(struct done_list *list, struct finished done) {
+    if (__builtin_expect(done.request != list->next, 0))
+        list_own(list, done);
+    list->next = done.request + 1;
+}
+
+/* Lists one Done; `foretold` if what it says follows from the Send, Recv or Collective. */
+MBR_INLINE void list_done(struct done_list *list, struct finished done, bool foretold) {
+    if (foretold)
+        list_foretold(list, done);
+    else
+        list_own(list, done);
 }
 
 /* The Done of a finished request. */
-MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use, const void *status, int code) {
-    struct finished done = {.request = use->number};
+MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use, const void *status, enum mbr_layout layout, int code) {
+    const uint64_t signs = UINT64_C(0x8000000080000000);
+    bool unused;
     if (use->kind != RECV) {
-        done.flags = code ? FAILED : 0;
-        list_done(list, done, !code);
+        list_done(list, (struct finished){.request = use->number, .flags = code ? FAILED : 0}, !code);
         return;
     }
-    bool exact = (use->peer | use->tag) >= 0, unused; /* no wildcard: both are ranks and tags, none of them below 0 */
-    if (__builtin_expect(exact && !code && mbr_status_bytes(status, false, &unused) == use->bytes, 1)) {
-        done.peer = use->peer;
-        done.tag = use->tag;
-        done.bytes = use->bytes;
-        list_done(list, done, true);
+    /* No wildcard: both are ranks and tags, none of them below 0. */
+    if (!(use->peer_and_tag & signs) && !code && mbr_status_bytes(status, layout, false, &unused) == use->bytes) {
+        list_foretold(list, (struct finished){.request = use->number, .bytes = use->bytes, .peer = use->peer, .tag = use->tag});
         return;
     }
     struct mbr_record record = {0};
     struct mbr_status read = mbr_status_read(status, false);
     fill_done(&record, &(struct posted){use->peer, use->tag, use->bytes}, &read, code);
-    done.peer = record.peer;
-    done.tag = record.tag;
-    done.bytes = record.bytes;
-    done.flags = record.flags;
-    list_done(list, done, use->peer == TRACE_PROC_NULL && !record.flags);
+    list_done(list,
+              (struct finished){.request = use->number,
+                                .bytes = record.bytes,
+                                .peer = record.peer,
+                                .tag = record.tag,
+                                .flags = (uint8_t)record.flags},
+              use->peer == TRACE_PROC_NULL && !record.flags);
 }
+
+/* Lists the requests of an array that finished without error as far as they are the head of the line, one after the other, and
+ * returns how many these are. */
+uint64_t finish_line(struct done_list *list, mbr_word handles, uint64_t count, const char *status);
+
+/* Writes the Done records of a list into slots reserved for them, with the times `end`. */
+void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const struct done_list *list, uint64_t slot);
 
 /* Takes the oldest unfinished use of a handle that is not the head of the line off the table, and lists what finished with it.
  * With `peek` the request stays, and is not listed again. */
@@ -106,10 +128,12 @@ MBR_INLINE bool wait_result(const struct frame *frame, const mbr_word *a, const 
 MBR_INLINE void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (!frame->recorded)
         return;
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     uint64_t completed;
     if (!wait_result(frame, a, role, &completed) && !error) {
-        append_miss(thread, frame->begin, end, record_of(thread, frame->begin, MISS, 0));
+        struct mbr_record miss = record_of(thread, frame->begin, MISS, 0);
+        miss.spans = end.spans;
+        append_miss(thread, miss);
         return;
     }
 
@@ -119,7 +143,8 @@ MBR_INLINE void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_w
     struct done_list list = {room, room, 0};
     const char *status = (const char *)frame->status;
     mbr_lock_take(&mbr_lock);
-    for (uint64_t i = 0; i < completed; i++, status += mbr_library.status_bytes) {
+    uint64_t i = role->form == ALL && !role->peek && !error ? finish_line(&list, handles, completed, status) : 0;
+    for (status += i * mbr_library.status_bytes; i < completed; i++, status += mbr_library.status_bytes) {
         uint64_t handle = mbr_handle_at(handles, indices ? (uint64_t)indices[i] : i);
         int code = error;
         if (error && (role->form == ALL || role->form == SOME)) {
@@ -129,34 +154,25 @@ MBR_INLINE void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_w
         }
         const struct mbr_use *head = role->peek ? NULL : mbr_line_head(handle);
         if (__builtin_expect(head != NULL, 1)) {
-            list_finished(&list, head, status, code);
-            mbr_line_advance();
+            list_finished(&list, head, status, mbr_library.status_layout, code);
+            mbr_line_advance(mbr_line.head + 1);
         } else {
             finish(&list, handle, status, code, role->peek);
         }
     }
-    uint64_t dones = (uint64_t)(list.end - list.first), index = mbr_reserve(thread, dones + !(role->flags & BLOCKING));
+    list_break(&list);
+    uint64_t dones = (uint64_t)(list.end - list.first), slot = mbr_reserve(thread, dones + !(role->flags & BLOCKING));
     mbr_lock_drop(&mbr_lock);
 
     if (role->flags & BLOCKING) {
-        close_open(frame, end, dones);
+        close_open(frame, &end, dones);
     } else {
         struct mbr_record wait = record_of(thread, frame->begin, WAIT, 0);
-        set_spans(&wait, frame->begin, end);
+        wait.spans = end.spans;
         wait.aux = dones;
-        mbr_put(thread, index++, wait);
+        mbr_put_at(thread, slot++, wait);
     }
-    for (const struct finished *finished = list.first; finished < list.end; finished++) {
-        struct mbr_record done = record_of(thread, end, DONE, finished->flags);
-        done.request = finished->request;
-        done.aux = finished->more;
-        if (!finished->more) {
-            done.peer = finished->peer;
-            done.tag = finished->tag;
-            done.bytes = finished->bytes;
-        }
-        mbr_put(thread, index++, done);
-    }
+    put_dones(thread, &end.stamp, &list, slot);
 }
 
 #endif

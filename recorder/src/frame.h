@@ -68,25 +68,21 @@ struct frame {
 
 MBR_INLINE struct mbr_record record_of(struct mbr_thread *thread, struct mbr_stamp at, uint8_t kind, uint8_t flags) {
     return (struct mbr_record){
-        .kind = kind, .flags = flags | at.carried, .thread = thread->number, .wall_ns = at.wall_ns, .cpu_ns = at.cpu_ns};
+        .kind = kind, .flags = flags | at.carried, .origin = thread->origin, .wall_ns = at.wall_ns, .cpu_ns = at.cpu_ns};
 }
 
-MBR_INLINE void set_spans(struct mbr_record *record, struct mbr_stamp begin, struct mbr_stamp end) {
-    record->wall_span_ns = mbr_span(begin.wall_ns, end.wall_ns);
-    record->cpu_span_ns = mbr_span(begin.cpu_ns, end.cpu_ns);
+/* Completes the record that `frame` opened before the call, whose aux may be known only now. */
+MBR_INLINE void close_open(struct frame *frame, const struct mbr_end *end, uint64_t aux) {
+    mbr_patch(&frame->open, end->spans, aux);
 }
-
-/* Completes the record that `frame` opened before the call. */
-MBR_INLINE void close_open(struct frame *frame, struct mbr_stamp end, uint64_t aux) {
-    mbr_patch(&frame->open, mbr_span(frame->begin.wall_ns, end.wall_ns), mbr_span(frame->begin.cpu_ns, end.cpu_ns), aux);
-}
+MBR_INLINE void close_spans(struct frame *frame, const struct mbr_end *end) { close_open(frame, end, frame->open.aux); }
 
 /* A call on a communicator whose making was not seen. */
 void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin);
 
 /* A test or probe without result. Adds to the Miss of the same kind if this thread wrote nothing but Misses since, else begins one:
  * a loop that polls with several calls in turn would otherwise fill the disk. */
-void append_miss(struct mbr_thread *thread, struct mbr_stamp begin, struct mbr_stamp end, struct mbr_record miss);
+void append_miss(struct mbr_thread *thread, struct mbr_record miss);
 
 static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
 

@@ -175,11 +175,21 @@ bool mbr_library_learn(void) {
     return true;
 }
 
-void mbr_type_learn(struct mbr_thread *thread, uint64_t handle) {
-    int64_t size = 0;
-    if (mbr_library.type_size((mbr_word)handle, &size) || size < 0)
-        size = 0;
-    thread->type = (struct mbr_type){handle, (uint64_t)size};
+uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t count) {
+    const uint64_t small_bytes = UINT64_C(1) << 17, most_bytes = UINT64_C(1) << 48;
+    const struct mbr_type *known = thread->type.word == type ? &thread->type : &thread->large_type;
+    if (known->word != type) {
+        int64_t size = 0;
+        if (mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
+            size = 0; /* the library knows no such type */
+        struct mbr_type *learnt = (uint64_t)size <= small_bytes ? &thread->type : &thread->large_type;
+        *learnt = (struct mbr_type){type, (uint64_t)size};
+        known = learnt;
+    }
+    uint64_t bytes;
+    if (__builtin_mul_overflow(known->size, (uint64_t)count, &bytes) || bytes > most_bytes)
+        return most_bytes;
+    return bytes;
 }
 
 void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled) {

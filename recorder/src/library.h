@@ -16,6 +16,9 @@
  * stack slot (System V x86-64, AAPCS64 on Linux); the upper half of an int argument is undefined. */
 typedef uintptr_t mbr_word;
 
+/* Where size and cancellation stand in a status: they are read there directly, else by calls. */
+enum mbr_layout { STATUS_BY_CALL, STATUS_OPEN_MPI, STATUS_MPICH };
+
 struct mbr_library {
     int any_source, any_tag, proc_null, root;
     int err_truncate, err_in_status, err_pending;
@@ -26,8 +29,7 @@ struct mbr_library {
     mbr_word comm_world, comm_self, comm_null, request_null, message_no_proc, byte_type;
     mbr_word in_place, status_ignore;
     unsigned status_bytes, status_source, status_tag, status_error;
-    /* Read size and cancellation directly from the status, else by calls. */
-    enum { STATUS_BY_CALL, STATUS_OPEN_MPI, STATUS_MPICH } status_layout;
+    enum mbr_layout status_layout;
     /* MPI_Isendrecv ends with an arbitrary status (seen in MPICH 4.0 to 5.0 and Intel MPI 2021). */
     bool isendrecv_status_unset;
     char version[8192];
@@ -49,8 +51,8 @@ void *mbr_library_symbol(const char *name);
 /* Fill `mbr_library`; `false` (after a warning) if the MPI library is of no known kind. MPI must be initialized. */
 bool mbr_library_learn(void);
 
-/* Makes this type the one that the thread remembers; its size is 0 if the library knows no such type. */
-void mbr_type_learn(struct mbr_thread *thread, uint64_t handle);
+/* The general case of mbr_type_bytes: a type that is not remembered, a large one, or many elements. */
+uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t count);
 
 /* A handle argument, and the handle number `at` of an array: values that compare equal if the handles do. */
 static inline uint64_t mbr_handle(mbr_word word) { return word & mbr_library.handle_mask; }
@@ -58,17 +60,16 @@ static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
     return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
 }
 
+/* Size of up to INT32_MAX elements of the type that the thread remembers: each has at most 2^17 bytes, so the sum at most 2^48. */
+MBR_INLINE uint64_t mbr_type_bytes_near(const struct mbr_thread *thread, int64_t count) { return thread->type.size * (uint64_t)count; }
+
 /* Size of `count` elements; saturates at 2^48, the most that a trace holds. With no elements the type may be no type at all. */
 MBR_INLINE uint64_t mbr_type_bytes(struct mbr_thread *thread, mbr_word type, int64_t count) {
-    const uint64_t most_bytes = UINT64_C(1) << 48;
-    uint64_t handle = mbr_handle(type), bytes;
     if (count <= 0)
         return 0;
-    if (__builtin_expect(thread->type.handle != handle, 0))
-        mbr_type_learn(thread, handle);
-    if (__builtin_mul_overflow(thread->type.size, (uint64_t)count, &bytes) || bytes > most_bytes)
-        return most_bytes;
-    return bytes;
+    if (__builtin_expect(thread->type.word == type && count <= INT32_MAX, 1))
+        return mbr_type_bytes_near(thread, count);
+    return mbr_type_bytes_far(thread, type, count);
 }
 
 static inline int32_t mbr_peer(mbr_word word) {
@@ -92,13 +93,13 @@ struct mbr_status {
 void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled);
 
 /* Bytes that the status at this address says; whether it says cancelled, looked up only on request. */
-MBR_INLINE uint64_t mbr_status_bytes(const void *status, bool may_be_cancelled, bool *cancelled) {
+MBR_INLINE uint64_t mbr_status_bytes(const void *status, enum mbr_layout layout, bool may_be_cancelled, bool *cancelled) {
     uint64_t bytes;
     bool is_cancelled;
-    if (mbr_library.status_layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
+    if (layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
         is_cancelled = ((const int *)status)[3];
         bytes = ((const uint64_t *)status)[2];
-    } else if (mbr_library.status_layout == STATUS_MPICH) { /* int low, high << 1 | cancelled; int source, tag, error */
+    } else if (layout == STATUS_MPICH) { /* int low, high << 1 | cancelled; int source, tag, error */
         const uint32_t *halves = status;
         bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;
         is_cancelled = halves[1] & 1;
@@ -116,7 +117,7 @@ MBR_INLINE struct mbr_status mbr_status_read(const void *status, bool may_be_can
         .source = *(const int *)(const void *)(at + mbr_library.status_source),
         .tag = *(const int *)(const void *)(at + mbr_library.status_tag),
     };
-    read.bytes = mbr_status_bytes(status, may_be_cancelled, &read.cancelled);
+    read.bytes = mbr_status_bytes(status, mbr_library.status_layout, may_be_cancelled, &read.cancelled);
     return read;
 }
 

@@ -10,13 +10,66 @@ void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin) {
     mbr_append(thread, record);
 }
 
+/* Takes what threads share, and writes the record. */
+static struct mbr_open message_put(struct mbr_thread *thread, const struct mbr_comm *comm, struct mbr_record *record, enum share shares,
+                                   uint64_t handle) {
+    mbr_lock_take(&mbr_lock);
+    message_take(comm, record, shares, handle);
+    uint64_t slot = mbr_reserve(thread, 1);
+    mbr_lock_drop(&mbr_lock);
+    return mbr_put_at(thread, slot, *record);
+}
+
+static const struct mbr_comm *message_make(struct mbr_thread *thread, const struct mbr_stamp *begin, const mbr_word *a,
+                                           const struct role *role, uint8_t kind, struct mbr_record *record) {
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
+    if (!comm) {
+        append_unknown(thread, *begin);
+        return NULL;
+    }
+    *record = message_record(thread, *begin, comm, a, role, kind);
+    record->bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
+    return comm;
+}
+
+bool message_opened_far(struct mbr_thread *thread, const struct mbr_stamp *begin, const mbr_word *a, const struct role *role,
+                        uint8_t kind, struct mbr_record *record, struct mbr_open *open) {
+    const struct mbr_comm *comm = message_make(thread, begin, a, role, kind, record);
+    if (comm)
+        *open = message_put(thread, comm, record, message_shares(role, kind), 0);
+    return comm;
+}
+
+void message_started_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns, uint32_t carried, const mbr_word *a,
+                         const struct role *role, uint8_t kind) {
+    struct mbr_end end = mbr_end_at(thread, now, begin_wall_ns);
+    struct mbr_record record;
+    const struct mbr_comm *comm =
+        message_make(thread, &(struct mbr_stamp){begin_wall_ns, end.begin_cpu_ns, carried}, a, role, kind, &record);
+    if (!comm)
+        return;
+    uint64_t handle = mbr_handle_at(a[6], 0);
+    if (role->persistent) {
+        record.flags |= PERSISTENT;
+        remember_persistent(record, handle, mbr_handle(a[5]), NULL);
+        return;
+    }
+    record.spans = end.spans;
+    message_put(thread, comm, &record, message_shares(role, kind), handle);
+}
+
 void remember_persistent(struct mbr_record record, uint64_t handle, uint64_t comm_handle, struct mbr_kept *kept) {
     mbr_lock_take(&mbr_lock);
-    struct mbr_entry *entry = mbr_request_add(use_of(record, handle));
+    struct mbr_entry *entry = mbr_request_add((struct mbr_use){.key = handle,
+                                                               .bytes = record.bytes,
+                                                               .peer = record.peer,
+                                                               .tag = record.tag,
+                                                               .number = record.request,
+                                                               .kind = (uint8_t)record.kind});
     if (entry) {
         entry->persistent = true;
         entry->flags = record.flags & ~CPU_CARRIED;
-        entry->comm = record.comm;
+        entry->comm = (uint32_t)(record.origin >> 32);
         entry->comm_handle = comm_handle;
         entry->kept = kept;
     }
@@ -40,7 +93,7 @@ void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     if (message) {
         bool from_null = message->use.peer == TRACE_PROC_NULL;
         record.flags |= from_null ? 0 : MATCHED;
-        record.comm = message->comm;
+        record.origin |= mbr_origin(0, message->comm);
         record.peer = from_null ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
         record.tag = TRACE_ANY_TAG;
         record.aux = from_null ? 0 : message->use.number;
@@ -54,7 +107,6 @@ void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
         return;
     }
     record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
-    frame->count = record.aux;
     frame->posted = posted_of(&record);
     frame->open = mbr_append(thread, record);
     if (role->flags & BLOCKING)
@@ -64,10 +116,10 @@ void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
 void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (!frame->recorded)
         return;
-    struct mbr_stamp end = mbr_stamp_end(thread);
-    close_open(frame, end, frame->count);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    close_spans(frame, &end);
     if (role->flags & BLOCKING) {
-        append_done(thread, end, frame->request, &frame->posted, frame->status, error);
+        append_done(thread, end.stamp, frame->request, &frame->posted, frame->status, error);
     } else if (!error) {
         mbr_lock_take(&mbr_lock);
         mbr_line_join((struct mbr_use){.key = mbr_handle_at(a[4], 0),
@@ -82,68 +134,65 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
 
 /* --- a send and a receive in one call: (buffer, count, type, destination, tag, ...) --- */
 
-/* Reserves `count` records, the first two of them for `send` and `recv`, which are filled here and put by the caller. */
-static uint64_t sendrecv_records(struct mbr_thread *thread, struct frame *frame, const struct mbr_comm *comm, const mbr_word *a,
-                                 const struct role *role, struct mbr_record *send, struct mbr_record *recv, uint64_t count) {
-    *send = message_record(thread, frame->begin, comm, a, role, SEND);
-    *recv = record_of(thread, frame->begin, RECV, SENDRECV);
-    send->flags = recv->flags; /* the call may block, neither half does */
-    recv->comm = comm->number;
-    recv->peer = mbr_peer(a[role->recv[2]]);
-    recv->tag = mbr_tag(a[role->recv[3]]);
-    recv->bytes = mbr_type_bytes(thread, a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
+/* Reserves `count` records and fills the first two with the halves of the call, the second with the spans of all. What was asked for
+ * is left in `frame`. Returns the slot of the first, 0 if the communicator is not known. */
+static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
+                             uint64_t spans, uint64_t count) {
+    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
+    if (!comm) {
+        append_unknown(thread, frame->begin);
+        return 0;
+    }
+    struct mbr_record send = message_record(thread, frame->begin, comm, a, role, SEND);
+    send.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
+    struct mbr_record recv = record_of(thread, frame->begin, RECV, SENDRECV);
+    send.flags = recv.flags; /* the call may block, neither half does */
+    recv.origin = comm->origin;
+    recv.peer = mbr_peer(a[role->recv[2]]);
+    recv.tag = mbr_tag(a[role->recv[3]]);
+    recv.bytes = mbr_type_bytes(thread, a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
+    recv.spans = spans;
     mbr_lock_take(&mbr_lock);
-    send->request = frame->request = mbr_request_take(2);
-    send->aux = send_count(comm, send->peer);
-    uint64_t index = mbr_reserve(thread, count);
+    send.request = frame->request = mbr_request_take(2);
+    send.aux = send_count(comm, send.peer);
+    uint64_t slot = mbr_reserve(thread, count);
     mbr_lock_drop(&mbr_lock);
-    recv->request = send->request + 1;
-    return index;
+    recv.request = send.request + 1;
+    mbr_put_at(thread, slot, send);
+    mbr_put_at(thread, slot + 1, recv);
+    frame->posted = posted_of(&recv);
+    return slot;
 }
 
 void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
-    if (!(role->flags & BLOCKING))
+    uint64_t slot = role->flags & BLOCKING ? sendrecv_put(thread, frame, a, role, 0, 3) : 0;
+    if (!slot)
         return;
-    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
-    if (!comm) {
-        append_unknown(thread, frame->begin);
-        return;
-    }
-    struct mbr_record send, recv;
-    uint64_t index = sendrecv_records(thread, frame, comm, a, role, &send, &recv, 3);
-    mbr_put(thread, index, send);
-    mbr_put(thread, index + 1, recv);
-    frame->open = mbr_put(thread, index + 2, record_of(thread, frame->begin, WAIT, BLOCKING));
-    frame->posted = posted_of(&recv);
+    frame->open = mbr_put_at(thread, slot + 2, record_of(thread, frame->begin, WAIT, BLOCKING));
     frame->status = own_status(thread, &a[role->status], 1);
     frame->recorded = true;
 }
 
 void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     if (frame->recorded) {
-        close_open(frame, end, 2);
-        struct mbr_record done = record_of(thread, end, DONE, 0);
+        close_open(frame, &end, 2);
+        struct mbr_record done = record_of(thread, end.stamp, DONE, 0);
         done.request = frame->request;
         mbr_append(thread, done);
-        append_done(thread, end, frame->request + 1, &frame->posted, frame->status, error);
+        append_done(thread, end.stamp, frame->request + 1, &frame->posted, frame->status, error);
         return;
     }
-    if ((role->flags & BLOCKING) || error)
+    if ((role->flags & BLOCKING) || error || !sendrecv_put(thread, frame, a, role, end.spans, 2))
         return;
-    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
-    if (!comm) {
-        append_unknown(thread, frame->begin);
-        return;
-    }
-    struct mbr_record send, recv;
-    uint64_t index = sendrecv_records(thread, frame, comm, a, role, &send, &recv, 2);
-    set_spans(&recv, frame->begin, end);
-    mbr_put(thread, index, send);
-    mbr_put(thread, index + 1, recv);
     mbr_lock_take(&mbr_lock);
-    struct mbr_entry *entry = mbr_request_add(use_of(recv, mbr_handle_at(a[role->request], 0)));
+    struct mbr_entry *entry = mbr_request_add((struct mbr_use){.key = mbr_handle_at(a[role->request], 0),
+                                                               .bytes = frame->posted.room,
+                                                               .peer = frame->posted.peer,
+                                                               .tag = frame->posted.tag,
+                                                               .number = frame->request + 1,
+                                                               .kind = RECV});
     if (entry)
         entry->paired = true;
     mbr_lock_drop(&mbr_lock);
@@ -151,16 +200,17 @@ void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a,
 
 /* --- probes and tests without result --- */
 
-void append_miss(struct mbr_thread *thread, struct mbr_stamp begin, struct mbr_stamp end, struct mbr_record miss) {
-    set_spans(&miss, begin, end);
+/* Sum of two spans, saturated. */
+static uint32_t spans_add(uint64_t a, uint64_t b) { return mbr_span(0, (a & UINT32_MAX) + (b & UINT32_MAX)); }
+
+void append_miss(struct mbr_thread *thread, struct mbr_record miss) {
     for (uint32_t i = 0; i < thread->miss_count; ++i) {
         struct mbr_record *sum = &thread->misses[i].sum;
-        if (sum->comm != miss.comm || sum->peer != miss.peer || sum->tag != miss.tag || ((sum->flags ^ miss.flags) & ~CPU_CARRIED))
+        if (sum->origin != miss.origin || sum->peer != miss.peer || sum->tag != miss.tag || ((sum->flags ^ miss.flags) & ~CPU_CARRIED))
             continue;
-        sum->wall_span_ns = mbr_span(0, (uint64_t)sum->wall_span_ns + miss.wall_span_ns);
-        sum->cpu_span_ns = mbr_span(0, (uint64_t)sum->cpu_span_ns + miss.cpu_span_ns);
+        sum->spans = mbr_pair(spans_add(sum->spans, miss.spans), spans_add(sum->spans >> 32, miss.spans >> 32));
         sum->aux++;
-        mbr_patch(&thread->misses[i].open, sum->wall_span_ns, sum->cpu_span_ns, sum->aux);
+        mbr_patch(&thread->misses[i].open, sum->spans, sum->aux);
         return;
     }
     uint32_t count = thread->miss_count < MISS_KINDS ? thread->miss_count : 0;
@@ -185,7 +235,7 @@ void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     if (!(role->flags & BLOCKING))
         return;
     struct mbr_record record = record_of(thread, frame->begin, PROBE, role->flags);
-    record.comm = comm->number;
+    record.origin = comm->origin;
     record.peer = mbr_peer(a[0]);
     record.tag = mbr_tag(a[1]);
     record.request = frame->request = take_numbers(1);
@@ -197,28 +247,28 @@ void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
     const struct mbr_comm *comm = frame->recorded ? mbr_comm_find(thread, a[2]) : NULL;
     if (!comm)
         return;
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     if (role->flags & BLOCKING) {
-        close_open(frame, end, 0);
+        close_spans(frame, &end);
     } else {
         if (error)
             return;
         bool found = *(const int *)a[role->flag];
         struct mbr_record record =
             record_of(thread, frame->begin, found ? PROBE : MISS, role->flags | (found ? 0 : MISS_PROBE));
-        record.comm = comm->number;
+        record.origin = comm->origin;
         record.peer = mbr_peer(a[0]);
         record.tag = mbr_tag(a[1]);
+        record.spans = end.spans;
         if (!found) {
-            append_miss(thread, frame->begin, end, record);
+            append_miss(thread, record);
             return;
         }
-        set_spans(&record, frame->begin, end);
         record.request = frame->request = take_numbers(1);
         frame->posted = posted_of(&record);
         mbr_append(thread, record);
     }
-    append_done(thread, end, frame->request, &frame->posted, frame->status, error);
+    append_done(thread, end.stamp, frame->request, &frame->posted, frame->status, error);
     if (role->message && !error) {
         mbr_lock_take(&mbr_lock);
         struct mbr_entry *entry = mbr_entry_push(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY);

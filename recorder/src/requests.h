@@ -25,9 +25,11 @@ bool mbr_line_setup(void);
 void mbr_line_leave(void);
 bool mbr_table_has(uint64_t handle);
 
+MBR_INLINE bool mbr_line_has_room(void) { return __builtin_expect(mbr_line.tail != mbr_line.end, 1); }
+
 /* Puts a new request in line. */
 MBR_INLINE void mbr_line_join(struct mbr_use use) {
-    if (__builtin_expect(mbr_line.tail == mbr_line.end, 0))
+    if (!mbr_line_has_room())
         mbr_line_leave();
     *mbr_line.tail++ = use;
 }
@@ -42,9 +44,10 @@ MBR_INLINE const struct mbr_use *mbr_line_head(uint64_t handle) {
     return head;
 }
 
-/* The head has finished. What it said can be read until another request joins. */
-MBR_INLINE void mbr_line_advance(void) {
-    if (++mbr_line.head == mbr_line.tail)
+/* The head has finished, and all others before `head`. What they said can be read until another request joins. */
+MBR_INLINE void mbr_line_advance(struct mbr_use *head) {
+    mbr_line.head = head;
+    if (head == mbr_line.tail)
         mbr_line.head = mbr_line.tail = mbr_line.end - MBR_LINE_ROOM;
 }
 

@@ -131,17 +131,17 @@ void mbr_recording_begin(const struct mbr_beginning *beginning) {
     }
 
     struct mbr_thread *thread = &mbr_self;
+    mbr_threaded = level == 3;
     mbr_thread_setup(thread);
     mbr_clock_start(beginning->ticks);
-    struct mbr_stamp end = mbr_stamp_end(thread);
+    struct mbr_stamp begin = {0, beginning->cpu_ns, 0};
+    struct mbr_stamp end = mbr_stamp_end(thread, &begin).stamp;
     mbr_append(thread, (struct mbr_record){
         .kind = INIT,
-        .cpu_ns = beginning->cpu_ns,
-        .wall_span_ns = mbr_span(0, end.wall_ns),
-        .cpu_span_ns = mbr_span(beginning->cpu_ns, end.cpu_ns),
+        .cpu_ns = begin.cpu_ns,
+        .spans = mbr_pair(mbr_span(0, end.wall_ns), mbr_span(begin.cpu_ns, end.cpu_ns)),
         .aux = (uint64_t)level,
     });
-    mbr_threaded = level == 3;
     if (mbr_comms_setup(thread, end) && !mbr_stopped())
         __atomic_fetch_and(&mbr_generation, ~MBR_OFF, __ATOMIC_RELEASE);
 }

@@ -21,7 +21,12 @@ struct mbr_kept {
 struct mbr_use {
     uint64_t key;    /* the handle; messages and communicators have a bit of their own on top */
     uint64_t bytes;
-    int32_t peer, tag;
+    union {
+        struct {
+            int32_t peer, tag;
+        };
+        uint64_t peer_and_tag;
+    };
     uint32_t number; /* request or probe number; 0 = a persistent request that is not active */
     uint8_t kind;    /* SEND, RECV, COLLECTIVE, PROBE (a message) or COMM */
 };

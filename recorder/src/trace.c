@@ -179,21 +179,42 @@ void mbr_clock_calibrate(void) {
         uint64_t took = mbr_clock_ns(CLOCK_MONOTONIC) - before;
         cost = took < cost ? took : cost;
     }
-    mbr_clocks.cpu_gap_ns = cost * 20;
+    mbr_clocks.cpu_gap_ns = cost * 20 < UINT32_MAX ? cost * 20 : UINT32_MAX; /* a span that is not far needs no test */
+#if defined(__x86_64__)
+    mbr_clocks.near_ns = mbr_clocks.counter ? mbr_clocks.cpu_gap_ns : 0;
+#else
+    mbr_clocks.near_ns = mbr_clocks.cpu_gap_ns;
+#endif
 }
 
 void mbr_clock_start(uint64_t begin_ticks) { mbr_clocks.base_ticks = begin_ticks; }
 
-struct mbr_apart mbr_stamp_apart(struct mbr_thread *thread, uint64_t now, bool begin) {
-    if ((int64_t)(now - thread->wall_ns) < 0)
-        return (struct mbr_apart){thread->wall_ns, CPU_CARRIED};
-    uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID), least = thread->wall_ns - thread->lag_ns;
-    if (cpu < least)
-        cpu = least;
-    if (begin) /* the reading itself belongs before the call, not into it */
-        now = mbr_clock_wall();
-    thread->lag_ns = now - cpu;
-    return (struct mbr_apart){now, 0};
+/* Both clocks, whatever the gap. */
+static struct mbr_stamp stamp_far(struct mbr_thread *thread, uint64_t now, bool begin) {
+    if (!mbr_clocks.counter)
+        now = mbr_clock_wall(mbr_clock_ticks());
+    uint32_t carried = CPU_CARRIED;
+    if ((int64_t)(now - thread->wall_ns) < 0) {
+        now = thread->wall_ns;
+    } else if (now - thread->wall_ns >= mbr_clocks.cpu_gap_ns) {
+        uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID), least = thread->wall_ns - thread->lag_ns;
+        if (cpu < least)
+            cpu = least;
+        if (begin) /* the reading itself belongs before the call, not into it */
+            now = mbr_clock_wall(mbr_clock_ticks());
+        thread->lag_ns = now - cpu;
+        carried = 0;
+    }
+    thread->wall_ns = now;
+    return (struct mbr_stamp){now, now - thread->lag_ns, carried};
+}
+
+void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin) { *begin = stamp_far(thread, now, true); }
+
+void mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns, struct mbr_end *end) {
+    end->begin_cpu_ns = begin_wall_ns - thread->lag_ns;
+    end->stamp = stamp_far(thread, now, false);
+    end->spans = mbr_pair(mbr_span(begin_wall_ns, end->stamp.wall_ns), mbr_span(end->begin_cpu_ns, end->stamp.cpu_ns));
 }
 
 /* --- the file --- */
@@ -260,13 +281,17 @@ static void thread_release(void *argument) {
     *thread = (struct mbr_thread){.pass = INSIDE}; /* what it still calls is not recorded */
 }
 
+void mbr_thread_forget(struct mbr_thread *thread) {
+    thread->comm_word = thread->type.word = thread->large_type.word = MBR_NO_WORD;
+}
+
 void mbr_thread_setup(struct mbr_thread *thread) {
     uint32_t number = __atomic_fetch_add(&file.next_thread, 1, __ATOMIC_RELAXED);
     if (number > UINT16_MAX)
         mbr_stop("more than 65536 threads called MPI");
-    thread->number = number;
+    thread->origin = mbr_origin(number, 0);
     thread->window_slot = MBR_NO_WINDOW;
-    thread->comm.handle = thread->type.handle = MBR_NO_HANDLE;
+    mbr_thread_forget(thread);
     pthread_setspecific(file.thread_key, thread);
 }
 
@@ -321,6 +346,7 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     mbr_pages_unmap(thread->window, bytes);
     thread->window = NULL;
     thread->window_slot = MBR_NO_WINDOW;
+    thread->near_end = 0;
     if (slot >= __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE))
         return thread->nowhere;
     uint64_t first = slot / MBR_WINDOW_SLOTS * MBR_WINDOW_SLOTS;
@@ -332,31 +358,39 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     madvise(view, bytes, MADV_POPULATE_WRITE); /* one call instead of a page fault every 64 records; Linux 5.14, else no harm */
     thread->window = view;
     thread->window_slot = first;
-    return thread->window + (slot - first) * MBR_RECORD_WORDS;
+    thread->window_base = (uintptr_t)view - first * RECORD_BYTES;
+    thread->near_end = mbr_threaded ? 0 : first + MBR_WINDOW_SLOTS;
+    return mbr_place_near(thread, slot);
+}
+
+struct mbr_spot mbr_spot_far(struct mbr_thread *thread) {
+    mbr_lock_take(&mbr_lock);
+    uint64_t slot = mbr_reserve(thread, 1);
+    mbr_lock_drop(&mbr_lock);
+    return (struct mbr_spot){slot, mbr_place(thread, slot)};
 }
 
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {
     uint64_t extras = (count + 5) / 6;
     mbr_lock_take(&mbr_lock);
-    uint64_t index = mbr_reserve(thread, 1 + extras);
+    uint64_t slot = mbr_reserve(thread, 1 + extras);
     mbr_lock_drop(&mbr_lock);
     for (uint64_t extra = extras; extra-- > 0;) {
         uint64_t w[6] = {0};
         uint64_t here = count - extra * 6 < 6 ? count - extra * 6 : 6;
         memcpy(w, words + extra * 6, here * sizeof *w);
-        mbr_put(thread, index + 1 + extra,
-                (struct mbr_record){
-                    .kind = EXTRA,
-                    .tag = (int32_t)here,
-                    .comm = (uint32_t)w[0],
-                    .peer = (int32_t)(w[0] >> 32),
-                    .bytes = w[1],
-                    .wall_ns = w[2],
-                    .cpu_ns = w[3],
-                    .wall_span_ns = (uint32_t)w[4],
-                    .cpu_span_ns = (uint32_t)(w[4] >> 32),
-                    .aux = w[5],
-                });
+        mbr_put_at(thread, slot + 1 + extra,
+                   (struct mbr_record){
+                       .kind = EXTRA,
+                       .tag = (int32_t)here,
+                       .origin = mbr_origin(0, (uint32_t)w[0]),
+                       .peer = (int32_t)(w[0] >> 32),
+                       .bytes = w[1],
+                       .wall_ns = w[2],
+                       .cpu_ns = w[3],
+                       .spans = w[4],
+                       .aux = w[5],
+                   });
     }
-    return mbr_put(thread, index, head);
+    return mbr_put_at(thread, slot, head);
 }

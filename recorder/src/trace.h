@@ -27,12 +27,12 @@ enum { TRACE_ANY_SOURCE = -1, TRACE_ANY_TAG = -2, TRACE_PROC_NULL = -3, TRACE_RO
 /* A record in the making. Its fields are whole words, so that it stays in registers: a half that was stored by itself and is loaded
  * as part of a word stalls the processor. `mbr_put` packs it into the 64 bytes of the file. */
 struct mbr_record {
-    uint32_t kind, flags, thread, comm;
+    uint32_t kind, flags;
+    uint64_t origin; /* thread and communicator, as mbr_origin has them */
     int32_t peer, tag;
     uint64_t bytes;
     uint32_t request;
-    uint64_t wall_ns, cpu_ns;
-    uint32_t wall_span_ns, cpu_span_ns;
+    uint64_t wall_ns, cpu_ns, spans;
     uint64_t aux;
 };
 
@@ -40,6 +40,13 @@ struct mbr_record {
 struct mbr_stamp {
     uint64_t wall_ns, cpu_ns;
     uint32_t carried;
+};
+
+/* The reading when a call returns: besides, what passed since the call began, as a record has it, and the CPU time of the begin,
+ * which most calls need not keep so long. */
+struct mbr_end {
+    struct mbr_stamp stamp;
+    uint64_t spans, begin_cpu_ns;
 };
 
 /* A record that stands in the file and may still be patched while the thread's window stays where it is: its place, the 64-bit
@@ -56,9 +63,10 @@ struct mbr_buffer {
 
 /* A communicator as the calls need it; filled by comm.c. */
 struct mbr_comm {
-    uint64_t handle, identity;
-    uint64_t *sent; /* sends so far by destination */
-    uint32_t number, size, peers;
+    uint64_t origin; /* of a record of the thread that has looked it up */
+    uint64_t *sent;  /* sends so far by destination */
+    uint64_t identity;
+    uint32_t peers, number, size;
     int32_t rank;
     bool inter;
 };
@@ -66,11 +74,13 @@ struct mbr_comm {
 /* Assumed: polling loops alternate between few calls; one that probes more sources in turn writes a record for each. */
 enum { MISS_KINDS = 16 };
 
-#define MBR_NO_HANDLE UINT64_MAX
+/* No argument of a call. What a thread remembers of a handle is found by the argument as it came: where handles have 32 bits its
+ * upper half may be anything, which at worst costs a search. */
+#define MBR_NO_WORD UINT64_MAX
 
-/* A datatype and the size of one element. */
+/* A datatype, by the argument that named it, and the size of one element. */
 struct mbr_type {
-    uint64_t handle, size;
+    uint64_t word, size;
 };
 
 struct mbr_miss {
@@ -78,23 +88,29 @@ struct mbr_miss {
     struct mbr_open open;
 };
 
-/* A thread's `pass` before its first call, and in a recorded call or when it ended; between calls it is a generation. */
+/* A thread's `pass` before its first call and when it ended; between calls it is a generation, which is even, and in a call one
+ * more. */
 enum mbr_pass { NEW, INSIDE, FIRST_GENERATION };
 
 enum { MBR_RECORD_WORDS = 8 };
 
+/* What every call needs stands first, in two cache lines. */
 struct mbr_thread {
-    uint64_t pass;
-    uint32_t number;
+    _Alignas(64) uint64_t pass;
     uint64_t wall_ns;                   /* newest reading of the clock */
     uint64_t lag_ns;                    /* wall time minus this thread's CPU time, when both were read last */
+    uint64_t near_end;                  /* end of the slots that are taken without a look at anything else (mbr_is_near) */
+    uintptr_t window_base;              /* where slot 0 would be if the window reached so far */
+    uint64_t comm_word;                 /* the argument that named `comm` */
+    struct mbr_comm comm;               /* the communicator used last */
+    struct mbr_type type;               /* the small datatype used last */
+    uint64_t origin;                    /* of a record without communicator */
+    uint32_t miss_count;                /* the newest records of this thread that are Misses and can be added to */
+    struct mbr_type large_type;         /* the large one */
     uint64_t *window;                   /* this thread's view of the file, null if it has none */
     uint64_t window_slot;               /* first slot in it; slot = record index + 1, slot 0 is the header */
-    struct mbr_type type;               /* the datatype used last */
-    struct mbr_comm comm;               /* the communicator used last */
     struct mbr_buffer words, statuses;
     uint64_t nowhere[MBR_RECORD_WORDS]; /* takes the record that finds no place because recording stopped */
-    uint32_t miss_count;                /* the newest records of this thread that are Misses and can be added to */
     struct mbr_miss misses[MISS_KINDS];
 };
 
@@ -107,6 +123,7 @@ extern int mbr_rank;
  * between MPI_Init and MPI_Finalize while the recorder has not stopped. So a thread whose pass is `mbr_generation` has its call
  * recorded, and one comparison finds out all else: recording off, a call of MPI's own, a thread's first call, a handle freed. */
 #define MBR_OFF (UINT64_C(1) << 63)
+#define MBR_GENERATION_STEP 2
 extern uint64_t mbr_generation;
 
 /* Spin lock that costs a predicted branch unless threads are in play. */
@@ -133,20 +150,26 @@ void mbr_file_finalize(void);
 void mbr_stop(const char *reason);
 bool mbr_stopped(void);
 void mbr_thread_setup(struct mbr_thread *thread);
+/* What it remembers of handles may be wrong. */
+void mbr_thread_forget(struct mbr_thread *thread);
 
 /* Write `head` and `count` words behind it, last record first. */
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count);
 
+/* A slot of the file and where it is in memory. Two words, which come back in registers. */
+struct mbr_spot {
+    uint64_t slot, *place;
+};
+
+/* Reserves one slot, also where that takes a lock, more file or another window. */
+struct mbr_spot mbr_spot_far(struct mbr_thread *thread);
 /* Where the record in this slot is written if it is not in the thread's window; `nowhere` once nothing can be. */
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
 /* Set space aside up to this slot, or stop. The caller holds `mbr_lock`, if there are threads. */
 void mbr_file_grow(uint64_t slots);
-/* The wall time and `carried` of a reading after a gap so long that the CPU clock is worth a system call, or by a clock that went
- * back. Two words, which come back in registers. */
-struct mbr_apart {
-    uint64_t wall_ns, carried;
-};
-struct mbr_apart mbr_stamp_apart(struct mbr_thread *thread, uint64_t now, bool begin);
+/* Readings after a gap so long that the CPU clock is worth a system call, by a clock that went back, or without a counter. */
+void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin);
+void mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns, struct mbr_end *end);
 
 /* --- what every call does. Inlined always: a record that passed through memory in parts would be loaded in words, which stalls --- */
 
@@ -167,6 +190,7 @@ extern struct mbr_clocks {
     bool counter;        /* read the processor's counter, not clock_gettime */
     uint64_t base_ticks; /* ticks at wall time 0 */
     uint64_t scale;      /* ns per tick, 32.32 fixed point */
+    uint64_t near_ns;    /* end of the gaps after which there is nothing to ask: `cpu_gap_ns`, or 0 if the counter is of no use */
     uint64_t cpu_gap_ns; /* gap beyond which the thread's CPU clock is read */
 } mbr_clocks;
 
@@ -198,20 +222,59 @@ MBR_INLINE uint64_t mbr_clock_ticks(void) {
     return mbr_clock_ns(CLOCK_MONOTONIC);
 }
 
-MBR_INLINE uint64_t mbr_clock_wall(void) {
-    return (uint64_t)(((unsigned __int128)(mbr_clock_ticks() - mbr_clocks.base_ticks) * mbr_clocks.scale) >> 32);
+/* Wall time of a reading. */
+MBR_INLINE uint64_t mbr_clock_wall(uint64_t ticks) {
+    return (uint64_t)(((unsigned __int128)(ticks - mbr_clocks.base_ticks) * mbr_clocks.scale) >> 32);
 }
 
-/* Reads both clocks. CPU time runs with wall time in a short gap: a thread that was taken off its core stays off for longer. */
-MBR_INLINE struct mbr_stamp mbr_stamp_read(struct mbr_thread *thread, bool begin) {
-    struct mbr_apart at = {mbr_clock_wall(), CPU_CARRIED};
-    if (__builtin_expect(at.wall_ns - thread->wall_ns > mbr_clocks.cpu_gap_ns, 0))
-        at = mbr_stamp_apart(thread, at.wall_ns, begin);
-    thread->wall_ns = at.wall_ns;
-    return (struct mbr_stamp){at.wall_ns, at.wall_ns - thread->lag_ns, (uint32_t)at.carried};
+/* The reading that is right unless it is sent to mbr_begin_far or mbr_end_far, as all are where the counter is of no use. */
+MBR_INLINE uint64_t mbr_clock_near(void) {
+#if defined(__x86_64__)
+    return mbr_clock_wall(__builtin_ia32_rdtsc());
+#else
+    return mbr_clock_wall(mbr_clock_ticks());
+#endif
 }
-MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) { return mbr_stamp_read(thread, true); }
-MBR_INLINE struct mbr_stamp mbr_stamp_end(struct mbr_thread *thread) { return mbr_stamp_read(thread, false); }
+
+MBR_INLINE uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+
+/* The span between two readings, saturated. */
+static inline uint32_t mbr_span(uint64_t begin, uint64_t end) {
+    uint64_t span = end - begin;
+    return span > UINT32_MAX ? UINT32_MAX : (uint32_t)span;
+}
+
+/* Read both clocks, before and after a call. CPU time runs with wall time in a short gap: a thread that was taken off its core stays
+ * off for longer. */
+MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) {
+    uint64_t now = mbr_clock_near();
+    struct mbr_stamp begin = {now, now - thread->lag_ns, CPU_CARRIED};
+    if (__builtin_expect(now - thread->wall_ns >= mbr_clocks.near_ns, 0)) {
+        struct mbr_stamp far;
+        mbr_begin_far(thread, now, &far);
+        begin = far;
+    } else {
+        thread->wall_ns = now;
+    }
+    return begin;
+}
+/* A reading at the end of a call that took so long, and what it says if that is near. */
+MBR_INLINE bool mbr_end_is_near(uint64_t span) { return __builtin_expect(span < mbr_clocks.near_ns, 1); }
+MBR_INLINE struct mbr_end mbr_end_near(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns) {
+    uint64_t span = now - begin_wall_ns, lag = thread->lag_ns;
+    thread->wall_ns = now;
+    return (struct mbr_end){{now, now - lag, CPU_CARRIED}, span | span << 32, begin_wall_ns - lag};
+}
+MBR_INLINE struct mbr_end mbr_end_at(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns) {
+    if (mbr_end_is_near(now - begin_wall_ns))
+        return mbr_end_near(thread, now, begin_wall_ns);
+    struct mbr_end far;
+    mbr_end_far(thread, now, begin_wall_ns, &far);
+    return far;
+}
+MBR_INLINE struct mbr_end mbr_stamp_end(struct mbr_thread *thread, const struct mbr_stamp *begin) {
+    return mbr_end_at(thread, mbr_clock_near(), begin->wall_ns);
+}
 
 /* Numbers for requests and probes: the first of `count`. The caller holds `mbr_lock`, as for what follows. */
 MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
@@ -220,77 +283,92 @@ MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
     return (uint32_t)first;
 }
 
-/* Reserve `count` records in a row and return the index of the first. */
+/* Reserve `count` records in a row and return the slot of the first. */
 MBR_INLINE uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
     uint64_t slot = mbr_shared.next_slot, end = slot + count;
     mbr_shared.next_slot = end;
     thread->miss_count = 0;
     if (__builtin_expect(end - thread->window_slot > MBR_WINDOW_SLOTS, 0)) /* else the space under the window is set aside */
         mbr_file_grow(end);
-    return slot - 1;
+    return slot;
 }
 
-MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t index) {
-    uint64_t within = index + 1 - thread->window_slot;
-    if (__builtin_expect(within < MBR_WINDOW_SLOTS, 1))
-        return thread->window + within * MBR_RECORD_WORDS;
-    return mbr_place_find(thread, index + 1);
+/* Whether the next `count` slots are in this thread's window and no other thread can be in a call: then they are reserved without
+ * a lock, space for them is set aside, and their places are known. `next_slot` is never below the window. */
+MBR_INLINE bool mbr_is_near(const struct mbr_thread *thread, uint64_t count) {
+    return __builtin_expect(mbr_shared.next_slot + count <= thread->near_end, 1);
 }
 
-MBR_INLINE uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+MBR_INLINE uint64_t *mbr_place_near(const struct mbr_thread *thread, uint64_t slot) {
+    return (uint64_t *)(thread->window_base + slot * (MBR_RECORD_WORDS * sizeof(uint64_t)));
+}
+
+/* Reserve one slot that is near. */
+MBR_INLINE struct mbr_spot mbr_spot_near(struct mbr_thread *thread) {
+    uint64_t slot = mbr_shared.next_slot++;
+    thread->miss_count = 0;
+    return (struct mbr_spot){slot, mbr_place_near(thread, slot)};
+}
+
+MBR_INLINE struct mbr_spot mbr_spot_take(struct mbr_thread *thread) {
+    return mbr_is_near(thread, 1) ? mbr_spot_near(thread) : mbr_spot_far(thread);
+}
+
+MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t slot) {
+    if (__builtin_expect(slot - thread->window_slot < MBR_WINDOW_SLOTS, 1))
+        return mbr_place_near(thread, slot);
+    return mbr_place_find(thread, slot);
+}
+
+/* `origin` of a record. */
+MBR_INLINE uint64_t mbr_origin(uint32_t thread, uint32_t comm) { return thread << 16 | (uint64_t)comm << 32; }
 
 /* Fill a reserved record. The kind, in the first word, is stored last: a record is whole or of kind 0. */
-MBR_INLINE struct mbr_open mbr_put(struct mbr_thread *thread, uint64_t index, struct mbr_record record) {
+MBR_INLINE struct mbr_open mbr_put(struct mbr_spot spot, struct mbr_record record) {
     const uint64_t words[MBR_RECORD_WORDS] = {
-        mbr_pair(record.kind | record.flags << 8 | record.thread << 16, record.comm),
+        record.kind | record.flags << 8 | record.origin,
         mbr_pair((uint32_t)record.peer, (uint32_t)record.tag),
         record.bytes,
         record.request,
         record.wall_ns,
         record.cpu_ns,
-        mbr_pair(record.wall_span_ns, record.cpu_span_ns),
+        record.spans,
         record.aux,
     };
-    uint64_t sum = (index + 1) * mbr_check_keys[MBR_RECORD_WORDS];
+    uint64_t sum = spot.slot * mbr_check_keys[MBR_RECORD_WORDS]; /* the slot is the index and one */
 #pragma GCC unroll 8
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
         sum += words[i] * mbr_check_keys[i];
-    uint64_t *place = mbr_place(thread, index);
 #pragma GCC unroll 8
     for (int i = 1; i < MBR_RECORD_WORDS; i++)
         if (i != 3)
-            place[i] = words[i];
-    uint32_t *request_and_check = (uint32_t *)(place + 3);
+            spot.place[i] = words[i];
+    uint32_t *request_and_check = (uint32_t *)(spot.place + 3);
     request_and_check[0] = record.request;
     request_and_check[1] = (uint32_t)(sum >> 32);
-    __atomic_store_n(place, words[0], __ATOMIC_RELEASE);
-    return (struct mbr_open){place, sum, words[6], words[7]};
+    __atomic_store_n(spot.place, words[0], __ATOMIC_RELEASE);
+    return (struct mbr_open){spot.place, sum, words[6], words[7]};
+}
+
+/* Fill the reserved record of this slot. */
+MBR_INLINE struct mbr_open mbr_put_at(struct mbr_thread *thread, uint64_t slot, struct mbr_record record) {
+    return mbr_put((struct mbr_spot){slot, mbr_place(thread, slot)}, record);
 }
 
 /* Write `record` behind all that was reserved before. */
 MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_record record) {
-    mbr_lock_take(&mbr_lock);
-    uint64_t index = mbr_reserve(thread, 1);
-    mbr_lock_drop(&mbr_lock);
-    return mbr_put(thread, index, record);
+    return mbr_put(mbr_spot_take(thread), record);
 }
 
 /* Set spans and aux of a record in the thread's window. */
-MBR_INLINE void mbr_patch(struct mbr_open *open, uint32_t wall_span_ns, uint32_t cpu_span_ns, uint64_t aux) {
+MBR_INLINE void mbr_patch(struct mbr_open *open, uint64_t spans, uint64_t aux) {
     uint64_t *place = open->place;
-    uint64_t spans = mbr_pair(wall_span_ns, cpu_span_ns);
     open->sum += (spans - open->spans) * mbr_check_keys[6] + (aux - open->aux) * mbr_check_keys[7];
     open->spans = spans;
     open->aux = aux;
     place[6] = spans;
     place[7] = aux;
     ((uint32_t *)(void *)place)[7] = (uint32_t)(open->sum >> 32);
-}
-
-/* The span between two readings, saturated. */
-static inline uint32_t mbr_span(uint64_t begin, uint64_t end) {
-    uint64_t span = end - begin;
-    return span > UINT32_MAX ? UINT32_MAX : (uint32_t)span;
 }
 
 #endif
