@@ -7,6 +7,7 @@
 #include "completion.h"
 #include "messages.h"
 #include "start.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -161,10 +162,9 @@ MBR_INLINE struct mbr_thread *enter(void) {
 
 MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
 
-#define CALL(arity, name, family, ...)                                                        \
-    TARGET(arity, name)                                                                       \
-    EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
-        static const struct role role = {__VA_ARGS__};                                        \
+/* A wrapper, whatever the call. */
+#define GENERAL(arity, name, family, symbol)                                                  \
+    symbol(PARAMETERS_##arity) {                                                              \
         struct mbr_thread *thread = enter();                                                  \
         if (!thread)                                                                          \
             return TARGET_OF(name)(NAMES_##arity);                                            \
@@ -172,12 +172,48 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
         struct frame frame;                                                                   \
         frame.recorded = false; /* the rest is set where it is used: zeroing all costs 10 ns */ \
         frame.request = 0;                                                                    \
-        family##_before(thread, &frame, a, &role);                                            \
+        family##_before(thread, &frame, a, &name##_role);                                     \
         int error = TARGET_OF(name)(ELEMENTS_##arity);                                        \
-        family##_after(thread, &frame, a, &role, error);                                      \
+        family##_after(thread, &frame, a, &name##_role, error);                               \
         leave(thread);                                                                        \
         return error;                                                                         \
-    }                                                                                         \
+    }
+#define GENERAL_ONLY(arity, name, family) GENERAL(arity, name, family, EXPORT int MPI_##name)
+
+/* A wrapper that does the usual call itself. */
+#define USUAL(arity, name, family, kind)                                                      \
+    GENERAL(arity, name, family, static __attribute__((noinline)) int name##_general)         \
+    EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
+        struct mbr_thread *thread = &mbr_self;                                                \
+        struct usual usual;                                                                   \
+        mbr_word a[7] = {NAMES_##arity};                                                      \
+        if (!usual_before(thread, &usual, a, &name##_role, kind))                             \
+            return name##_general(NAMES_##arity);                                             \
+        int error = TARGET_OF(name)(ELEMENTS_##arity);                                        \
+        usual_after(thread, usual, a, &name##_role, kind, error);                             \
+        return error;                                                                         \
+    }
+
+/* Which of the two, by family. */
+#define WRAPPER_send(arity, name) USUAL(arity, name, send, SEND)
+#define WRAPPER_recv(arity, name) USUAL(arity, name, recv, RECV)
+#define WRAPPER_sendrecv(arity, name) GENERAL_ONLY(arity, name, sendrecv)
+#define WRAPPER_probe(arity, name) GENERAL_ONLY(arity, name, probe)
+#define WRAPPER_mrecv(arity, name) GENERAL_ONLY(arity, name, mrecv)
+#define WRAPPER_wait(arity, name) GENERAL_ONLY(arity, name, wait)
+#define WRAPPER_cancel(arity, name) GENERAL_ONLY(arity, name, cancel)
+#define WRAPPER_request_free(arity, name) GENERAL_ONLY(arity, name, request_free)
+#define WRAPPER_start(arity, name) GENERAL_ONLY(arity, name, start)
+#define WRAPPER_collective(arity, name) GENERAL_ONLY(arity, name, collective)
+#define WRAPPER_comm_make(arity, name) GENERAL_ONLY(arity, name, comm_make)
+#define WRAPPER_comm_free(arity, name) GENERAL_ONLY(arity, name, comm_free)
+#define WRAPPER_other(arity, name) GENERAL_ONLY(arity, name, other)
+#define WRAPPER_finalize(arity, name) GENERAL_ONLY(arity, name, finalize)
+
+#define CALL(arity, name, family, ...)                                                        \
+    TARGET(arity, name)                                                                       \
+    static const struct role name##_role = {__VA_ARGS__};                                     \
+    WRAPPER_##family(arity, name)                                                             \
     EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
 #define OTHER_CALL(arity, name) CALL(arity, name, other, .other = OTHER_##name)
 #include "calls.h"

@@ -43,17 +43,21 @@ uint64_t finish_line(struct done_list *list, mbr_word handles, uint64_t count, c
 }
 
 void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const struct done_list *list, uint64_t slot) {
-    const struct mbr_stamp at = *end;
-    for (const struct finished *finished = list->first; finished < list->end; finished++) {
-        struct mbr_record done = record_of(thread, at, DONE, finished->flags);
-        done.request = finished->request;
-        done.aux = finished->more;
-        if (!finished->more) {
-            done.peer = finished->peer;
-            done.tag = finished->tag;
-            done.bytes = finished->bytes;
-        }
-        mbr_put_at(thread, slot++, done);
+    const struct mbr_record same = record_of(thread, *end, DONE, 0);
+    const uint64_t head = mbr_head(&same), same_sum = MBR_CHECK(0, head) + MBR_CHECK(4, same.wall_ns) + MBR_CHECK(5, same.cpu_ns);
+    for (const struct finished *at = list->first; at < list->end; at++, slot++) {
+        const struct finished done = *at;
+        uint64_t *place = mbr_place(thread, slot);
+        uint64_t sum = same_sum + MBR_CHECK_SLOT(slot) + MBR_CHECK(0, done.flags << 8) + MBR_CHECK(1, done.peer_and_tag) +
+                       MBR_CHECK(2, done.bytes) + MBR_CHECK(3, done.request) + MBR_CHECK(7, done.more);
+        place[1] = done.peer_and_tag;
+        place[2] = done.bytes;
+        place[3] = mbr_pair(done.request, (uint32_t)(sum >> 32));
+        place[4] = same.wall_ns;
+        place[5] = same.cpu_ns;
+        place[6] = 0;
+        place[7] = done.more;
+        __atomic_store_n(place, head | done.flags << 8, __ATOMIC_RELEASE);
     }
 }
 
@@ -65,7 +69,7 @@ static void list_entry(struct done_list *list, const struct mbr_entry *entry, co
     }
     if (entry->paired)
         list_done(list, (struct finished){.request = entry->use.number - 1}, true);
-    struct mbr_status read = mbr_status_read(status, entry->cancelled);
+    struct mbr_status read = mbr_status_read(status, mbr_library.status_layout, entry->cancelled);
     struct mbr_record record = {0};
     const struct mbr_use *use = &entry->use;
     bool unset = entry->paired && mbr_library.isendrecv_status_unset;
@@ -79,7 +83,8 @@ static void list_entry(struct done_list *list, const struct mbr_entry *entry, co
     if (unset && wild)
         record.flags |= FAILED;
     bool as_posted = use->kind != RECV || use->peer == TRACE_PROC_NULL || (!wild && record.bytes == use->bytes);
-    struct finished done = {use->number, 0, record.bytes, record.peer, record.tag, (uint8_t)record.flags};
+    struct finished done = {
+        use->number, 0, record.bytes, mbr_pair((uint32_t)record.peer, (uint32_t)record.tag), record.flags};
     list_done(list, done, as_posted && !record.flags);
 }
 

@@ -12,9 +12,8 @@
 /* What one Done record of a completion call says; `more` requests behind `request` finished as their own records say. */
 struct finished {
     uint32_t request, more;
-    uint64_t bytes;
-    int32_t peer, tag;
-    uint8_t flags;
+    uint64_t bytes, peer_and_tag;
+    uint64_t flags;
 };
 
 /* The Done records to be. `next` is the number of the request that the last of them could stand for too, if it finished as its own
@@ -26,8 +25,9 @@ struct done_list {
 
 /* Whatever is listed next has a Done of its own. */
 MBR_INLINE void list_break(struct done_list *list) {
-    if (list->next)
-        list->end[-1].more = list->next - 1 - list->end[-1].request;
+    struct finished *last = &list->end[-1];
+    if (list->next && list->next - 1 != last->request)
+        *last = (struct finished){.request = last->request, .more = list->next - 1 - last->request};
     list->next = 0;
 }
 
@@ -62,18 +62,18 @@ MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use,
     }
     /* No wildcard: both are ranks and tags, none of them below 0. */
     if (!(use->peer_and_tag & signs) && !code && mbr_status_bytes(status, layout, false, &unused) == use->bytes) {
-        list_foretold(list, (struct finished){.request = use->number, .bytes = use->bytes, .peer = use->peer, .tag = use->tag});
+        list_foretold(list,
+                      (struct finished){.request = use->number, .bytes = use->bytes, .peer_and_tag = use->peer_and_tag});
         return;
     }
     struct mbr_record record = {0};
-    struct mbr_status read = mbr_status_read(status, false);
+    struct mbr_status read = mbr_status_read(status, layout, false);
     fill_done(&record, &(struct posted){use->peer, use->tag, use->bytes}, &read, code);
     list_done(list,
               (struct finished){.request = use->number,
                                 .bytes = record.bytes,
-                                .peer = record.peer,
-                                .tag = record.tag,
-                                .flags = (uint8_t)record.flags},
+                                .peer_and_tag = mbr_pair((uint32_t)record.peer, (uint32_t)record.tag),
+                                .flags = record.flags},
               use->peer == TRACE_PROC_NULL && !record.flags);
 }
 
@@ -81,7 +81,7 @@ MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use,
  * returns how many these are. */
 uint64_t finish_line(struct done_list *list, mbr_word handles, uint64_t count, const char *status);
 
-/* Writes the Done records of a list into slots reserved for them, with the times `end`. */
+/* Writes the Done records of a list into the slots from this one on, which are reserved for them, with the times `end`. */
 void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const struct done_list *list, uint64_t slot);
 
 /* Takes the oldest unfinished use of a handle that is not the head of the line off the table, and lists what finished with it.

@@ -126,19 +126,16 @@ MBR_INLINE struct posted posted_of(const struct mbr_record *record) {
     return (struct posted){record->peer, record->tag, record->kind == PROBE ? UINT64_MAX : record->bytes};
 }
 
-MBR_INLINE void append_done(struct mbr_thread *thread, struct mbr_stamp end, uint32_t request, const struct posted *posted,
-                            mbr_word status, int error) {
-    struct mbr_status read = mbr_status_read((const void *)status, false);
-    struct mbr_record done = record_of(thread, end, DONE, 0);
-    done.request = request;
-    fill_done(&done, posted, &read, error);
-    mbr_append(thread, done);
-}
+/* The Done of a blocking receive, a probe or the receiving half of MPI_Sendrecv. */
+void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, const struct posted *posted,
+                 mbr_word status, int error);
 
-/* Families that are functions; send and recv (messages.h) and wait (completion.h) are part of each wrapper. */
+/* Families that are functions; wait (completion.h) is part of each wrapper. */
 #define MBR_FAMILY(name)                                                                                          \
     void name##_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role);     \
     void name##_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error);
+MBR_FAMILY(send)
+MBR_FAMILY(recv)
 MBR_FAMILY(mrecv)
 MBR_FAMILY(sendrecv)
 MBR_FAMILY(probe)

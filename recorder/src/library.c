@@ -112,7 +112,7 @@ static bool layout_holds(void) {
         _Alignas(8) char scratch[64] = {0};
         set_elements(scratch, mbr_library.byte_type, sizes[i / 2]);
         set_cancelled(scratch, i % 2);
-        struct mbr_status status = mbr_status_read(scratch, true);
+        struct mbr_status status = mbr_status_read(scratch, mbr_library.status_layout, true);
         if (status.bytes != (uint64_t)sizes[i / 2] || status.cancelled != i % 2)
             return false;
     }

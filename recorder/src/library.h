@@ -111,13 +111,13 @@ MBR_INLINE uint64_t mbr_status_bytes(const void *status, enum mbr_layout layout,
 }
 
 /* All that the status at this address says. */
-MBR_INLINE struct mbr_status mbr_status_read(const void *status, bool may_be_cancelled) {
+MBR_INLINE struct mbr_status mbr_status_read(const void *status, enum mbr_layout layout, bool may_be_cancelled) {
     const char *at = status;
     struct mbr_status read = {
         .source = *(const int *)(const void *)(at + mbr_library.status_source),
         .tag = *(const int *)(const void *)(at + mbr_library.status_tag),
     };
-    read.bytes = mbr_status_bytes(status, mbr_library.status_layout, may_be_cancelled, &read.cancelled);
+    read.bytes = mbr_status_bytes(status, layout, may_be_cancelled, &read.cancelled);
     return read;
 }
 

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The rarer ways to send and receive: matched receives, both in one call, probes; and what the others need rarely.
+ * Sends and receives in general, matched receives, both in one call, and probes.
  */
 #include "messages.h"
+
+void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, const struct posted *posted,
+                 mbr_word status, int error) {
+    struct mbr_status read = mbr_status_read((const void *)status, mbr_library.status_layout, false);
+    struct mbr_record done = record_of(thread, *end, DONE, 0);
+    done.request = request;
+    fill_done(&done, posted, &read, error);
+    mbr_append(thread, done);
+}
 
 void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin) {
     struct mbr_record record = record_of(thread, begin, OTHER, 0);
@@ -10,43 +19,52 @@ void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin) {
     mbr_append(thread, record);
 }
 
-/* Takes what threads share, and writes the record. */
-static struct mbr_open message_put(struct mbr_thread *thread, const struct mbr_comm *comm, struct mbr_record *record, enum share shares,
-                                   uint64_t handle) {
+static struct mbr_use use_of(const struct mbr_record *record, uint64_t handle) {
+    return (struct mbr_use){.key = handle,
+                            .bytes = record->bytes,
+                            .peer = record->peer,
+                            .tag = record->tag,
+                            .number = record->request,
+                            .kind = (uint8_t)record->kind};
+}
+
+/* The parts of a record that the arguments give; false if the communicator is not known. */
+static bool message_record(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, mbr_word comm_word,
+                           const struct role *role, uint8_t kind, struct mbr_record *record) {
+    const struct mbr_comm *comm = mbr_comm_find(thread, comm_word);
+    if (!comm) {
+        append_unknown(thread, begin);
+        return false;
+    }
+    *record = record_of(thread, begin, kind, role->flags);
+    record->origin = comm->origin;
+    record->peer = mbr_peer(a[3]);
+    record->tag = mbr_tag(a[4]);
+    record->bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
+    return true;
+}
+
+/* Takes what threads share, which counts up in the file, and writes the record; `handle` is that of the request, null if the call
+ * blocks. */
+static struct mbr_open message_put(struct mbr_thread *thread, struct mbr_record *record, const uint64_t *handle) {
     mbr_lock_take(&mbr_lock);
-    message_take(comm, record, shares, handle);
+    if (record->kind == RECV || handle)
+        record->request = mbr_request_take(1);
+    if (record->kind == SEND)
+        record->aux = send_count(&thread->comm, record->peer);
     uint64_t slot = mbr_reserve(thread, 1);
+    if (handle)
+        mbr_line_join(use_of(record, *handle));
     mbr_lock_drop(&mbr_lock);
     return mbr_put_at(thread, slot, *record);
 }
 
-static const struct mbr_comm *message_make(struct mbr_thread *thread, const struct mbr_stamp *begin, const mbr_word *a,
-                                           const struct role *role, uint8_t kind, struct mbr_record *record) {
-    const struct mbr_comm *comm = mbr_comm_find(thread, a[5]);
-    if (!comm) {
-        append_unknown(thread, *begin);
-        return NULL;
-    }
-    *record = message_record(thread, *begin, comm, a, role, kind);
-    record->bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
-    return comm;
-}
-
-bool message_opened_far(struct mbr_thread *thread, const struct mbr_stamp *begin, const mbr_word *a, const struct role *role,
-                        uint8_t kind, struct mbr_record *record, struct mbr_open *open) {
-    const struct mbr_comm *comm = message_make(thread, begin, a, role, kind, record);
-    if (comm)
-        *open = message_put(thread, comm, record, message_shares(role, kind), 0);
-    return comm;
-}
-
-void message_started_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns, uint32_t carried, const mbr_word *a,
-                         const struct role *role, uint8_t kind) {
-    struct mbr_end end = mbr_end_at(thread, now, begin_wall_ns);
+/* A nonblocking or persistent send or receive that MPI accepted. */
+static void message_started(struct mbr_thread *thread, const struct frame *frame, const mbr_word *a, const struct role *role,
+                            uint8_t kind) {
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record;
-    const struct mbr_comm *comm =
-        message_make(thread, &(struct mbr_stamp){begin_wall_ns, end.begin_cpu_ns, carried}, a, role, kind, &record);
-    if (!comm)
+    if (!message_record(thread, frame->begin, a, a[5], role, kind, &record))
         return;
     uint64_t handle = mbr_handle_at(a[6], 0);
     if (role->persistent) {
@@ -55,17 +73,57 @@ void message_started_far(struct mbr_thread *thread, uint64_t now, uint64_t begin
         return;
     }
     record.spans = end.spans;
-    message_put(thread, comm, &record, message_shares(role, kind), handle);
+    message_put(thread, &record, &handle);
+}
+
+/* The record of a blocking one, left open. */
+static void message_opened(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role, uint8_t kind) {
+    struct mbr_record record;
+    if (!message_record(thread, frame->begin, a, a[5], role, kind, &record))
+        return;
+    frame->open = message_put(thread, &record, NULL);
+    frame->request = record.request;
+    frame->posted = posted_of(&record);
+    frame->recorded = true;
+}
+
+void send_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (role->flags & BLOCKING)
+        message_opened(thread, frame, a, role, SEND);
+}
+
+void send_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded) {
+        struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+        close_spans(frame, &end);
+    } else if (!(role->flags & BLOCKING) && !error) {
+        message_started(thread, frame, a, role, SEND);
+    }
+}
+
+void recv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    frame->begin = mbr_stamp_begin(thread);
+    if (!(role->flags & BLOCKING))
+        return;
+    message_opened(thread, frame, a, role, RECV);
+    if (frame->recorded)
+        frame->status = own_status(thread, &a[6], 1);
+}
+
+void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    if (frame->recorded) {
+        struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+        close_spans(frame, &end);
+        append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
+    } else if (!(role->flags & BLOCKING) && !error) {
+        message_started(thread, frame, a, role, RECV);
+    }
 }
 
 void remember_persistent(struct mbr_record record, uint64_t handle, uint64_t comm_handle, struct mbr_kept *kept) {
     mbr_lock_take(&mbr_lock);
-    struct mbr_entry *entry = mbr_request_add((struct mbr_use){.key = handle,
-                                                               .bytes = record.bytes,
-                                                               .peer = record.peer,
-                                                               .tag = record.tag,
-                                                               .number = record.request,
-                                                               .kind = (uint8_t)record.kind});
+    struct mbr_entry *entry = mbr_request_add(use_of(&record, handle));
     if (entry) {
         entry->persistent = true;
         entry->flags = record.flags & ~CPU_CARRIED;
@@ -81,6 +139,16 @@ static uint32_t take_numbers(uint32_t count) {
     uint32_t first = mbr_request_take(count);
     mbr_lock_drop(&mbr_lock);
     return first;
+}
+
+/* A receive that was posted as `frame` says. */
+static struct mbr_use posted_use(const struct frame *frame, uint32_t number, uint64_t handle) {
+    return (struct mbr_use){.key = handle,
+                            .bytes = frame->posted.room,
+                            .peer = frame->posted.peer,
+                            .tag = frame->posted.tag,
+                            .number = number,
+                            .kind = RECV};
 }
 
 /* MPI_Mrecv and MPI_Imrecv: (buffer, count, type, message, status or request). */
@@ -119,15 +187,10 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     close_spans(frame, &end);
     if (role->flags & BLOCKING) {
-        append_done(thread, end.stamp, frame->request, &frame->posted, frame->status, error);
+        append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
     } else if (!error) {
         mbr_lock_take(&mbr_lock);
-        mbr_line_join((struct mbr_use){.key = mbr_handle_at(a[4], 0),
-                                       .bytes = frame->posted.room,
-                                       .peer = frame->posted.peer,
-                                       .tag = frame->posted.tag,
-                                       .number = frame->request,
-                                       .kind = RECV});
+        mbr_line_join(posted_use(frame, frame->request, mbr_handle_at(a[4], 0)));
         mbr_lock_drop(&mbr_lock);
     }
 }
@@ -138,23 +201,18 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
  * is left in `frame`. Returns the slot of the first, 0 if the communicator is not known. */
 static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                              uint64_t spans, uint64_t count) {
-    const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
-    if (!comm) {
-        append_unknown(thread, frame->begin);
+    struct mbr_record send, recv = record_of(thread, frame->begin, RECV, SENDRECV);
+    if (!message_record(thread, frame->begin, a, a[role->comm], role, SEND, &send))
         return 0;
-    }
-    struct mbr_record send = message_record(thread, frame->begin, comm, a, role, SEND);
-    send.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
-    struct mbr_record recv = record_of(thread, frame->begin, RECV, SENDRECV);
     send.flags = recv.flags; /* the call may block, neither half does */
-    recv.origin = comm->origin;
+    recv.origin = send.origin;
     recv.peer = mbr_peer(a[role->recv[2]]);
     recv.tag = mbr_tag(a[role->recv[3]]);
     recv.bytes = mbr_type_bytes(thread, a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
     recv.spans = spans;
     mbr_lock_take(&mbr_lock);
     send.request = frame->request = mbr_request_take(2);
-    send.aux = send_count(comm, send.peer);
+    send.aux = send_count(&thread->comm, send.peer);
     uint64_t slot = mbr_reserve(thread, count);
     mbr_lock_drop(&mbr_lock);
     recv.request = send.request + 1;
@@ -181,18 +239,13 @@ void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a,
         struct mbr_record done = record_of(thread, end.stamp, DONE, 0);
         done.request = frame->request;
         mbr_append(thread, done);
-        append_done(thread, end.stamp, frame->request + 1, &frame->posted, frame->status, error);
+        append_done(thread, &end.stamp, frame->request + 1, &frame->posted, frame->status, error);
         return;
     }
     if ((role->flags & BLOCKING) || error || !sendrecv_put(thread, frame, a, role, end.spans, 2))
         return;
     mbr_lock_take(&mbr_lock);
-    struct mbr_entry *entry = mbr_request_add((struct mbr_use){.key = mbr_handle_at(a[role->request], 0),
-                                                               .bytes = frame->posted.room,
-                                                               .peer = frame->posted.peer,
-                                                               .tag = frame->posted.tag,
-                                                               .number = frame->request + 1,
-                                                               .kind = RECV});
+    struct mbr_entry *entry = mbr_request_add(posted_use(frame, frame->request + 1, mbr_handle_at(a[role->request], 0)));
     if (entry)
         entry->paired = true;
     mbr_lock_drop(&mbr_lock);
@@ -268,7 +321,7 @@ void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         frame->posted = posted_of(&record);
         mbr_append(thread, record);
     }
-    append_done(thread, end.stamp, frame->request, &frame->posted, frame->status, error);
+    append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
     if (role->message && !error) {
         mbr_lock_take(&mbr_lock);
         struct mbr_entry *entry = mbr_entry_push(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY);

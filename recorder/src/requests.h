@@ -25,6 +25,7 @@ bool mbr_line_setup(void);
 void mbr_line_leave(void);
 bool mbr_table_has(uint64_t handle);
 
+/* Then `tail` may be filled before the request joins. */
 MBR_INLINE bool mbr_line_has_room(void) { return __builtin_expect(mbr_line.tail != mbr_line.end, 1); }
 
 /* Puts a new request in line. */

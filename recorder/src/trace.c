@@ -49,7 +49,7 @@ struct header {
 _Static_assert(sizeof(struct header) == RECORD_BYTES, "a header has 64 bytes");
 
 _Thread_local struct mbr_thread mbr_self;
-struct mbr_clocks mbr_clocks = {.scale = UINT64_C(1) << 32};
+struct mbr_clocks mbr_clocks = {.scale = UINT64_C(1) << 56};
 struct mbr_shared mbr_shared;
 struct mbr_lock mbr_lock;
 bool mbr_threaded;
@@ -169,7 +169,7 @@ void mbr_clock_calibrate(void) {
         }
         uint64_t ticks, ns;
         read_pair(&ticks, &ns);
-        mbr_clocks.scale = (uint64_t)(((unsigned __int128)(ns - loaded.ns) << 32) / (ticks - loaded.ticks));
+        mbr_clocks.scale = (uint64_t)(((unsigned __int128)(ns - loaded.ns) << 56) / (ticks - loaded.ticks));
     }
     /* Read the CPU clock, a system call, only for gaps of which it costs at most one twentieth. */
     uint64_t cost = UINT64_MAX;
@@ -211,10 +211,10 @@ static struct mbr_stamp stamp_far(struct mbr_thread *thread, uint64_t now, bool 
 
 void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin) { *begin = stamp_far(thread, now, true); }
 
-void mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns, struct mbr_end *end) {
-    end->begin_cpu_ns = begin_wall_ns - thread->lag_ns;
-    end->stamp = stamp_far(thread, now, false);
-    end->spans = mbr_pair(mbr_span(begin_wall_ns, end->stamp.wall_ns), mbr_span(end->begin_cpu_ns, end->stamp.cpu_ns));
+struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns) {
+    uint64_t begin_cpu_ns = begin_wall_ns - thread->lag_ns;
+    struct mbr_stamp end = stamp_far(thread, now, false);
+    return (struct mbr_spans){mbr_pair(mbr_span(begin_wall_ns, end.wall_ns), mbr_span(begin_cpu_ns, end.cpu_ns)), end.carried};
 }
 
 /* --- the file --- */
@@ -226,7 +226,7 @@ static bool header_write(void) {
     header->check = 0;
     memcpy(words, header, sizeof words);
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
-        sum += words[i] * mbr_check_keys[i];
+        sum += MBR_CHECK(i, words[i]);
     header->check = sum >> 32;
     return pwrite(file.fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
 }

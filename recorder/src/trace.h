@@ -42,11 +42,16 @@ struct mbr_stamp {
     uint32_t carried;
 };
 
-/* The reading when a call returns: besides, what passed since the call began, as a record has it, and the CPU time of the begin,
- * which most calls need not keep so long. */
+/* What passed in a call until a reading, as a record has it, and `carried` of that reading. Two words, which come back in
+ * registers. */
+struct mbr_spans {
+    uint64_t spans, carried;
+};
+
+/* The reading when a call returns. */
 struct mbr_end {
     struct mbr_stamp stamp;
-    uint64_t spans, begin_cpu_ns;
+    uint64_t spans;
 };
 
 /* A record that stands in the file and may still be patched while the thread's window stays where it is: its place, the 64-bit
@@ -169,7 +174,7 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
 void mbr_file_grow(uint64_t slots);
 /* Readings after a gap so long that the CPU clock is worth a system call, by a clock that went back, or without a counter. */
 void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin);
-void mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns, struct mbr_end *end);
+struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns);
 
 /* --- what every call does. Inlined always: a record that passed through memory in parts would be loaded in words, which stalls --- */
 
@@ -189,7 +194,7 @@ static const uint64_t mbr_check_keys[MBR_RECORD_WORDS + 1] = {
 extern struct mbr_clocks {
     bool counter;        /* read the processor's counter, not clock_gettime */
     uint64_t base_ticks; /* ticks at wall time 0 */
-    uint64_t scale;      /* ns per tick, 32.32 fixed point */
+    uint64_t scale;      /* ns per tick, 8.56 fixed point: with 8 bits of it in the ticks, the upper word of a product is ns */
     uint64_t near_ns;    /* end of the gaps after which there is nothing to ask: `cpu_gap_ns`, or 0 if the counter is of no use */
     uint64_t cpu_gap_ns; /* gap beyond which the thread's CPU clock is read */
 } mbr_clocks;
@@ -224,7 +229,7 @@ MBR_INLINE uint64_t mbr_clock_ticks(void) {
 
 /* Wall time of a reading. */
 MBR_INLINE uint64_t mbr_clock_wall(uint64_t ticks) {
-    return (uint64_t)(((unsigned __int128)(ticks - mbr_clocks.base_ticks) * mbr_clocks.scale) >> 32);
+    return (uint64_t)(((unsigned __int128)((ticks - mbr_clocks.base_ticks) << 8) * mbr_clocks.scale) >> 64);
 }
 
 /* The reading that is right unless it is sent to mbr_begin_far or mbr_end_far, as all are where the counter is of no use. */
@@ -258,22 +263,9 @@ MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) {
     }
     return begin;
 }
-/* A reading at the end of a call that took so long, and what it says if that is near. */
-MBR_INLINE bool mbr_end_is_near(uint64_t span) { return __builtin_expect(span < mbr_clocks.near_ns, 1); }
-MBR_INLINE struct mbr_end mbr_end_near(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns) {
-    uint64_t span = now - begin_wall_ns, lag = thread->lag_ns;
-    thread->wall_ns = now;
-    return (struct mbr_end){{now, now - lag, CPU_CARRIED}, span | span << 32, begin_wall_ns - lag};
-}
-MBR_INLINE struct mbr_end mbr_end_at(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns) {
-    if (mbr_end_is_near(now - begin_wall_ns))
-        return mbr_end_near(thread, now, begin_wall_ns);
-    struct mbr_end far;
-    mbr_end_far(thread, now, begin_wall_ns, &far);
-    return far;
-}
 MBR_INLINE struct mbr_end mbr_stamp_end(struct mbr_thread *thread, const struct mbr_stamp *begin) {
-    return mbr_end_at(thread, mbr_clock_near(), begin->wall_ns);
+    struct mbr_spans spans = mbr_end_far(thread, mbr_clock_near(), begin->wall_ns);
+    return (struct mbr_end){{thread->wall_ns, thread->wall_ns - thread->lag_ns, (uint32_t)spans.carried}, spans.spans};
 }
 
 /* Numbers for requests and probes: the first of `count`. The caller holds `mbr_lock`, as for what follows. */
@@ -323,10 +315,17 @@ MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t slot) {
 /* `origin` of a record. */
 MBR_INLINE uint64_t mbr_origin(uint32_t thread, uint32_t comm) { return thread << 16 | (uint64_t)comm << 32; }
 
+/* What a word of a record, and its slot, add to the sum whose upper half is its check. The key of the slot counts index and one. */
+#define MBR_CHECK(word, value) ((uint64_t)(value) * mbr_check_keys[word])
+#define MBR_CHECK_SLOT(slot) MBR_CHECK(MBR_RECORD_WORDS, slot)
+
+/* The first word of a record. */
+MBR_INLINE uint64_t mbr_head(const struct mbr_record *record) { return record->kind | record->flags << 8 | record->origin; }
+
 /* Fill a reserved record. The kind, in the first word, is stored last: a record is whole or of kind 0. */
 MBR_INLINE struct mbr_open mbr_put(struct mbr_spot spot, struct mbr_record record) {
     const uint64_t words[MBR_RECORD_WORDS] = {
-        record.kind | record.flags << 8 | record.origin,
+        mbr_head(&record),
         mbr_pair((uint32_t)record.peer, (uint32_t)record.tag),
         record.bytes,
         record.request,
@@ -335,10 +334,10 @@ MBR_INLINE struct mbr_open mbr_put(struct mbr_spot spot, struct mbr_record recor
         record.spans,
         record.aux,
     };
-    uint64_t sum = spot.slot * mbr_check_keys[MBR_RECORD_WORDS]; /* the slot is the index and one */
+    uint64_t sum = MBR_CHECK_SLOT(spot.slot);
 #pragma GCC unroll 8
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
-        sum += words[i] * mbr_check_keys[i];
+        sum += MBR_CHECK(i, words[i]);
 #pragma GCC unroll 8
     for (int i = 1; i < MBR_RECORD_WORDS; i++)
         if (i != 3)
@@ -363,7 +362,7 @@ MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_reco
 /* Set spans and aux of a record in the thread's window. */
 MBR_INLINE void mbr_patch(struct mbr_open *open, uint64_t spans, uint64_t aux) {
     uint64_t *place = open->place;
-    open->sum += (spans - open->spans) * mbr_check_keys[6] + (aux - open->aux) * mbr_check_keys[7];
+    open->sum += MBR_CHECK(6, spans - open->spans) + MBR_CHECK(7, aux - open->aux);
     open->spans = spans;
     open->aux = aux;
     place[6] = spans;
