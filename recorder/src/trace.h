@@ -263,8 +263,15 @@ MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) {
     }
     return begin;
 }
+MBR_INLINE struct mbr_spans mbr_spans_read(struct mbr_thread *thread, uint64_t begin_wall_ns) {
+    const uint64_t now = mbr_clock_near(), span = now - begin_wall_ns;
+    if (__builtin_expect(span >= mbr_clocks.near_ns, 0))
+        return mbr_end_far(thread, now, begin_wall_ns);
+    thread->wall_ns = now;
+    return (struct mbr_spans){span | span << 32, CPU_CARRIED};
+}
 MBR_INLINE struct mbr_end mbr_stamp_end(struct mbr_thread *thread, const struct mbr_stamp *begin) {
-    struct mbr_spans spans = mbr_end_far(thread, mbr_clock_near(), begin->wall_ns);
+    const struct mbr_spans spans = mbr_spans_read(thread, begin->wall_ns);
     return (struct mbr_end){{thread->wall_ns, thread->wall_ns - thread->lag_ns, (uint32_t)spans.carried}, spans.spans};
 }
 

@@ -15,10 +15,10 @@ struct usual {
     uint64_t *place, sum, wall_ns;
 };
 
-/* The compiler computes this word here, and not behind the call from words that would have to be kept for it. */
-#define MBR_NOW(word) __asm__("" : "+r"(word))
+/* Has the compiler compute this word here, and not behind the call from words that would have to be kept for it. */
+#define MBR_COMPUTE(word) __asm__("" : "+r"(word))
 
-/* Ends the record with its check and, last, its kind. */
+/* Stores the check that follows from the sum. */
 MBR_INLINE void usual_check(uint64_t *place, uint64_t sum) { ((uint32_t *)(void *)place)[7] = (uint32_t)(sum >> 32); }
 
 /* Begins a usual call; false, and nothing done, if it is none. `a` then has the address where MPI is to put the status. */
@@ -68,12 +68,12 @@ MBR_INLINE bool usual_before(struct mbr_thread *thread, struct usual *usual, mbr
             ((uint32_t *)(void *)place)[6] = request;
             a[6] = status;
         }
-        usual_check(place, sum);
+        usual_check(place, sum); /* what is not stored has been zero since the space was taken: no draft holds it either */
         __atomic_store_n(place, head, __ATOMIC_RELEASE);
     } else {
-        place[0] = head - kind;
+        place[0] = head - kind; /* of kind 0: not written yet */
     }
-    MBR_NOW(sum);
+    MBR_COMPUTE(sum);
     *usual = (struct usual){place, sum, now};
     return true;
 }
@@ -122,12 +122,7 @@ MBR_INLINE void usual_received(struct mbr_thread *thread, const uint64_t *place,
 MBR_INLINE void usual_after(struct mbr_thread *thread, struct usual usual, const mbr_word *a, const struct role *role, uint8_t kind,
                             int error) {
     if ((role->flags & BLOCKING) || !error) {
-        const uint64_t now = mbr_clock_near(), span = now - usual.wall_ns;
-        struct mbr_spans end = {span | span << 32, CPU_CARRIED};
-        if (__builtin_expect(span >= mbr_clocks.near_ns, 0))
-            end = mbr_end_far(thread, now, usual.wall_ns);
-        else
-            thread->wall_ns = now;
+        const struct mbr_spans end = mbr_spans_read(thread, usual.wall_ns);
         if (!(role->flags & BLOCKING)) {
             usual_started(thread, usual, end.spans, mbr_handle_at(a[6], 0), kind);
         } else {

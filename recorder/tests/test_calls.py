@@ -14,6 +14,7 @@ from harness import Build, Mpi, check_frame, line_from, lines_of, read_trace
 SCENARIOS = [
     "blocking",
     "nonblocking",
+    "in_a_row",
     "orders",
     "completion",
     "persistent",
