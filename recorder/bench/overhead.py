@@ -3,7 +3,7 @@
 
 Each kernel of `overhead.c` runs with and without the recorder in turn, so that both see the same machine;
 the cost is the difference of the medians over the runs. Exit status 1 if one of them costs more than the
-100 ns that the project allows, and 2 if there is no MPI to measure.
+100 ns that the project allows, and 2 if there is no MPI to measure, or the recorder is not built.
 
 Usage: overhead.py [RUNS]
 """
@@ -25,6 +25,8 @@ from harness import Mpi, installed  # noqa: E402 - needs the path set above
 MOST_NS = 100.0
 """Most that a recorded call may cost."""
 
+RANKS = 2
+
 KERNELS = ("null", "pingpong", "waitall", "wildcard")
 """What `overhead.c` measures, besides the clock; the limit is for each."""
 
@@ -37,7 +39,10 @@ NO_MPI = (
 
 def kernels(mpi: Mpi, program: Path, directory: Path | None) -> dict[str, float]:
     """Run the program, recorded if there is a directory, and return ns per call by kernel."""
-    done = mpi.record(directory, 2, [str(program)])
+    done = mpi.record(directory, RANKS, [str(program)])
+    if directory is not None and len(list(directory.glob("rank-*.mbt"))) != RANKS:
+        sys.stderr.write(f"overhead.py: {mpi.name}: not every rank was recorded: {done.stderr.strip()}\n")
+        raise SystemExit(2)
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
 

@@ -130,12 +130,10 @@ MBR_INLINE struct posted posted_of(const struct mbr_record *record) {
 void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, const struct posted *posted,
                  mbr_word status, int error);
 
-/* Families that are functions; wait (completion.h) is part of each wrapper. */
+/* Families that are functions; send and recv (messages.h) and wait (completion.h) are part of each wrapper. */
 #define MBR_FAMILY(name)                                                                                          \
     void name##_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role);     \
     void name##_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error);
-MBR_FAMILY(send)
-MBR_FAMILY(recv)
 MBR_FAMILY(mrecv)
 MBR_FAMILY(sendrecv)
 MBR_FAMILY(probe)

@@ -363,13 +363,6 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     return mbr_place_near(thread, slot);
 }
 
-struct mbr_spot mbr_spot_far(struct mbr_thread *thread) {
-    mbr_lock_take(&mbr_lock);
-    uint64_t slot = mbr_reserve(thread, 1);
-    mbr_lock_drop(&mbr_lock);
-    return (struct mbr_spot){slot, mbr_place(thread, slot)};
-}
-
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {
     uint64_t extras = (count + 5) / 6;
     mbr_lock_take(&mbr_lock);

@@ -166,8 +166,6 @@ struct mbr_spot {
     uint64_t slot, *place;
 };
 
-/* Reserves one slot, also where that takes a lock, more file or another window. */
-struct mbr_spot mbr_spot_far(struct mbr_thread *thread);
 /* Where the record in this slot is written if it is not in the thread's window; `nowhere` once nothing can be. */
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
 /* Set space aside up to this slot, or stop. The caller holds `mbr_lock`, if there are threads. */
@@ -194,7 +192,7 @@ static const uint64_t mbr_check_keys[MBR_RECORD_WORDS + 1] = {
 extern struct mbr_clocks {
     bool counter;        /* read the processor's counter, not clock_gettime */
     uint64_t base_ticks; /* ticks at wall time 0 */
-    uint64_t scale;      /* ns per tick, 8.56 fixed point: with 8 bits of it in the ticks, the upper word of a product is ns */
+    uint64_t scale;      /* ns per tick, 8.56 fixed point */
     uint64_t near_ns;    /* end of the gaps after which there is nothing to ask: `cpu_gap_ns`, or 0 if the counter is of no use */
     uint64_t cpu_gap_ns; /* gap beyond which the thread's CPU clock is read */
 } mbr_clocks;
@@ -227,7 +225,7 @@ MBR_INLINE uint64_t mbr_clock_ticks(void) {
     return mbr_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Wall time of a reading. */
+/* Wall time of a reading. The shift takes the place of those 8 bits that `scale` has before its point. */
 MBR_INLINE uint64_t mbr_clock_wall(uint64_t ticks) {
     return (uint64_t)(((unsigned __int128)((ticks - mbr_clocks.base_ticks) << 8) * mbr_clocks.scale) >> 64);
 }
@@ -249,7 +247,7 @@ static inline uint32_t mbr_span(uint64_t begin, uint64_t end) {
     return span > UINT32_MAX ? UINT32_MAX : (uint32_t)span;
 }
 
-/* Read both clocks, before and after a call. CPU time runs with wall time in a short gap: a thread that was taken off its core stays
+/* Read both clocks, before a call and behind it. CPU time runs with wall time in a short gap: a thread that was taken off its core stays
  * off for longer. */
 MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) {
     uint64_t now = mbr_clock_near();
@@ -292,10 +290,10 @@ MBR_INLINE uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
     return slot;
 }
 
-/* Whether the next `count` slots are in this thread's window and no other thread can be in a call: then they are reserved without
- * a lock, space for them is set aside, and their places are known. `next_slot` is never below the window. */
-MBR_INLINE bool mbr_is_near(const struct mbr_thread *thread, uint64_t count) {
-    return __builtin_expect(mbr_shared.next_slot + count <= thread->near_end, 1);
+/* Whether the next slot is in this thread's window and no other thread can be in a call: then it is reserved without a lock, space
+ * for it is set aside, and its place is known. `next_slot` is never below the window. */
+MBR_INLINE bool mbr_is_near(const struct mbr_thread *thread) {
+    return __builtin_expect(mbr_shared.next_slot < thread->near_end, 1);
 }
 
 MBR_INLINE uint64_t *mbr_place_near(const struct mbr_thread *thread, uint64_t slot) {
@@ -307,10 +305,6 @@ MBR_INLINE struct mbr_spot mbr_spot_near(struct mbr_thread *thread) {
     uint64_t slot = mbr_shared.next_slot++;
     thread->miss_count = 0;
     return (struct mbr_spot){slot, mbr_place_near(thread, slot)};
-}
-
-MBR_INLINE struct mbr_spot mbr_spot_take(struct mbr_thread *thread) {
-    return mbr_is_near(thread, 1) ? mbr_spot_near(thread) : mbr_spot_far(thread);
 }
 
 MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t slot) {
@@ -363,7 +357,12 @@ MBR_INLINE struct mbr_open mbr_put_at(struct mbr_thread *thread, uint64_t slot, 
 
 /* Write `record` behind all that was reserved before. */
 MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_record record) {
-    return mbr_put(mbr_spot_take(thread), record);
+    if (mbr_is_near(thread))
+        return mbr_put(mbr_spot_near(thread), record);
+    mbr_lock_take(&mbr_lock);
+    uint64_t slot = mbr_reserve(thread, 1);
+    mbr_lock_drop(&mbr_lock);
+    return mbr_put_at(thread, slot, record);
 }
 
 /* Set spans and aux of a record in the thread's window. */

@@ -27,7 +27,7 @@ MBR_INLINE bool usual_before(struct mbr_thread *thread, struct usual *usual, mbr
     const int64_t count = count_argument(a[1], role->wide);
     const mbr_word status = a[6] == mbr_library.status_ignore ? (mbr_word)thread->statuses.data : a[6];
     if (role->persistent || __builtin_expect(thread->pass != __atomic_load_n(&mbr_generation, __ATOMIC_ACQUIRE), 0) ||
-        !mbr_is_near(thread, 1) || __builtin_expect(thread->comm_word != a[5] || thread->type.word != a[2], 0) ||
+        !mbr_is_near(thread) || __builtin_expect(thread->comm_word != a[5] || thread->type.word != a[2], 0) ||
         __builtin_expect((uint64_t)count > INT32_MAX, 0) || (!blocking && !mbr_line_has_room()) ||
         (blocking && kind == RECV && __builtin_expect(!status, 0)))
         return false;
