@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The entries of a queue, and where the oldest of each key is: a hash table of buckets, in each the oldest entries of
-//! its keys, and behind each of those the younger ones of the same key.
+//! The entries of a queue, and where the oldest of each key is: a hash table whose places hold the entries themselves.
 //!
-//! Every operation is O(1) however many keys there are, and however many entries of one key. What a search touches
-//! beside the bucket is the one entry that it is for, most often: two lines of the cache. An entry is 32 bytes and
-//! lies within a line. The hash spreads tags or sources in a row, which MPI programs have, more evenly than chance
-//! would, and others as chance does.
+//! Each key has a home among the places. An entry lies at its home if that is free, else at another free place; the home
+//! knows the oldest of one of its keys, which knows the oldest of another, and each of those the younger ones of the same
+//! key. So every operation is O(1) however many keys there are, and however many entries of one key; and what it touches
+//! is most often a single line of the cache, for an entry is 32 bytes and lies within one.
 //!
-//! `unsafe` here is of one kind: an index that is not compared with a length. Places in buckets, in links and free
-//! ones are below the number of items, of which there are never fewer than before; every place in the first two is
+//! Keys with tags in a row have homes in a row: they are all different, no line is touched for one of them alone, and
+//! the processor foresees the next. An entry stays where it is as long as it is there, so that growth moves homes and no
+//! entries, and a pool is never the worse for what was in it before.
+//!
+//! `unsafe` here is of one kind: an index that is not compared with a length. Homes, places in links and free
+//! ones are below the number of items, of which there are never fewer than before; every place in links is
 //! one that [`Places`] gave and did not get back.
 
-use super::places::Places;
+use super::places::{Places, usable, with_spare};
 use crate::pool::foresee;
 use crate::types::{Envelope, Message, OutOfMemory};
 
@@ -22,94 +25,138 @@ pub(super) const MOST: usize = 1 << 31;
 /// Room grows in whole words of free places.
 const STEP: usize = 64;
 
-/// A receive or a message.
-#[derive(Clone, Copy, Default)]
+/// A receive or a message, and what its place knows beside.
+#[derive(Clone, Copy)]
 #[repr(C, align(32))]
 struct Item {
     /// Match bits; of a receive only those that are compared.
     bits: u64,
     user: u64,
-    /// 0 if any.
-    source: u32,
     /// The next younger of the same key, or `NIL`.
     next: u32,
-    /// The next older of the same key; of the oldest, the youngest.
-    prev: u32,
-    /// Of the oldest of its key: the oldest of another key in the bucket, or `NIL`.
+    /// Of the oldest of its key: the oldest of another key with the same home, or `NIL`.
     beside: u32,
+    /// 0 if any.
+    source: u32,
+    /// Of the place, whoever lies there: the oldest of one of the keys that are at home here, or `NIL`.
+    head: u32,
+}
+
+impl Item {
+    const FREE: Self = Self { bits: 0, user: 0, next: NIL, beside: NIL, source: 0, head: NIL };
 }
 
 /// The oldest entry of a key, and what leads to it.
 #[derive(Clone, Copy)]
 pub(super) struct First {
-    bucket: u32,
-    /// The one before it in the bucket, or `NIL`.
+    home: u32,
+    /// The one before it that has the same home, or `NIL`.
     before: u32,
     place: u32,
 }
 
-/// How much room there is beyond what is in use.
-#[derive(Clone, Copy)]
-pub(super) struct Slack {
-    /// Grows by this part of what there is.
-    pub(super) part: usize,
-    /// Buckets for each place.
-    pub(super) buckets: usize,
+/// What became of an attempt to take an item in a few instructions.
+pub(super) enum Quick {
+    /// There is none of its key.
+    Nothing,
+    /// It is taken; its user value.
+    Taken(u64),
+    /// It would be a matter of more; nothing happened.
+    Ask,
 }
 
 pub(super) struct Chains {
-    /// By hash: the oldest of one of the keys, or `NIL`.
-    buckets: Vec<u32>,
     items: Vec<Item>,
     /// What the owner wants to know of each item besides. Apart from the items, for few operations look at it.
     stamps: Vec<u64>,
+    /// The next older of the same key; of the oldest, the youngest. Without meaning where there is one of its key.
+    prevs: Vec<u32>,
     places: Places,
-    slack: Slack,
+    hash: Hash,
+    len: u32,
+    /// There is room for so many.
+    limit: u32,
+    /// Grows by this part of what there is.
+    slack: usize,
+}
+
+/// Where keys are at home.
+#[derive(Clone, Copy)]
+struct Hash {
+    /// The number of homes.
+    homes: u64,
+    /// The part of 2^64 that is a home.
+    step: u64,
+    /// So many bits of a tag go round the homes once, or nearly twice.
+    round: u32,
+}
+
+impl Hash {
+    /// Homes at all of `places` but one, so that they are odd in number: tags at an even stride then have different homes
+    /// when they have gone round.
+    fn new(places: usize) -> Self {
+        let homes = places as u64 - 1;
+        Self { homes, step: u64::MAX / homes + 1, round: homes.ilog2() + 1 }
+    }
+
+    /// Tags in a row have homes in a row, as far as once round: what is left of the bits when they are divided by the
+    /// number of homes, as a part of 2^64. Where each source, and each round of tags, begins is as good as chance: the
+    /// square of a number that is large and odd, which unlike a product is the same at no stride.
+    #[inline(always)]
+    fn home(self, bits: u64, source: u32) -> u32 {
+        let begin =
+            (bits >> (self.round % u64::BITS)).wrapping_add(u64::from(source)).wrapping_mul(0xaf25_1af3_b0f0_25b5);
+        let part = bits.wrapping_mul(self.step).wrapping_add(begin.wrapping_mul(begin));
+        (u128::from(part) * u128::from(self.homes) >> 64) as u32
+    }
 }
 
 impl Chains {
-    pub(super) fn new(slack: Slack) -> Self {
-        Self { buckets: Vec::new(), items: Vec::new(), stamps: Vec::new(), places: Places::default(), slack }
+    /// Grows by one of `slack` parts of what there is.
+    pub(super) fn new(slack: usize) -> Self {
+        let hash = Hash { homes: 0, step: 0, round: 0 };
+        Self {
+            items: Vec::new(),
+            stamps: Vec::new(),
+            prevs: Vec::new(),
+            places: Places::default(),
+            hash,
+            len: 0,
+            limit: 0,
+            slack,
+        }
     }
 
-    /// The bucket of a key. There must have been room for an item.
     #[inline(always)]
-    fn bucket(&self, bits: u64, source: u32) -> u32 {
-        (((hash(bits, source) >> 32) * self.buckets.len() as u64) >> 32) as u32
-    }
-
-    #[inline(always)]
-    fn head(&mut self, bucket: u32) -> &mut u32 {
-        debug_assert!((bucket as usize) < self.buckets.len());
-        // SAFETY: a product of a half word and the number of buckets, without its lower half.
-        unsafe { self.buckets.get_unchecked_mut(bucket as usize) }
+    pub(super) fn len(&self) -> u32 {
+        self.len
     }
 
     #[inline(always)]
     fn item(&self, place: u32) -> &Item {
-        debug_assert!(self.places.is_taken(place));
-        // SAFETY: a place in a bucket or a link; see above.
+        debug_assert!((place as usize) < self.items.len());
+        // SAFETY: a home, or a place in a link; see above.
         unsafe { self.items.get_unchecked(place as usize) }
     }
 
     #[inline(always)]
     fn item_mut(&mut self, place: u32) -> &mut Item {
-        debug_assert!(self.places.is_taken(place));
-        // SAFETY: a place in a bucket or a link, or one just taken; see above.
+        debug_assert!((place as usize) < self.items.len());
+        // SAFETY: a home, a place in a link, or one just taken; see above.
         unsafe { self.items.get_unchecked_mut(place as usize) }
     }
 
     /// The oldest item of a key among those whose stamp `is_one`. There must have been room for an item.
     #[inline(always)]
     pub(super) fn find(&self, bits: u64, source: u32, is_one: impl Fn(u64) -> bool) -> Option<First> {
-        let bucket = self.bucket(bits, source);
-        // SAFETY: as in `head`.
-        let mut place = unsafe { *self.buckets.get_unchecked(bucket as usize) };
+        let home = self.hash.home(bits, source);
+        let mut place = self.item(home).head;
         let mut before = NIL;
         while place != NIL {
+            debug_assert!(self.places.is_taken(place));
             let item = self.item(place);
             if item.bits == bits && item.source == source && is_one(self.stamp(place)) {
-                return Some(First { bucket, before, place });
+                return Some(First { home, before, place });
             }
             before = place;
             place = item.beside;
@@ -119,7 +166,7 @@ impl Chains {
 
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
-        self.places.has_room()
+        self.len < self.limit
     }
 
     /// Makes sure that there is room for one more item.
@@ -131,53 +178,52 @@ impl Chains {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> Result<(), OutOfMemory> {
-        self.reserve(self.items.len() + (self.items.len() / self.slack.part).max(1))
+        let room = self.room();
+        self.reserve(room + (room / self.slack).max(1))
     }
 
     /// Makes room for `items` in all.
     #[cold]
     pub(super) fn reserve(&mut self, items: usize) -> Result<(), OutOfMemory> {
-        if items <= self.items.len() {
+        if items <= self.room() {
             return Ok(());
         }
-        foresee::<Item>(items.saturating_add(STEP))?;
-        let room = items.next_multiple_of(STEP);
+        foresee::<Item>(with_spare(items).saturating_add(STEP))?;
+        let room = with_spare(items).next_multiple_of(STEP);
         if room > MOST {
             return Err(OutOfMemory);
         }
-        let wanted = room * self.slack.buckets;
-        let buckets = if wanted > self.buckets.len() {
-            wanted.max(self.buckets.len() + self.buckets.len() / 2).min(NIL as usize)
-        } else {
-            self.buckets.len()
-        };
         // Whatever can fail does so before anything changes.
-        let mut fresh = Vec::new();
-        if buckets > self.buckets.len() {
-            fresh.try_reserve_exact(buckets)?;
-        }
         self.items.try_reserve_exact(room - self.items.len())?;
         self.stamps.try_reserve_exact(room - self.stamps.len())?;
+        self.prevs.try_reserve_exact(room - self.prevs.len())?;
         self.places.reserve(room)?;
-        self.items.resize(room, Item::default());
+        self.items.resize(room, Item::FREE);
         self.stamps.resize(room, 0);
+        self.prevs.resize(room, 0);
         self.places.extend(room);
-        if buckets > self.buckets.len() {
-            fresh.resize(buckets, NIL);
-            self.move_to(fresh);
-        }
+        self.limit = usable(room) as u32;
+        self.hash = Hash::new(room);
+        self.move_homes();
         Ok(())
     }
 
-    /// Puts the oldest of each key into other buckets.
-    fn move_to(&mut self, buckets: Vec<u32>) {
-        for mut place in std::mem::replace(&mut self.buckets, buckets) {
+    /// Tells the homes anew which keys are at home there.
+    fn move_homes(&mut self) {
+        // First all of them in one chain, for a home may be old and new.
+        let mut all = NIL;
+        for home in 0..self.items.len() {
+            let mut place = std::mem::replace(&mut self.items[home].head, NIL);
             while place != NIL {
-                let Item { bits, source, beside, .. } = *self.item(place);
-                let bucket = self.bucket(bits, source);
-                self.item_mut(place).beside = std::mem::replace(self.head(bucket), place);
-                place = beside;
+                let beside = std::mem::replace(&mut self.item_mut(place).beside, all);
+                all = std::mem::replace(&mut place, beside);
             }
+        }
+        while all != NIL {
+            let Item { bits, source, beside, .. } = *self.item(all);
+            let home = self.hash.home(bits, source);
+            self.item_mut(all).beside = std::mem::replace(&mut self.item_mut(home).head, all);
+            all = beside;
         }
     }
 
@@ -190,43 +236,102 @@ impl Chains {
         user: u64,
         alike: impl Fn(u64) -> bool,
     ) -> u32 {
-        let bucket = self.bucket(bits, source);
-        let place = self.places.take();
-        let head = *self.head(bucket);
-        *self.item_mut(place) = Item { bits, user, source, next: NIL, prev: place, beside: head };
-        // SAFETY: as in `item`; there are as many stamps as items.
-        unsafe { *self.stamps.get_unchecked_mut(place as usize) = stamp };
-        if head == NIL {
-            *self.head(bucket) = place;
+        let home = self.hash.home(bits, source);
+        let place = self.put(home, (bits, source), stamp, user);
+        if let Some(First { place: first, .. }) = self.find(bits, source, alike) {
+            self.link_youngest(first, place);
         } else {
-            self.append_beside(bucket, place, alike);
+            self.item_mut(place).beside = std::mem::replace(&mut self.item_mut(home).head, place);
         }
         place
-    }
-
-    /// Puts the item at `place` into a bucket in which there are some, which it is linked to.
-    #[inline(always)]
-    fn append_beside(&mut self, bucket: u32, place: u32, alike: impl Fn(u64) -> bool) {
-        let Item { bits, source, beside: mut first, .. } = *self.item(place);
-        while first != NIL {
-            let other = self.item(first);
-            if other.bits == bits && other.source == source && alike(self.stamp(first)) {
-                let youngest = std::mem::replace(&mut self.item_mut(first).prev, place);
-                self.item_mut(youngest).next = place;
-                self.item_mut(place).prev = youngest;
-                return;
-            }
-            first = other.beside;
-        }
-        *self.head(bucket) = place;
     }
 
     /// Frees the place of an item that has left its chain.
     #[inline(always)]
     fn free(&mut self, place: u32) {
         debug_assert!(self.places.is_taken(place));
+        self.len -= 1;
         // SAFETY: the place of an item is one that was taken.
         unsafe { self.places.free(place) }
+    }
+
+    /// Takes the oldest item of a key, if that is a matter of a few instructions. There must have been room for an item.
+    #[inline(always)]
+    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick {
+        let home = self.hash.home(bits, source);
+        let place = self.item(home).head;
+        if place == NIL {
+            return Quick::Nothing;
+        }
+        let Item { user, next, beside, .. } = *self.item(place);
+        if self.item(place).bits != bits || self.item(place).source != source {
+            return Quick::Ask;
+        }
+        // SAFETY: the place of an item is one that was taken.
+        unsafe { self.places.free(place) };
+        self.len -= 1;
+        let heir = if next == NIL {
+            beside
+        } else {
+            // If it is the only one from now on, this has no meaning.
+            *self.prev_mut(next) = self.prev(place);
+            self.item_mut(next).beside = beside;
+            next
+        };
+        self.item_mut(home).head = heir;
+        Quick::Taken(user)
+    }
+
+    /// Appends an item if that is a matter of a few instructions; else nothing happens. Its like are those of its key
+    /// whose stamps are `alike`.
+    #[inline(always)]
+    pub(super) fn append_quickly(
+        &mut self,
+        (bits, source): (u64, u32),
+        stamp: u64,
+        user: u64,
+        alike: impl Fn(u64) -> bool,
+    ) -> Option<u32> {
+        if !self.has_room() {
+            return None;
+        }
+        let home = self.hash.home(bits, source);
+        let first = self.item(home).head;
+        if first != NIL {
+            let item = *self.item(first);
+            if item.bits != bits || item.source != source || !alike(self.stamp(first)) {
+                return None;
+            }
+        }
+        let place = self.put(home, (bits, source), stamp, user);
+        if first == NIL {
+            self.item_mut(home).head = place;
+        } else {
+            self.link_youngest(first, place);
+        }
+        Some(place)
+    }
+
+    /// Makes the item at `place` the youngest of the key whose oldest is at `first`.
+    #[inline(always)]
+    fn link_youngest(&mut self, first: u32, place: u32) {
+        let youngest = if self.item(first).next == NIL { first } else { self.prev(first) };
+        self.item_mut(youngest).next = place;
+        *self.prev_mut(place) = youngest;
+        *self.prev_mut(first) = place;
+    }
+
+    /// Puts an item at its home, or at another place that is free. Returns its place.
+    #[inline(always)]
+    fn put(&mut self, home: u32, (bits, source): (u64, u32), stamp: u64, user: u64) -> u32 {
+        // SAFETY: homes are places.
+        let place = unsafe { self.places.take(home) };
+        self.len += 1;
+        let item = self.item_mut(place);
+        (item.bits, item.user, item.next, item.beside, item.source) = (bits, user, NIL, NIL, source);
+        // SAFETY: as in `stamp`.
+        unsafe { *self.stamps.get_unchecked_mut(place as usize) = stamp };
+        place
     }
 
     /// Takes the oldest of a key.
@@ -240,17 +345,18 @@ impl Chains {
 
     /// Takes the oldest of a key out of its chain.
     #[inline(always)]
-    fn leave(&mut self, First { bucket, before, place }: First) {
-        let Item { next, prev, beside, .. } = *self.item(place);
+    fn leave(&mut self, First { home, before, place }: First) {
+        let Item { next, beside, .. } = *self.item(place);
         let heir = if next == NIL {
             beside
         } else {
-            let heir = self.item_mut(next);
-            (heir.prev, heir.beside) = (prev, beside);
+            // If it is the only one from now on, this has no meaning.
+            *self.prev_mut(next) = self.prev(place);
+            self.item_mut(next).beside = beside;
             next
         };
         if before == NIL {
-            *self.head(bucket) = heir;
+            self.item_mut(home).head = heir;
         } else {
             self.item_mut(before).beside = heir;
         }
@@ -277,17 +383,22 @@ impl Chains {
     /// Takes an item out of its chain.
     #[inline(always)]
     fn unlink(&mut self, place: u32, alike: impl Fn(u64) -> bool) {
-        let Item { bits, source, next, prev, .. } = *self.item(place);
-        // Of the older one of its key the item is the next; of the youngest, which the oldest has there, nothing is.
-        if prev != place && self.item(prev).next == place {
+        let Item { bits, source, next, .. } = *self.item(place);
+        let home = self.hash.home(bits, source);
+        if self.item(home).head == place {
+            return self.leave(First { home, before: NIL, place });
+        }
+        // Only of the older one of its key the item is the next.
+        let prev = self.prev(place);
+        if self.places.is_taken(prev) && self.item(prev).next == place {
             self.item_mut(prev).next = next;
             if next != NIL {
-                self.item_mut(next).prev = prev;
+                *self.prev_mut(next) = prev;
                 return;
             }
             // The oldest knows the youngest.
             if let Some(first) = self.find(bits, source, alike) {
-                self.item_mut(first.place).prev = prev;
+                *self.prev_mut(first.place) = prev;
             }
         } else if let Some(first) = self.find(bits, source, alike) {
             self.leave(first);
@@ -300,10 +411,10 @@ impl Chains {
         self.message_at(first.place)
     }
 
-    /// The item at `place`, as a message.
+    /// The item at `place`, which is one that was found, as a message.
     #[inline(always)]
     pub(super) fn message_at(&self, place: u32) -> Message {
-        let item = &self.items[place as usize];
+        let item = self.item(place);
         Message { user: item.user, envelope: Envelope { bits: item.bits, source: item.source } }
     }
 
@@ -325,7 +436,7 @@ impl Chains {
     /// The number of items that there is room for.
     #[inline(always)]
     pub(super) fn room(&self) -> usize {
-        self.items.len()
+        self.limit as usize
     }
 
     /// The stamp of an item.
@@ -334,6 +445,20 @@ impl Chains {
         debug_assert!(self.places.is_taken(place));
         // SAFETY: as in `item`; there are as many stamps as items.
         unsafe { *self.stamps.get_unchecked(place as usize) }
+    }
+
+    #[inline(always)]
+    fn prev(&self, place: u32) -> u32 {
+        debug_assert!(self.places.is_taken(place));
+        // SAFETY: as in `item`; there are as many of these as items.
+        unsafe { *self.prevs.get_unchecked(place as usize) }
+    }
+
+    #[inline(always)]
+    fn prev_mut(&mut self, place: u32) -> &mut u32 {
+        debug_assert!((place as usize) < self.prevs.len());
+        // SAFETY: as in `prev`.
+        unsafe { self.prevs.get_unchecked_mut(place as usize) }
     }
 
     /// The stamp of the oldest of a key.
@@ -349,29 +474,20 @@ impl Chains {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.buckets.capacity() * size_of::<u32>()
-            + self.items.capacity() * size_of::<Item>()
+        self.items.capacity() * size_of::<Item>()
             + self.stamps.capacity() * size_of::<u64>()
+            + self.prevs.capacity() * size_of::<u32>()
             + self.places.bytes()
     }
-}
-
-/// A multiple of the bits and one of the source, of which the upper half is good. A product with the golden share of 2^64
-/// keeps numbers in a row as far from each other as can be; what is folded in before keeps it from doing the opposite
-/// with numbers at an unlucky stride. The other factor is the same of the root of x^3 = x + 1.
-#[inline(always)]
-fn hash(bits: u64, source: u32) -> u64 {
-    let source = u64::from(source);
-    let share = (bits ^ bits >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    share.wrapping_add((source ^ source >> 7).wrapping_mul(0xc13f_a9a9_02a6_328f))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The envelopes of a stencil, a sorted exchange, a tag per message: they fill buckets at least as evenly as random
-    /// ones, of which 37 % find theirs empty at the end, and a search passes by half an entry of another key.
+    /// The envelopes of a stencil, a sorted exchange, a tag per message: a search passes by half an entry of another key,
+    /// as with random ones, or little more, for some of these shapes are few runs whose beginnings are left to chance. With
+    /// tags in a row it passes by none.
     #[test]
     #[cfg_attr(miri, ignore = "counts what is passed by in deep queues")]
     fn structured_envelopes_spread_as_random_ones_do() {
@@ -388,7 +504,7 @@ mod tests {
             ("addresses", |n| (0x7f00_0000_0000 + n * 768, 1 << 31)),
         ];
         for (name, shape) in shapes {
-            let mut chains = Chains::new(Slack { part: 4, buckets: 1 });
+            let mut chains = Chains::new(4);
             chains.reserve(COUNT as usize).unwrap();
             for (bits, source) in (0..COUNT).map(shape) {
                 chains.append((bits, source), 0, 0, |_| true);
@@ -397,7 +513,7 @@ mod tests {
                 .map(shape)
                 .map(|(bits, source)| {
                     let first = chains.find(bits, source, |_| true).expect("it is there");
-                    let mut at = chains.buckets[first.bucket as usize];
+                    let mut at = chains.item(first.home).head;
                     std::iter::from_fn(|| {
                         let passed = at != first.place;
                         at = chains.item(at).beside;
@@ -406,32 +522,35 @@ mod tests {
                     .count()
                 })
                 .sum();
-            assert!(passed as u64 <= COUNT * 11 / 20, "{name}: {passed} of {COUNT}");
+            assert!(passed == 0 || name != "tags in order", "{passed} of {COUNT}");
+            assert!(passed as u64 * 3 <= COUNT * 2, "{name}: {passed} of {COUNT}");
         }
     }
 
     #[test]
     fn entries_are_found_through_growth_and_in_the_order_of_their_key() {
         let count = if cfg!(miri) { 300 } else { 5000 };
-        let mut chains = Chains::new(Slack { part: 4, buckets: 1 });
+        let mut chains = Chains::new(4);
         let key = |number: u32| (u64::from(number / 7 * 7), number % 2);
+        let mut places = Vec::new();
         for number in 0..count {
             chains.make_room().unwrap();
             let (bits, source) = key(number);
-            assert_eq!(chains.append((bits, source), number.into(), 0, |_| true), number, "places are given in order");
+            places.push(chains.append((bits, source), number.into(), 0, |_| true));
         }
         // One of a key in its middle, its youngest, its oldest; and the others in order.
         let mut left: Vec<u32> = (0..count).collect();
-        for at in [count / 2, count - 1, 0] {
-            assert_eq!(chains.take_back(at, |stamp| stamp == u64::from(at), |_| true), Some(0));
-            assert_eq!(chains.take_back(at, |_| true, |_| true), None);
-            left.retain(|number| *number != at);
+        for number in [count / 2, count - 1, 0] {
+            let place = places[number as usize];
+            assert_eq!(chains.take_back(place, |stamp| stamp == u64::from(number), |_| true), Some(0));
+            assert_eq!(chains.take_back(place, |_| true, |_| true), None);
+            left.retain(|other| *other != number);
         }
         for number in left {
             let first = chains.find(key(number).0, key(number).1, |_| true).expect("it is there");
             assert_eq!(chains.stamp_of(first), u64::from(number));
             chains.take(first);
         }
-        assert!(chains.buckets.iter().all(|bucket| *bucket == NIL));
+        assert!(chains.items.iter().all(|item| item.head == NIL));
     }
 }

@@ -13,6 +13,7 @@ mod places;
 mod posted;
 mod unexpected;
 
+use chains::Quick;
 use posted::PostedReceives;
 use unexpected::UnexpectedMessages;
 
@@ -32,9 +33,28 @@ impl Adaptive {
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
-        if self.unexpected.len() != 0
-            && let Some(message) = self.unexpected.take(bits, ignore, source)
+        if let (Some(source), 0) = (source, ignore)
+            && let Some(posted) = self.post_quickly(Envelope { bits, source }, user)
         {
+            return Ok(posted);
+        }
+        self.post_any(bits, ignore, source, user)
+    }
+
+    /// Posts a receive without wildcards if that is a matter of a few instructions; else nothing happens.
+    #[inline(always)]
+    fn post_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Posted> {
+        match self.unexpected.take_quickly(envelope) {
+            Quick::Taken(user) => Some(Posted::Matched(Message { user, envelope })),
+            Quick::Nothing => self.posted.append_quickly(envelope, user).map(Posted::Waiting),
+            Quick::Ask => None,
+        }
+    }
+
+    // Not inlined, so that what is quick needs no registers for it.
+    #[inline(never)]
+    fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+        if let Some(message) = self.unexpected.take(bits, ignore, source) {
             return Ok(Posted::Matched(message));
         }
         Ok(Posted::Waiting(self.posted.append(bits, ignore, source, user)?))
@@ -42,9 +62,19 @@ impl Adaptive {
 
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        if self.posted.len() != 0
-            && let Some(user) = self.posted.take(envelope)
-        {
+        match self.posted.take_quickly(envelope) {
+            Quick::Taken(user) => Ok(Arrived::Matched { user }),
+            Quick::Nothing if let Some(handle) = self.unexpected.append_quickly(envelope, user) => {
+                Ok(Arrived::Unexpected(handle))
+            }
+            Quick::Nothing | Quick::Ask => self.arrive_any(envelope.bits, envelope.source, user),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
+        let envelope = Envelope { bits, source };
+        if let Some(user) = self.posted.take(envelope) {
             return Ok(Arrived::Matched { user });
         }
         Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?))
@@ -66,9 +96,6 @@ impl Adaptive {
 
     #[inline(always)]
     pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.unexpected.len() == 0 {
-            return None;
-        }
         self.unexpected.take(pattern.bits, pattern.ignore, pattern.source)
     }
 

@@ -1,55 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which places of a pool are free: a bit for each.
 //!
-//! A list of free places would give them out in the order in which they were freed, so that a pool that was used at
-//! random is walked at random ever after. Here a word of 64 places is used up in order, the places that become free in it
-//! meanwhile included, before the next word is looked for.
+//! Whoever wants a place takes the one that it likes best, if it is free, and else any. Those are given out in the order
+//! of their addresses, and the order in which places were freed means nothing: a pool that was used at random is not
+//! walked at random ever after.
+//!
+//! There must always be some more places than are taken, one in [`SPARE`]: what looks for any goes round all of them, and
+//! then uses up so many in each round that it passes by a few words for each.
 
 use crate::types::OutOfMemory;
 
 /// Places of a word.
 const WORD: u32 = u64::BITS;
+/// Of so many places one must stay free.
+const SPARE: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Places {
     /// A bit for each free place.
     words: Vec<u64>,
-    /// A bit for each word in which a place is free.
-    summary: Vec<u64>,
-    /// The word to take from next. It has a free place if any word has.
+    /// The word that any place is taken from, as long as it has a free one.
     at: u32,
 }
 
+/// So many of `places` may be taken.
+pub(super) fn usable(places: usize) -> usize {
+    places - places.div_ceil(SPARE)
+}
+
+/// Of so many places `usable` may be taken.
+pub(super) fn with_spare(usable: usize) -> usize {
+    usable.saturating_add(usable.div_ceil(SPARE - 1))
+}
+
 impl Places {
+    /// Takes the place `at` if it is free, else any. There must be more than are usable.
+    ///
+    /// # Safety
+    /// There is such a place.
     #[inline(always)]
-    pub(super) fn has_room(&self) -> bool {
-        self.words.get(self.at as usize).is_some_and(|word| *word != 0)
-    }
-
-    /// Takes a free place, which there must be.
-    #[inline(always)]
-    pub(super) fn take(&mut self) -> u32 {
-        let at = self.at;
-        let word = &mut self.words[at as usize];
-        let place = at * WORD + word.trailing_zeros() % WORD;
-        *word &= word.wrapping_sub(1);
-        if *word == 0 {
-            self.turn();
+    pub(super) unsafe fn take(&mut self, at: u32) -> u32 {
+        // SAFETY: there are words for all places.
+        let word = unsafe { self.words.get_unchecked_mut((at / WORD) as usize) };
+        let left = *word & !(1 << (at % WORD));
+        if left == *word {
+            return self.take_any();
         }
-        place
+        *word = left;
+        at
     }
 
-    /// No place of the current word is free any more: turns to the next that has one, if any has.
-    #[cold]
+    /// Takes any place.
     #[inline(never)]
-    fn turn(&mut self) {
-        let (group, bit) = ((self.at / WORD) as usize, self.at % WORD);
-        self.summary[group] &= !(1 << bit);
-        let groups = self.summary.len();
-        let next = (0..groups).map(|step| (group + step) % groups).find(|group| self.summary[*group] != 0);
-        if let Some(next) = next {
-            self.at = next as u32 * WORD + self.summary[next].trailing_zeros();
+    fn take_any(&mut self) -> u32 {
+        while self.words[self.at as usize] == 0 {
+            self.at = if self.at as usize + 1 < self.words.len() { self.at + 1 } else { 0 };
         }
+        let word = &mut self.words[self.at as usize];
+        let place = self.at * WORD + word.trailing_zeros() % WORD;
+        *word &= *word - 1;
+        place
     }
 
     /// Frees a place.
@@ -58,16 +68,8 @@ impl Places {
     /// The place was taken.
     #[inline(always)]
     pub(super) unsafe fn free(&mut self, place: u32) {
-        let at = place / WORD;
         // SAFETY: only places of these words are taken.
-        let word = unsafe { self.words.get_unchecked_mut(at as usize) };
-        *word |= 1 << (place % WORD);
-        // Whether it is there already, nobody can predict.
-        self.summary[(at / WORD) as usize] |= 1 << (at % WORD);
-        // SAFETY: a word that places were taken from.
-        if unsafe { *self.words.get_unchecked(self.at as usize) } == 0 {
-            self.at = at;
-        }
+        unsafe { *self.words.get_unchecked_mut((place / WORD) as usize) |= 1 << (place % WORD) };
     }
 
     /// Whether `place` is one that was taken.
@@ -90,24 +92,17 @@ impl Places {
     /// Makes sure that [`Self::extend`] up to `places` allocates nothing.
     pub(super) fn reserve(&mut self, places: usize) -> Result<(), OutOfMemory> {
         let words = places.div_ceil(WORD as usize);
-        let groups = words.div_ceil(WORD as usize);
-        self.words.try_reserve_exact(words.saturating_sub(self.words.len()))?;
-        Ok(self.summary.try_reserve_exact(groups.saturating_sub(self.summary.len()))?)
+        Ok(self.words.try_reserve_exact(words.saturating_sub(self.words.len()))?)
     }
 
     /// Adds free places, whole words of them, until there are `places`; they are taken next.
     pub(super) fn extend(&mut self, places: usize) {
-        let (had, words) = (self.words.len(), places / WORD as usize);
-        self.words.resize(words, u64::MAX);
-        self.summary.resize(words.div_ceil(WORD as usize), 0);
-        for word in had..words {
-            self.summary[word / WORD as usize] |= 1 << (word % WORD as usize);
-        }
-        self.at = had as u32;
+        self.at = self.words.len() as u32;
+        self.words.resize(places / WORD as usize, u64::MAX);
     }
 
     pub(super) fn bytes(&self) -> usize {
-        (self.words.capacity() + self.summary.capacity()) * size_of::<u64>()
+        self.words.capacity() * size_of::<u64>()
     }
 }
 
@@ -118,18 +113,24 @@ mod tests {
     #[test]
     fn every_place_is_given_once_until_it_is_freed() {
         let mut places = Places::default();
-        assert!(!places.has_room() && !places.is_taken(0));
+        assert!(!places.is_taken(0));
         let mut taken = Vec::new();
         let mut is_taken = vec![false; 64 * 130];
         for (round, room) in [64, 128, 64 * 65, 64 * 130].into_iter().enumerate() {
             places.reserve(room).unwrap();
             places.extend(room);
-            while places.has_room() {
-                let place = places.take();
-                assert!(!std::mem::replace(&mut is_taken[place as usize], true) && places.is_taken(place));
-                taken.push(place);
-            }
-            assert_eq!(taken.len(), room);
+            let fill = |places: &mut Places, taken: &mut Vec<u32>, is_taken: &mut [bool], most: usize| {
+                while taken.len() < most {
+                    let wanted = (taken.len() * 7919 + round) % room;
+                    let was_free = !is_taken[wanted];
+                    // SAFETY: there are so many places.
+                    let place = unsafe { places.take(wanted as u32) };
+                    assert!(!std::mem::replace(&mut is_taken[place as usize], true) && places.is_taken(place));
+                    assert_eq!(place as usize == wanted, was_free);
+                    taken.push(place);
+                }
+            };
+            fill(&mut places, &mut taken, &mut is_taken, usable(room));
             // Some come back, far from each other, and then all at once.
             for step in 0..if cfg!(miri) { 20 } else { 500 } {
                 let back = 1 + step * 7 % (taken.len() / 2);
@@ -138,19 +139,24 @@ mod tests {
                     is_taken[place as usize] = false;
                     // SAFETY: it was taken.
                     unsafe { places.free(place) };
-                    assert!(places.has_room() && !places.is_taken(place));
+                    assert!(!places.is_taken(place));
                 }
-                while places.has_room() && step % 5 != 0 {
-                    let place = places.take();
-                    assert!(!std::mem::replace(&mut is_taken[place as usize], true));
-                    taken.push(place);
+                if step % 5 != 0 {
+                    fill(&mut places, &mut taken, &mut is_taken, usable(room));
                 }
             }
-            while places.has_room() {
-                taken.push(places.take());
-                is_taken[taken[taken.len() - 1] as usize] = true;
-            }
-            assert_eq!(taken.len(), room);
+            fill(&mut places, &mut taken, &mut is_taken, usable(room));
+            let mut count = 0;
+            places.each_taken(|place| count += u32::from(is_taken[place as usize]));
+            assert_eq!(count as usize, taken.len());
+        }
+    }
+
+    #[test]
+    fn what_is_usable_leaves_some_to_spare() {
+        for count in 1..5000 {
+            let places = with_spare(count);
+            assert!(usable(places) >= count && usable(places - 1) < count, "{count}: {places}");
         }
     }
 }

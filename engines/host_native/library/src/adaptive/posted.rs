@@ -6,7 +6,7 @@
 //! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
 //! that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, First, Slack};
+use super::chains::{Chains, First, Quick};
 use super::odd::Odd;
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
@@ -53,7 +53,6 @@ struct Class {
 }
 
 pub(super) struct PostedReceives {
-    len: u32,
     /// Receives with wildcards.
     wild: u32,
     /// Numbers the receives in order of age.
@@ -68,10 +67,9 @@ pub(super) struct PostedReceives {
 impl PostedReceives {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
-            len: 0,
             wild: 0,
             age: 0,
-            chains: Chains::new(Slack { part: 4, buckets: 2 }),
+            chains: Chains::new(4),
             classes_used: 1,
             classes: [Class { compared: u64::MAX, source_mask: u32::MAX, len: 0 }; CLASSES],
             odd: Odd::new(unit),
@@ -80,7 +78,25 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.len
+        self.chains.len() + self.odd.len()
+    }
+
+    /// Appends a receive without wildcards if that is a matter of a few instructions; else nothing happens.
+    #[inline(always)]
+    pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
+        let stamp = stamp(self.age, EXACT);
+        let place =
+            self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |other| class(other) == EXACT)?;
+        self.age += 1;
+        Some(Handle::new(place, generation(stamp)))
+    }
+
+    /// Numbers one more receive.
+    #[inline(always)]
+    fn next_stamp(&mut self, class: u8) -> u64 {
+        let stamp = stamp(self.age, class);
+        self.age += 1;
+        stamp
     }
 
     #[inline(always)]
@@ -91,28 +107,6 @@ impl PostedReceives {
         source: Option<u32>,
         user: u64,
     ) -> Result<Handle, OutOfMemory> {
-        match source {
-            Some(source) if ignore == 0 && self.chains.has_room() => {
-                let stamp = self.next_stamp(EXACT);
-                let place = self.chains.append((bits, source), stamp, user, |other| class(other) == EXACT);
-                Ok(Handle::new(place, generation(stamp)))
-            }
-            _ => self.append_slow(bits, ignore, source, user),
-        }
-    }
-
-    /// Counts one more receive.
-    #[inline(always)]
-    fn next_stamp(&mut self, class: u8) -> u64 {
-        let stamp = stamp(self.age, class);
-        self.age += 1;
-        self.len += 1;
-        stamp
-    }
-
-    /// With wildcards, or where there is no room.
-    #[inline(never)]
-    fn append_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Handle, OutOfMemory> {
         let source_mask = if source.is_some() { u32::MAX } else { 0 };
         let its_class = self.class_of(!ignore, source_mask);
         if its_class == ODD {
@@ -160,14 +154,28 @@ impl PostedReceives {
         at as u8
     }
 
-    /// Takes the oldest receive that accepts `envelope`; returns its user value. There must be receives.
+    /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
+    #[inline(always)]
+    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick {
+        if self.wild > 0 {
+            Quick::Ask
+        } else if self.chains.len() == 0 {
+            Quick::Nothing
+        } else {
+            self.chains.take_quickly(envelope.bits, envelope.source)
+        }
+    }
+
+    /// Takes the oldest receive that accepts `envelope`; returns its user value.
     #[inline(always)]
     pub(super) fn take(&mut self, envelope: Envelope) -> Option<u64> {
         if self.wild > 0 {
             return self.take_oldest(envelope.bits, envelope.source);
         }
+        if self.chains.len() == 0 {
+            return None;
+        }
         let first = self.chains.find(envelope.bits, envelope.source, |_| true)?;
-        self.len -= 1;
         Some(self.chains.take(first).user)
     }
 
@@ -175,8 +183,9 @@ impl PostedReceives {
     #[inline(never)]
     fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
         // Several kinds of wildcards and hardly more receives: sooner looked at one by one than class by class.
-        let is_few =
-            self.classes_used > 3 && self.len <= 2 * u32::from(self.classes_used) && self.chains.room() <= NEAR;
+        let is_few = self.classes_used > 3
+            && self.chains.len() <= 2 * u32::from(self.classes_used)
+            && self.chains.room() <= NEAR;
         let (least, oldest) =
             if is_few { self.oldest_of_few(bits, source) } else { self.oldest_of_classes(bits, source) };
         if self.odd.len() > 0
@@ -226,7 +235,6 @@ impl PostedReceives {
     /// A receive leaves.
     #[inline(always)]
     fn uncount(&mut self, class: u8) {
-        self.len -= 1;
         if class != EXACT {
             self.wild -= 1;
             if class != ODD {

@@ -8,7 +8,7 @@
 //! for it, and others once for each message at most: it is given up only when the queue is empty, and had been so
 //! before without such a receive or probe in between.
 
-use super::chains::{Chains, First, Slack};
+use super::chains::{Chains, First, Quick};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
@@ -37,7 +37,6 @@ fn age(stamp: u64) -> u64 {
 }
 
 pub(super) struct UnexpectedMessages {
-    len: u32,
     /// Whether the index is there.
     is_indexed: bool,
     /// Whether the index was asked since the queue was last empty.
@@ -52,33 +51,42 @@ pub(super) struct UnexpectedMessages {
 impl UnexpectedMessages {
     pub(super) fn new(unit: Unit) -> Self {
         // There may be an index besides, so that there is less room to spare.
-        let chains = Chains::new(Slack { part: 16, buckets: 1 });
-        Self { len: 0, is_indexed: false, was_searched: false, age: 0, chains, index: Log::new(), unit }
+        let chains = Chains::new(16);
+        Self { is_indexed: false, was_searched: false, age: 0, chains, index: Log::new(), unit }
     }
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.len
+        self.chains.len()
+    }
+
+    /// Appends a message if that is a matter of a few instructions; else nothing happens.
+    #[inline(always)]
+    pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
+        if self.is_indexed {
+            return None;
+        }
+        let (generation, stamp) = self.next_stamp();
+        let place = self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |_| true)?;
+        self.age += 1;
+        Some(Handle::new(place, generation))
+    }
+
+    /// The stamp of the next message if there is no index, and what its handle has of it.
+    #[inline(always)]
+    fn next_stamp(&self) -> (u32, u64) {
+        let generation = (self.age as u32) << 2 | 3;
+        (generation, stamp(generation, (self.age >> 30) as u32))
     }
 
     #[inline(always)]
-    pub(super) fn append(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        if self.is_indexed || !self.chains.has_room() {
-            return self.append_slow(envelope.bits, envelope.source, user);
-        }
-        let generation = (self.age as u32) << 2 | 3;
-        let stamp = stamp(generation, (self.age >> 30) as u32);
-        let place = self.chains.append((envelope.bits, envelope.source), stamp, user, |_| true);
-        self.age += 1;
-        self.len += 1;
-        Ok(Handle::new(place, generation))
-    }
-
-    #[inline(never)]
-    fn append_slow(&mut self, bits: u64, source: u32, user: u64) -> Result<Handle, OutOfMemory> {
+    pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.chains.make_room()?;
         if !self.is_indexed {
-            return self.append(Envelope { bits, source }, user);
+            let (generation, stamp) = self.next_stamp();
+            let place = self.chains.append((bits, source), stamp, user, |_| true);
+            self.age += 1;
+            return Ok(Handle::new(place, generation));
         }
         if self.index.make_room()? == Room::InHoles {
             self.squeeze();
@@ -87,7 +95,6 @@ impl UnexpectedMessages {
         let place = self.chains.append((bits, source), stamp(generation, self.index.next_place()), user, |_| true);
         self.index.push((Envelope { bits, source }, place));
         self.age += 1;
-        self.len += 1;
         Ok(Handle::new(place, generation))
     }
 
@@ -115,7 +122,7 @@ impl UnexpectedMessages {
     /// Whether messages are looked at one by one.
     #[inline(always)]
     fn is_few(&self) -> bool {
-        !self.is_indexed && self.len <= FEW && self.chains.room() <= NEAR
+        !self.is_indexed && self.len() <= FEW && self.chains.room() <= NEAR
     }
 
     /// The place and envelope of the oldest message that a pattern accepts, of few, or where there is no memory for the
@@ -143,7 +150,7 @@ impl UnexpectedMessages {
         if !self.is_indexed && self.make_index().is_err() {
             return Some(self.oldest_of_few(bits, ignore, source)?.1);
         }
-        if self.len <= FEW {
+        if self.len() <= FEW {
             return self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(_, envelope)| envelope);
         }
         let place = first_accepted(self.unit, &self.index, pattern)?;
@@ -154,8 +161,8 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn make_index(&mut self) -> Result<(), OutOfMemory> {
         let mut messages = Vec::new();
-        messages.try_reserve_exact(self.len as usize)?;
-        self.index.reserve(self.len as usize)?;
+        messages.try_reserve_exact(self.len() as usize)?;
+        self.index.reserve(self.len() as usize)?;
         self.chains.each_item(|place, envelope, stamp| messages.push((stamp, place, envelope)));
         messages.sort_unstable_by_key(|(stamp, ..)| age(*stamp));
         for (old, place, envelope) in messages {
@@ -172,7 +179,7 @@ impl UnexpectedMessages {
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn probe(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        if self.len == 0 {
+        if self.len() == 0 {
             return None;
         }
         if ignore | u64::from(source.is_none()) != 0 && self.is_few() {
@@ -182,22 +189,38 @@ impl UnexpectedMessages {
         Some(self.chains.message(first))
     }
 
-    /// Takes the oldest message that a pattern accepts. There must be messages.
+    /// Takes the oldest message of an envelope, if that is a matter of a few instructions.
+    #[inline(always)]
+    pub(super) fn take_quickly(&mut self, Envelope { bits, source }: Envelope) -> Quick {
+        if self.len() == 0 {
+            Quick::Nothing
+        } else if self.is_indexed {
+            Quick::Ask
+        } else {
+            self.chains.take_quickly(bits, source)
+        }
+    }
+
+    /// Takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        let first = self.find(bits, ignore, source)?;
-        self.len -= 1;
-        if self.is_indexed {
-            self.leave_index(self.chains.stamp_of(first));
+        if self.len() == 0 {
+            return None;
         }
-        Some(self.chains.take(first))
+        let first = self.find(bits, ignore, source)?;
+        let stamp = self.chains.stamp_of(first);
+        let message = self.chains.take(first);
+        if self.is_indexed {
+            self.leave_index(stamp);
+        }
+        Some(message)
     }
 
     /// A message leaves the index, which is given up if it is the last and nobody asked for it.
     #[inline(never)]
     fn leave_index(&mut self, stamp: u64) {
         self.index.remove(stamp as u32);
-        if self.len == 0 {
+        if self.len() == 0 {
             (self.is_indexed, self.was_searched) = (self.was_searched, false);
         }
     }
@@ -207,7 +230,6 @@ impl UnexpectedMessages {
         let place = handle.index();
         let stamp = self.chains.stamp_at(place)?;
         let user = self.chains.take_back(place, |stamp| generation(stamp) == handle.generation(), |_| true)?;
-        self.len -= 1;
         if self.is_indexed {
             self.leave_index(stamp);
         }
