@@ -22,6 +22,8 @@ use crate::types::{Envelope, Message, OutOfMemory};
 const NIL: u32 = u32::MAX;
 /// Handles of other receives begin here.
 pub(super) const MOST: usize = 1 << 31;
+/// Items are looked at one by one where there is room for no more than this; it is that of the first step.
+pub(super) const NEAR: usize = STEP;
 /// Room grows in whole words of free places.
 const STEP: usize = 64;
 
@@ -381,7 +383,7 @@ impl Chains {
     }
 
     /// Takes an item out of its chain.
-    #[inline(always)]
+    #[inline(never)]
     fn unlink(&mut self, place: u32, alike: impl Fn(u64) -> bool) {
         let Item { bits, source, next, .. } = *self.item(place);
         let home = self.hash.home(bits, source);
@@ -403,6 +405,19 @@ impl Chains {
         } else if let Some(first) = self.find(bits, source, alike) {
             self.leave(first);
         }
+    }
+
+    /// Takes the item at `place`, which is the oldest of those of its key whose stamps are `alike`.
+    #[inline(always)]
+    pub(super) fn take_first_at(&mut self, place: u32, alike: impl Fn(u64) -> bool) -> Message {
+        let Item { next, beside, head, .. } = *self.item(place);
+        if head == place && next == NIL {
+            self.item_mut(place).head = beside;
+        } else {
+            self.unlink(place, alike);
+        }
+        self.free(place);
+        self.message_at(place)
     }
 
     /// The oldest of a key, as a message.
@@ -428,6 +443,16 @@ impl Chains {
     #[inline(always)]
     pub(super) fn each_item(&self, mut see: impl FnMut(u32, Envelope, u64)) {
         self.places.each_taken(|place| {
+            let item = self.item(place);
+            see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));
+        });
+    }
+
+    /// As [`Self::each_item`], where there is room for no more than [`NEAR`].
+    #[inline(always)]
+    pub(super) fn each_of_few(&self, mut see: impl FnMut(u32, Envelope, u64)) {
+        debug_assert!(self.room() <= NEAR);
+        self.places.each_taken_of_first(|place| {
             let item = self.item(place);
             see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));
         });

@@ -38,6 +38,9 @@ impl Adaptive {
         {
             return Ok(posted);
         }
+        if (ignore != 0 || source.is_none()) && self.unexpected.is_few() {
+            return self.post_to_few(bits, ignore, source, user);
+        }
         self.post_any(bits, ignore, source, user)
     }
 
@@ -51,13 +54,27 @@ impl Adaptive {
         }
     }
 
+    /// Posts a receive with wildcards where few messages wait.
+    #[inline(never)]
+    fn post_to_few(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+        match self.unexpected.take_of_few(bits, ignore, source) {
+            Some(message) => Ok(Posted::Matched(message)),
+            None => self.append_receive(bits, ignore, source, user),
+        }
+    }
+
+    #[inline(never)]
+    fn append_receive(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+        Ok(Posted::Waiting(self.posted.append(bits, ignore, source, user)?))
+    }
+
     // Not inlined, so that what is quick needs no registers for it.
     #[inline(never)]
     fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         if let Some(message) = self.unexpected.take(bits, ignore, source) {
             return Ok(Posted::Matched(message));
         }
-        Ok(Posted::Waiting(self.posted.append(bits, ignore, source, user)?))
+        self.append_receive(bits, ignore, source, user)
     }
 
     #[inline(always)]

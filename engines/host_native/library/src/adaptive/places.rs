@@ -51,15 +51,24 @@ impl Places {
     }
 
     /// Takes any place.
-    #[inline(never)]
+    #[inline(always)]
     fn take_any(&mut self) -> u32 {
-        while self.words[self.at as usize] == 0 {
-            self.at = if self.at as usize + 1 < self.words.len() { self.at + 1 } else { 0 };
+        if self.words[self.at as usize] == 0 {
+            self.turn();
         }
         let word = &mut self.words[self.at as usize];
         let place = self.at * WORD + word.trailing_zeros() % WORD;
         *word &= *word - 1;
         place
+    }
+
+    /// Turns to the next word that has a free place.
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self) {
+        while self.words[self.at as usize] == 0 {
+            self.at = if self.at as usize + 1 < self.words.len() { self.at + 1 } else { 0 };
+        }
     }
 
     /// Frees a place.
@@ -86,6 +95,16 @@ impl Places {
                 see(at * WORD + taken.trailing_zeros());
                 taken &= taken - 1;
             }
+        }
+    }
+
+    /// Calls `see` for every place that was taken of the first word's, in order.
+    #[inline(always)]
+    pub(super) fn each_taken_of_first(&self, mut see: impl FnMut(u32)) {
+        let mut taken = self.words.first().map_or(0, |word| !word);
+        while taken != 0 {
+            see(taken.trailing_zeros());
+            taken &= taken - 1;
         }
     }
 

@@ -6,7 +6,7 @@
 //! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
 //! that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, First, Quick};
+use super::chains::{Chains, First, NEAR, Quick};
 use super::odd::Odd;
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
@@ -14,8 +14,6 @@ use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 /// Classes with chains. More of them, and an arrival that looks into all takes longer than comparing some hundreds of
 /// receives one by one.
 const CLASSES: usize = 8;
-/// Receives are looked at one by one only if the pool, which is looked through for them, has room for no more.
-const NEAR: usize = 64;
 /// The class of receives without wildcards; it is always there.
 const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
@@ -204,7 +202,7 @@ impl PostedReceives {
     #[inline(always)]
     fn oldest_of_few(&self, bits: u64, source: u32) -> (u64, Option<First>) {
         let mut oldest = (u64::MAX, (0, 0));
-        self.chains.each_item(|_, key, stamp| {
+        self.chains.each_of_few(|_, key, stamp| {
             let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
             let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
             if other == 0 && stamp < oldest.0 {

@@ -8,15 +8,14 @@
 //! for it, and others once for each message at most: it is given up only when the queue is empty, and had been so
 //! before without such a receive or probe in between.
 
-use super::chains::{Chains, First, Quick};
+use super::chains::{Chains, First, NEAR, Quick};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 
 /// So many messages are looked at one by one,
 const FEW: u32 = 16;
-/// if the pool, which is looked through for them, has had room for no more than so many.
-const NEAR: usize = 4 * FEW as usize;
+/// if the pool, which is looked through for them, has had room for no more than [`NEAR`].
 
 /// What a message is stamped with: what its handle has, and its place in the index if there is one; else what the
 /// handle lacks of its age.
@@ -34,6 +33,24 @@ fn generation(stamp: u64) -> u32 {
 /// The age of a message of which there is no index.
 fn age(stamp: u64) -> u64 {
     u64::from(stamp as u32) << 30 | u64::from(generation(stamp) >> 2)
+}
+
+/// Replaces the place and age of the oldest that a pattern accepts, where there is no index, by those of a message that is
+/// older.
+#[inline(always)]
+fn older(
+    bits: u64,
+    ignore: u64,
+    source: Option<u32>,
+    oldest: &mut Option<(u32, u64)>,
+) -> impl FnMut(u32, Envelope, u64) {
+    let (compared, source, source_mask) = (!ignore, source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
+    move |place, envelope, stamp| {
+        let other = (envelope.bits ^ bits) & compared | u64::from((envelope.source ^ source) & source_mask);
+        if other == 0 && oldest.is_none_or(|(_, least)| age(stamp) < least) {
+            *oldest = Some((place, age(stamp)));
+        }
+    }
 }
 
 pub(super) struct UnexpectedMessages {
@@ -113,7 +130,6 @@ impl UnexpectedMessages {
     fn find(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<First> {
         let exact = match source {
             Some(source) if ignore == 0 => Envelope { bits, source },
-            source if self.is_few() => self.oldest_of_few(bits, ignore, source)?.1,
             source => self.oldest(bits, ignore, source)?,
         };
         self.chains.find(exact.bits, exact.source, |_| true)
@@ -121,25 +137,16 @@ impl UnexpectedMessages {
 
     /// Whether messages are looked at one by one.
     #[inline(always)]
-    fn is_few(&self) -> bool {
+    pub(super) fn is_few(&self) -> bool {
         !self.is_indexed && self.len() <= FEW && self.chains.room() <= NEAR
     }
 
-    /// The place and envelope of the oldest message that a pattern accepts, of few, or where there is no memory for the
-    /// index.
+    /// The place of the oldest message that a pattern accepts, of few.
     #[inline(always)]
-    fn oldest_of_few(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<(u32, Envelope)> {
-        let (compared, source, source_mask) =
-            (!ignore, source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
-        let mut least = u64::MAX;
+    fn oldest_of_few(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
         let mut oldest = None;
-        self.chains.each_item(|place, envelope, stamp| {
-            let other = (envelope.bits ^ bits) & compared | u64::from((envelope.source ^ source) & source_mask);
-            if other == 0 && age(stamp) < least {
-                (oldest, least) = (Some((place, envelope)), age(stamp));
-            }
-        });
-        oldest
+        self.chains.each_of_few(older(bits, ignore, source, &mut oldest));
+        oldest.map(|(place, _)| place)
     }
 
     /// The envelope of the oldest message that a pattern with wildcards accepts.
@@ -148,7 +155,10 @@ impl UnexpectedMessages {
         let pattern = Pattern { bits, ignore, source };
         self.was_searched = true;
         if !self.is_indexed && self.make_index().is_err() {
-            return Some(self.oldest_of_few(bits, ignore, source)?.1);
+            // One by one, as many as there are.
+            let mut oldest = None;
+            self.chains.each_item(older(bits, ignore, source, &mut oldest));
+            return oldest.map(|(place, _)| self.chains.message_at(place).envelope);
         }
         if self.len() <= FEW {
             return self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(_, envelope)| envelope);
@@ -183,7 +193,7 @@ impl UnexpectedMessages {
             return None;
         }
         if ignore | u64::from(source.is_none()) != 0 && self.is_few() {
-            return Some(self.chains.message_at(self.oldest_of_few(bits, ignore, source)?.0));
+            return Some(self.chains.message_at(self.oldest_of_few(bits, ignore, source)?));
         }
         let first = self.find(bits, ignore, source)?;
         Some(self.chains.message(first))
@@ -201,11 +211,21 @@ impl UnexpectedMessages {
         }
     }
 
+    /// Takes the oldest message that a pattern accepts, of few.
+    #[inline(always)]
+    pub(super) fn take_of_few(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+        let place = self.oldest_of_few(bits, ignore, source)?;
+        Some(self.chains.take_first_at(place, |_| true))
+    }
+
     /// Takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
         if self.len() == 0 {
             return None;
+        }
+        if self.is_few() && (ignore != 0 || source.is_none()) {
+            return self.take_of_few(bits, ignore, source);
         }
         let first = self.find(bits, ignore, source)?;
         let stamp = self.chains.stamp_of(first);
