@@ -30,18 +30,18 @@ impl Adaptive {
         Self { posted: PostedReceives::new(unit), unexpected: UnexpectedMessages::new(unit) }
     }
 
+    // What is quick is inlined, and nothing else, so that it needs no registers for the rest.
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
-        if let (Some(source), 0) = (source, ignore)
-            && let Some(posted) = self.post_quickly(Envelope { bits, source }, user)
-        {
-            return Ok(posted);
+        match source {
+            Some(source) if ignore == 0 => match self.post_quickly(Envelope { bits, source }, user) {
+                Some(posted) => Ok(posted),
+                None => self.post_exact(bits, source, user),
+            },
+            source if self.unexpected.is_few() => self.post_to_few(bits, ignore, source, user),
+            source => self.post_to_many(bits, ignore, source, user),
         }
-        if (ignore != 0 || source.is_none()) && self.unexpected.is_few() {
-            return self.post_to_few(bits, ignore, source, user);
-        }
-        self.post_any(bits, ignore, source, user)
     }
 
     /// Posts a receive without wildcards if that is a matter of a few instructions; else nothing happens.
@@ -51,6 +51,18 @@ impl Adaptive {
             Quick::Taken(user) => Some(Posted::Matched(Message { user, envelope })),
             Quick::Nothing => self.posted.append_quickly(envelope, user).map(Posted::Waiting),
             Quick::Ask => None,
+        }
+    }
+
+    #[inline(never)]
+    fn post_exact(&mut self, bits: u64, source: u32, user: u64) -> Result<Posted, OutOfMemory> {
+        let envelope = Envelope { bits, source };
+        if let Some(user) = self.unexpected.take_exact(envelope) {
+            return Ok(Posted::Matched(Message { user, envelope }));
+        }
+        match self.posted.append_quickly(envelope, user) {
+            Some(handle) => Ok(Posted::Waiting(handle)),
+            None => self.append_receive(bits, 0, Some(source), user),
         }
     }
 
@@ -64,37 +76,51 @@ impl Adaptive {
     }
 
     #[inline(never)]
+    fn post_to_many(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+        match self.unexpected.take_of_many(bits, ignore, source) {
+            Some(message) => Ok(Posted::Matched(message)),
+            None => self.append_receive(bits, ignore, source, user),
+        }
+    }
+
+    #[inline(never)]
     fn append_receive(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         Ok(Posted::Waiting(self.posted.append(bits, ignore, source, user)?))
     }
 
-    // Not inlined, so that what is quick needs no registers for it.
-    #[inline(never)]
-    fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
-        if let Some(message) = self.unexpected.take(bits, ignore, source) {
-            return Ok(Posted::Matched(message));
-        }
-        self.append_receive(bits, ignore, source, user)
-    }
-
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
+        match self.arrive_quickly(envelope, user) {
+            Some(arrived) => Ok(arrived),
+            None => self.arrive_any(envelope.bits, envelope.source, user),
+        }
+    }
+
+    /// A message arrives if that is a matter of a few instructions; else nothing happens.
+    #[inline(always)]
+    fn arrive_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Arrived> {
         match self.posted.take_quickly(envelope) {
-            Quick::Taken(user) => Ok(Arrived::Matched { user }),
-            Quick::Nothing if let Some(handle) = self.unexpected.append_quickly(envelope, user) => {
-                Ok(Arrived::Unexpected(handle))
-            }
-            Quick::Nothing | Quick::Ask => self.arrive_any(envelope.bits, envelope.source, user),
+            Quick::Taken(user) => Some(Arrived::Matched { user }),
+            Quick::Nothing => self.unexpected.append_quickly(envelope, user).map(Arrived::Unexpected),
+            Quick::Ask => None,
         }
     }
 
     #[inline(never)]
     fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
-        let envelope = Envelope { bits, source };
-        if let Some(user) = self.posted.take(envelope) {
+        if let Some(user) = self.posted.take(bits, source) {
             return Ok(Arrived::Matched { user });
         }
-        Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?))
+        let envelope = Envelope { bits, source };
+        match self.unexpected.append_quickly(envelope, user) {
+            Some(handle) => Ok(Arrived::Unexpected(handle)),
+            None => self.append_message(bits, source, user),
+        }
+    }
+
+    #[inline(never)]
+    fn append_message(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
+        Ok(Arrived::Unexpected(self.unexpected.append(Envelope { bits, source }, user)?))
     }
 
     #[inline(always)]

@@ -14,6 +14,9 @@ use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 /// Classes with chains. More of them, and an arrival that looks into all takes longer than comparing some hundreds of
 /// receives one by one.
 const CLASSES: usize = 8;
+/// So many receives are sooner looked at one by one than by class, and of more than two classes twice as many as there are
+/// classes.
+const FEW: u32 = 4;
 /// The class of receives without wildcards; it is always there.
 const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
@@ -164,28 +167,47 @@ impl PostedReceives {
         }
     }
 
-    /// Takes the oldest receive that accepts `envelope`; returns its user value.
+    /// Takes the oldest receive that accepts an envelope; returns its user value.
     #[inline(always)]
-    pub(super) fn take(&mut self, envelope: Envelope) -> Option<u64> {
+    pub(super) fn take(&mut self, bits: u64, source: u32) -> Option<u64> {
         if self.wild > 0 {
-            return self.take_oldest(envelope.bits, envelope.source);
+            return if self.is_few() { self.take_of_few(bits, source) } else { self.take_oldest(bits, source) };
         }
         if self.chains.len() == 0 {
             return None;
         }
-        let first = self.chains.find(envelope.bits, envelope.source, |_| true)?;
+        let first = self.chains.find(bits, source, |_| true)?;
         Some(self.chains.take(first).user)
     }
 
+    /// Whether receives are sooner looked at one by one than class by class.
+    #[inline(always)]
+    fn is_few(&self) -> bool {
+        let few = if self.classes_used > 3 { 2 * u32::from(self.classes_used) } else { FEW };
+        self.chains.len() <= few && self.chains.room() <= NEAR && self.odd.len() == 0
+    }
+
+    /// Takes the oldest receive that accepts an envelope, of few.
+    #[inline(always)]
+    fn take_of_few(&mut self, bits: u64, source: u32) -> Option<u64> {
+        let mut oldest = None;
+        self.chains.each_of_few(|place, key, stamp| {
+            let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
+            let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
+            if other == 0 && oldest.is_none_or(|(_, least)| stamp < least) {
+                oldest = Some((place, stamp));
+            }
+        });
+        let (place, stamp) = oldest?;
+        let its_class = class(stamp);
+        self.uncount(its_class);
+        Some(self.chains.take_first_at(place, |other| class(other) == its_class).user)
+    }
+
     /// Takes the oldest receive that accepts an envelope, with wildcards or without.
-    #[inline(never)]
+    #[inline(always)]
     fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
-        // Several kinds of wildcards and hardly more receives: sooner looked at one by one than class by class.
-        let is_few = self.classes_used > 3
-            && self.chains.len() <= 2 * u32::from(self.classes_used)
-            && self.chains.room() <= NEAR;
-        let (least, oldest) =
-            if is_few { self.oldest_of_few(bits, source) } else { self.oldest_of_classes(bits, source) };
+        let (least, oldest) = self.oldest_of_classes(bits, source);
         if self.odd.len() > 0
             && let Some(first) = self.odd.find(Envelope { bits, source })
             && self.odd.age(first) < age(least)
@@ -196,21 +218,6 @@ impl PostedReceives {
         let first = oldest?;
         self.uncount(class(least));
         Some(self.chains.take(first).user)
-    }
-
-    /// The oldest receive in a chain that accepts an envelope, and its stamp, of receives that are looked at one by one.
-    #[inline(always)]
-    fn oldest_of_few(&self, bits: u64, source: u32) -> (u64, Option<First>) {
-        let mut oldest = (u64::MAX, (0, 0));
-        self.chains.each_of_few(|_, key, stamp| {
-            let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
-            let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
-            if other == 0 && stamp < oldest.0 {
-                oldest = (stamp, (key.bits, key.source));
-            }
-        });
-        let (least, key) = oldest;
-        (least, self.chains.find(key.0, key.1, |other| class(other) == class(least)))
     }
 
     /// The oldest receive in a chain that accepts an envelope, and its stamp.

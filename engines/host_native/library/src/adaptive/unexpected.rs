@@ -8,7 +8,7 @@
 //! for it, and others once for each message at most: it is given up only when the queue is empty, and had been so
 //! before without such a receive or probe in between.
 
-use super::chains::{Chains, First, NEAR, Quick};
+use super::chains::{Chains, NEAR, Quick};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
@@ -125,14 +125,10 @@ impl UnexpectedMessages {
         debug_assert!(made == Ok(Room::Made));
     }
 
-    /// Finds the oldest message that a pattern accepts. There must be messages.
+    /// The place of the oldest message that a pattern with wildcards accepts. There must be messages.
     #[inline(always)]
-    fn find(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<First> {
-        let exact = match source {
-            Some(source) if ignore == 0 => Envelope { bits, source },
-            source => self.oldest(bits, ignore, source)?,
-        };
-        self.chains.find(exact.bits, exact.source, |_| true)
+    fn find(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
+        if self.is_few() { self.oldest_of_few(bits, ignore, source) } else { self.oldest(bits, ignore, source) }
     }
 
     /// Whether messages are looked at one by one.
@@ -149,22 +145,23 @@ impl UnexpectedMessages {
         oldest.map(|(place, _)| place)
     }
 
-    /// The envelope of the oldest message that a pattern with wildcards accepts.
+    /// The place of the oldest message that a pattern with wildcards accepts, of many.
     #[inline(never)]
-    fn oldest(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Envelope> {
+    fn oldest(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
         let pattern = Pattern { bits, ignore, source };
         self.was_searched = true;
         if !self.is_indexed && self.make_index().is_err() {
             // One by one, as many as there are.
             let mut oldest = None;
             self.chains.each_item(older(bits, ignore, source, &mut oldest));
-            return oldest.map(|(place, _)| self.chains.message_at(place).envelope);
+            return oldest.map(|(place, _)| place);
         }
-        if self.len() <= FEW {
-            return self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(_, envelope)| envelope);
-        }
-        let place = first_accepted(self.unit, &self.index, pattern)?;
-        Some(self.index.key(place).0)
+        let found = if self.len() <= FEW {
+            self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(place, _)| place)
+        } else {
+            first_accepted(self.unit, &self.index, pattern)
+        };
+        Some(self.index.owner(found?))
     }
 
     #[cold]
@@ -192,11 +189,16 @@ impl UnexpectedMessages {
         if self.len() == 0 {
             return None;
         }
-        if ignore | u64::from(source.is_none()) != 0 && self.is_few() {
-            return Some(self.chains.message_at(self.oldest_of_few(bits, ignore, source)?));
+        match source {
+            Some(source) if ignore == 0 => {
+                let first = self.chains.find(bits, source, |_| true)?;
+                Some(self.chains.message(first))
+            }
+            source => {
+                let place = self.find(bits, ignore, source)?;
+                Some(self.chains.message_at(place))
+            }
         }
-        let first = self.find(bits, ignore, source)?;
-        Some(self.chains.message(first))
     }
 
     /// Takes the oldest message of an envelope, if that is a matter of a few instructions.
@@ -211,29 +213,51 @@ impl UnexpectedMessages {
         }
     }
 
-    /// Takes the oldest message that a pattern accepts, of few.
+    /// Takes the oldest message of an envelope; returns its user value.
+    #[inline(always)]
+    pub(super) fn take_exact(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
+        if self.len() == 0 {
+            return None;
+        }
+        let first = self.chains.find(bits, source, |_| true)?;
+        let stamp = self.chains.stamp_of(first);
+        let user = self.chains.take(first).user;
+        if self.is_indexed {
+            self.leave_index(stamp);
+        }
+        Some(user)
+    }
+
+    /// Takes the oldest message that a pattern with wildcards accepts, of few.
     #[inline(always)]
     pub(super) fn take_of_few(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
         let place = self.oldest_of_few(bits, ignore, source)?;
         Some(self.chains.take_first_at(place, |_| true))
     }
 
-    /// Takes the oldest message that a pattern accepts.
+    /// Takes the oldest message that a pattern with wildcards accepts, of many.
     #[inline(always)]
-    pub(super) fn take(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        if self.len() == 0 {
-            return None;
-        }
-        if self.is_few() && (ignore != 0 || source.is_none()) {
-            return self.take_of_few(bits, ignore, source);
-        }
-        let first = self.find(bits, ignore, source)?;
-        let stamp = self.chains.stamp_of(first);
-        let message = self.chains.take(first);
+    pub(super) fn take_of_many(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+        let place = self.oldest(bits, ignore, source)?;
+        let stamp = self.chains.stamp_at(place)?;
+        let message = self.chains.take_first_at(place, |_| true);
         if self.is_indexed {
             self.leave_index(stamp);
         }
         Some(message)
+    }
+
+    /// Takes the oldest message that a pattern accepts.
+    #[inline(always)]
+    pub(super) fn take(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+        match source {
+            Some(source) if ignore == 0 => {
+                let envelope = Envelope { bits, source };
+                Some(Message { user: self.take_exact(envelope)?, envelope })
+            }
+            source if self.is_few() => self.take_of_few(bits, ignore, source),
+            source => self.take_of_many(bits, ignore, source),
+        }
     }
 
     /// A message leaves the index, which is given up if it is the last and nobody asked for it.
