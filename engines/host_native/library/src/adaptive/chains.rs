@@ -22,8 +22,6 @@ use crate::types::{Envelope, Message, OutOfMemory};
 const NIL: u32 = u32::MAX;
 /// Handles of other receives begin here.
 pub(super) const MOST: usize = 1 << 31;
-/// Items are looked at one by one where there is room for no more than this; it is that of the first step.
-pub(super) const NEAR: usize = STEP;
 /// Room grows in whole words of free places.
 const STEP: usize = 64;
 
@@ -166,6 +164,19 @@ impl Chains {
         None
     }
 
+    /// Calls `see` with the place and stamp of each item of a key that is the oldest of its like.
+    #[inline(always)]
+    pub(super) fn each_first(&self, bits: u64, source: u32, mut see: impl FnMut(u32, u64)) {
+        let mut place = self.item(self.hash.home(bits, source)).head;
+        while place != NIL {
+            let item = self.item(place);
+            if item.bits == bits && item.source == source {
+                see(place, self.stamp(place));
+            }
+            place = item.beside;
+        }
+    }
+
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
         self.len < self.limit
@@ -267,7 +278,7 @@ impl Chains {
         }
         let Item { user, next, beside, .. } = *self.item(place);
         if self.item(place).bits != bits || self.item(place).source != source {
-            return Quick::Ask;
+            return if beside == NIL { Quick::Nothing } else { Quick::Ask };
         }
         // SAFETY: the place of an item is one that was taken.
         unsafe { self.places.free(place) };
@@ -299,19 +310,18 @@ impl Chains {
         }
         let home = self.hash.home(bits, source);
         let first = self.item(home).head;
-        if first != NIL {
-            let item = *self.item(first);
-            if item.bits != bits || item.source != source || !alike(self.stamp(first)) {
-                return None;
-            }
-        }
-        let place = self.put(home, (bits, source), stamp, user);
         if first == NIL {
+            let place = self.put(home, (bits, source), stamp, user);
             self.item_mut(home).head = place;
-        } else {
-            self.link_youngest(first, place);
+            return Some(place);
         }
-        Some(place)
+        let other = *self.item(first);
+        if other.bits == bits && other.source == source && alike(self.stamp(first)) {
+            let place = self.put(home, (bits, source), stamp, user);
+            self.link_youngest(first, place);
+            return Some(place);
+        }
+        None
     }
 
     /// Makes the item at `place` the youngest of the key whose oldest is at `first`.
@@ -448,10 +458,16 @@ impl Chains {
         });
     }
 
-    /// As [`Self::each_item`], where there is room for no more than [`NEAR`].
+    /// Whether all items are close to each other, so that it is quick to look at each.
     #[inline(always)]
-    pub(super) fn each_of_few(&self, mut see: impl FnMut(u32, Envelope, u64)) {
-        debug_assert!(self.room() <= NEAR);
+    pub(super) fn is_near(&self) -> bool {
+        self.items.len() <= STEP
+    }
+
+    /// As [`Self::each_item`], where items are near.
+    #[inline(always)]
+    pub(super) fn each_of_near(&self, mut see: impl FnMut(u32, Envelope, u64)) {
+        debug_assert!(self.is_near());
         self.places.each_taken_of_first(|place| {
             let item = self.item(place);
             see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));

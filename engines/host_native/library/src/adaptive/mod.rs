@@ -84,7 +84,13 @@ impl Adaptive {
     }
 
     #[inline(never)]
-    fn append_receive(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+    fn append_receive(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+    ) -> Result<Posted, OutOfMemory> {
         Ok(Posted::Waiting(self.posted.append(bits, ignore, source, user)?))
     }
 

@@ -5,14 +5,14 @@
 //! of their addresses, and the order in which places were freed means nothing: a pool that was used at random is not
 //! walked at random ever after.
 //!
-//! There must always be some more places than are taken, one in [`SPARE`]: what looks for any goes round all of them, and
-//! then uses up so many in each round that it passes by a few words for each.
+//! There must always be some more places than are taken: what looks for any goes round all of them, and then uses up so
+//! many in each round that it passes by a few words for each.
 
 use crate::types::OutOfMemory;
 
 /// Places of a word.
 const WORD: u32 = u64::BITS;
-/// Of so many places one must stay free.
+/// Of so many places one stays free, and never fewer than so many, without which a few tags would have few homes.
 const SPARE: usize = 32;
 
 #[derive(Default)]
@@ -25,12 +25,12 @@ pub(super) struct Places {
 
 /// So many of `places` may be taken.
 pub(super) fn usable(places: usize) -> usize {
-    places - places.div_ceil(SPARE)
+    places - places.div_ceil(SPARE).max(SPARE)
 }
 
 /// Of so many places `usable` may be taken.
 pub(super) fn with_spare(usable: usize) -> usize {
-    usable.saturating_add(usable.div_ceil(SPARE - 1))
+    usable.saturating_add(usable.div_ceil(SPARE - 1).max(SPARE))
 }
 
 impl Places {
@@ -98,7 +98,7 @@ impl Places {
         }
     }
 
-    /// Calls `see` for every place that was taken of the first word's, in order.
+    /// As [`Self::each_taken`], of the first word only.
     #[inline(always)]
     pub(super) fn each_taken_of_first(&self, mut see: impl FnMut(u32)) {
         let mut taken = self.words.first().map_or(0, |word| !word);

@@ -6,7 +6,7 @@
 //! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
 //! that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, First, NEAR, Quick};
+use super::chains::{Chains, Quick};
 use super::odd::Odd;
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
@@ -171,7 +171,7 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn take(&mut self, bits: u64, source: u32) -> Option<u64> {
         if self.wild > 0 {
-            return if self.is_few() { self.take_of_few(bits, source) } else { self.take_oldest(bits, source) };
+            return self.take_oldest(bits, source);
         }
         if self.chains.len() == 0 {
             return None;
@@ -180,58 +180,62 @@ impl PostedReceives {
         Some(self.chains.take(first).user)
     }
 
-    /// Whether receives are sooner looked at one by one than class by class.
+    /// Takes the oldest receive that accepts an envelope, with wildcards or without.
     #[inline(always)]
-    fn is_few(&self) -> bool {
+    fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
         let few = if self.classes_used > 3 { 2 * u32::from(self.classes_used) } else { FEW };
-        self.chains.len() <= few && self.chains.room() <= NEAR && self.odd.len() == 0
-    }
-
-    /// Takes the oldest receive that accepts an envelope, of few.
-    #[inline(always)]
-    fn take_of_few(&mut self, bits: u64, source: u32) -> Option<u64> {
-        let mut oldest = None;
-        self.chains.each_of_few(|place, key, stamp| {
-            let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
-            let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
-            if other == 0 && oldest.is_none_or(|(_, least)| stamp < least) {
-                oldest = Some((place, stamp));
-            }
-        });
+        let oldest = if self.chains.len() <= few && self.chains.is_near() {
+            self.oldest_of_few(bits, source)
+        } else {
+            self.oldest_of_classes(bits, source)
+        };
+        if self.odd.len() > 0
+            && let Some(first) = self.odd.find(Envelope { bits, source })
+            && oldest.is_none_or(|(_, stamp)| self.odd.age(first) < age(stamp))
+        {
+            self.uncount(ODD);
+            return Some(self.odd.take(first));
+        }
         let (place, stamp) = oldest?;
         let its_class = class(stamp);
         self.uncount(its_class);
         Some(self.chains.take_first_at(place, |other| class(other) == its_class).user)
     }
 
-    /// Takes the oldest receive that accepts an envelope, with wildcards or without.
+    /// The place and stamp of the oldest receive in a chain that accepts an envelope, of receives that are looked at one by
+    /// one.
     #[inline(always)]
-    fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
-        let (least, oldest) = self.oldest_of_classes(bits, source);
-        if self.odd.len() > 0
-            && let Some(first) = self.odd.find(Envelope { bits, source })
-            && self.odd.age(first) < age(least)
-        {
-            self.uncount(ODD);
-            return Some(self.odd.take(first));
-        }
-        let first = oldest?;
-        self.uncount(class(least));
-        Some(self.chains.take(first).user)
+    fn oldest_of_few(&self, bits: u64, source: u32) -> Option<(u32, u64)> {
+        let mut oldest = None;
+        self.chains.each_of_near(|place, key, stamp| {
+            let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
+            let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
+            if other == 0 && oldest.is_none_or(|(_, least)| stamp < least) {
+                oldest = Some((place, stamp));
+            }
+        });
+        oldest
     }
 
-    /// The oldest receive in a chain that accepts an envelope, and its stamp.
+    /// The place and stamp of the oldest receive in a chain that accepts an envelope.
     #[inline(always)]
-    fn oldest_of_classes(&self, bits: u64, source: u32) -> (u64, Option<First>) {
-        let exact = self.chains.find(bits, source, |other| class(other) == EXACT);
-        let mut oldest = (exact.map_or(u64::MAX, |first| self.chains.stamp_of(first)), exact);
+    fn oldest_of_classes(&self, bits: u64, source: u32) -> Option<(u32, u64)> {
+        let mut oldest = None;
+        let mut see = |place, stamp| {
+            if oldest.is_none_or(|(_, least)| stamp < least) {
+                oldest = Some((place, stamp));
+            }
+        };
+        // Where nothing is missing of the key, a receive accepts the envelope, whatever its class.
+        self.chains.each_first(bits, source, &mut see);
         for (at, kind) in (1..self.classes_used).zip(&self.classes[1..]) {
-            if kind.len > 0
-                && let (bits, source) = (bits & kind.compared, source & kind.source_mask)
-                && let Some(first) = self.chains.find(bits, source, |other| class(other) == at)
-                && self.chains.stamp_of(first) < oldest.0
-            {
-                oldest = (self.chains.stamp_of(first), Some(first));
+            let key = (bits & kind.compared, source & kind.source_mask);
+            if kind.len > 0 && key != (bits, source) {
+                self.chains.each_first(key.0, key.1, |place, stamp| {
+                    if class(stamp) == at {
+                        see(place, stamp);
+                    }
+                });
             }
         }
         oldest

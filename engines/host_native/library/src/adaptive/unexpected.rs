@@ -8,14 +8,13 @@
 //! for it, and others once for each message at most: it is given up only when the queue is empty, and had been so
 //! before without such a receive or probe in between.
 
-use super::chains::{Chains, NEAR, Quick};
+use super::chains::{Chains, Quick};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 
-/// So many messages are looked at one by one,
+/// So many messages are looked at one by one, if they are near each other.
 const FEW: u32 = 16;
-/// if the pool, which is looked through for them, has had room for no more than [`NEAR`].
 
 /// What a message is stamped with: what its handle has, and its place in the index if there is one; else what the
 /// handle lacks of its age.
@@ -134,14 +133,14 @@ impl UnexpectedMessages {
     /// Whether messages are looked at one by one.
     #[inline(always)]
     pub(super) fn is_few(&self) -> bool {
-        !self.is_indexed && self.len() <= FEW && self.chains.room() <= NEAR
+        !self.is_indexed && self.len() <= FEW && self.chains.is_near()
     }
 
     /// The place of the oldest message that a pattern accepts, of few.
     #[inline(always)]
     fn oldest_of_few(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
         let mut oldest = None;
-        self.chains.each_of_few(older(bits, ignore, source, &mut oldest));
+        self.chains.each_of_near(older(bits, ignore, source, &mut oldest));
         oldest.map(|(place, _)| place)
     }
 
