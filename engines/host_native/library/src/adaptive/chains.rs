@@ -316,12 +316,18 @@ impl Chains {
             return Some(place);
         }
         let other = *self.item(first);
-        if other.bits == bits && other.source == source && alike(self.stamp(first)) {
-            let place = self.put(home, (bits, source), stamp, user);
-            self.link_youngest(first, place);
-            return Some(place);
+        let is_like = other.bits == bits && other.source == source && alike(self.stamp(first));
+        if !is_like && other.beside != NIL {
+            return None;
         }
-        None
+        let place = self.put(home, (bits, source), stamp, user);
+        if is_like {
+            self.link_youngest(first, place);
+        } else {
+            self.item_mut(place).beside = first;
+            self.item_mut(home).head = place;
+        }
+        Some(place)
     }
 
     /// Makes the item at `place` the youngest of the key whose oldest is at `first`.
