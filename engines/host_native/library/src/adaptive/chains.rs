@@ -107,7 +107,7 @@ impl Hash {
         let begin =
             (bits >> (self.round % u64::BITS)).wrapping_add(u64::from(source)).wrapping_mul(0xaf25_1af3_b0f0_25b5);
         let part = bits.wrapping_mul(self.step).wrapping_add(begin.wrapping_mul(begin));
-        (u128::from(part) * u128::from(self.homes) >> 64) as u32
+        ((u128::from(part) * u128::from(self.homes)) >> 64) as u32
     }
 }
 
@@ -540,11 +540,12 @@ mod tests {
     fn structured_envelopes_spread_as_random_ones_do() {
         const COUNT: u64 = 9000;
         type Shape = (&'static str, fn(u64) -> (u64, u32));
-        let shapes: [Shape; 8] = [
+        let shapes: [Shape; 9] = [
             ("tags in order", |n| (3 << 33 | n, 1)),
             ("sources in order", |n| (3 << 33 | 7, n as u32)),
             ("tags and sources", |n| (3 << 33 | (n % 30), n as u32 / 30)),
             ("one tag per pair", |n| (3 << 33 | (n % 100) << 10 | (n / 100), n as u32 % 100)),
+            ("a grid of tags", |n| ((n % 95) << 10 | (n / 95), 5)),
             ("communicators", |n| (n << 33, 0)),
             ("strided tags", |n| (n << 8, 5)),
             ("upper bits", |n| (n << 50, 5)),
