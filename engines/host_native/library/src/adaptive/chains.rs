@@ -12,7 +12,7 @@
 //!
 //! `unsafe` here is of one kind: an index that is not compared with a length. Homes, places in links and free
 //! ones are below the number of items, of which there are never fewer than before; every place in links is
-//! one that [`Places`] gave and did not get back.
+//! one that [`Places`] gave and did not get back, but for those in `prevs` that have no meaning.
 
 use super::places::{Places, usable, with_spare};
 use crate::pool::foresee;
