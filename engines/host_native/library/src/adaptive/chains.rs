@@ -280,9 +280,6 @@ impl Chains {
         if self.item(place).bits != bits || self.item(place).source != source {
             return if beside == NIL { Quick::Nothing } else { Quick::Ask };
         }
-        // SAFETY: the place of an item is one that was taken.
-        unsafe { self.places.free(place) };
-        self.len -= 1;
         let heir = if next == NIL {
             beside
         } else {
@@ -292,6 +289,7 @@ impl Chains {
             next
         };
         self.item_mut(home).head = heir;
+        self.free(place);
         Quick::Taken(user)
     }
 
