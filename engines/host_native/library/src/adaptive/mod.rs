@@ -39,6 +39,7 @@ impl Adaptive {
                 Some(posted) => Ok(posted),
                 None => self.post_exact(bits, source, user),
             },
+            source if self.unexpected.len() == 0 => self.append_receive(bits, ignore, source, user),
             source if self.unexpected.is_few() => self.post_to_few(bits, ignore, source, user),
             source => self.post_to_many(bits, ignore, source, user),
         }

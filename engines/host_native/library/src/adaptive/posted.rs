@@ -14,6 +14,8 @@ use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 /// Classes with chains. More of them, and an arrival that looks into all takes longer than comparing some hundreds of
 /// receives one by one.
 const CLASSES: usize = 8;
+/// Those that MPI has: any source, any tag, both, neither.
+const MPI_CLASSES: u8 = 4;
 /// So many receives are sooner looked at one by one than by class, and of more than two classes twice as many as there are
 /// classes.
 const FEW: u32 = 4;
@@ -249,7 +251,8 @@ impl PostedReceives {
             if class != ODD {
                 self.classes[usize::from(class) % CLASSES].len -= 1;
             }
-            if self.wild == 0 {
+            // MPI's stay, so that one receive with a wildcard after the other finds its class.
+            if self.wild == 0 && self.classes_used > MPI_CLASSES {
                 self.classes_used = 1;
             }
         }
