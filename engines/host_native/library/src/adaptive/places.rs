@@ -12,8 +12,10 @@ use crate::types::OutOfMemory;
 
 /// Places of a word.
 const WORD: u32 = u64::BITS;
-/// Of so many places one stays free, and never fewer than so many, without which a few tags would have few homes.
+/// Of so many places one stays free,
 const SPARE: usize = 32;
+/// and never fewer than so many, without which some tens of tags would go round a few homes.
+const LEAST_SPARE: usize = 48;
 
 #[derive(Default)]
 pub(super) struct Places {
@@ -25,12 +27,12 @@ pub(super) struct Places {
 
 /// So many of `places` may be taken.
 pub(super) fn usable(places: usize) -> usize {
-    places - places.div_ceil(SPARE).max(SPARE)
+    places - places.div_ceil(SPARE).max(LEAST_SPARE)
 }
 
 /// Of so many places `usable` may be taken.
 pub(super) fn with_spare(usable: usize) -> usize {
-    usable.saturating_add(usable.div_ceil(SPARE - 1).max(SPARE))
+    usable.saturating_add(usable.div_ceil(SPARE - 1).max(LEAST_SPARE))
 }
 
 impl Places {

@@ -18,7 +18,7 @@ const CLASSES: usize = 8;
 const MPI_CLASSES: u8 = 4;
 /// So many receives are sooner looked at one by one than by class, and of more than two classes twice as many as there are
 /// classes.
-const FEW: u32 = 4;
+const FEW: u32 = 2;
 /// The class of receives without wildcards; it is always there.
 const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
