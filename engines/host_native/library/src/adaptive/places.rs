@@ -15,7 +15,7 @@ const WORD: u32 = u64::BITS;
 /// Of so many places one stays free,
 const SPARE: usize = 32;
 /// and never fewer than so many, without which some tens of tags would go round a few homes.
-const LEAST_SPARE: usize = 48;
+const LEAST_SPARE: usize = 40;
 
 #[derive(Default)]
 pub(super) struct Places {
