@@ -120,13 +120,8 @@ void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word 
     frame->begin = mbr_stamp_begin(thread);
     struct mbr_record record;
     uint64_t *words, count;
-    if (role->persistent || !collective_record(thread, frame, a, role, &record, &words, &count))
+    if (!(role->flags & BLOCKING) || !collective_record(thread, frame, a, role, &record, &words, &count))
         return;
-    if (!(role->flags & BLOCKING)) {
-        mbr_lock_take(&mbr_lock);
-        record.request = frame->request = mbr_request_take(1);
-        mbr_lock_drop(&mbr_lock);
-    }
     frame->open = mbr_put_words(thread, record, words, count);
     frame->recorded = true;
 }
@@ -135,18 +130,26 @@ void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *
     if (frame->recorded) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
         close_spans(frame, &end);
-        if (role->request && !error) {
-            mbr_lock_take(&mbr_lock);
-            mbr_line_join(
-                (struct mbr_use){.key = mbr_handle_at(a[role->request], 0), .number = frame->request, .kind = COLLECTIVE});
-            mbr_lock_drop(&mbr_lock);
-        }
-        return;
     }
+    if (role->flags & BLOCKING || error)
+        return;
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record;
     uint64_t *words, count;
-    if (!role->persistent || error || !collective_record(thread, frame, a, role, &record, &words, &count))
+    if (!collective_record(thread, frame, a, role, &record, &words, &count))
         return;
+    if (!role->persistent) {
+        struct mbr_use use = {.key = mbr_handle_at(a[role->request], 0), .kind = COLLECTIVE};
+        record.spans = end.spans;
+        mbr_lock_take(&mbr_lock);
+        record.request = use.number = mbr_request_take(1);
+        mbr_lock_drop(&mbr_lock);
+        mbr_put_words(thread, record, words, count);
+        mbr_lock_take(&mbr_lock);
+        mbr_line_join(use);
+        mbr_lock_drop(&mbr_lock);
+        return;
+    }
     struct mbr_kept *kept = mbr_pages_map(sizeof *kept + count * sizeof *words);
     if (!kept) {
         mbr_stop("out of memory");

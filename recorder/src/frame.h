@@ -63,6 +63,7 @@ struct frame {
     uint64_t count;
     mbr_word status;
     struct posted posted;
+    uint64_t message; /* key of a matched receive */
     bool recorded;
 };
 

@@ -63,6 +63,7 @@ static void use_open_mpi(struct mbr_library *lib) {
     lib->request_null = (mbr_word)data_symbol("ompi_request_null");
     lib->message_no_proc = (mbr_word)data_symbol("ompi_message_no_proc");
     lib->byte_type = (mbr_word)data_symbol("ompi_mpi_byte");
+    lib->no_type = (mbr_word)data_symbol("ompi_mpi_datatype_null");
     lib->in_place = 1, lib->status_ignore = 0;
     lib->status_bytes = 24, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
     lib->status_layout = STATUS_OPEN_MPI;
@@ -76,7 +77,7 @@ static void use_mpich(struct mbr_library *lib) {
     lib->cart = 2, lib->graph = 1, lib->dist_graph = 3;
     lib->handle_bytes = 4;
     lib->comm_world = 0x44000000, lib->comm_self = 0x44000001, lib->comm_null = 0x04000000;
-    lib->request_null = 0x2c000000, lib->message_no_proc = 0x6c000000, lib->byte_type = 0x4c00010d;
+    lib->request_null = 0x2c000000, lib->message_no_proc = 0x6c000000, lib->byte_type = 0x4c00010d, lib->no_type = 0x0c000000;
     lib->in_place = (mbr_word)-1, lib->status_ignore = 1;
     lib->status_bytes = 20, lib->status_source = 8, lib->status_tag = 12, lib->status_error = 16;
     lib->status_layout = STATUS_MPICH;
@@ -91,7 +92,7 @@ static void use_standard_abi(struct mbr_library *lib) {
     lib->cart = 211, lib->graph = 212, lib->dist_graph = 213;
     lib->handle_bytes = 8;
     lib->comm_world = 0x101, lib->comm_self = 0x102, lib->comm_null = 0x100;
-    lib->request_null = 0x180, lib->message_no_proc = 0x129, lib->byte_type = 0x247;
+    lib->request_null = 0x180, lib->message_no_proc = 0x129, lib->byte_type = 0x247, lib->no_type = 0x200;
     lib->in_place = 1, lib->status_ignore = 0;
     lib->status_bytes = 32, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
     lib->status_layout = STATUS_BY_CALL;
@@ -180,8 +181,9 @@ uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t co
     const struct mbr_type *known = thread->type.word == type ? &thread->type : &thread->large_type;
     if (known->word != type) {
         int64_t size = 0;
-        if (mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
-            size = 0; /* the library knows no such type */
+        /* Asking for the size of what is no type calls an error handler, which may end the program. */
+        if (mbr_handle(type) == mbr_handle(mbr_library.no_type) || mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
+            return 0; /* not remembered: a type that is made later may have this handle */
         struct mbr_type *learnt = (uint64_t)size <= small_bytes ? &thread->type : &thread->large_type;
         *learnt = (struct mbr_type){type, (uint64_t)size};
         known = learnt;

@@ -26,7 +26,7 @@ struct mbr_library {
     int thread_levels[4];
     unsigned handle_bytes;
     uint64_t handle_mask; /* which bits of a word are a handle */
-    mbr_word comm_world, comm_self, comm_null, request_null, message_no_proc, byte_type;
+    mbr_word comm_world, comm_self, comm_null, request_null, message_no_proc, byte_type, no_type;
     mbr_word in_place, status_ignore;
     unsigned status_bytes, status_source, status_tag, status_error;
     enum mbr_layout status_layout;

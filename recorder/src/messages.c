@@ -49,46 +49,59 @@ static struct mbr_use posted_use(const struct frame *frame, uint32_t number, uin
                             .kind = RECV};
 }
 
-/* MPI_Mrecv and MPI_Imrecv: (buffer, count, type, message, status or request). */
-void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
-    frame->begin = mbr_stamp_begin(thread);
+/* Takes a message out of the table and makes the record of its receive; false if its probe was not seen. */
+static bool mrecv_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role, uint64_t key,
+                         struct mbr_record *record) {
+    *record = record_of(thread, frame->begin, RECV, role->flags);
     mbr_lock_take(&mbr_lock);
-    uint64_t key = mbr_handle_at(a[3], 0) | MBR_MESSAGE_KEY;
     const struct mbr_entry *message = mbr_entry_oldest(key);
-    struct mbr_record record = record_of(thread, frame->begin, RECV, role->flags);
-    if (message) {
+    bool is_known = message;
+    if (is_known) {
         bool from_null = message->use.peer == TRACE_PROC_NULL;
-        record.flags |= from_null ? 0 : MATCHED;
-        record.origin |= mbr_origin(0, message->comm);
-        record.peer = from_null ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
-        record.tag = TRACE_ANY_TAG;
-        record.aux = from_null ? 0 : message->use.number;
+        record->flags |= from_null ? 0 : MATCHED;
+        record->origin |= mbr_origin(0, message->comm);
+        record->peer = from_null ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
+        record->tag = TRACE_ANY_TAG;
+        record->aux = from_null ? 0 : message->use.number;
         mbr_entry_pop(key);
-        record.request = frame->request = mbr_request_take(1);
-        frame->recorded = true;
+        record->request = mbr_request_take(1);
     }
     mbr_lock_drop(&mbr_lock);
-    if (!frame->recorded) {
+    if (!is_known) {
         append_unknown(thread, frame->begin);
-        return;
+        return false;
     }
-    record.bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
+    record->bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
+    return true;
+}
+
+/* MPI_Mrecv and MPI_Imrecv: (buffer, count, type, message, status or request). */
+void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
+    struct mbr_record record;
+    frame->begin = mbr_stamp_begin(thread);
+    frame->message = mbr_handle_at(a[3], 0) | MBR_MESSAGE_KEY;
+    if (!(role->flags & BLOCKING) || !mrecv_record(thread, frame, a, role, frame->message, &record))
+        return;
+    frame->recorded = true;
+    frame->request = record.request;
     frame->posted = posted_of(&record);
     frame->open = mbr_append(thread, record);
-    if (role->flags & BLOCKING)
-        frame->status = own_status(thread, &a[4], 1);
+    frame->status = own_status(thread, &a[4], 1);
 }
 
 void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
-    if (!frame->recorded)
+    if (role->flags & BLOCKING ? !frame->recorded : error)
         return;
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
-    close_spans(frame, &end);
+    struct mbr_record record;
     if (role->flags & BLOCKING) {
+        close_spans(frame, &end);
         append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
-    } else if (!error) {
+    } else if (mrecv_record(thread, frame, a, role, frame->message, &record)) {
+        record.spans = end.spans;
+        mbr_append(thread, record);
         mbr_lock_take(&mbr_lock);
-        mbr_line_join(posted_use(frame, frame->request, mbr_handle_at(a[4], 0)));
+        mbr_line_join(use_of(&record, mbr_handle_at(a[4], 0)));
         mbr_lock_drop(&mbr_lock);
     }
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -30,6 +31,7 @@ enum {
     /* Zeros written at a time: with larger pieces the kernel looks long for contiguous memory (measured on ext4, Linux 6.18:
      * 14 ns per record with 64 KiB, up to 180 with 128 KiB). */
     ZEROS_BYTES = 65536,
+    WALL_BITS = 53, /* of a time: spec/trace.md, T-12 */
     HEADER_FINALIZED = 1,
     HEADER_STOPPED = 2,
 };
@@ -194,7 +196,7 @@ static struct mbr_stamp stamp_far(struct mbr_thread *thread, uint64_t now, bool 
     if (!mbr_clocks.counter)
         now = mbr_clock_wall(mbr_clock_ticks());
     uint32_t carried = CPU_CARRIED;
-    if ((int64_t)(now - thread->wall_ns) < 0) {
+    if ((int64_t)(now - thread->wall_ns) < 0 || now >> WALL_BITS) { /* a counter that restarted is far ahead, or behind */
         now = thread->wall_ns;
     } else if (now - thread->wall_ns >= mbr_clocks.cpu_gap_ns) {
         uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID), least = thread->wall_ns - thread->lag_ns;
@@ -261,9 +263,15 @@ static int space_take(off_t from, off_t bytes) {
 }
 
 void mbr_file_grow(uint64_t slots) {
+    struct rlimit limit;
     int error = 0;
     while (!error && mbr_shared.allocated_slots < slots && !file.stopped) {
-        error = space_take((off_t)(mbr_shared.allocated_slots * RECORD_BYTES), GROWTH_SLOTS * RECORD_BYTES);
+        uint64_t from = mbr_shared.allocated_slots * RECORD_BYTES, bytes = GROWTH_SLOTS * RECORD_BYTES;
+        /* Beyond this limit the kernel would not only refuse the space but end the program with SIGXFSZ. */
+        if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && from + bytes > limit.rlim_cur)
+            error = EFBIG;
+        else
+            error = space_take((off_t)from, (off_t)bytes);
         if (!error)
             __atomic_store_n(&mbr_shared.allocated_slots, mbr_shared.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
     }
@@ -283,6 +291,7 @@ static void thread_release(void *argument) {
 
 void mbr_thread_forget(struct mbr_thread *thread) {
     thread->comm_word = thread->type.word = thread->large_type.word = MBR_NO_WORD;
+    thread->comm = (struct mbr_comm){0}; /* its counters are freed with the communicator */
 }
 
 void mbr_thread_setup(struct mbr_thread *thread) {
@@ -359,7 +368,8 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     thread->window = view;
     thread->window_slot = first;
     thread->window_base = (uintptr_t)view - first * RECORD_BYTES;
-    thread->near_end = mbr_threaded ? 0 : first + MBR_WINDOW_SLOTS;
+    /* Without a usable counter no reading is near either, and the instruction that reads it may trap. */
+    thread->near_end = mbr_threaded || !mbr_clocks.near_ns ? 0 : first + MBR_WINDOW_SLOTS;
     return mbr_place_near(thread, slot);
 }
 

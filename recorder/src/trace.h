@@ -79,9 +79,10 @@ struct mbr_comm {
 /* Assumed: polling loops alternate between few calls; one that probes more sources in turn writes a record for each. */
 enum { MISS_KINDS = 16 };
 
-/* No argument of a call. What a thread remembers of a handle is found by the argument as it came: where handles have 32 bits its
- * upper half may be anything, which at worst costs a search. */
-#define MBR_NO_WORD UINT64_MAX
+/* No argument of a call: neither a pointer nor a handle of 32 bits with its sign or zeros above it. What a thread remembers of a
+ * handle is found by the argument as it came: where handles have 32 bits its upper half may be anything, which at worst costs a
+ * search. */
+#define MBR_NO_WORD (UINT64_C(1) << 63 | 1)
 
 /* A datatype, by the argument that named it, and the size of one element. */
 struct mbr_type {

@@ -4,6 +4,7 @@
  * are these; whatever else a call may need, it takes the general way instead (messages.c), which writes the same.
  * The record is drafted in the slot that comes next before the call, and so is the request in its line, so that few words must be
  * kept while MPI runs. The clock is read last before the call and first behind it.
+ * With MPI_THREAD_MULTIPLE no call is usual (no slot is near then): nothing here takes a lock, and a draft has no rival.
  */
 #ifndef MBR_USUAL_H
 #define MBR_USUAL_H

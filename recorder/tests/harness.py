@@ -152,7 +152,7 @@ def line_from(text: str) -> Line:
     words = tuple(int(word) for word in listed.rstrip("] \n").split(",")) if listed else ()
     kind, *rest = text.split()
     if kind == "Other":
-        return (rest[0], (0,) * len(FIELDS), frozenset(), ())
+        return (" ".join(rest), (0,) * len(FIELDS), frozenset(), ())
     values = dict.fromkeys(FIELDS, 0)
     flags = set()
     at = 0

@@ -15,6 +15,7 @@ SCENARIOS = [
     "blocking",
     "nonblocking",
     "in_a_row",
+    "refused",
     "orders",
     "completion",
     "persistent",

@@ -140,3 +140,14 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(
     for rank in ranks:
         assert rank.finalized != rank.stopped
         assert len(rank.records) > 10000
+
+
+def test_a_limit_on_files_stops_the_recording_and_not_the_program(
+    mpi: Mpi, build: Build, trace: Path
+) -> None:
+    done = mpi.record(trace, 2, [str(build("lives.c")), "limit"])
+    assert done.stderr.count("recording stopped, the program goes on: File too large") == 2
+    for rank in read_trace(trace):
+        assert rank.stopped
+        assert not rank.finalized
+        assert len(rank.records) > 10000

@@ -164,6 +164,47 @@ static void in_a_row(void) {
         expect("the program sees refusals");
 }
 
+/* What MPI refuses leaves no trace unless it blocks, and the recorder asks MPI nothing that could end the program. */
+static void refused(void) {
+    int accepted = 0, value = rank;
+    MPI_Comm freed, quiet;
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_SELF, &quiet); /* the world's handler still ends the program */
+    MPI_Comm_dup(MPI_COMM_SELF, &freed);
+    MPI_Comm_free(&freed);
+    accepted += MPI_Isend(&value, 1, MPI_DATATYPE_NULL, 0, 1, quiet, &request) == MPI_SUCCESS;
+    accepted += MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 1, quiet) == MPI_SUCCESS;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPICH asks it about messages, too */
+    accepted += MPI_Ibcast(&value, 1, MPI_INT, 99, MPI_COMM_SELF, &request) == MPI_SUCCESS;
+    MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_SELF, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Isend(&value, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &request);
+    MPI_Mprobe(0, 3, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE);
+    MPI_Request received;
+    MPI_Message same = message;
+    accepted += MPI_Imrecv(room, -1, MPI_INT, &same, &received) == MPI_SUCCESS;
+    MPI_Imrecv(room, 1, MPI_INT, &message, &received);
+    MPI_Wait(&received, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+#ifndef OPEN_MPI
+    /* All ones are no communicator that a thread remembers; with handles that are pointers MPI itself would look there. */
+    accepted += MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, room, 1, MPI_INT, 0, 1, (MPI_Comm)-1, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+#endif
+    expect("Comm comm 2 peer -1 tag 1 ranks [%d]\nComm comm 3 peer -1 tag 1 ranks [%d]\nCommFree comm 3", rank, rank);
+    expect("Send comm 2 tag 1 BLOCKING");
+    expect("Collective comm 1 tag bcast bytes 4 request 1\nWait aux 1 BLOCKING\nDone request 1");
+    expect("Send comm 1 tag 3 bytes 4 request 2\nProbe comm 1 tag 3 request 3 BLOCKING MATCHED\nDone tag 3 bytes 4 request 3");
+    expect("Recv comm 1 peer -1 tag -2 bytes 4 request 4 aux 3 MATCHED");
+    expect("Wait aux 1 BLOCKING\nDone tag 3 bytes 4 request 4\nWait aux 1 BLOCKING\nDone request 2");
+#ifndef OPEN_MPI
+    expect("Other call on a communicator of unknown origin");
+#endif
+    if (accepted)
+        expect("the program sees refusals");
+}
+
 /* Requests that are waited for in order, out of order, with gaps, next to older ones that stay, and more at a time than most
  * programs have. Sends may share a handle, so they are waited for as they began. */
 static void orders(void) {
@@ -724,7 +765,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"blocking", blocking}, {"nonblocking", nonblocking}, {"in_a_row", in_a_row}, {"orders", orders}, {"completion", completion}, {"persistent", persistent},
+        {"blocking", blocking}, {"nonblocking", nonblocking}, {"in_a_row", in_a_row}, {"refused", refused}, {"orders", orders}, {"completion", completion}, {"persistent", persistent},
         {"sendrecv", sendrecv}, {"probes", probes}, {"cancel", cancel}, {"truncation", truncation},
         {"collectives", collectives}, {"communicators", communicators}, {"neighbors", neighbors}, {"sizes", sizes},
         {"mpi4", mpi4}, {"others", others},

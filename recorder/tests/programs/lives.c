@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,10 @@ int main(int argc, char **argv) {
     if (!strcmp(scenario, "killed")) {
         stream(MESSAGES, 1);
     } else if (!strcmp(scenario, "stream")) {
+        stream(MESSAGES, 0);
+    } else if (!strcmp(scenario, "limit")) {
+        struct rlimit limit = {1 << 20, 1 << 20};
+        setrlimit(RLIMIT_FSIZE, &limit);
         stream(MESSAGES, 0);
     } else if (!strcmp(scenario, "exit")) {
         stream(100, 0);
