@@ -97,7 +97,8 @@ proptest! {
             for changed in changes(&program, outcome) {
                 if tried.len() < 2000 && tried.insert(changed.clone()) {
                     let Ok(history) = History::read(&program, &slices(&changed), true) else { continue };
-                    let explained = unexplained(&program, &history).is_none();
+                    // What stands in the status of a message that does not fit is judged apart.
+                    let explained = unexplained(&program, &history).is_none() && history.truncation.is_empty();
                     prop_assert!(explained || !all.contains(&changed), "{}\n{:#?}", program, changed);
                     // When a synchronous send completes is not asked for.
                     prop_assert!(!explained || is_synchronous || all.contains(&changed), "{}\n{:#?}", program, changed);
