@@ -57,7 +57,8 @@ nightly: export OMPI_ALLOW_RUN_AS_ROOT := 1
 nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 nightly: export PATH := $(PATH):$(CURDIR)/.venv/bin
 nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stamp .venv/sanitizers.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
-	PROPTEST_CASES=$(CASES) cargo test --quiet --release --no-fail-fast --workspace --exclude mb-py -- --include-ignored
+	# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
+	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=$(CASES) cargo test --quiet --release --no-fail-fast --workspace --exclude mb-py -- --include-ignored
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mb-matcher --tests
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mb-matcher --test lockstep \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
