@@ -30,6 +30,12 @@ impl Pattern {
         Self { bits: envelope.bits, ignore: 0, source: Some(envelope.source) }
     }
 
+    /// Whether it has no wildcards.
+    #[inline(always)]
+    pub(crate) fn is_exact(&self) -> bool {
+        self.ignore == 0 && self.source.is_some()
+    }
+
     /// Whether this pattern accepts `envelope`.
     #[must_use]
     #[inline]

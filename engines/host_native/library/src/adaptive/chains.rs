@@ -55,12 +55,12 @@ pub(super) struct First {
     place: u32,
 }
 
-/// What became of an attempt to take an item in a few instructions.
-pub(super) enum Quick {
+/// What became of an attempt to take an entry in a few instructions.
+pub(super) enum Quick<T> {
     /// There is none of its key.
     Nothing,
-    /// It is taken; its user value.
-    Taken(u64),
+    /// It is taken.
+    Taken(T),
     /// It would be a matter of more; nothing happened.
     Ask,
 }
@@ -268,9 +268,10 @@ impl Chains {
         unsafe { self.places.free(place) }
     }
 
-    /// Takes the oldest item of a key, if that is a matter of a few instructions. There must have been room for an item.
+    /// Takes the oldest item of a key, if that is a matter of a few instructions; its user value. There must have been room
+    /// for an item.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick {
+    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick<u64> {
         let home = self.hash.home(bits, source);
         let place = self.item(home).head;
         if place == NIL {
@@ -457,22 +458,6 @@ impl Chains {
     #[inline(always)]
     pub(super) fn each_item(&self, mut see: impl FnMut(u32, Envelope, u64)) {
         self.places.each_taken(|place| {
-            let item = self.item(place);
-            see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));
-        });
-    }
-
-    /// Whether all items are close to each other, so that it is quick to look at each.
-    #[inline(always)]
-    pub(super) fn is_near(&self) -> bool {
-        self.items.len() <= STEP
-    }
-
-    /// As [`Self::each_item`], where items are near.
-    #[inline(always)]
-    pub(super) fn each_of_near(&self, mut see: impl FnMut(u32, Envelope, u64)) {
-        debug_assert!(self.is_near());
-        self.places.each_taken_of_first(|place| {
             let item = self.item(place);
             see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));
         });

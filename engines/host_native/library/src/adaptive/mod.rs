@@ -2,15 +2,18 @@
 //! `adaptive`: each entry in the structure that serves its kind, and age across all of them.
 //!
 //! What decides, at run time:
+//! - Up to nine receives, and up to nine messages, are side by side and are all compared. A queue that has had more goes on
+//!   as follows until it is empty.
 //! - Receives without wildcards, and those of each of the first seven kinds of wildcards, are in a hash table at any
 //!   depth, by what is compared of them; receives of a further kind are compared 64 at a time.
-//! - Unexpected messages are in a hash table by envelope, and, once a receive or a probe with wildcards has come to more
-//!   than a few of them, in blocks of 64 in order of age besides.
+//! - Unexpected messages are in a hash table by envelope, and, once a receive or a probe with wildcards has come to them,
+//!   in blocks of 64 in order of age besides.
 
 mod chains;
 mod odd;
 mod places;
 mod posted;
+mod short;
 mod unexpected;
 
 use chains::Quick;
@@ -33,66 +36,30 @@ impl Adaptive {
     // What is quick is inlined, and nothing else, so that it needs no registers for the rest.
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        let Pattern { bits, ignore, source } = pattern;
-        match source {
-            Some(source) if ignore == 0 => match self.post_quickly(Envelope { bits, source }, user) {
-                Some(posted) => Ok(posted),
-                None => self.post_exact(bits, source, user),
-            },
-            source if self.unexpected.len() == 0 => self.append_receive(bits, ignore, source, user),
-            source if self.unexpected.is_few() => self.post_to_few(bits, ignore, source, user),
-            source => self.post_to_many(bits, ignore, source, user),
+        match self.post_quickly(pattern, user) {
+            Some(posted) => Ok(posted),
+            None => self.post_any(pattern.bits, pattern.ignore, pattern.source, user),
         }
     }
 
-    /// Posts a receive without wildcards if that is a matter of a few instructions; else nothing happens.
+    /// Posts a receive if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
-    fn post_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Posted> {
-        match self.unexpected.take_quickly(envelope) {
-            Quick::Taken(user) => Some(Posted::Matched(Message { user, envelope })),
-            Quick::Nothing => self.posted.append_quickly(envelope, user).map(Posted::Waiting),
+    fn post_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Posted> {
+        match self.unexpected.take_quickly(pattern) {
+            Quick::Taken(message) => Some(Posted::Matched(message)),
+            Quick::Nothing => self.posted.append_quickly(pattern, user).map(Posted::Waiting),
             Quick::Ask => None,
         }
     }
 
+    /// Posts a receive where that was no matter of a few instructions.
     #[inline(never)]
-    fn post_exact(&mut self, bits: u64, source: u32, user: u64) -> Result<Posted, OutOfMemory> {
-        let envelope = Envelope { bits, source };
-        if let Some(user) = self.unexpected.take_exact(envelope) {
-            return Ok(Posted::Matched(Message { user, envelope }));
-        }
-        match self.posted.append_quickly(envelope, user) {
-            Some(handle) => Ok(Posted::Waiting(handle)),
-            None => self.append_receive(bits, 0, Some(source), user),
-        }
-    }
-
-    /// Posts a receive with wildcards where few messages wait.
-    #[inline(never)]
-    fn post_to_few(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
-        match self.unexpected.take_of_few(bits, ignore, source) {
+    fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+        let pattern = Pattern { bits, ignore, source };
+        match self.unexpected.take_of_many(pattern) {
             Some(message) => Ok(Posted::Matched(message)),
-            None => self.append_receive(bits, ignore, source, user),
+            None => Ok(Posted::Waiting(self.posted.append(pattern, user)?)),
         }
-    }
-
-    #[inline(never)]
-    fn post_to_many(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
-        match self.unexpected.take_of_many(bits, ignore, source) {
-            Some(message) => Ok(Posted::Matched(message)),
-            None => self.append_receive(bits, ignore, source, user),
-        }
-    }
-
-    #[inline(never)]
-    fn append_receive(
-        &mut self,
-        bits: u64,
-        ignore: u64,
-        source: Option<u32>,
-        user: u64,
-    ) -> Result<Posted, OutOfMemory> {
-        Ok(Posted::Waiting(self.posted.append(bits, ignore, source, user)?))
     }
 
     #[inline(always)]
@@ -113,21 +80,14 @@ impl Adaptive {
         }
     }
 
+    /// A message arrives where that was no matter of a few instructions.
     #[inline(never)]
     fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
-        if let Some(user) = self.posted.take(bits, source) {
-            return Ok(Arrived::Matched { user });
-        }
         let envelope = Envelope { bits, source };
-        match self.unexpected.append_quickly(envelope, user) {
-            Some(handle) => Ok(Arrived::Unexpected(handle)),
-            None => self.append_message(bits, source, user),
+        match self.posted.take_of_many(envelope) {
+            Some(user) => Ok(Arrived::Matched { user }),
+            None => Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?)),
         }
-    }
-
-    #[inline(never)]
-    fn append_message(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
-        Ok(Arrived::Unexpected(self.unexpected.append(Envelope { bits, source }, user)?))
     }
 
     #[inline(always)]
@@ -141,12 +101,12 @@ impl Adaptive {
 
     #[inline(always)]
     pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
-        self.unexpected.probe(pattern.bits, pattern.ignore, pattern.source)
+        self.unexpected.probe(pattern)
     }
 
     #[inline(always)]
     pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        self.unexpected.take(pattern.bits, pattern.ignore, pattern.source)
+        self.unexpected.take(pattern)
     }
 
     pub(crate) fn lengths(&self) -> (usize, usize) {

@@ -2,6 +2,7 @@
 //! Receives whose kind of wildcard has no class of its own: compared one by one, 64 at a time, in order of age.
 
 use super::chains::MOST;
+use super::short::SLOTS;
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Patterns, Unit, first_accepting};
@@ -51,7 +52,7 @@ impl Odd {
     }
 
     pub(super) fn append(&mut self, pattern: Pattern, user: u64, age: u64) -> Result<Handle, OutOfMemory> {
-        if self.len() as usize >= MOST {
+        if self.len() as usize >= MOST - SLOTS - 1 {
             return Err(OutOfMemory);
         }
         self.bodies.make_room()?;
@@ -65,6 +66,11 @@ impl Odd {
         let handle = self.bodies.insert(Body { user, age, place, generation: 0 });
         self.log.push((pattern, handle.index()));
         Ok(Handle::new(index(handle.index()), handle.generation()))
+    }
+
+    pub(super) fn reserve(&mut self, receives: usize) -> Result<(), OutOfMemory> {
+        self.bodies.reserve(receives)?;
+        self.log.reserve(receives)
     }
 
     /// The place in the log of the oldest that accepts `envelope`.

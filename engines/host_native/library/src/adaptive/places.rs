@@ -100,16 +100,6 @@ impl Places {
         }
     }
 
-    /// As [`Self::each_taken`], of the first word only.
-    #[inline(always)]
-    pub(super) fn each_taken_of_first(&self, mut see: impl FnMut(u32)) {
-        let mut taken = self.words.first().map_or(0, |word| !word);
-        while taken != 0 {
-            see(taken.trailing_zeros());
-            taken &= taken - 1;
-        }
-    }
-
     /// Makes sure that [`Self::extend`] up to `places` allocates nothing.
     pub(super) fn reserve(&mut self, places: usize) -> Result<(), OutOfMemory> {
         let words = places.div_ceil(WORD as usize);

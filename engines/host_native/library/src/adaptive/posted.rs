@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The posted receives of `adaptive`.
 //!
-//! A receive belongs to the class of its wildcards: its ignore bits, and whether it names a source. MPI has four. Among
+//! A few are in [`Short`]. Of more, a receive belongs to the class of its wildcards: its ignore bits, and whether it names a source. MPI has four. Among
 //! the receives of a class an arrival can fit only those of one key, so it looks into each class that has receives,
 //! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
 //! that found none left are compared one by one, 64 at a time.
 
 use super::chains::{Chains, Quick};
 use super::odd::Odd;
+use super::short::{Entry, SLOTS, Short, Slot};
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 
@@ -16,9 +17,6 @@ use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 const CLASSES: usize = 8;
 /// Those that MPI has: any source, any tag, both, neither.
 const MPI_CLASSES: u8 = 4;
-/// So many receives are sooner looked at one by one than by class, and of more than two classes twice as many as there are
-/// classes.
-const FEW: u32 = 2;
 /// The class of receives without wildcards; it is always there.
 const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
@@ -40,10 +38,10 @@ fn class(stamp: u64) -> u8 {
     stamp as u8
 }
 
-/// What a handle has of a stamp; a message's has bit 0.
+/// What a handle has of an age; a message's has bit 0.
 #[inline(always)]
-fn generation(stamp: u64) -> u32 {
-    (age(stamp) as u32) << 2 | 2
+fn generation(age: u64) -> u32 {
+    (age as u32) << 2 | 2
 }
 
 /// Receives of one kind of wildcard.
@@ -56,10 +54,15 @@ struct Class {
 }
 
 pub(super) struct PostedReceives {
+    /// Whether all are in `short`, else none.
+    is_short: bool,
     /// Receives with wildcards.
     wild: u32,
     /// Numbers the receives in order of age.
     age: u64,
+    /// The age when the queue was last empty and in chains.
+    began: u64,
+    short: Short,
     chains: Chains,
     /// Classes from here on were never used.
     classes_used: u8,
@@ -70,8 +73,11 @@ pub(super) struct PostedReceives {
 impl PostedReceives {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
+            is_short: true,
             wild: 0,
             age: 0,
+            began: 0,
+            short: Short::new(),
             chains: Chains::new(4),
             classes_used: 1,
             classes: [Class { compared: u64::MAX, source_mask: u32::MAX, len: 0 }; CLASSES],
@@ -81,40 +87,45 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.chains.len() + self.odd.len()
+        self.short.len() + self.chains.len() + self.odd.len()
     }
 
-    /// Appends a receive without wildcards if that is a matter of a few instructions; else nothing happens.
+    /// Appends a receive if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
-    pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        let stamp = stamp(self.age, EXACT);
-        let place =
-            self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |other| class(other) == EXACT)?;
+    pub(super) fn append_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        let age = self.age;
+        if self.is_short {
+            if !self.short.has_room() {
+                return None;
+            }
+            let slot = self.short.insert(Entry::receive(pattern, user, age), pattern.is_exact());
+            self.age = age + 1;
+            return Some(Short::handle(slot, generation(age)));
+        }
+        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
+        let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |other| class(other) == EXACT)?;
+        self.age = age + 1;
+        Some(Handle::new(place, generation(age)))
+    }
+
+    #[inline(always)]
+    pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        if self.is_short {
+            self.leave_short()?;
+        }
+        let handle = self.append_aged(pattern, user, self.age)?;
         self.age += 1;
-        Some(Handle::new(place, generation(stamp)))
+        Ok(handle)
     }
 
-    /// Numbers one more receive.
+    /// Appends a receive to a queue that is not short.
     #[inline(always)]
-    fn next_stamp(&mut self, class: u8) -> u64 {
-        let stamp = stamp(self.age, class);
-        self.age += 1;
-        stamp
-    }
-
-    #[inline(always)]
-    pub(super) fn append(
-        &mut self,
-        bits: u64,
-        ignore: u64,
-        source: Option<u32>,
-        user: u64,
-    ) -> Result<Handle, OutOfMemory> {
+    fn append_aged(&mut self, pattern: Pattern, user: u64, age: u64) -> Result<Handle, OutOfMemory> {
+        let Pattern { bits, ignore, source } = pattern;
         let source_mask = if source.is_some() { u32::MAX } else { 0 };
         let its_class = self.class_of(!ignore, source_mask);
         if its_class == ODD {
-            let handle = self.odd.append(Pattern { bits, ignore, source }, user, self.age)?;
-            self.next_stamp(ODD);
+            let handle = self.odd.append(pattern, user, age)?;
             self.wild += 1;
             return Ok(handle);
         }
@@ -123,10 +134,40 @@ impl PostedReceives {
             self.classes[usize::from(its_class) % CLASSES].len += 1;
             self.wild += 1;
         }
-        let stamp = self.next_stamp(its_class);
         let key = (bits & !ignore, source.unwrap_or(0));
-        let place = self.chains.append(key, stamp, user, |other| class(other) == its_class);
-        Ok(Handle::new(place, generation(stamp)))
+        let place = self.chains.append(key, stamp(age, its_class), user, |other| class(other) == its_class);
+        Ok(Handle::new(place, generation(age)))
+    }
+
+    /// Moves all receives to where many can be.
+    #[cold]
+    #[inline(never)]
+    fn leave_short(&mut self) -> Result<(), OutOfMemory> {
+        // Everything that may fail comes before anything is changed.
+        self.chains.reserve(SLOTS)?;
+        // So many may be of more kinds than there are classes.
+        if self.short.wild_len() >= CLASSES {
+            self.odd.reserve(SLOTS)?;
+        }
+        for slot in self.short.slots() {
+            let entry = *self.short.entry(slot);
+            let handle = self.append_aged(entry.pattern(), entry.user, entry.age)?;
+            self.short.move_to(slot, handle);
+        }
+        self.short.end();
+        self.is_short = false;
+        Ok(())
+    }
+
+    /// The last receive has left the chains of a queue that is not short: if it is empty, the next ones are in a short one again, if that had been
+    /// enough since the queue was last empty.
+    #[cold]
+    #[inline(never)]
+    fn empty(&mut self) {
+        if self.odd.len() == 0 {
+            self.is_short = self.age - self.began <= SLOTS as u64;
+            self.began = self.age;
+        }
     }
 
     /// The class of a pattern, a new one if there is one to spare.
@@ -159,38 +200,50 @@ impl PostedReceives {
 
     /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick {
-        if self.wild > 0 {
-            Quick::Ask
-        } else if self.chains.len() == 0 {
-            Quick::Nothing
-        } else {
-            self.chains.take_quickly(envelope.bits, envelope.source)
+    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
+        if self.is_short {
+            return match self.short.first_accepting(envelope) {
+                Some(slot) => Quick::Taken(self.short.remove(slot)),
+                None => Quick::Nothing,
+            };
         }
-    }
-
-    /// Takes the oldest receive that accepts an envelope; returns its user value.
-    #[inline(always)]
-    pub(super) fn take(&mut self, bits: u64, source: u32) -> Option<u64> {
         if self.wild > 0 {
-            return self.take_oldest(bits, source);
+            return Quick::Ask;
         }
         if self.chains.len() == 0 {
+            return Quick::Nothing;
+        }
+        let taken = self.chains.take_quickly(envelope.bits, envelope.source);
+        if self.chains.len() == 0 {
+            self.empty();
+        }
+        taken
+    }
+
+    /// Takes the oldest receive that accepts an envelope, of a queue that is not short; returns its user value.
+    #[inline(always)]
+    pub(super) fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
+        if self.is_short {
             return None;
         }
-        let first = self.chains.find(bits, source, |_| true)?;
-        Some(self.chains.take(first).user)
+        let user = if self.wild > 0 {
+            self.take_oldest(bits, source)
+        } else if self.chains.len() == 0 {
+            None
+        } else {
+            let first = self.chains.find(bits, source, |_| true)?;
+            Some(self.chains.take(first).user)
+        };
+        if user.is_some() && self.chains.len() == 0 {
+            self.empty();
+        }
+        user
     }
 
     /// Takes the oldest receive that accepts an envelope, with wildcards or without.
     #[inline(always)]
     fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
-        let few = if self.classes_used > 3 { 2 * u32::from(self.classes_used) } else { FEW };
-        let oldest = if self.chains.len() <= few && self.chains.is_near() {
-            self.oldest_of_few(bits, source)
-        } else {
-            self.oldest_of_classes(bits, source)
-        };
+        let oldest = self.oldest_of_classes(bits, source);
         if self.odd.len() > 0
             && let Some(first) = self.odd.find(Envelope { bits, source })
             && oldest.is_none_or(|(_, stamp)| self.odd.age(first) < age(stamp))
@@ -202,21 +255,6 @@ impl PostedReceives {
         let its_class = class(stamp);
         self.uncount(its_class);
         Some(self.chains.take_first_at(place, |other| class(other) == its_class).user)
-    }
-
-    /// The place and stamp of the oldest receive in a chain that accepts an envelope, of receives that are looked at one by
-    /// one.
-    #[inline(always)]
-    fn oldest_of_few(&self, bits: u64, source: u32) -> Option<(u32, u64)> {
-        let mut oldest = None;
-        self.chains.each_of_near(|place, key, stamp| {
-            let Class { compared, source_mask, .. } = self.classes[usize::from(class(stamp)) % CLASSES];
-            let other = (key.bits ^ bits) & compared | u64::from((key.source ^ source) & source_mask);
-            if other == 0 && oldest.is_none_or(|(_, least)| stamp < least) {
-                oldest = Some((place, stamp));
-            }
-        });
-        oldest
     }
 
     /// The place and stamp of the oldest receive in a chain that accepts an envelope.
@@ -261,12 +299,33 @@ impl PostedReceives {
     /// Takes a receive back; returns its user value.
     #[inline(always)]
     pub(super) fn cancel(&mut self, handle: Handle) -> Option<u64> {
+        if let Some(slot) = Short::slot(handle) {
+            return self.cancel_short(slot, handle);
+        }
+        self.cancel_moved(handle)
+    }
+
+    #[inline(always)]
+    fn cancel_short(&mut self, slot: Slot, handle: Handle) -> Option<u64> {
+        let is_it = |age| generation(age) == handle.generation();
+        if self.is_short {
+            return self.short.take_back(slot, is_it);
+        }
+        self.cancel_moved(self.short.moved(slot, is_it)?)
+    }
+
+    /// Takes a receive back that is not in a short queue.
+    #[inline(never)]
+    fn cancel_moved(&mut self, handle: Handle) -> Option<u64> {
         let place = handle.index();
         let Some(stamp) = self.chains.stamp_at(place) else { return self.cancel_odd(handle) };
         let its_class = class(stamp);
-        let is_it = |stamp| generation(stamp) == handle.generation();
+        let is_it = |stamp| generation(age(stamp)) == handle.generation();
         let user = self.chains.take_back(place, is_it, |other| class(other) == its_class)?;
         self.uncount(its_class);
+        if self.chains.len() == 0 {
+            self.empty();
+        }
         Some(user)
     }
 
@@ -274,6 +333,9 @@ impl PostedReceives {
     fn cancel_odd(&mut self, handle: Handle) -> Option<u64> {
         let user = self.odd.cancel(handle)?;
         self.uncount(ODD);
+        if self.chains.len() == 0 {
+            self.empty();
+        }
         Some(user)
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The unexpected messages of `adaptive`.
 //!
-//! A receive without wildcards can take only messages of one envelope: one chain. A receive with wildcards takes the
+//! A few are in [`Short`]. Of more, a receive without wildcards can take only messages of one envelope: one chain. A receive with wildcards takes the
 //! oldest that it accepts, whatever its envelope. As long as such receives come to a few messages only, these are looked
 //! at one by one. The first that comes to more has an index made, envelopes in order of age, which are compared 64 at a
 //! time; what that finds is the oldest of its envelope too, the first of its chain. Programs without wildcards never pay
@@ -9,12 +9,19 @@
 //! before without such a receive or probe in between.
 
 use super::chains::{Chains, Quick};
+use super::short::{Entry, SLOTS, Short, Slot};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 
-/// So many messages are looked at one by one, if they are near each other.
-const FEW: u32 = 16;
+/// So many messages in the index are sooner looked at one by one than 64 at once.
+const SEVERAL: u32 = 16;
+
+/// What a handle has of an age: its lower bits, above two that say that this is a message.
+#[inline(always)]
+fn generation(age: u64) -> u32 {
+    (age as u32) << 2 | 3
+}
 
 /// What a message is stamped with: what its handle has, and its place in the index if there is one; else what the
 /// handle lacks of its age.
@@ -23,42 +30,45 @@ fn stamp(generation: u32, rest: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(rest)
 }
 
-/// The lower bits of the age, above two that say that this is a message.
+/// What the handle has of the age.
 #[inline(always)]
-fn generation(stamp: u64) -> u32 {
+fn generation_of(stamp: u64) -> u32 {
     (stamp >> 32) as u32
 }
 
 /// The age of a message of which there is no index.
 fn age(stamp: u64) -> u64 {
-    u64::from(stamp as u32) << 30 | u64::from(generation(stamp) >> 2)
+    u64::from(stamp as u32) << 30 | u64::from(generation_of(stamp) >> 2)
+}
+
+/// The stamp of a message of which there is no index.
+#[inline(always)]
+fn aged(age: u64) -> u64 {
+    stamp(generation(age), (age >> 30) as u32)
 }
 
 /// Replaces the place and age of the oldest that a pattern accepts, where there is no index, by those of a message that is
 /// older.
-#[inline(always)]
-fn older(
-    bits: u64,
-    ignore: u64,
-    source: Option<u32>,
-    oldest: &mut Option<(u32, u64)>,
-) -> impl FnMut(u32, Envelope, u64) {
-    let (compared, source, source_mask) = (!ignore, source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
+fn older(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
     move |place, envelope, stamp| {
-        let other = (envelope.bits ^ bits) & compared | u64::from((envelope.source ^ source) & source_mask);
-        if other == 0 && oldest.is_none_or(|(_, least)| age(stamp) < least) {
+        if pattern.accepts(&envelope) && oldest.is_none_or(|(_, least)| age(stamp) < least) {
             *oldest = Some((place, age(stamp)));
         }
     }
 }
 
 pub(super) struct UnexpectedMessages {
+    /// Whether all are in `short`, else none.
+    is_short: bool,
     /// Whether the index is there.
     is_indexed: bool,
     /// Whether the index was asked since the queue was last empty.
     was_searched: bool,
     /// Numbers the messages in order of age.
     age: u64,
+    /// The age when the queue was last empty and in chains.
+    began: u64,
+    short: Short,
     chains: Chains,
     index: Log<Heads>,
     unit: Unit,
@@ -68,94 +78,115 @@ impl UnexpectedMessages {
     pub(super) fn new(unit: Unit) -> Self {
         // There may be an index besides, so that there is less room to spare.
         let chains = Chains::new(16);
-        Self { is_indexed: false, was_searched: false, age: 0, chains, index: Log::new(), unit }
+        Self {
+            is_short: true,
+            is_indexed: false,
+            was_searched: false,
+            age: 0,
+            began: 0,
+            short: Short::new(),
+            chains,
+            index: Log::new(),
+            unit,
+        }
     }
 
-    #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.chains.len()
+        self.short.len() + self.chains.len()
     }
 
     /// Appends a message if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
+        let age = self.age;
+        if self.is_short {
+            if !self.short.has_room() {
+                return None;
+            }
+            let slot = self.short.insert(Entry::message(envelope, user, age), true);
+            self.age = age + 1;
+            return Some(Short::handle(slot, generation(age)));
+        }
         if self.is_indexed {
             return None;
         }
-        let (generation, stamp) = self.next_stamp();
-        let place = self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |_| true)?;
-        self.age += 1;
-        Some(Handle::new(place, generation))
+        let place = self.chains.append_quickly((envelope.bits, envelope.source), aged(age), user, |_| true)?;
+        self.age = age + 1;
+        Some(Handle::new(place, generation(age)))
     }
 
-    /// The stamp of the next message if there is no index, and what its handle has of it.
-    #[inline(always)]
-    fn next_stamp(&self) -> (u32, u64) {
-        let generation = (self.age as u32) << 2 | 3;
-        (generation, stamp(generation, (self.age >> 30) as u32))
+    #[cfg(test)]
+    fn append_any(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.append_quickly(envelope, user).map_or_else(|| self.append(envelope, user), Ok)
     }
 
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        if self.is_short {
+            self.leave_short()?;
+        }
         self.chains.make_room()?;
+        let generation = generation(self.age);
         if !self.is_indexed {
-            let (generation, stamp) = self.next_stamp();
-            let place = self.chains.append((bits, source), stamp, user, |_| true);
+            let place = self.chains.append((bits, source), aged(self.age), user, |_| true);
             self.age += 1;
             return Ok(Handle::new(place, generation));
         }
         if self.index.make_room()? == Room::InHoles {
             self.squeeze();
         }
-        let generation = (self.age as u32) << 2 | 3;
         let place = self.chains.append((bits, source), stamp(generation, self.index.next_place()), user, |_| true);
         self.index.push((Envelope { bits, source }, place));
         self.age += 1;
         Ok(Handle::new(place, generation))
     }
 
+    /// Moves all messages to where many can be.
+    #[cold]
+    #[inline(never)]
+    fn leave_short(&mut self) -> Result<(), OutOfMemory> {
+        self.chains.reserve(SLOTS)?;
+        for slot in self.short.slots() {
+            let Entry { bits, user, age, source, .. } = *self.short.entry(slot);
+            let place = self.chains.append((bits, source), aged(age), user, |_| true);
+            self.short.move_to(slot, Handle::new(place, generation(age)));
+        }
+        self.short.end();
+        self.is_short = false;
+        Ok(())
+    }
+
+    /// The last message has left a queue that is not short: the next ones are in a short one again, if that had been
+    /// enough since the queue was last empty. The index is given up if nobody asked for it since then.
+    #[cold]
+    #[inline(never)]
+    fn empty(&mut self) {
+        self.is_short = self.age - self.began <= SLOTS as u64;
+        self.is_indexed = self.was_searched && !self.is_short;
+        (self.began, self.was_searched) = (self.age, false);
+    }
+
     #[cold]
     #[inline(never)]
     fn squeeze(&mut self) {
         let chains = &mut self.chains;
-        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation(old), place)));
+        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation_of(old), place)));
         // There are holes at the end now.
         let made = self.index.make_room();
         debug_assert!(made == Ok(Room::Made));
     }
 
-    /// The place of the oldest message that a pattern with wildcards accepts. There must be messages.
-    #[inline(always)]
-    fn find(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
-        if self.is_few() { self.oldest_of_few(bits, ignore, source) } else { self.oldest(bits, ignore, source) }
-    }
-
-    /// Whether messages are looked at one by one.
-    #[inline(always)]
-    pub(super) fn is_few(&self) -> bool {
-        !self.is_indexed && self.len() <= FEW && self.chains.is_near()
-    }
-
-    /// The place of the oldest message that a pattern accepts, of few.
-    #[inline(always)]
-    fn oldest_of_few(&self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
-        let mut oldest = None;
-        self.chains.each_of_near(older(bits, ignore, source, &mut oldest));
-        oldest.map(|(place, _)| place)
-    }
-
-    /// The place of the oldest message that a pattern with wildcards accepts, of many.
+    /// The place of the oldest message that a pattern with wildcards accepts, of a queue that is not short.
     #[inline(never)]
-    fn oldest(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<u32> {
-        let pattern = Pattern { bits, ignore, source };
+    fn oldest(&mut self, pattern: Pattern) -> Option<u32> {
         self.was_searched = true;
         if !self.is_indexed && self.make_index().is_err() {
             // One by one, as many as there are.
             let mut oldest = None;
-            self.chains.each_item(older(bits, ignore, source, &mut oldest));
+            self.chains.each_item(older(pattern, &mut oldest));
             return oldest.map(|(place, _)| place);
         }
-        let found = if self.len() <= FEW {
+        let found = if self.chains.len() <= SEVERAL {
             self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(place, _)| place)
         } else {
             first_accepted(self.unit, &self.index, pattern)
@@ -167,8 +198,8 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn make_index(&mut self) -> Result<(), OutOfMemory> {
         let mut messages = Vec::new();
-        messages.try_reserve_exact(self.len() as usize)?;
-        self.index.reserve(self.len() as usize)?;
+        messages.try_reserve_exact(self.chains.len() as usize)?;
+        self.index.reserve(self.chains.len() as usize)?;
         self.chains.each_item(|place, envelope, stamp| messages.push((stamp, place, envelope)));
         messages.sort_unstable_by_key(|(stamp, ..)| age(*stamp));
         for (old, place, envelope) in messages {
@@ -176,7 +207,7 @@ impl UnexpectedMessages {
             let made = self.index.make_room();
             debug_assert!(made == Ok(Room::Made));
             let at = self.index.push((envelope, place));
-            self.chains.restamp(place, |_| stamp(generation(old), at));
+            self.chains.restamp(place, |_| stamp(generation_of(old), at));
         }
         self.is_indexed = true;
         Ok(())
@@ -184,98 +215,117 @@ impl UnexpectedMessages {
 
     /// The oldest message that a pattern accepts.
     #[inline(always)]
-    pub(super) fn probe(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        if self.len() == 0 {
+    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
+        if self.is_short {
+            return self.short.first_accepted(pattern).map(|slot| self.message_in(slot));
+        }
+        if self.chains.len() == 0 {
             return None;
         }
-        match source {
-            Some(source) if ignore == 0 => {
-                let first = self.chains.find(bits, source, |_| true)?;
+        match pattern.source {
+            Some(source) if pattern.ignore == 0 => {
+                let first = self.chains.find(pattern.bits, source, |_| true)?;
                 Some(self.chains.message(first))
             }
-            source => {
-                let place = self.find(bits, ignore, source)?;
+            _ => {
+                let place = self.oldest(pattern)?;
                 Some(self.chains.message_at(place))
             }
         }
     }
 
-    /// Takes the oldest message of an envelope, if that is a matter of a few instructions.
+    /// The message in a slot of the short queue.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, Envelope { bits, source }: Envelope) -> Quick {
-        if self.len() == 0 {
-            Quick::Nothing
-        } else if self.is_indexed {
-            Quick::Ask
-        } else {
-            self.chains.take_quickly(bits, source)
-        }
+    fn message_in(&self, slot: Slot) -> Message {
+        let Entry { bits, source, user, .. } = *self.short.entry(slot);
+        Message { user, envelope: Envelope { bits, source } }
     }
 
-    /// Takes the oldest message of an envelope; returns its user value.
+    /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
     #[inline(always)]
-    pub(super) fn take_exact(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
-        if self.len() == 0 {
-            return None;
+    pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
+        if self.is_short {
+            let Some(slot) = self.short.first_accepted(pattern) else { return Quick::Nothing };
+            let message = self.message_in(slot);
+            self.short.remove(slot);
+            return Quick::Taken(message);
         }
-        let first = self.chains.find(bits, source, |_| true)?;
-        let stamp = self.chains.stamp_of(first);
-        let user = self.chains.take(first).user;
+        if self.chains.len() == 0 {
+            return Quick::Nothing;
+        }
+        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
         if self.is_indexed {
-            self.leave_index(stamp);
+            return Quick::Ask;
         }
-        Some(user)
-    }
-
-    /// Takes the oldest message that a pattern with wildcards accepts, of few.
-    #[inline(always)]
-    pub(super) fn take_of_few(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        let place = self.oldest_of_few(bits, ignore, source)?;
-        Some(self.chains.take_first_at(place, |_| true))
-    }
-
-    /// Takes the oldest message that a pattern with wildcards accepts, of many.
-    #[inline(always)]
-    pub(super) fn take_of_many(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        let place = self.oldest(bits, ignore, source)?;
-        let stamp = self.chains.stamp_at(place)?;
-        let message = self.chains.take_first_at(place, |_| true);
-        if self.is_indexed {
-            self.leave_index(stamp);
+        match self.chains.take_quickly(bits, source) {
+            Quick::Nothing => Quick::Nothing,
+            Quick::Taken(user) => {
+                if self.chains.len() == 0 {
+                    self.empty();
+                }
+                Quick::Taken(Message { user, envelope: Envelope { bits, source } })
+            }
+            Quick::Ask => Quick::Ask,
         }
-        Some(message)
     }
 
     /// Takes the oldest message that a pattern accepts.
     #[inline(always)]
-    pub(super) fn take(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
-        match source {
-            Some(source) if ignore == 0 => {
-                let envelope = Envelope { bits, source };
-                Some(Message { user: self.take_exact(envelope)?, envelope })
-            }
-            source if self.is_few() => self.take_of_few(bits, ignore, source),
-            source => self.take_of_many(bits, ignore, source),
+    pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
+        match self.take_quickly(pattern) {
+            Quick::Taken(message) => Some(message),
+            Quick::Nothing => None,
+            Quick::Ask => self.take_of_many(pattern),
         }
     }
 
-    /// A message leaves the index, which is given up if it is the last and nobody asked for it.
-    #[inline(never)]
-    fn leave_index(&mut self, stamp: u64) {
-        self.index.remove(stamp as u32);
-        if self.len() == 0 {
-            (self.is_indexed, self.was_searched) = (self.was_searched, false);
+    /// Takes the oldest message that a pattern accepts, of a queue that is not short.
+    #[inline(always)]
+    pub(super) fn take_of_many(&mut self, pattern: Pattern) -> Option<Message> {
+        if self.chains.len() == 0 {
+            return None;
+        }
+        let (stamp, message) = match pattern.source {
+            Some(source) if pattern.ignore == 0 => {
+                let first = self.chains.find(pattern.bits, source, |_| true)?;
+                (self.chains.stamp_of(first), self.chains.take(first))
+            }
+            _ => {
+                let place = self.oldest(pattern)?;
+                (self.chains.stamp_at(place)?, self.chains.take_first_at(place, |_| true))
+            }
+        };
+        self.has_left(stamp);
+        Some(message)
+    }
+
+    /// A message with this stamp has left the chains.
+    #[inline(always)]
+    fn has_left(&mut self, stamp: u64) {
+        if self.is_indexed {
+            self.index.remove(stamp as u32);
+        }
+        if self.chains.len() == 0 {
+            self.empty();
         }
     }
 
     /// Takes a message back; returns its user value.
     pub(super) fn discard(&mut self, handle: Handle) -> Option<u64> {
+        let Some(slot) = Short::slot(handle) else { return self.discard_moved(handle) };
+        let is_it = |age| generation(age) == handle.generation();
+        if self.is_short {
+            return self.short.take_back(slot, is_it);
+        }
+        self.discard_moved(self.short.moved(slot, is_it)?)
+    }
+
+    /// Takes a message back that is not in a short queue.
+    fn discard_moved(&mut self, handle: Handle) -> Option<u64> {
         let place = handle.index();
         let stamp = self.chains.stamp_at(place)?;
-        let user = self.chains.take_back(place, |stamp| generation(stamp) == handle.generation(), |_| true)?;
-        if self.is_indexed {
-            self.leave_index(stamp);
-        }
+        let user = self.chains.take_back(place, |stamp| generation_of(stamp) == handle.generation(), |_| true)?;
+        self.has_left(stamp);
         Some(user)
     }
 
@@ -294,27 +344,60 @@ mod tests {
     use super::*;
     use crate::scan::VectorUnit;
 
-    /// As many messages as a handle can tell apart, and around there few and many, with an index and without.
+    fn envelope(number: u32) -> Envelope {
+        Envelope { bits: (number * 7 % 11).into(), source: number }
+    }
+
+    fn messages(count: u32) -> (UnexpectedMessages, Vec<Handle>) {
+        let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
+        messages.age = (1 << 30) - 3;
+        messages.began = messages.age;
+        let handles = (0..count).map(|n| messages.append_any(envelope(n), n.into()).unwrap()).collect();
+        (messages, handles)
+    }
+
+    const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
+
+    /// As many messages as a handle can tell apart, and around there a short queue and others, with an index of few and of
+    /// many.
     #[test]
     fn age_goes_on_where_handles_begin_anew() {
-        for count in [5, FEW + 1, FEW + 2, 300] {
-            let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
-            messages.age = (1 << 30) - 3;
-            let envelope = |number: u32| Envelope { bits: (number * 7 % 11).into(), source: number };
-            let handles: Vec<_> = (0..count).map(|n| messages.append(envelope(n), n.into()).unwrap()).collect();
+        for count in [5, SLOTS as u32 + 1, SEVERAL + 2, 300] {
+            let (mut messages, handles) = messages(count);
             assert_eq!(messages.discard(handles[3]), Some(3));
             assert_eq!(messages.discard(handles[3]), None);
             for number in (0..count).filter(|number| *number != 3) {
                 let expected = Message { user: number.into(), envelope: envelope(number) };
-                assert_eq!(messages.probe(0, u64::MAX, None), Some(expected));
-                assert_eq!(messages.is_indexed, count > FEW + 1);
-                assert_eq!(messages.take(0, u64::MAX, None), Some(expected));
+                assert_eq!(messages.probe(ANY), Some(expected));
+                assert_eq!(messages.is_indexed, count > SLOTS as u32);
+                assert_eq!(messages.take(ANY), Some(expected));
             }
-            // It stays for as long as it is asked.
-            assert_eq!((messages.len(), messages.is_indexed), (0, count > FEW + 1));
-            messages.append(envelope(0), 0).unwrap();
-            messages.take(envelope(0).bits, 0, Some(0)).expect("it is there");
-            assert!(!messages.is_indexed);
+            assert_eq!(messages.len(), 0);
+        }
+    }
+
+    /// Handles name their messages through the end of a short queue, and it comes again after a time with few messages.
+    #[test]
+    fn a_queue_is_short_again_when_that_was_enough() {
+        let (mut messages, handles) = messages(SLOTS as u32);
+        assert_eq!(messages.discard(handles[2]), Some(2));
+        let last = messages.append_any(envelope(99), 99).unwrap();
+        assert!(messages.is_short);
+        let many = messages.append_any(envelope(100), 100).unwrap();
+        assert!(!messages.is_short);
+        assert_eq!(messages.discard(handles[2]), None);
+        for (handle, user) in [(handles[1], 1), (last, 99), (many, 100), (handles[0], 0)] {
+            assert_eq!(messages.discard(handle), Some(user));
+            assert_eq!(messages.discard(handle), None);
+        }
+        assert_eq!(messages.probe(ANY).map(|message| message.user), Some(3));
+        while messages.take(ANY).is_some() {}
+        // The last time was too much for it, and an index was asked for.
+        assert!(!messages.is_short && messages.is_indexed);
+        for (short, indexed) in [(true, false), (true, false)] {
+            messages.append_any(envelope(0), 0).unwrap();
+            messages.take(Pattern::exactly(envelope(0))).expect("it is there");
+            assert_eq!((messages.is_short, messages.is_indexed), (short, indexed));
         }
     }
 }
