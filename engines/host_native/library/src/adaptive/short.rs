@@ -190,11 +190,15 @@ impl Short {
     /// The slot of the oldest entry that `differs` in no bit.
     #[inline(always)]
     fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<Slot> {
-        let mut fit = 0;
-        for number in (0..(self.used as usize).min(SLOTS)).rev() {
-            fit = fit << WIDTH | u64::from(differs(&self.entries[number]) == 0);
+        let (mut fit, mut bit) = (0, HIGH & HIGH.wrapping_neg());
+        for entry in &self.entries {
+            if bit > self.live {
+                break;
+            }
+            fit |= if differs(entry) == 0 { bit } else { 0 };
+            bit <<= WIDTH;
         }
-        let fit = fit << (WIDTH - 1) & self.live;
+        fit &= self.live;
         if fit == 0 {
             return None;
         }
