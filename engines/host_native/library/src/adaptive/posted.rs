@@ -103,7 +103,8 @@ impl PostedReceives {
             return Some(Short::handle(slot, generation(age)));
         }
         let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-        let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |other| class(other) == EXACT)?;
+        let place =
+            self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |other| class(other) == EXACT)?;
         self.age = age + 1;
         Some(Handle::new(place, generation(age)))
     }
@@ -345,5 +346,52 @@ impl PostedReceives {
 
     pub(super) fn bytes(&self) -> usize {
         self.chains.bytes() + self.odd.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::VectorUnit;
+
+    fn post(receives: &mut PostedReceives, pattern: Pattern, user: u64) -> Handle {
+        receives.append_quickly(pattern, user).unwrap_or_else(|| receives.append(pattern, user).unwrap())
+    }
+
+    fn take(receives: &mut PostedReceives, envelope: Envelope) -> Option<u64> {
+        match receives.take_quickly(envelope) {
+            Quick::Taken(user) => Some(user),
+            Quick::Nothing => None,
+            Quick::Ask => receives.take_of_many(envelope),
+        }
+    }
+
+    /// More kinds of wildcards than have classes leave the short queue together; handles and age stay.
+    #[test]
+    fn receives_leave_a_short_queue_in_order_and_keep_their_handles() {
+        let mut receives = PostedReceives::new(VectorUnit::or_best(None));
+        let envelope = Envelope { bits: 0, source: 1 };
+        let pattern = |number: u64| Pattern { bits: 1 << number, ignore: 1 << number, source: Some(1) };
+        let mut handles: Vec<Handle> = (0..9).map(|number| post(&mut receives, pattern(number), number)).collect();
+        assert_eq!(receives.cancel(handles[4]), Some(4));
+        handles.push(post(&mut receives, Pattern::exactly(envelope), 9));
+        assert!(receives.is_short);
+        handles.push(post(&mut receives, Pattern::exactly(envelope), 10));
+        assert!(!receives.is_short && receives.odd.len() > 0);
+        assert_eq!(receives.len(), 10);
+        for (number, expected) in [(4, None), (0, Some(0)), (0, None), (8, Some(8)), (10, Some(10))] {
+            assert_eq!(receives.cancel(handles[number]), expected);
+        }
+        for user in [1, 2, 3, 5, 6, 7, 9] {
+            assert_eq!(take(&mut receives, envelope), Some(user));
+            assert_eq!(receives.cancel(handles[user as usize]), None);
+        }
+        assert_eq!((take(&mut receives, envelope), receives.len()), (None, 0));
+        // That was too much for a short queue; this is not.
+        for expected in [false, true] {
+            assert_eq!(receives.is_short, expected);
+            let handle = post(&mut receives, pattern(3), 3);
+            assert_eq!(receives.cancel(handle), Some(3));
+        }
     }
 }

@@ -146,7 +146,9 @@ impl Short {
         if self.wild == 0 {
             return self.first_of(bits, source);
         }
-        self.first(|entry| (entry.bits ^ bits) & entry.compared | u64::from((entry.source ^ source) & entry.source_mask))
+        self.first(|entry| {
+            (entry.bits ^ bits) & entry.compared | u64::from((entry.source ^ source) & entry.source_mask)
+        })
     }
 
     /// The slot of the oldest message that a pattern accepts.
@@ -190,7 +192,7 @@ impl Short {
     /// The slot of the oldest entry that `differs` in no bit.
     #[inline(always)]
     fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<Slot> {
-        let (mut fit, mut bit) = (0, HIGH & HIGH.wrapping_neg());
+        let (mut fit, mut bit) = (0, Slot::of(0).bit);
         for entry in &self.entries {
             if bit > self.live {
                 break;
@@ -233,11 +235,6 @@ impl Short {
     #[inline(always)]
     pub(super) fn entry(&self, slot: Slot) -> &Entry {
         &self.entries[slot.number as usize]
-    }
-
-    #[inline(always)]
-    fn entry_mut(&mut self, slot: Slot) -> &mut Entry {
-        &mut self.entries[slot.number as usize]
     }
 
     /// Nothing is there. All of this is constant, so that what comes next waits for nothing that was before.
@@ -283,7 +280,7 @@ impl Short {
 
     /// The entry in a slot has this handle from now on.
     pub(super) fn move_to(&mut self, slot: Slot, handle: Handle) {
-        self.entry_mut(slot).user = handle.into_raw();
+        self.entries[slot.number as usize].user = handle.into_raw();
     }
 
     /// All entries were moved.
@@ -296,5 +293,60 @@ impl Short {
     pub(super) fn moved(&self, slot: Slot, is_it: impl Fn(u64) -> bool) -> Option<Handle> {
         let entry = self.entry(slot);
         (self.moved & slot.bit != 0 && is_it(entry.age)).then(|| Handle::from_raw(entry.user))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
+
+    fn message(short: &mut Short, bits: u64, age: u64) -> Slot {
+        short.insert(Entry::message(Envelope { bits, source: 0 }, age, age), true)
+    }
+
+    fn first(short: &Short, pattern: Pattern) -> Option<u64> {
+        short.first_accepted(pattern).map(|slot| short.entry(slot).user)
+    }
+
+    #[test]
+    fn tags_in_a_row_have_different_digests() {
+        for begin in (0..20_000).chain([0x7f00_0000_0000, u64::MAX - 30]) {
+            let digests: u128 = (begin..begin + SLOTS as u64).map(|tag| 1 << digest(tag, 3)).sum();
+            assert_eq!(digests.count_ones() as usize, SLOTS, "from {begin}");
+        }
+    }
+
+    /// The oldest is found where slots were used again in another order, among all and among those of one key.
+    #[test]
+    fn the_oldest_comes_first_wherever_it_is() {
+        for (one, other) in [(0, 8), (3, 4), (7, 2)] {
+            let mut short = Short::new();
+            let slots: Vec<Slot> = (0..SLOTS as u64).map(|age| message(&mut short, age % 3, age)).collect();
+            assert!(!short.has_room());
+            for slot in [one, other] {
+                assert_eq!(short.remove(slots[slot]), slot as u64);
+            }
+            // The lower slot, or the end, is free for the first of them.
+            for age in [9, 10] {
+                message(&mut short, age % 3, age);
+            }
+            let mut left: Vec<u64> = (0..11).filter(|age| ![one as u64, other as u64].contains(age)).collect();
+            while let Some(&age) = left.first() {
+                assert_eq!(first(&short, ANY), Some(age));
+                for bits in 0..3 {
+                    let expected = left.iter().copied().find(|age| age % 3 == bits);
+                    assert_eq!(first(&short, Pattern::exactly(Envelope { bits, source: 0 })), expected);
+                    assert_eq!(first(&short, Pattern { bits, ignore: 8, source: None }), expected);
+                }
+                assert_eq!(first(&short, Pattern::exactly(Envelope { bits: 0, source: 1 })), None);
+                let slot = short.first_accepted(ANY).unwrap();
+                assert_eq!(short.take_back(slot, |age| age == 99), None);
+                assert_eq!(short.take_back(slot, |_| true), Some(left.remove(0)));
+                assert_eq!(short.take_back(slot, |_| true), None);
+            }
+            assert_eq!((short.len(), first(&short, ANY)), (0, None));
+        }
     }
 }
