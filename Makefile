@@ -33,6 +33,7 @@ run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
 test: check .venv/mpi.stamp .venv/guest.stamp ## every test, after the checks
+	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
 	cargo test --quiet --workspace --exclude mb-py
 	$(VENV)/pytest
 
