@@ -84,6 +84,7 @@ impl Entrant {
             environment,
             process: None,
             aged: None,
+            before: None,
         };
         runner.version = Process::start(&runner.words, environment, false).map(|(process, version)| {
             runner.process = Some(process);
@@ -129,14 +130,16 @@ pub(crate) struct Runner {
     process: Option<Process>,
     /// The process of the series that want aged objects, once there is one: nothing makes its pools young again.
     aged: Option<Process>,
+    /// What was timed last: a series, its depth, and the nanoseconds of its shortest sequence.
+    before: Option<(String, u32, f64)>,
 }
 
 impl Runner {
-    /// Has `series` timed at each of `depths`, the smallest first, and adds the times to `results`.
+    /// Has `series` timed at `depth`, and adds the times to `results`. Depths of a series come the smallest first.
     pub(crate) fn run(
         &mut self,
         series: &'static Series,
-        depths: &[u32],
+        depth: u32,
         round: u32,
         batches: u32,
         results: &mut Results,
@@ -147,23 +150,21 @@ impl Runner {
         if self.name == DIRECT && !series.is_distinct() {
             return Ok(());
         }
+        let before = self.before.as_ref().filter(|(name, shallow, _)| *name == series.name() && *shallow < depth);
+        if before.is_some_and(|(_, shallow, ns)| ns * series.growth(*shallow, depth) > TOO_LONG) {
+            return Ok(());
+        }
         let place = if series.aged { &mut self.aged } else { &mut self.process };
         if place.is_none() {
             *place = Some(Process::start(&self.words, self.environment, series.aged)?.0);
         }
         let Some(process) = place else { return Ok(()) };
-        let mut before: Option<(u32, f64)> = None;
-        for &depth in depths.iter().filter(|&&depth| series.has_depth(depth)) {
-            if before.is_some_and(|(shallow, ns)| ns * series.growth(shallow, depth) > TOO_LONG) {
-                break;
-            }
-            let times: &mut Times = results.entry((series.name(), depth, self.name.clone())).or_default();
-            let known = times.median().map(|ns| ns * series.items(depth));
-            if known.is_none_or(|ns| ns < SELDOM || round < SELDOM_ROUNDS) {
-                times.add(process.ask(series, depth, batches).map_err(|error| format!("{}: {error}", self.name))?);
-            }
-            before = times.median().map(|ns| (depth, ns * series.items(depth)));
+        let times: &mut Times = results.entry((series.name(), depth, self.name.clone())).or_default();
+        let known = times.median().map(|ns| ns * series.items(depth));
+        if known.is_none_or(|ns| ns < SELDOM || round < SELDOM_ROUNDS) {
+            times.add(process.ask(series, depth, batches).map_err(|error| format!("{}: {error}", self.name))?);
         }
+        self.before = times.median().map(|ns| (series.name(), depth, ns * series.items(depth)));
         Ok(())
     }
 }

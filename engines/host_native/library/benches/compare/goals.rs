@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What was hoped for, and what this run found: the goals of `adaptive`, each with a verdict.
+//!
+//! Other work on this host only adds to a time, so that a time is that of the quietest round; and ratios are of times of
+//! the same round, which are taken one after the other.
 
 use crate::series::DEEPEST;
-use crate::table::{Results, Times, digits, median};
+use crate::table::{Results, Times, digits, times};
 
 /// The structure that the goals are for, and the one that it is compared with.
 const DEFAULT: &str = "adaptive";
@@ -50,30 +53,36 @@ const SAME: f64 = 1.05;
 const WITHIN: u32 = 4096;
 const CLIFF: f64 = 2.0;
 
-/// A value found somewhere, and the medians behind it.
+/// A value found somewhere, the times behind it, and how many times as long they are as the plain list's.
 struct Found {
     series: String,
     depth: u32,
     value: f64,
-    ns: f64,
+    quietest: f64,
+    median: f64,
+    ratio: Option<f64>,
 }
 
 pub(crate) fn print(results: &Results, loads: &Times) {
     let Some(load) = loads.median() else { return };
     println!("\none load from the first-level cache, each waiting for the last: {load:.2} ns, here the unit `loads`");
+    let quietest = |name: &str, depth| times(results, name, depth, DEFAULT)?.quietest();
     let of = |series: &[&str], value: &dyn Fn(&str, u32, f64) -> Option<f64>| {
-        worst(results, |name, depth, ns| series.contains(&name).then(|| value(name, depth, ns)).flatten())
+        worst(results, |found| {
+            series.contains(&&*found.series).then(|| value(&found.series, found.depth, found.quietest)).flatten()
+        })
     };
     let verdict = |goal: &str, limit: f64, found: Option<Found>| match found {
         None => println!("not run   {goal}"),
         Some(found) => {
             let word = if found.value <= limit { "met    " } else { "not met" };
             println!("{word}   {goal}");
-            let (value, ns, loads) = (digits(found.value), digits(found.ns), digits(found.ns / load));
-            let place = format!("{} at depth {}", found.series, found.depth);
-            let list = median(results, &found.series, found.depth, PLAIN);
-            let list = list.map_or(String::new(), |list| format!(", {} x {PLAIN}", digits(found.ns / list)));
-            println!("          worst {value}: {place}, {ns} ns = {loads} loads{list}");
+            let Found { series, depth, value, quietest, median, ratio } = found;
+            let [value, quiet, median, loads] = [value, quietest, median, quietest / load].map(digits);
+            let ratio = ratio.map_or(String::new(), |ratio| format!(", {} x {PLAIN}", digits(ratio)));
+            println!(
+                "          worst {value}: {series} at depth {depth}, {quiet} ns = {loads} loads (median {median}){ratio}"
+            );
         }
     };
     println!("{DEFAULT}, against its goals:");
@@ -86,33 +95,33 @@ pub(crate) fn print(results: &Results, loads: &Times) {
         &format!("scan with a wildcard: at most {ENTRY_NS} ns for each entry beyond {FIRST_ENTRIES}"),
         ENTRY_NS,
         of(SCANS, &|name, depth, ns| {
-            let first = median(results, name, FIRST_ENTRIES, DEFAULT)?;
+            let first = quietest(name, FIRST_ENTRIES)?;
             (depth >= LEAST_ENTRIES).then(|| (ns - first) / f64::from(depth - FIRST_ENTRIES))
         }),
     );
     verdict(
         &format!("no slower than {PLAIN} at depths 1 to 8, all series: at most {SAME} times"),
         SAME,
-        worst(results, |name, depth, ns| {
-            let list = median(results, name, depth, PLAIN)?;
-            SHALLOW.contains(&depth).then_some(ns / list)
-        }),
+        worst(results, |found| found.ratio.filter(|_| SHALLOW.contains(&found.depth))),
     );
     verdict(
         &format!("no cliff: an exact receive at {DEEPEST} takes at most {CLIFF} times that at {WITHIN}"),
         CLIFF,
         of(EXACT, &|name, depth, ns| {
-            let within = median(results, name, WITHIN, DEFAULT)?;
+            let within = quietest(name, WITHIN)?;
             (depth == DEEPEST).then_some(ns / within)
         }),
     );
 }
 
-/// Where `value` of series, depth and median of the default structure is greatest.
-fn worst(results: &Results, value: impl Fn(&str, u32, f64) -> Option<f64>) -> Option<Found> {
-    let found = results.iter().filter(|((_, _, name), _)| name == DEFAULT).filter_map(|((series, depth, _), times)| {
-        let ns = times.median()?;
-        Some(Found { series: series.clone(), depth: *depth, value: value(series, *depth, ns)?, ns })
+/// Where `value` of what was found for the default structure is greatest.
+fn worst(results: &Results, value: impl Fn(&Found) -> Option<f64>) -> Option<Found> {
+    let found = results.iter().filter(|((_, _, name), _)| name == DEFAULT).filter_map(|((series, depth, _), found)| {
+        let (series, depth, quietest, median) = (series.clone(), *depth, found.quietest()?, found.median()?);
+        let ratio = times(results, &series, depth, PLAIN).and_then(|list| found.ratio(list));
+        let mut found = Found { series, depth, value: 0.0, quietest, median, ratio };
+        found.value = value(&found)?;
+        Some(found)
     });
     found.max_by(|one, other| one.value.total_cmp(&other.value))
 }

@@ -6,9 +6,9 @@
 //! $ cargo bench --package mb-matcher --bench compare -- --rounds 3 --depths 1,64,4096 --csv out/matcher.csv drain_posted
 //! ```
 //!
-//! Each contender has a process of its own; all are pinned to one core and work in turns, round after round, so that a
-//! slow moment of this host is slow for all. Words that are no options choose the series and contenders whose names
-//! contain them. `README.md` beside this file says what is timed and what a time contains.
+//! Each contender has a process of its own; all are pinned to one core and work in turns, depth after depth and round
+//! after round, so that a slow moment of this host is slow for all. Words that are no options choose the series and
+//! contenders whose names contain them. `README.md` beside this file says what is timed and what a time contains.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints its results")]
 
 mod contenders;
@@ -118,8 +118,11 @@ fn compare(options: &Options) -> Result<(), String> {
                 eprint!("\rround {} of {}, series {} of {} ", round + 1, options.rounds, number + 1, chosen.len());
             }
             loads.add(series::load_ns(&mut stopwatch));
-            for runner in &mut runners {
-                runner.run(series, &options.depths, round, options.batches, &mut results)?;
+            // One after the other at each depth, so that what slows this host slows all of them.
+            for &depth in options.depths.iter().filter(|&&depth| series.has_depth(depth)) {
+                for runner in &mut runners {
+                    runner.run(series, depth, round, options.batches, &mut results)?;
+                }
             }
         }
     }

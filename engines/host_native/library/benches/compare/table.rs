@@ -12,34 +12,57 @@ pub(crate) type Results = BTreeMap<(String, u32, String), Times>;
 
 /// Nanoseconds for each item, one value for each batch.
 #[derive(Clone, Default)]
-pub(crate) struct Times(Vec<f64>);
+pub(crate) struct Times {
+    /// Ascending.
+    batches: Vec<f64>,
+    /// The median of each round.
+    rounds: Vec<f64>,
+}
+
+/// The value that the share `part` of all is below, interpolated between two that ascend.
+fn quantile(ascending: &[f64], part: f64) -> Option<f64> {
+    let place = part * (ascending.len().checked_sub(1)?) as f64;
+    let (low, high) = (ascending[place.floor() as usize], ascending[place.ceil() as usize]);
+    Some(low + (high - low) * place.fract())
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
 
 impl Times {
-    pub(crate) fn add(&mut self, times: Vec<f64>) {
-        self.0.extend(times);
-        self.0.sort_by(f64::total_cmp);
-    }
-
-    /// The value that the share `part` of all is below, interpolated.
-    fn quantile(&self, part: f64) -> Option<f64> {
-        let place = part * (self.0.len().checked_sub(1)?) as f64;
-        let (low, high) = (self.0[place.floor() as usize], self.0[place.ceil() as usize]);
-        Some(low + (high - low) * place.fract())
+    /// Adds the batches of one more round.
+    pub(crate) fn add(&mut self, batches: Vec<f64>) {
+        let batches = sorted(batches);
+        self.rounds.extend(quantile(&batches, 0.5));
+        self.batches = sorted(std::mem::take(&mut self.batches).into_iter().chain(batches).collect());
     }
 
     pub(crate) fn median(&self) -> Option<f64> {
-        self.quantile(0.5)
+        quantile(&self.batches, 0.5)
     }
 
     /// First quartile, median, third quartile.
     pub(crate) fn quartiles(&self) -> Option<[f64; 3]> {
-        Some([self.quantile(0.25)?, self.median()?, self.quantile(0.75)?])
+        Some([quantile(&self.batches, 0.25)?, self.median()?, quantile(&self.batches, 0.75)?])
+    }
+
+    /// The median of the round in which this host had least other work.
+    pub(crate) fn quietest(&self) -> Option<f64> {
+        self.rounds.iter().copied().min_by(f64::total_cmp)
+    }
+
+    /// How many times as long as `other`: the median of the ratios of each round.
+    pub(crate) fn ratio(&self, other: &Self) -> Option<f64> {
+        let ratios = self.rounds.iter().zip(&other.rounds).map(|(one, other)| one / other).collect();
+        quantile(&sorted(ratios), 0.5)
     }
 }
 
-/// The median of `series` at `depth`, in ns.
-pub(crate) fn median(results: &Results, series: &str, depth: u32, contender: &str) -> Option<f64> {
-    results.get(&(series.to_owned(), depth, contender.to_owned()))?.median()
+/// The times of `series` at `depth`.
+pub(crate) fn times<'a>(results: &'a Results, series: &str, depth: u32, contender: &str) -> Option<&'a Times> {
+    results.get(&(series.to_owned(), depth, contender.to_owned()))
 }
 
 /// Three digits that count.
@@ -55,7 +78,7 @@ pub(crate) fn digits(value: f64) -> String {
 
 /// Prints medians in ns for each item, a column for each contender.
 pub(crate) fn print(series: &Series, depths: &[u32], names: &[&str], results: &Results) {
-    let found = |name: &str, depth| median(results, &series.name(), depth, name);
+    let found = |name: &str, depth| times(results, &series.name(), depth, name)?.median();
     let columns: Vec<&&str> =
         names.iter().filter(|name| depths.iter().any(|&depth| found(name, depth).is_some())).collect();
     let mut text = format!("\n{}: ns for each {}\n{:>6}", series.name(), series.item(), "depth");
@@ -73,12 +96,13 @@ pub(crate) fn print(series: &Series, depths: &[u32], names: &[&str], results: &R
 
 /// Writes everything as CSV, a row for each series, depth and contender.
 pub(crate) fn write_csv(path: &Path, results: &Results) -> Result<(), String> {
-    let mut text = "name,kind,pattern,depth,ns_median,ns_q1,ns_q3,repetitions\n".to_owned();
+    let mut text = "name,kind,pattern,depth,ns_median,ns_q1,ns_q3,ns_quietest,repetitions\n".to_owned();
     for ((series, depth, name), times) in results {
-        let Some([q1, median, q3]) = times.quartiles() else { continue };
+        let (Some([q1, median, q3]), Some(quietest)) = (times.quartiles(), times.quietest()) else { continue };
         let (kind, pattern) = series.split_once('/').unwrap_or((series, ""));
-        let repetitions = times.0.len();
-        let _ = writeln!(text, "{name},{kind},{pattern},{depth},{median:.3},{q1:.3},{q3:.3},{repetitions}");
+        let repetitions = times.batches.len();
+        let _ =
+            writeln!(text, "{name},{kind},{pattern},{depth},{median:.3},{q1:.3},{q3:.3},{quietest:.3},{repetitions}");
     }
     let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     folder.and_then(|()| std::fs::write(path, text)).map_err(|error| format!("{}: {error}", path.display()))

@@ -167,8 +167,10 @@ impl Short {
     /// The slot of the oldest entry with a key, where none has wildcards.
     #[inline(always)]
     fn first_of(&self, bits: u64, source: u32) -> Option<Slot> {
-        if self.live == 0 {
-            return None;
+        let lowest = Slot::of(0);
+        if self.live <= lowest.bit {
+            let entry = self.entry(lowest);
+            return (self.live != 0 && entry.bits == bits && entry.source == source).then_some(lowest);
         }
         let others = self.digests ^ digest(bits, source).wrapping_mul(LOW);
         // The highest bit of the fields that are zero, and perhaps of some above one that is.
@@ -192,13 +194,15 @@ impl Short {
     /// The slot of the oldest entry that `differs` in no bit.
     #[inline(always)]
     fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<Slot> {
-        let (mut fit, mut bit) = (0, Slot::of(0).bit);
-        for entry in &self.entries {
+        let Slot { mut bit, .. } = Slot::of(0);
+        let [oldest, others @ ..] = &self.entries;
+        let mut fit = if differs(oldest) == 0 { bit } else { 0 };
+        for entry in others {
+            bit <<= WIDTH;
             if bit > self.live {
                 break;
             }
             fit |= if differs(entry) == 0 { bit } else { 0 };
-            bit <<= WIDTH;
         }
         fit &= self.live;
         if fit == 0 {
