@@ -24,7 +24,7 @@ pub enum Structure {
     Vector,
     /// Lists by hash, with sequence numbers across them.
     Bins,
-    /// What serves best: by hash at any depth, wildcards by kind or by vector, decided at run time.
+    /// What serves best, decided at run time: a few side by side, more by hash, wildcards by kind or by vector.
     #[default]
     Adaptive,
 }

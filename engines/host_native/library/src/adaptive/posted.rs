@@ -146,8 +146,7 @@ impl PostedReceives {
     fn leave_short(&mut self) -> Result<(), OutOfMemory> {
         // Everything that may fail comes before anything is changed.
         self.chains.reserve(SLOTS)?;
-        // So many may be of more kinds than there are classes.
-        if self.short.wild_len() >= CLASSES {
+        if self.short.kinds() >= CLASSES {
             self.odd.reserve(SLOTS)?;
         }
         for slot in self.short.slots() {

@@ -231,9 +231,13 @@ impl Short {
         self.by_age(self.live)
     }
 
-    /// The number of entries with wildcards.
-    pub(super) fn wild_len(&self) -> usize {
-        self.wild.count_ones() as usize
+    /// How many kinds of wildcards entries have.
+    pub(super) fn kinds(&self) -> usize {
+        let kind = |slot| (self.entry(slot).compared, self.entry(slot).source_mask);
+        let wild = || self.slots().filter(|slot| self.wild & slot.bit != 0);
+        wild()
+            .filter(|slot| wild().find(|other| kind(*other) == kind(*slot)).is_some_and(|first| first.bit == slot.bit))
+            .count()
     }
 
     #[inline(always)]
