@@ -57,12 +57,16 @@ bench: setup .venv/mpi.stamp ## speed: criterion, the matcher beside other libra
 nightly: export OMPI_ALLOW_RUN_AS_ROOT := 1
 nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 nightly: export PATH := $(PATH):$(CURDIR)/.venv/bin
-nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stamp .venv/sanitizers.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
+nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stamp .venv/sanitizers.stamp .venv/aarch64.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
 	# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
 	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=$(CASES) cargo test --quiet --release --no-fail-fast --workspace --exclude mb-py -- --include-ignored
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mb-matcher --tests
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mb-matcher --test lockstep \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
+	# The matcher's vector code for a processor that this one is not.
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" CARGO_PROFILE_RELEASE_LTO=off \
+	  cargo test --quiet --release --package mb-matcher --lib --tests --target aarch64-unknown-linux-gnu
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py tests/test_mpi_conform.py
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
@@ -119,6 +123,10 @@ clean: ## remove everything that was built or downloaded
 
 .venv/sanitizers.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh sanitizers
+	touch $@
+
+.venv/aarch64.stamp: xtask/setup.sh | .venv/python.stamp
+	xtask/setup.sh aarch64
 	touch $@
 
 .venv/lints.stamp: xtask/setup.sh | .venv/python.stamp

@@ -3,7 +3,8 @@
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
 # `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
 # `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
-# the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz.
+# the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz;
+# `setup.sh aarch64` what compiles for that processor and runs its programs.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -104,7 +105,16 @@ sanitizers() {
   command -v cargo-fuzz >/dev/null || cargo install --locked --quiet --root .venv cargo-fuzz
 }
 
+aarch64() {
+  need gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
+  need libc6-dev-arm64-cross links_c aarch64-linux-gnu-gcc c
+  need qemu-user command -v qemu-aarch64
+  provide
+  command -v rustup >/dev/null || fail "rustup is missing: the standard library of aarch64 is installed with it (https://rustup.rs)"
+  rustup target add aarch64-unknown-linux-gnu
+}
+
 case ${1:-} in
-  tools | mpi | lints | guest | mpis | sanitizers) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis|sanitizers" ;;
+  tools | mpi | lints | guest | mpis | sanitizers | aarch64) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis|sanitizers|aarch64" ;;
 esac

@@ -16,7 +16,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mb_core::{BareRun, Engine, Op, Picos};
 
@@ -110,6 +110,7 @@ fn counter() -> u64 {
 #[cfg(target_arch = "x86_64")]
 fn counter_tick_ps() -> Option<f64> {
     use std::arch::x86_64::__cpuid;
+    use std::time::Duration;
     // SAFETY: every processor of this architecture has the instruction.
     #[allow(unused_unsafe, reason = "safe in newer versions of the standard library")]
     let invariant = unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 };

@@ -130,8 +130,10 @@ impl VectorUnit {
                 units.push(Self::Avx512);
             }
         }
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon", not(miri)))]
-        units.push(Self::Neon);
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            units.push(Self::Neon);
+        }
         units
     }
 
@@ -169,8 +171,9 @@ pub(crate) fn first_accepted(unit: Unit, log: &Log<Heads>, pattern: Pattern) -> 
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         VectorUnit::Avx2 => unsafe { x86::accepted_avx2(log, wanted) },
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        VectorUnit::Neon => first(log, |block| arm::accepted(block, wanted)),
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        VectorUnit::Neon => unsafe { arm::accepted_neon(log, wanted) },
         _ => first(log, |block| accepted(block, wanted)),
     }
 }
@@ -184,8 +187,9 @@ pub(crate) fn first_accepting(unit: Unit, log: &Log<Patterns>, envelope: Envelop
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         VectorUnit::Avx2 => unsafe { x86::accepting_avx2(log, envelope) },
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        VectorUnit::Neon => first(log, |block| arm::accepting(block, envelope)),
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        VectorUnit::Neon => unsafe { arm::accepting_neon(log, envelope) },
         _ => first(log, |block| accepting(block, envelope)),
     }
 }
@@ -351,67 +355,83 @@ mod x86 {
     }
 }
 
-#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+#[cfg(target_arch = "aarch64")]
 mod arm {
     use std::arch::aarch64::{
-        uint32x2_t, vaddv_u8, vand_u8, vandq_u64, vbicq_u64, vceqq_u32, vceqzq_u64, vcombine_u16, vcombine_u32,
-        vcreate_u8, vdupq_n_u32, vdupq_n_u64, veorq_u64, vld1q_u32, vld1q_u64, vmovn_u16, vmovn_u32, vmovn_u64,
+        uint16x4_t, uint32x2_t, vaddv_u8, vand_u8, vandq_u64, vbicq_u64, vceqq_u32, vceqzq_u64, vcombine_u16,
+        vcombine_u32, vcreate_u8, vdupq_n_u32, vdupq_n_u64, veorq_u64, vld1q_u32, vld1q_u64, vmovn_u16, vmovn_u32,
+        vmovn_u64,
     };
 
-    use super::{Envelope, Heads, Patterns, Wanted};
+    use super::{Envelope, Heads, Log, Patterns, Wanted, first};
 
-    pub(super) fn accepted(block: &Heads, wanted: Wanted) -> u64 {
+    #[target_feature(enable = "neon")]
+    pub(super) fn accepted_neon(log: &Log<Heads>, wanted: Wanted) -> Option<u32> {
         let (bits, compared) = (vdupq_n_u64(wanted.bits), vdupq_n_u64(wanted.compared));
-        let hits = words(|pair| {
-            // SAFETY: the last pair ends where the array does.
-            let keys = unsafe { vld1q_u64(block.bits.as_ptr().add(2 * pair)) };
-            vmovn_u64(vceqzq_u64(vandq_u64(veorq_u64(keys, bits), compared)))
-        });
-        match wanted.source {
-            Some(source) if hits != 0 => hits & equal(&block.source, source),
-            _ => hits,
-        }
+        first(log, |block| {
+            let hits = words(|pair| {
+                // SAFETY: the last pair ends where the array does.
+                let keys = unsafe { vld1q_u64(block.bits.as_ptr().add(2 * pair)) };
+                vmovn_u64(vceqzq_u64(vandq_u64(veorq_u64(keys, bits), compared)))
+            });
+            match wanted.source {
+                Some(source) if hits != 0 => hits & equal(&block.source, source),
+                _ => hits,
+            }
+        })
     }
 
-    pub(super) fn accepting(block: &Patterns, envelope: Envelope) -> u64 {
+    #[target_feature(enable = "neon")]
+    pub(super) fn accepting_neon(log: &Log<Patterns>, envelope: Envelope) -> Option<u32> {
         let bits = vdupq_n_u64(envelope.bits);
-        let hits = words(|pair| {
-            // SAFETY: the last pair ends where the arrays do.
-            let (keys, ignore) = unsafe {
-                (vld1q_u64(block.bits.as_ptr().add(2 * pair)), vld1q_u64(block.ignore.as_ptr().add(2 * pair)))
-            };
-            vmovn_u64(vceqzq_u64(vbicq_u64(veorq_u64(keys, bits), ignore)))
-        });
-        if hits == 0 { 0 } else { hits & (equal(&block.source, envelope.source) | block.any) }
+        first(log, |block| {
+            let hits = words(|pair| {
+                // SAFETY: the last pair ends where the arrays do.
+                let (keys, ignore) = unsafe {
+                    (vld1q_u64(block.bits.as_ptr().add(2 * pair)), vld1q_u64(block.ignore.as_ptr().add(2 * pair)))
+                };
+                vmovn_u64(vceqzq_u64(vbicq_u64(veorq_u64(keys, bits), ignore)))
+            });
+            if hits == 0 { 0 } else { hits & (equal(&block.source, envelope.source) | block.any) }
+        })
     }
 
     /// A bit for each of 64 lanes, of which `pair` gives two at a time as all ones or zero.
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "neon")]
     fn words(pair: impl Fn(usize) -> uint32x2_t) -> u64 {
         let mut hits = 0;
         for group in 0..8 {
-            let low = vmovn_u32(vcombine_u32(pair(4 * group), pair(4 * group + 1)));
-            let high = vmovn_u32(vcombine_u32(pair(4 * group + 2), pair(4 * group + 3)));
-            // One bit of each of eight bytes, added up.
-            let bytes = vand_u8(vmovn_u16(vcombine_u16(low, high)), vcreate_u8(0x8040_2010_0804_0201));
-            hits |= u64::from(vaddv_u8(bytes)) << (8 * group);
+            let four = |at: usize| vmovn_u32(vcombine_u32(pair(4 * group + at), pair(4 * group + at + 1)));
+            hits |= byte(four(0), four(2)) << (8 * group);
         }
         hits
     }
 
+    /// A bit for each of `sources` that is `source`.
+    #[inline]
+    #[target_feature(enable = "neon")]
     fn equal(sources: &[u32; 64], source: u32) -> u64 {
         let wanted = vdupq_n_u32(source);
         let mut hits = 0;
         for group in 0..8 {
-            let half = |at: usize| {
-                // SAFETY: the last half of the last group ends where the array does.
+            let four = |at: usize| {
+                // SAFETY: the last four of the last group end where the array does.
                 let keys = unsafe { vld1q_u32(sources.as_ptr().add(8 * group + at)) };
                 vmovn_u32(vceqq_u32(keys, wanted))
             };
-            let bytes = vand_u8(vmovn_u16(vcombine_u16(half(0), half(4))), vcreate_u8(0x8040_2010_0804_0201));
-            hits |= u64::from(vaddv_u8(bytes)) << (8 * group);
+            hits |= byte(four(0), four(4)) << (8 * group);
         }
         hits
+    }
+
+    /// A bit for each of eight lanes that are all ones or zero.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn byte(low: uint16x4_t, high: uint16x4_t) -> u64 {
+        // One bit of each of eight bytes, added up.
+        let bytes = vand_u8(vmovn_u16(vcombine_u16(low, high)), vcreate_u8(0x8040_2010_0804_0201));
+        u64::from(vaddv_u8(bytes))
     }
 }
 
