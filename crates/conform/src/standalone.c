@@ -70,9 +70,10 @@ static unsigned char *out(int step, int bytes) {
 @END@
 static unsigned char *in(int step) { return space(&got[step]); }
 
-/* Which message `bytes` and the status are, in communicator `c`; 0: none, and that is told. */
-static int which(int step, int c, const unsigned char *bytes) {
-  int count, stamp[2] = {round_number, 0};
+/* Which message `bytes` and the status are, in communicator `c`, where so many bytes have `room`; 0: none, and that
+   is told. */
+static int which(int step, int c, const unsigned char *bytes, int room) {
+  int count, longer = 0, stamp[2] = {round_number, 0};
   MPI_Get_count(&status, MPI_BYTE, &count);
   if (bytes != NULL && count >= (int)sizeof stamp) memcpy(stamp, bytes, sizeof stamp);
   for (int i = 0; message[i].step != 0; i++) {
@@ -82,6 +83,7 @@ static int which(int step, int c, const unsigned char *bytes) {
     if (message[i].to != me || message[i].comm != c || message[i].tag != status.MPI_TAG) continue;
     if (source != status.MPI_SOURCE) continue;
     if (error == MPI_ERR_TRUNCATE && message[i].bytes > ROOM) return message[i].step;
+    if (message[i].bytes > room) longer = message[i].step;
     if (message[i].bytes != count) continue;
     if (bytes != NULL && count > 0) {
       if (stamp[0] != round_number || stamp[1] != message[i].step) break;
@@ -91,8 +93,9 @@ static int which(int step, int c, const unsigned char *bytes) {
     }
     return message[i].step;
   }
-  wrong("the status names no message that is sent here", step);
-  return 0;
+  if (longer != 0) wrong("a message that does not fit came without an error", step);
+  else wrong("the status names no message that is sent here", step);
+  return longer;
 }
 
 static void tell(int step, const char *how, int what) {
@@ -139,11 +142,13 @@ static void completed(int step, int as) {
       wrong("a receive from MPI_PROC_NULL has another source or tag in its status", as);
     }
   } else {
+    int room = MOST;
     received++;
 @IF short_room@
     check_room(step);
+    if (is_short[step]) room = ROOM;
 @END@
-    const int what = which(as, comm_of[step], got[step]);
+    const int what = which(as, comm_of[step], got[step], room);
     if (!is_taken) tell(as, "<-", what);
   }
   error = MPI_SUCCESS;
@@ -249,7 +254,7 @@ static void probed(int step, int c, int takes) {
   }
   holds[step] = takes;
   comm_of[step] = c;
-  if (!is_null[step]) tell(step, "?", which(step, c, NULL));
+  if (!is_null[step]) tell(step, "?", which(step, c, NULL, MOST));
 }
 
 @END@
@@ -300,7 +305,7 @@ static void finish(void) {
       MPI_Mrecv(space(&rest), MOST, MPI_BYTE, &found, &status);
       received++;
       const size_t length = strlen(left[c]);
-      snprintf(left[c] + length, sizeof left[c] - length, "end<-%d ", which(0, c, rest));
+      snprintf(left[c] + length, sizeof left[c] - length, "end<-%d ", which(0, c, rest, MOST));
     }
     sched_yield();
   }
