@@ -25,6 +25,8 @@ const EXACT: &[&str] = &[
     "drain_unexpected/reverse",
     "drain_unexpected/random",
     "drain_unexpected/aged_random",
+    "beside/tags",
+    "steady/same_tag",
     "churn/posted",
 ];
 /// Series of which an item passes by all entries, or could.

@@ -68,6 +68,10 @@ enum Work {
     DrainPosted(Order, bool),
     /// All messages come, and then their receives are posted.
     DrainUnexpected(Order, bool),
+    /// A receive is posted and its message comes, while others wait that a receive with wildcards looked for.
+    Beside(Ahead),
+    /// A message comes for the oldest of the posted receives, which are all alike, and it is posted again.
+    Steady(Ahead),
     /// A message comes for one of the posted receives, and another is posted.
     ReplacePosted,
     /// Posted receives, some of any source, and messages wait; either is replaced.
@@ -127,6 +131,9 @@ pub(crate) const ALL: &[Series] = &[
     series("drain_unexpected", "random", Needs::Mpi, Work::DrainUnexpected(Order::Random, false)),
     series("drain_unexpected", "same_tag", Needs::Mpi, Work::DrainUnexpected(Order::Forward, true)),
     aged("drain_unexpected", "aged_random", Work::DrainUnexpected(Order::Random, false)),
+    series("beside", "tags", Needs::Mpi, Work::Beside(Ahead::Tags)),
+    series("steady", "same_tag", Needs::Mpi, Work::Steady(Ahead::SameTag)),
+    series("steady", "any_source", Needs::Mpi, Work::Steady(Ahead::AnySource)),
     series("churn", "posted", Needs::Mpi, Work::ReplacePosted),
     series("churn", "both", Needs::Mpi, Work::ReplaceBoth),
     series("cancel", "in_order", Needs::Mpi, Work::Cancel(Order::Forward)),
@@ -146,7 +153,7 @@ impl Series {
 
     /// Whether there is such work at `depth`: nothing is drained of an empty queue.
     pub(crate) fn has_depth(&self, depth: u32) -> bool {
-        depth > 0 || matches!(self.work, Work::Preposted(_) | Work::Unexpected(_) | Work::Probe(_))
+        depth > 0 || matches!(self.work, Work::Preposted(_) | Work::Unexpected(_) | Work::Probe(_) | Work::Beside(_))
     }
 
     /// Whether an entry is told from all others by its tag, and looked for by it.
@@ -173,8 +180,8 @@ impl Series {
     /// Items of the shortest sequence.
     pub(crate) fn items(&self, depth: u32) -> f64 {
         match self.work {
-            Work::Preposted(_) | Work::Unexpected(_) | Work::Probe(_) => 1.0,
-            Work::DrainPosted(..) | Work::DrainUnexpected(..) | Work::Cancel(_) => f64::from(depth),
+            Work::Preposted(_) | Work::Unexpected(_) | Work::Probe(_) | Work::Beside(_) => 1.0,
+            Work::Steady(_) | Work::DrainPosted(..) | Work::DrainUnexpected(..) | Work::Cancel(_) => f64::from(depth),
             Work::ReplacePosted | Work::ReplaceBoth => WINDOW as f64,
         }
     }
@@ -237,6 +244,32 @@ impl Series {
                         contender.wait(i);
                     }
                 })
+            }
+            Work::Beside(ahead) => {
+                (0..n).for_each(|i| contender.arrive(ahead.envelope(i), i));
+                assert!(!contender.probe(Ahead::AnySource.looks_for(ABSENT)), "found nothing");
+                let found = stopwatch.time(1, || {
+                    contender.post(exact(TARGET), n);
+                    contender.arrive(message(TARGET), n);
+                    contender.wait(n);
+                });
+                take_all(contender, ahead, n);
+                found
+            }
+            Work::Steady(ahead) => {
+                (0..n).for_each(|i| contender.post(ahead.looks_for(SAME), i));
+                let found = stopwatch.time(n, || {
+                    for i in 0..n {
+                        contender.arrive(message(SAME), i);
+                        contender.wait(i);
+                        contender.post(ahead.looks_for(SAME), i);
+                    }
+                });
+                for i in 0..n {
+                    contender.arrive(message(SAME), i);
+                    contender.wait(i);
+                }
+                found
             }
             Work::ReplacePosted => replace_posted(contender, n, stopwatch),
             Work::ReplaceBoth => replace_both(contender, n, stopwatch),

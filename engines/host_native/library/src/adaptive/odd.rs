@@ -2,7 +2,7 @@
 //! Receives whose kind of wildcard has no class of its own: compared one by one, 64 at a time, in order of age.
 
 use super::chains::MOST;
-use super::short::SLOTS;
+use super::short::FIRST_INDEX;
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Patterns, Unit, first_accepting};
@@ -52,7 +52,8 @@ impl Odd {
     }
 
     pub(super) fn append(&mut self, pattern: Pattern, user: u64, age: u64) -> Result<Handle, OutOfMemory> {
-        if self.len() as usize >= MOST - SLOTS - 1 {
+        // Their indices in handles stay below those of short queues.
+        if index(self.len()) >= FIRST_INDEX {
             return Err(OutOfMemory);
         }
         self.bodies.make_room()?;

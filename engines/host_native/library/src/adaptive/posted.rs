@@ -8,7 +8,7 @@
 
 use super::chains::{Chains, Quick};
 use super::odd::Odd;
-use super::short::{Entry, SLOTS, Short, Slot};
+use super::short::{Entry, SLOTS, Short};
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 
@@ -111,6 +111,10 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        // What was not quick was perhaps that of the other queue.
+        if self.is_short && self.short.has_room() {
+            return self.append_quickly(pattern, user).ok_or(OutOfMemory);
+        }
         if self.is_short {
             self.leave_short()?;
         }
@@ -149,10 +153,10 @@ impl PostedReceives {
         if self.short.kinds() >= CLASSES {
             self.odd.reserve(SLOTS)?;
         }
-        for slot in self.short.slots() {
-            let entry = *self.short.entry(slot);
+        for at in self.short.each() {
+            let entry = *self.short.entry(at);
             let handle = self.append_aged(entry.pattern(), entry.user, entry.age)?;
-            self.short.move_to(slot, handle);
+            self.short.move_to(at, handle);
         }
         self.short.end();
         self.is_short = false;
@@ -203,7 +207,7 @@ impl PostedReceives {
     pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
         if self.is_short {
             return match self.short.first_accepting(envelope) {
-                Some(slot) => Quick::Taken(self.short.remove(slot)),
+                Some(at) => Quick::Taken(self.short.remove(at)),
                 None => Quick::Nothing,
             };
         }
@@ -306,7 +310,7 @@ impl PostedReceives {
     }
 
     #[inline(always)]
-    fn cancel_short(&mut self, slot: Slot, handle: Handle) -> Option<u64> {
+    fn cancel_short(&mut self, slot: u32, handle: Handle) -> Option<u64> {
         let is_it = |age| generation(age) == handle.generation();
         if self.is_short {
             return self.short.take_back(slot, is_it);

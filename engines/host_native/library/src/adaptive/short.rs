@@ -1,56 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A queue of a few entries: side by side, with or without wildcards, and all of them compared.
+//! A queue of a few entries: side by side, with or without wildcards.
 //!
-//! What fits is gathered as a bit for each entry, so that no branch depends on which of them it is: the processor foresees
-//! everything but whether there is one. The oldest that fits is that of the lowest bit, unless an entry was put where
-//! an older one is above it; then ages are compared.
+//! Entries stay in their slots, which handles name. Their order of age is a word of its own, four bits for each; and
+//! where neither side has wildcards, digests of seven bits, in one word in order of age too, are compared all at once:
+//! no branch depends on which of them it is, and the lowest is that of the oldest.
 //!
-//! Where neither side has wildcards, digests of 7 bits are compared first, those of all entries at once in one word.
+//! `unsafe` here is of one kind: the index of an entry is not compared with their number. All that are used come out of
+//! the order, which has only slots.
 
 use crate::types::{Envelope, Handle, Pattern};
 
-/// As many as fields fit into a word. With more, a table is as quick.
+/// As many as digests fit into a word. With more, a table is as quick.
 pub(super) const SLOTS: usize = 9;
-/// Bits of a slot's field.
-const WIDTH: u32 = 7;
-/// The lowest bit of each field.
-const LOW: u64 = 0x0102_0408_1020_4081;
-/// The highest: what stands for the slot in sets of slots.
-const HIGH: u64 = LOW << (WIDTH - 1);
+/// Bits of a slot in the order.
+const SLOT_BITS: u32 = 4;
+/// One in each of them.
+const EACH_SLOT: u64 = 0x1_1111_1111;
+/// The order of an empty queue.
+const IN_ORDER: u64 = 0x8_7654_3210;
+/// Bits of a digest.
+const DIGEST_BITS: u32 = 7;
+/// One in each of them.
+const EACH_DIGEST: u64 = 0x0102_0408_1020_4081;
 /// Indices in handles of short queues begin here, above all others.
-const FIRST_INDEX: u32 = u32::MAX - SLOTS as u32;
+pub(super) const FIRST_INDEX: u32 = u32::MAX - SLOTS as u32;
 
-/// A slot: its number, and its bit in sets of slots.
-#[derive(Clone, Copy)]
-pub(super) struct Slot {
-    number: u32,
-    bit: u64,
-}
-
-impl Slot {
-    #[inline(always)]
-    fn of(number: u32) -> Self {
-        Self { number, bit: 1 << (number * WIDTH + WIDTH - 1) }
-    }
-
-    /// The first of a set that is not empty.
-    #[inline(always)]
-    fn first(set: u64) -> Self {
-        // What is done next with sets waits for the bit only, and not for the number.
-        Self { number: set.trailing_zeros() / WIDTH, bit: set & set.wrapping_neg() }
-    }
-
-    /// The lowest bit of its field.
-    #[inline(always)]
-    fn low(self) -> u64 {
-        self.bit >> (WIDTH - 1)
-    }
-}
-
-/// A field that differs for most keys: of tags in a row for all that a queue can hold.
+/// What differs for most keys: of tags in a row for all that a queue can hold.
 #[inline(always)]
 fn digest(bits: u64, source: u32) -> u64 {
-    (bits ^ u64::from(source) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - WIDTH)
+    (bits ^ u64::from(source) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - DIGEST_BITS)
+}
+
+/// The highest bit of each field of `width` bits that is zero, where `each` is one in each field; and perhaps of some
+/// above one that is zero.
+#[inline(always)]
+fn zeros(fields: u64, each: u64, width: u32) -> u64 {
+    fields.wrapping_sub(each) & !fields & each << (width - 1)
+}
+
+/// Closes the gap of a field of `width` bits.
+#[inline(always)]
+fn without(fields: u64, rank: u32, width: u32) -> u64 {
+    let below = (1 << (rank * width)) - 1;
+    fields & below | fields >> width & !below
 }
 
 /// A receive or a message.
@@ -86,63 +78,57 @@ impl Entry {
     }
 }
 
+/// Where an entry is: so many are older; and its slot.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    rank: u32,
+    slot: u32,
+}
+
 pub(super) struct Short {
-    /// Slots with an entry.
-    live: u64,
-    /// Those of them whose entry has wildcards.
-    wild: u64,
-    /// A digest for each slot with an entry.
+    len: u32,
+    /// A bit for each whose entry has wildcards.
+    wild: u32,
+    /// A bit for each whose entry was moved to another structure, when all were.
+    moved: u32,
+    /// All slots: those with entries, that of the oldest in the lowest bits, and then the free ones.
+    order: u64,
+    /// The digests of the entries' keys, in the same order, and then zero.
     digests: u64,
-    /// Slots from here on are free.
-    used: u32,
-    /// Whether an entry in a higher slot is younger.
-    is_ordered: bool,
-    /// Slots whose entry was moved to another structure, when all were.
-    moved: u64,
-    /// One more than there are slots, so that the compiler sees that a bit's number is below theirs.
-    entries: [Entry; SLOTS + 1],
+    entries: [Entry; SLOTS],
 }
 
 impl Short {
     pub(super) fn new() -> Self {
-        let entries = [Entry::default(); SLOTS + 1];
-        Self { live: 0, wild: 0, digests: 0, used: 0, is_ordered: true, moved: 0, entries }
+        Self { len: 0, wild: 0, moved: 0, order: IN_ORDER, digests: 0, entries: [Entry::default(); SLOTS] }
     }
 
+    #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.live.count_ones()
+        self.len
     }
 
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
-        self.live != HIGH
+        self.len < SLOTS as u32
     }
 
     /// Puts an entry into a free slot, which there must be; returns the slot.
     #[inline(always)]
-    pub(super) fn insert(&mut self, entry: Entry, is_exact: bool) -> Slot {
-        let (slot, others) = if self.used < SLOTS as u32 {
-            let slot = Slot::of(self.used);
-            self.used += 1;
-            // What is left in higher fields has no meaning.
-            (slot, slot.low() - 1)
-        } else {
-            self.is_ordered = false;
-            let slot = Slot::first(!self.live & HIGH);
-            (slot, !(slot.low() * ((1 << WIDTH) - 1)))
-        };
-        self.live |= slot.bit;
+    pub(super) fn insert(&mut self, entry: Entry, is_exact: bool) -> u32 {
+        let At { rank, slot } = self.at(self.len);
         if !is_exact {
-            self.wild |= slot.bit;
+            self.wild |= 1 << slot;
         }
-        self.digests = self.digests & others | slot.low().wrapping_mul(digest(entry.bits, entry.source));
-        self.entries[slot.number as usize] = entry;
+        self.digests |= digest(entry.bits, entry.source) << (rank * DIGEST_BITS);
+        self.len += 1;
+        *self.entry_mut(slot) = entry;
         slot
     }
 
-    /// The slot of the oldest receive that accepts an envelope.
+    /// Where the oldest receive is that accepts an envelope.
     #[inline(always)]
-    pub(super) fn first_accepting(&self, Envelope { bits, source }: Envelope) -> Option<Slot> {
+    pub(super) fn first_accepting(&self, Envelope { bits, source }: Envelope) -> Option<At> {
         if self.wild == 0 {
             return self.first_of(bits, source);
         }
@@ -151,9 +137,9 @@ impl Short {
         })
     }
 
-    /// The slot of the oldest message that a pattern accepts.
+    /// Where the oldest message is that a pattern accepts.
     #[inline(always)]
-    pub(super) fn first_accepted(&self, Pattern { bits, ignore, source }: Pattern) -> Option<Slot> {
+    pub(super) fn first_accepted(&self, Pattern { bits, ignore, source }: Pattern) -> Option<At> {
         let source_mask = if source.is_some() { u32::MAX } else { 0 };
         match source {
             Some(source) if ignore == 0 => self.first_of(bits, source),
@@ -164,143 +150,133 @@ impl Short {
         }
     }
 
-    /// The slot of the oldest entry with a key, where none has wildcards.
+    /// Where the oldest entry with a key is, if none has wildcards.
     #[inline(always)]
-    fn first_of(&self, bits: u64, source: u32) -> Option<Slot> {
-        let lowest = Slot::of(0);
-        if self.live <= lowest.bit {
-            let entry = self.entry(lowest);
-            return (self.live != 0 && entry.bits == bits && entry.source == source).then_some(lowest);
+    fn first_of(&self, bits: u64, source: u32) -> Option<At> {
+        let mut at = self.at(0);
+        if self.len > 1 {
+            let others = self.digests ^ digest(bits, source).wrapping_mul(EACH_DIGEST);
+            at = self.at(zeros(others, EACH_DIGEST, DIGEST_BITS).trailing_zeros() / DIGEST_BITS);
         }
-        let others = self.digests ^ digest(bits, source).wrapping_mul(LOW);
-        // The highest bit of the fields that are zero, and perhaps of some above one that is.
-        let fit = others.wrapping_sub(LOW) & !others & self.live;
-        if fit == 0 {
+        if at.rank >= self.len {
             return None;
         }
-        let slot = Slot::first(fit);
-        let entry = self.entry(slot);
-        let is_it = entry.bits == bits && entry.source == source && (self.is_ordered || fit == slot.bit);
-        if is_it { Some(slot) } else { self.first_of_alike(bits, source) }
+        let entry = self.entry(at);
+        if entry.bits == bits && entry.source == source {
+            Some(at)
+        } else if self.len > 1 {
+            self.first_of_alike(bits, source)
+        } else {
+            None
+        }
     }
 
     /// As [`Self::first_of`], where digests do not tell.
     #[cold]
     #[inline(never)]
-    fn first_of_alike(&self, bits: u64, source: u32) -> Option<Slot> {
+    fn first_of_alike(&self, bits: u64, source: u32) -> Option<At> {
         self.first(|entry| entry.bits ^ bits | u64::from(entry.source ^ source))
     }
 
-    /// The slot of the oldest entry that `differs` in no bit.
+    /// Where the oldest entry is that `differs` in no bit.
     #[inline(always)]
-    fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<Slot> {
-        let Slot { mut bit, .. } = Slot::of(0);
-        let [oldest, others @ ..] = &self.entries;
-        let mut fit = if differs(oldest) == 0 { bit } else { 0 };
-        for entry in others {
-            bit <<= WIDTH;
-            if bit > self.live {
-                break;
+    fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<At> {
+        (0..self.len).map(|rank| self.at(rank)).find(|at| differs(self.entry(*at)) == 0)
+    }
+
+    /// Where the entry is that so many are older than, or a slot is free.
+    #[inline(always)]
+    fn at(&self, rank: u32) -> At {
+        At { rank, slot: (self.order >> (rank * SLOT_BITS)) as u32 & ((1 << SLOT_BITS) - 1) }
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&self, at: At) -> &Entry {
+        debug_assert!((at.slot as usize) < SLOTS);
+        // SAFETY: see above.
+        unsafe { self.entries.get_unchecked(at.slot as usize) }
+    }
+
+    #[inline(always)]
+    fn entry_mut(&mut self, slot: u32) -> &mut Entry {
+        debug_assert!((slot as usize) < SLOTS);
+        // SAFETY: see above.
+        unsafe { self.entries.get_unchecked_mut(slot as usize) }
+    }
+
+    /// Frees the slot of an entry; returns its user value.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, at: At) -> u64 {
+        if self.len == 1 {
+            self.clear();
+        } else {
+            self.len -= 1;
+            if self.wild != 0 {
+                self.wild &= !(1 << at.slot);
             }
-            fit |= if differs(entry) == 0 { bit } else { 0 };
+            let last = (SLOTS as u32 - 1) * SLOT_BITS;
+            self.order = without(self.order, at.rank, SLOT_BITS) | u64::from(at.slot) << last;
+            self.digests = without(self.digests, at.rank, DIGEST_BITS);
         }
-        fit &= self.live;
-        if fit == 0 {
-            return None;
-        }
-        let slot = Slot::first(fit);
-        Some(if self.is_ordered || fit == slot.bit { slot } else { self.oldest(fit) })
-    }
-
-    /// The slot of the oldest entry of a set, which is not empty.
-    #[cold]
-    #[inline(never)]
-    fn oldest(&self, set: u64) -> Slot {
-        self.by_age(set).next().unwrap_or(Slot::first(set))
-    }
-
-    /// The slots of a set, that of the oldest entry first.
-    fn by_age(&self, set: u64) -> impl Iterator<Item = Slot> + use<> {
-        let mut slots: [Slot; SLOTS] = std::array::from_fn(|number| Slot::of(number as u32));
-        slots.sort_unstable_by_key(|slot| self.entry(*slot).age);
-        slots.into_iter().filter(move |slot| set & slot.bit != 0)
-    }
-
-    /// The slots with entries, that of the oldest first.
-    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
-        self.by_age(self.live)
-    }
-
-    /// How many kinds of wildcards entries have.
-    pub(super) fn kinds(&self) -> usize {
-        let kind = |slot| (self.entry(slot).compared, self.entry(slot).source_mask);
-        let wild = || self.slots().filter(|slot| self.wild & slot.bit != 0);
-        wild()
-            .filter(|slot| wild().find(|other| kind(*other) == kind(*slot)).is_some_and(|first| first.bit == slot.bit))
-            .count()
-    }
-
-    #[inline(always)]
-    pub(super) fn entry(&self, slot: Slot) -> &Entry {
-        &self.entries[slot.number as usize]
+        self.entry(at).user
     }
 
     /// Nothing is there. All of this is constant, so that what comes next waits for nothing that was before.
     #[inline(always)]
     fn clear(&mut self) {
-        (self.live, self.wild, self.digests, self.used, self.is_ordered) = (0, 0, 0, 0, true);
-    }
-
-    /// Frees a slot that has an entry; returns its user value.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, slot: Slot) -> u64 {
-        if self.live == slot.bit {
-            self.clear();
-        } else {
-            self.live ^= slot.bit;
-            self.used -= u32::from(self.live < slot.bit);
-            if self.wild != 0 {
-                self.wild &= !slot.bit;
-            }
-        }
-        self.entry(slot).user
+        (self.len, self.wild, self.order, self.digests) = (0, 0, IN_ORDER, 0);
     }
 
     /// The handle of the entry in a slot; `generation` is the kind's and the age's.
     #[inline(always)]
-    pub(super) fn handle(slot: Slot, generation: u32) -> Handle {
-        Handle::new(FIRST_INDEX + slot.number, generation)
+    pub(super) fn handle(slot: u32, generation: u32) -> Handle {
+        Handle::new(FIRST_INDEX + slot, generation)
     }
 
     /// The slot that a handle names, if it was made by [`Self::handle`].
     #[inline(always)]
-    pub(super) fn slot(handle: Handle) -> Option<Slot> {
-        let number = handle.index().checked_sub(FIRST_INDEX)?;
-        (number < SLOTS as u32).then(|| Slot::of(number))
+    pub(super) fn slot(handle: Handle) -> Option<u32> {
+        handle.index().checked_sub(FIRST_INDEX).filter(|slot| *slot < SLOTS as u32)
     }
 
     /// Takes back the entry in a slot, if there is one and its age `is_it`; returns its user value.
     #[inline(always)]
-    pub(super) fn take_back(&mut self, slot: Slot, is_it: impl Fn(u64) -> bool) -> Option<u64> {
-        let is_there = self.live & slot.bit != 0 && is_it(self.entry(slot).age);
-        is_there.then(|| self.remove(slot))
+    pub(super) fn take_back(&mut self, slot: u32, is_it: impl Fn(u64) -> bool) -> Option<u64> {
+        let others = self.order ^ (u64::from(slot) * EACH_SLOT);
+        let rank = zeros(others, EACH_SLOT, SLOT_BITS).trailing_zeros() / SLOT_BITS;
+        (rank < self.len && is_it(self.entries[slot as usize].age)).then(|| self.remove(At { rank, slot }))
     }
 
-    /// The entry in a slot has this handle from now on.
-    pub(super) fn move_to(&mut self, slot: Slot, handle: Handle) {
-        self.entries[slot.number as usize].user = handle.into_raw();
+    /// The slots with entries, that of the oldest first.
+    pub(super) fn each(&self) -> impl Iterator<Item = At> + use<> {
+        let all: [At; SLOTS] = std::array::from_fn(|rank| self.at(rank as u32));
+        all.into_iter().take(self.len as usize)
+    }
+
+    /// How many kinds of wildcards entries have.
+    pub(super) fn kinds(&self) -> usize {
+        let wild = || self.each().filter(|at| self.wild >> at.slot & 1 == 1);
+        let kind = |at| (self.entry(at).compared, self.entry(at).source_mask);
+        wild()
+            .filter(|at| wild().take_while(|older| older.rank < at.rank).all(|older| kind(older) != kind(*at)))
+            .count()
+    }
+
+    /// An entry has this handle from now on.
+    pub(super) fn move_to(&mut self, at: At, handle: Handle) {
+        self.entry_mut(at.slot).user = handle.into_raw();
     }
 
     /// All entries were moved.
     pub(super) fn end(&mut self) {
-        self.moved = self.live;
+        self.moved = self.each().map(|at| 1 << at.slot).sum();
         self.clear();
     }
 
     /// The handle that an entry was moved to, if there was one in the slot and its age `is_it`.
-    pub(super) fn moved(&self, slot: Slot, is_it: impl Fn(u64) -> bool) -> Option<Handle> {
-        let entry = self.entry(slot);
-        (self.moved & slot.bit != 0 && is_it(entry.age)).then(|| Handle::from_raw(entry.user))
+    pub(super) fn moved(&self, slot: u32, is_it: impl Fn(u64) -> bool) -> Option<Handle> {
+        let entry = &self.entries[slot as usize];
+        (self.moved >> slot & 1 == 1 && is_it(entry.age)).then(|| Handle::from_raw(entry.user))
     }
 }
 
@@ -310,12 +286,12 @@ mod tests {
 
     const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
 
-    fn message(short: &mut Short, bits: u64, age: u64) -> Slot {
+    fn message(short: &mut Short, bits: u64, age: u64) -> u32 {
         short.insert(Entry::message(Envelope { bits, source: 0 }, age, age), true)
     }
 
     fn first(short: &Short, pattern: Pattern) -> Option<u64> {
-        short.first_accepted(pattern).map(|slot| short.entry(slot).user)
+        short.first_accepted(pattern).map(|at| short.entry(at).user)
     }
 
     #[test]
@@ -331,12 +307,11 @@ mod tests {
     fn the_oldest_comes_first_wherever_it_is() {
         for (one, other) in [(0, 8), (3, 4), (7, 2)] {
             let mut short = Short::new();
-            let slots: Vec<Slot> = (0..SLOTS as u64).map(|age| message(&mut short, age % 3, age)).collect();
+            let slots: Vec<u32> = (0..SLOTS as u64).map(|age| message(&mut short, age % 3, age)).collect();
             assert!(!short.has_room());
             for slot in [one, other] {
-                assert_eq!(short.remove(slots[slot]), slot as u64);
+                assert_eq!(short.take_back(slots[slot], |_| true), Some(slot as u64));
             }
-            // The lower slot, or the end, is free for the first of them.
             for age in [9, 10] {
                 message(&mut short, age % 3, age);
             }
@@ -349,7 +324,7 @@ mod tests {
                     assert_eq!(first(&short, Pattern { bits, ignore: 8, source: None }), expected);
                 }
                 assert_eq!(first(&short, Pattern::exactly(Envelope { bits: 0, source: 1 })), None);
-                let slot = short.first_accepted(ANY).unwrap();
+                let At { slot, .. } = short.first_accepted(ANY).unwrap();
                 assert_eq!(short.take_back(slot, |age| age == 99), None);
                 assert_eq!(short.take_back(slot, |_| true), Some(left.remove(0)));
                 assert_eq!(short.take_back(slot, |_| true), None);

@@ -9,7 +9,7 @@
 //! before without such a receive or probe in between.
 
 use super::chains::{Chains, Quick};
-use super::short::{Entry, SLOTS, Short, Slot};
+use super::short::{At, Entry, SLOTS, Short};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
@@ -122,6 +122,10 @@ impl UnexpectedMessages {
 
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        // What was not quick was perhaps that of the other queue.
+        if self.is_short && self.short.has_room() {
+            return self.append_quickly(Envelope { bits, source }, user).ok_or(OutOfMemory);
+        }
         if self.is_short {
             self.leave_short()?;
         }
@@ -146,10 +150,10 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn leave_short(&mut self) -> Result<(), OutOfMemory> {
         self.chains.reserve(SLOTS)?;
-        for slot in self.short.slots() {
-            let Entry { bits, user, age, source, .. } = *self.short.entry(slot);
+        for at in self.short.each() {
+            let Entry { bits, user, age, source, .. } = *self.short.entry(at);
             let place = self.chains.append((bits, source), aged(age), user, |_| true);
-            self.short.move_to(slot, Handle::new(place, generation(age)));
+            self.short.move_to(at, Handle::new(place, generation(age)));
         }
         self.short.end();
         self.is_short = false;
@@ -217,7 +221,7 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
         if self.is_short {
-            return self.short.first_accepted(pattern).map(|slot| self.message_in(slot));
+            return self.short.first_accepted(pattern).map(|at| self.message_at(at));
         }
         if self.chains.len() == 0 {
             return None;
@@ -234,10 +238,10 @@ impl UnexpectedMessages {
         }
     }
 
-    /// The message in a slot of the short queue.
+    /// A message of the short queue.
     #[inline(always)]
-    fn message_in(&self, slot: Slot) -> Message {
-        let Entry { bits, source, user, .. } = *self.short.entry(slot);
+    fn message_at(&self, at: At) -> Message {
+        let Entry { bits, source, user, .. } = *self.short.entry(at);
         Message { user, envelope: Envelope { bits, source } }
     }
 
@@ -245,9 +249,9 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
         if self.is_short {
-            let Some(slot) = self.short.first_accepted(pattern) else { return Quick::Nothing };
-            let message = self.message_in(slot);
-            self.short.remove(slot);
+            let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
+            let message = self.message_at(at);
+            self.short.remove(at);
             return Quick::Taken(message);
         }
         if self.chains.len() == 0 {
