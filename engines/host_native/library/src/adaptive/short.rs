@@ -129,46 +129,46 @@ impl Short {
     /// Where the oldest receive is that accepts an envelope.
     #[inline(always)]
     pub(super) fn first_accepting(&self, Envelope { bits, source }: Envelope) -> Option<At> {
-        if self.wild == 0 {
-            return self.first_of(bits, source);
-        }
-        self.first(|entry| {
-            (entry.bits ^ bits) & entry.compared | u64::from((entry.source ^ source) & entry.source_mask)
+        let is_exact = self.wild == 0;
+        self.find(Envelope { bits, source }, is_exact, |receive| {
+            (receive.bits ^ bits) & receive.compared | u64::from((receive.source ^ source) & receive.source_mask)
         })
     }
 
     /// Where the oldest message is that a pattern accepts.
     #[inline(always)]
     pub(super) fn first_accepted(&self, Pattern { bits, ignore, source }: Pattern) -> Option<At> {
-        let source_mask = if source.is_some() { u32::MAX } else { 0 };
-        match source {
-            Some(source) if ignore == 0 => self.first_of(bits, source),
-            source => {
-                let source = source.unwrap_or(0);
-                self.first(|entry| (entry.bits ^ bits) & !ignore | u64::from((entry.source ^ source) & source_mask))
-            }
+        let is_exact = ignore == 0 && source.is_some();
+        let (source, source_mask) = (source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
+        self.find(Envelope { bits, source }, is_exact, |message| {
+            (message.bits ^ bits) & !ignore | u64::from((message.source ^ source) & source_mask)
+        })
+    }
+
+    /// Where the oldest entry is that `differs` in no bit; if `is_exact`, those are all that have the key `envelope`.
+    #[inline(always)]
+    fn find(&self, envelope: Envelope, is_exact: bool, differs: impl Fn(&Entry) -> u64) -> Option<At> {
+        if self.len <= 1 {
+            let at = self.at(0);
+            (self.len == 1 && differs(self.entry(at)) == 0).then_some(at)
+        } else if is_exact {
+            self.first_of(envelope)
+        } else {
+            self.first(differs)
         }
     }
 
-    /// Where the oldest entry with a key is, if none has wildcards.
+    /// Where the oldest entry with a key is, of entries without wildcards.
     #[inline(always)]
-    fn first_of(&self, bits: u64, source: u32) -> Option<At> {
-        let mut at = self.at(0);
-        if self.len > 1 {
-            let others = self.digests ^ digest(bits, source).wrapping_mul(EACH_DIGEST);
-            at = self.at(zeros(others, EACH_DIGEST, DIGEST_BITS).trailing_zeros() / DIGEST_BITS);
-        }
+    fn first_of(&self, Envelope { bits, source }: Envelope) -> Option<At> {
+        let others = self.digests ^ digest(bits, source).wrapping_mul(EACH_DIGEST);
+        let at = self.at(zeros(others, EACH_DIGEST, DIGEST_BITS).trailing_zeros() / DIGEST_BITS);
         if at.rank >= self.len {
             return None;
         }
         let entry = self.entry(at);
-        if entry.bits == bits && entry.source == source {
-            Some(at)
-        } else if self.len > 1 {
-            self.first_of_alike(bits, source)
-        } else {
-            None
-        }
+        let is_it = entry.bits == bits && entry.source == source;
+        if is_it { Some(at) } else { self.first_of_alike(bits, source) }
     }
 
     /// As [`Self::first_of`], where digests do not tell.
@@ -181,7 +181,15 @@ impl Short {
     /// Where the oldest entry is that `differs` in no bit.
     #[inline(always)]
     fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<At> {
-        (0..self.len).map(|rank| self.at(rank)).find(|at| differs(self.entry(*at)) == 0)
+        let mut order = self.order;
+        for rank in 0..self.len {
+            let at = At { rank, slot: order as u32 & ((1 << SLOT_BITS) - 1) };
+            if differs(self.entry(at)) == 0 {
+                return Some(at);
+            }
+            order >>= SLOT_BITS;
+        }
+        None
     }
 
     /// Where the entry is that so many are older than, or a slot is free.
