@@ -70,7 +70,8 @@ impl Handle {
         self.0
     }
 
-    /// The handle that [`Handle::into_raw`] made this number of; any other number is a stale handle.
+    /// The handle that [`Handle::into_raw`] made this number of. Any other number is a handle that nobody was given: a
+    /// stale one, but for numbers by which a matcher knows an entry of its own besides.
     #[must_use]
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)

@@ -2,7 +2,7 @@
 //! What was hoped for, and what this run found: the goals of `adaptive`, each with a verdict.
 //!
 //! Other work on this host only adds to a time, so that a time is that of the quietest round; and ratios are of times of
-//! the same round, which are taken one after the other.
+//! the same round. The cost of an entry of a scan is the difference of two quietest times.
 
 use crate::series::DEEPEST;
 use crate::table::{Results, Times, digits, times};
@@ -66,7 +66,7 @@ struct Found {
 }
 
 pub(crate) fn print(results: &Results, loads: &Times) {
-    let Some(load) = loads.median() else { return };
+    let Some(load) = loads.quietest() else { return };
     println!("\none load from the first-level cache, each waiting for the last: {load:.2} ns, here the unit `loads`");
     let quietest = |name: &str, depth| times(results, name, depth, DEFAULT)?.quietest();
     let of = |series: &[&str], value: &dyn Fn(&str, u32, f64) -> Option<f64>| {
@@ -109,9 +109,9 @@ pub(crate) fn print(results: &Results, loads: &Times) {
     verdict(
         &format!("no cliff: an exact receive at {DEEPEST} takes at most {CLIFF} times that at {WITHIN}"),
         CLIFF,
-        of(EXACT, &|name, depth, ns| {
-            let within = quietest(name, WITHIN)?;
-            (depth == DEEPEST).then_some(ns / within)
+        of(EXACT, &|name, depth, _| {
+            let times = |depth| times(results, name, depth, DEFAULT);
+            if depth == DEEPEST { times(depth)?.ratio(times(WITHIN)?) } else { None }
         }),
     );
 }

@@ -53,7 +53,8 @@ impl Times {
         self.rounds.iter().copied().min_by(f64::total_cmp)
     }
 
-    /// How many times as long as `other`: the median of the ratios of each round.
+    /// How many times as long as `other`: the median of the ratios of each round. Rounds that one of them lacks are the
+    /// last ones, of long sequences.
     pub(crate) fn ratio(&self, other: &Self) -> Option<f64> {
         let ratios = self.rounds.iter().zip(&other.rounds).map(|(one, other)| one / other).collect();
         quantile(&sorted(ratios), 0.5)

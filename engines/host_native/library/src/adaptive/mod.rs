@@ -2,8 +2,8 @@
 //! `adaptive`: each entry in the structure that serves its kind, and age across all of them.
 //!
 //! What decides, at run time:
-//! - Up to nine receives, and up to nine messages, are side by side and are all compared. A queue that has had more goes on
-//!   as follows until it is empty.
+//! - Up to nine receives, and up to nine messages, are side by side. A queue that has had more goes on as follows, until
+//!   it was empty twice and had up to nine in between.
 //! - Receives without wildcards, and those of each of the first seven kinds of wildcards, are in a hash table at any
 //!   depth, by what is compared of them; receives of a further kind are compared 64 at a time.
 //! - Unexpected messages are in a hash table by envelope, and, once a receive or a probe with wildcards has come to them,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The posted receives of `adaptive`.
 //!
-//! A few are in [`Short`]. Of more, a receive belongs to the class of its wildcards: its ignore bits, and whether it names a source. MPI has four. Among
-//! the receives of a class an arrival can fit only those of one key, so it looks into each class that has receives,
-//! one chain each, and takes the oldest of what it finds. Classes are given out as they come; receives of a class
-//! that found none left are compared one by one, 64 at a time.
+//! A few are in [`Short`]. Of more, a receive belongs to the class of its wildcards: its ignore bits, and whether it
+//! names a source. MPI has four. Among the receives of a class an arrival can fit only those of one key, so it looks into
+//! each class that has receives, one chain each, and takes the oldest of what it finds. Classes are given out as they
+//! come; receives of a class that found none left are compared one by one, 64 at a time.
 
 use super::chains::{Chains, Quick};
 use super::odd::Odd;
@@ -163,8 +163,8 @@ impl PostedReceives {
         Ok(())
     }
 
-    /// The last receive has left the chains of a queue that is not short: if it is empty, the next ones are in a short one again, if that had been
-    /// enough since the queue was last empty.
+    /// The last receive has left the chains of a queue that is not short: if it is empty, the next ones are in a short one
+    /// again, if that had been enough since it was empty before.
     #[cold]
     #[inline(never)]
     fn empty(&mut self) {

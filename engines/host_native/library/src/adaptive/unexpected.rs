@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The unexpected messages of `adaptive`.
 //!
-//! A few are in [`Short`]. Of more, a receive without wildcards can take only messages of one envelope: one chain. A receive with wildcards takes the
-//! oldest that it accepts, whatever its envelope. As long as such receives come to a few messages only, these are looked
-//! at one by one. The first that comes to more has an index made, envelopes in order of age, which are compared 64 at a
-//! time; what that finds is the oldest of its envelope too, the first of its chain. Programs without wildcards never pay
-//! for it, and others once for each message at most: it is given up only when the queue is empty, and had been so
-//! before without such a receive or probe in between.
+//! A few are in [`Short`]. Of more, a receive without wildcards can take only messages of one envelope: one chain. A
+//! receive with wildcards takes the oldest that it accepts, whatever its envelope. The first such receive or probe has an
+//! index made, envelopes in order of age, which are compared 64 at a time; what that finds is the oldest of its envelope
+//! too, the first of its chain. Programs without wildcards never pay for it, and others once for each message at most: it
+//! is given up only when the queue is empty, and had been so before without such a receive or probe in between, or with
+//! so few messages that the queue is short from then on.
 
 use super::chains::{Chains, Quick};
 use super::short::{At, Entry, SLOTS, Short};
@@ -161,7 +161,7 @@ impl UnexpectedMessages {
     }
 
     /// The last message has left a queue that is not short: the next ones are in a short one again, if that had been
-    /// enough since the queue was last empty. The index is given up if nobody asked for it since then.
+    /// enough since it was empty before. The index is given up then, and if nobody asked for it in that time.
     #[cold]
     #[inline(never)]
     fn empty(&mut self) {
