@@ -116,6 +116,7 @@ impl Short {
     /// Puts an entry into a free slot, which there must be; returns the slot.
     #[inline(always)]
     pub(super) fn insert(&mut self, entry: Entry, is_exact: bool) -> u32 {
+        debug_assert!(self.has_room());
         let At { rank, slot } = self.at(self.len);
         if !is_exact {
             self.wild |= 1 << slot;
