@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What the pipeline tests share: small generated traces, and the command as a process."""
+"""What the pipeline tests share: small generated traces, the command as a process, specified keys."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,3 +47,11 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> mb.Trace:
     return mb.generate(
         "depth", tmp_path_factory.mktemp("traces") / "deep", ranks=2, settings={"iterations": 10, "depth": 64}
     )
+
+
+def keys(page: str, section: str) -> set[str]:
+    """List the first column of the table below a heading of a page of `spec/`."""
+    whole = (Path(__file__).parents[1] / "spec" / f"{page}.md").read_text(encoding="utf-8")
+    text = whole.split(f"## {section}\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    return {key for row in rows for key in re.findall(r"`(\w+)`", row)}

@@ -27,9 +27,8 @@ from matchbench.mpi.lines import Heard
 from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
 from tests import mpi_fake
-from tests.conftest import Command
+from tests.conftest import Command, keys
 
-ROOT = Path(__file__).parents[1]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 GRID = (0, *(1 << power for power in range(15)))
 
@@ -213,14 +212,6 @@ def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: st
     return done
 
 
-def keys(section: str) -> set[str]:
-    """List the first column of the table below a heading of the specification."""
-    page = (ROOT / "spec" / "mpi-bench.md").read_text(encoding="utf-8")
-    text = page.split(f"## {section}")[1].split("\n#")[0]
-    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-    return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
-
-
 def test_a_formula_comes_out_as_it_went_in(fake: Path, matchbench: Command, tmp_path: Path) -> None:
     done = bench(matchbench, fake, "--repetitions", "5")
     assert done.returncode == 0
@@ -261,17 +252,17 @@ def test_a_formula_comes_out_as_it_went_in(fake: Path, matchbench: Command, tmp_
 def test_results_have_the_keys_of_the_specification(fake: Path, matchbench: Command, tmp_path: Path) -> None:
     bench(matchbench, fake, "--series", "preposted", "--series", "unexpected/tags", "--series", "memory")
     whole = json.loads((tmp_path / "o" / "mpi-bench.json").read_text(encoding="utf-8"))
-    assert whole.keys() == keys("2. `mpi-bench.json`")
-    assert whole["mpi"].keys() == keys("2.1 `mpi`")
-    assert whole["place"].keys() == keys("2.2 `place`")
-    assert whole["plan"].keys() == keys("2.3 `plan`")
-    assert all(row.keys() == keys("3. Rows") for row in whole["rows"])
-    assert all(each.keys() == keys("4. `curves`") for each in whole["curves"])
-    assert all(each.keys() == keys("6. `memory`") for each in whole["memory"])
-    costs = keys("5. `costs`")
+    assert whole.keys() == keys("mpi-bench", "2. `mpi-bench.json`")
+    assert whole["mpi"].keys() == keys("mpi-bench", "2.1 `mpi`")
+    assert whole["place"].keys() == keys("mpi-bench", "2.2 `place`")
+    assert whole["plan"].keys() == keys("mpi-bench", "2.3 `plan`")
+    assert all(row.keys() == keys("mpi-bench", "3. Rows") for row in whole["rows"])
+    assert all(each.keys() == keys("mpi-bench", "4. `curves`") for each in whole["curves"])
+    assert all(each.keys() == keys("mpi-bench", "6. `memory`") for each in whole["memory"])
+    costs = keys("mpi-bench", "5. `costs`")
     assert whole["costs"].keys() | whole["costs"]["posted"].keys() == costs - {"base_ns"}
     header = (tmp_path / "o" / "rows.csv").read_text().splitlines()[0]
-    assert set(header.split(",")) == keys("3. Rows")
+    assert set(header.split(",")) == keys("mpi-bench", "3. Rows")
 
 
 @pytest.mark.parametrize(

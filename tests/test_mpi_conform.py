@@ -15,6 +15,7 @@ from matchbench.cli import main
 from matchbench.mpi.conform import Failure, Plan, Runner, shrink
 from matchbench.mpi.launch import Ended, find
 from matchbench.shapes import JudgedRun
+from tests.conftest import keys
 
 SHIM = Path(__file__).parent / "mpi" / "broken.c"
 # Debian's, and those of the prefixes that `make nightly` names.
@@ -75,9 +76,9 @@ def test_a_message_that_does_not_fit_is_matched_all_the_same(mpi: str, tmp_path:
     assert report["counts"]["truncated"] + len(report["failures"]) > 10
     # The program that is printed shows what was seen by itself.
     for failure in report["failures"]:
-        source = out / f"program-{failure['number']}.c"
-        if failure["kind"] != "truncation" or not source.exists():
+        if failure["kind"] != "truncation" or not failure["shrunk"]:
             continue
+        source = out / failure["shrunk"]["source"]
         found = find(mpi)
         found.build(source, tmp_path / "program", ["-O1", "-Wall", "-Werror"])
         ranks = source.read_text().partition("RANKS = ")[2].partition(",")[0]
@@ -110,12 +111,18 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
     out = tmp_path / "out"
     assert conform(mpi, out, "--programs", "150", "--time-limit", "2", *words) == 1
     report = json.loads((out / "mpi-conform.json").read_text())
-    failures = [failure for failure in report["failures"] if failure["kind"] == kind and "shrunk" in failure]
+    failures = [failure for failure in report["failures"] if failure["kind"] == kind and failure["shrunk"]]
+    assert report.keys() == keys("mpi-conform", "2. `mpi-conform.json`")
+    assert report["mpi"].keys() == keys("mpi-conform", "2.1 `mpi`")
+    assert report["plan"].keys() == keys("mpi-conform", "2.2 `plan`")
+    assert report["counts"].keys() == keys("mpi-conform", "2.3 `counts`")
+    assert failures[0].keys() == keys("mpi-conform", "2.4 `failures`")
     shrunk = failures[0]["shrunk"]
+    assert shrunk.keys() == keys("mpi-conform", "2.5 `shrunk`")
     assert len(shrunk["steps"]) <= steps
     assert shrunk["failed"] > 0
     # The program that is printed shows the fault by itself, and shows none without it.
-    source = out / f"program-{failures[0]['number']}.c"
+    source = out / shrunk["source"]
     program = tmp_path / "program"
     found.build(source, program, ["-O1", "-Wall", "-Werror"])
     ranks = source.read_text().partition("RANKS = ")[2].partition(",")[0]

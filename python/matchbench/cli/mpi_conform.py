@@ -12,13 +12,15 @@ from typing import Any
 import click
 
 from matchbench import __version__, tables
-from matchbench._native import trial_features
+from matchbench._native import revision, trial_features
 from matchbench.cli.progress import progress_bar
 from matchbench.mpi.conform import Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
 from matchbench.mpi.launch import find
 from matchbench.output import check_directory, whole_directory
 
 MARKER = "mpi-conform.json"
+FORMAT = "matchbench-mpi-conform"
+VERSION = 1
 _SHOWN = 3  # failures that are told in full
 
 
@@ -108,8 +110,8 @@ def command(
                 _show_shrunk(failure, one, sources.get(failure.number), index, output)
         if output is not None:
             for number, source in sources.items():
-                (directory / f"program-{number}.c").write_text(source, encoding="utf-8")
-            report = json.dumps(_report(found, plan, shrunk), indent=2) + "\n"
+                (directory / _source_name(number)).write_text(source, encoding="utf-8")
+            report = json.dumps(_report(runner, found, plan, shrunk), indent=2) + "\n"
             (directory / MARKER).write_text(report, encoding="utf-8")
     if output is not None:
         tables.line(f"report: {output / MARKER}")
@@ -190,7 +192,7 @@ def _show_shrunk(
     tables.line(shrunk.programs.text(shrunk.place).rstrip())
     tables.line(shrunk.text)
     if output is not None:
-        tables.line(f"in C: {output / f'program-{failure.number}.c'}")
+        tables.line(f"in C: {output / _source_name(failure.number)}")
     elif source is not None and index == 0:
         tables.line(f"\n{source}")
 
@@ -215,27 +217,43 @@ def _without(plan: Plan) -> str:
     return f"without {', '.join(plan.without)}, " if plan.without else ""
 
 
-def _report(found: Conformance, plan: Plan, shrunk: list[tuple[Failure, Shrunk | None]]) -> dict[str, object]:
-    def short(failure: Failure) -> dict[str, object]:
+def _report(
+    runner: Runner, found: Conformance, plan: Plan, shrunk: list[tuple[Failure, Shrunk | None]]
+) -> dict[str, Any]:
+    """Put everything into one object, as `spec/mpi-conform.md` has it."""
+
+    def short(failure: Failure) -> dict[str, Any] | None:
         one = next((one for other, one in shrunk if other is failure), None)
         if one is None:
-            return asdict(failure)
-        steps = one.programs.text(one.place).splitlines()
+            return None
         return {
-            **asdict(failure),
-            "shrunk": {"steps": steps, "text": one.text, "runs": one.runs, "failed": one.failed},
+            "steps": one.programs.text(one.place).splitlines(),
+            "text": one.text,
+            "runs": one.runs,
+            "failed": one.failed,
+            "source": _source_name(failure.number),
         }
 
     return {
-        "version": __version__,
-        "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "library": found.library,
+        "format": FORMAT,
+        "version": VERSION,
+        "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "matchbench": {"version": __version__, "revision": revision()},
+        "mpi": {
+            "library": found.library,
+            "compiler": runner.mpi.compiler,
+            "launcher": list(runner.mpi.launcher),
+        },
         "plan": asdict(plan),
         "asked": found.asked,
         "restarts": found.restarts,
         "counts": dict(found.counts),
         "unexplained_program": found.unexplained,
         "ended_by_failures": found.is_ended_by_failures(plan),
-        "failures": [short(failure) for failure in found.failures],
+        "failures": [{**asdict(failure), "shrunk": short(failure)} for failure in found.failures],
         "remarks": found.remarks,
     }
+
+
+def _source_name(number: int) -> str:
+    return f"program-{number}.c"
