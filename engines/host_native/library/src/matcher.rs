@@ -112,6 +112,10 @@ pub struct Matcher {
 enum Inner {
     Adaptive(Adaptive),
     List(List),
+    Other(Other),
+}
+
+enum Other {
     Heads(HeadsAndBodies),
     Vector(Vector),
     Bins(Bins),
@@ -124,9 +128,11 @@ macro_rules! each {
         match $inner {
             Inner::Adaptive($structure) => $call,
             Inner::List($structure) => $call,
-            Inner::Heads($structure) => outlined(move || $call),
-            Inner::Vector($structure) => outlined(move || $call),
-            Inner::Bins($structure) => outlined(move || $call),
+            Inner::Other(other) => outlined(move || match other {
+                Other::Heads($structure) => $call,
+                Other::Vector($structure) => $call,
+                Other::Bins($structure) => $call,
+            }),
         }
     };
 }
@@ -143,9 +149,9 @@ impl Matcher {
         let unit = VectorUnit::or_best(options.vector_unit);
         let inner = match structure {
             Structure::List => Inner::List(List::new(options.request_bytes)),
-            Structure::Heads => Inner::Heads(HeadsAndBodies::new()),
-            Structure::Vector => Inner::Vector(Vector::new(unit)),
-            Structure::Bins => Inner::Bins(Bins::new(options.bins)),
+            Structure::Heads => Inner::Other(Other::Heads(HeadsAndBodies::new())),
+            Structure::Vector => Inner::Other(Other::Vector(Vector::new(unit))),
+            Structure::Bins => Inner::Other(Other::Bins(Bins::new(options.bins))),
             Structure::Adaptive => Inner::Adaptive(Adaptive::new(unit)),
         };
         Self { inner, structure }

@@ -12,7 +12,7 @@
 //!
 //! `unsafe` here is of one kind: an index that is not compared with a length. Homes, places in links and free
 //! ones are below the number of items, of which there are never fewer than before; every place in links is
-//! one that [`Places`] gave and did not get back, but for those in `prevs` that have no meaning.
+//! one that [`Places`] gave and did not get back, but for a `prev` that has no meaning.
 
 use super::places::{Places, usable, with_spare};
 use crate::pool::foresee;
@@ -24,6 +24,8 @@ const NIL: u32 = u32::MAX;
 pub(super) const MOST: usize = 1 << 31;
 /// Room grows in whole words of free places.
 const STEP: usize = 64;
+/// In a stamp: the item's links have a meaning. Owners leave this bit zero, and do not look at it.
+const LINKED: u64 = 1;
 
 /// A receive or a message, and what its place knows beside.
 #[derive(Clone, Copy)]
@@ -32,10 +34,8 @@ struct Item {
     /// Match bits; of a receive only those that are compared.
     bits: u64,
     user: u64,
-    /// The next younger of the same key, or `NIL`.
-    next: u32,
-    /// Of the oldest of its key: the oldest of another key with the same home, or `NIL`.
-    beside: u32,
+    /// What the owner wants to know of it besides, and whether it is [`LINKED`].
+    stamp: u64,
     /// 0 if any.
     source: u32,
     /// Of the place, whoever lies there: the oldest of one of the keys that are at home here, or `NIL`.
@@ -43,7 +43,27 @@ struct Item {
 }
 
 impl Item {
-    const FREE: Self = Self { bits: 0, user: 0, next: NIL, beside: NIL, source: 0, head: NIL };
+    const FREE: Self = Self { bits: 0, user: 0, stamp: 0, source: 0, head: NIL };
+
+    #[inline(always)]
+    fn is_linked(&self) -> bool {
+        self.stamp & LINKED != 0
+    }
+}
+
+/// What else an item knows where it is not the only one of its home.
+#[derive(Clone, Copy)]
+struct Links {
+    /// The next younger of the same key, or `NIL`.
+    next: u32,
+    /// Of the oldest of its key: the oldest of another key with the same home, or `NIL`.
+    beside: u32,
+    /// The next older of the same key; of the oldest, the youngest. Without meaning where there is one of its key.
+    prev: u32,
+}
+
+impl Links {
+    const NONE: Self = Self { next: NIL, beside: NIL, prev: 0 };
 }
 
 /// The oldest entry of a key, and what leads to it.
@@ -67,10 +87,8 @@ pub(super) enum Quick<T> {
 
 pub(super) struct Chains {
     items: Vec<Item>,
-    /// What the owner wants to know of each item besides. Apart from the items, for few operations look at it.
-    stamps: Vec<u64>,
-    /// The next older of the same key; of the oldest, the youngest. Without meaning where there is one of its key.
-    prevs: Vec<u32>,
+    /// Apart from the items, for most have none.
+    links: Vec<Links>,
     places: Places,
     hash: Hash,
     len: u32,
@@ -117,8 +135,7 @@ impl Chains {
         let hash = Hash { homes: 0, step: 0, round: 0 };
         Self {
             items: Vec::new(),
-            stamps: Vec::new(),
-            prevs: Vec::new(),
+            links: Vec::new(),
             places: Places::default(),
             hash,
             len: 0,
@@ -155,11 +172,11 @@ impl Chains {
         while place != NIL {
             debug_assert!(self.places.is_taken(place));
             let item = self.item(place);
-            if item.bits == bits && item.source == source && is_one(self.stamp(place)) {
+            if item.bits == bits && item.source == source && is_one(item.stamp) {
                 return Some(First { home, before, place });
             }
             before = place;
-            place = item.beside;
+            place = self.links(place).beside;
         }
         None
     }
@@ -171,9 +188,9 @@ impl Chains {
         while place != NIL {
             let item = self.item(place);
             if item.bits == bits && item.source == source {
-                see(place, self.stamp(place));
+                see(place, item.stamp);
             }
-            place = item.beside;
+            place = self.links(place).beside;
         }
     }
 
@@ -208,12 +225,10 @@ impl Chains {
         }
         // Whatever can fail does so before anything changes.
         self.items.try_reserve_exact(room - self.items.len())?;
-        self.stamps.try_reserve_exact(room - self.stamps.len())?;
-        self.prevs.try_reserve_exact(room - self.prevs.len())?;
+        self.links.try_reserve_exact(room - self.links.len())?;
         self.places.reserve(room)?;
         self.items.resize(room, Item::FREE);
-        self.stamps.resize(room, 0);
-        self.prevs.resize(room, 0);
+        self.links.resize(room, Links::NONE);
         self.places.extend(room);
         self.limit = usable(room) as u32;
         self.hash = Hash::new(room);
@@ -228,15 +243,36 @@ impl Chains {
         for home in 0..self.items.len() {
             let mut place = std::mem::replace(&mut self.items[home].head, NIL);
             while place != NIL {
-                let beside = std::mem::replace(&mut self.item_mut(place).beside, all);
+                let beside = self.links(place).beside;
+                // Of an item that is not linked this has a meaning only here.
+                self.links_mut(place).beside = all;
                 all = std::mem::replace(&mut place, beside);
             }
         }
         while all != NIL {
-            let Item { bits, source, beside, .. } = *self.item(all);
-            let home = self.hash.home(bits, source);
-            self.item_mut(all).beside = std::mem::replace(&mut self.item_mut(home).head, all);
-            all = beside;
+            let Item { bits, source, .. } = *self.item(all);
+            let place = all;
+            all = std::mem::replace(&mut self.links_mut(place).beside, NIL);
+            self.add_first(self.hash.home(bits, source), place);
+        }
+    }
+
+    /// Makes the item at `place` the first that its home knows; it has no other beside it.
+    #[inline(always)]
+    fn add_first(&mut self, home: u32, place: u32) {
+        let beside = std::mem::replace(&mut self.item_mut(home).head, place);
+        if beside != NIL {
+            self.link(place);
+            self.links_mut(place).beside = beside;
+        }
+    }
+
+    /// Gives an item links, if it has none.
+    #[inline(always)]
+    fn link(&mut self, place: u32) {
+        if !self.item(place).is_linked() {
+            *self.links_mut(place) = Links::NONE;
+            self.item_mut(place).stamp |= LINKED;
         }
     }
 
@@ -250,11 +286,13 @@ impl Chains {
         alike: impl Fn(u64) -> bool,
     ) -> u32 {
         let home = self.hash.home(bits, source);
-        let place = self.put(home, (bits, source), stamp, user);
+        // SAFETY: homes are places.
+        let place = unsafe { self.places.take(home) };
+        self.put(place, (bits, source), stamp, user);
         if let Some(First { place: first, .. }) = self.find(bits, source, alike) {
             self.link_youngest(first, place);
         } else {
-            self.item_mut(place).beside = std::mem::replace(&mut self.item_mut(home).head, place);
+            self.add_first(home, place);
         }
         place
     }
@@ -277,21 +315,27 @@ impl Chains {
         if place == NIL {
             return Quick::Nothing;
         }
-        let Item { user, next, beside, .. } = *self.item(place);
-        if self.item(place).bits != bits || self.item(place).source != source {
-            return if beside == NIL { Quick::Nothing } else { Quick::Ask };
+        let Item { bits: its_bits, user, source: its_source, .. } = *self.item(place);
+        if its_bits != bits || its_source != source {
+            return if self.links(place).beside == NIL { Quick::Nothing } else { Quick::Ask };
         }
-        let heir = if next == NIL {
-            beside
-        } else {
-            // If it is the only one from now on, this has no meaning.
-            *self.prev_mut(next) = self.prev(place);
-            self.item_mut(next).beside = beside;
-            next
-        };
-        self.item_mut(home).head = heir;
+        self.item_mut(home).head = self.heir(place);
         self.free(place);
         Quick::Taken(user)
+    }
+
+    /// Who comes in the place of the oldest of a key when it leaves: the next of the key, or else the oldest of another, or
+    /// `NIL`.
+    #[inline(always)]
+    fn heir(&mut self, place: u32) -> u32 {
+        let Links { next, beside, prev } = self.links(place);
+        if next == NIL {
+            return beside;
+        }
+        // If it is the only one from now on, what it has for the youngest has no meaning.
+        let links = self.links_mut(next);
+        (links.prev, links.beside) = (prev, beside);
+        next
     }
 
     /// Appends an item if that is a matter of a few instructions; else nothing happens. Its like are those of its key
@@ -309,46 +353,45 @@ impl Chains {
         }
         let home = self.hash.home(bits, source);
         let first = self.item(home).head;
-        if first == NIL {
-            let place = self.put(home, (bits, source), stamp, user);
-            self.item_mut(home).head = place;
-            return Some(place);
+        if first != NIL {
+            let other = self.item(first);
+            let is_like = other.bits == bits && other.source == source && alike(other.stamp);
+            if is_like {
+                // SAFETY: homes are places.
+                let place = unsafe { self.places.take_quickly(home)? };
+                self.put(place, (bits, source), stamp, user);
+                self.link_youngest(first, place);
+                return Some(place);
+            }
+            if self.links(first).beside != NIL {
+                return None;
+            }
         }
-        let other = *self.item(first);
-        let is_like = other.bits == bits && other.source == source && alike(self.stamp(first));
-        if !is_like && other.beside != NIL {
-            return None;
-        }
-        let place = self.put(home, (bits, source), stamp, user);
-        if is_like {
-            self.link_youngest(first, place);
-        } else {
-            self.item_mut(place).beside = first;
-            self.item_mut(home).head = place;
-        }
+        // SAFETY: homes are places.
+        let place = unsafe { self.places.take_quickly(home)? };
+        self.put(place, (bits, source), stamp, user);
+        self.add_first(home, place);
         Some(place)
     }
 
     /// Makes the item at `place` the youngest of the key whose oldest is at `first`.
     #[inline(always)]
     fn link_youngest(&mut self, first: u32, place: u32) {
-        let youngest = if self.item(first).next == NIL { first } else { self.prev(first) };
-        self.item_mut(youngest).next = place;
-        *self.prev_mut(place) = youngest;
-        *self.prev_mut(first) = place;
+        self.link(first);
+        let Links { next, prev, .. } = self.links(first);
+        let youngest = if next == NIL { first } else { prev };
+        self.links_mut(youngest).next = place;
+        self.links_mut(first).prev = place;
+        *self.links_mut(place) = Links { prev: youngest, ..Links::NONE };
+        self.item_mut(place).stamp |= LINKED;
     }
 
-    /// Puts an item at its home, or at another place that is free. Returns its place.
+    /// Puts an item at a place that was taken for it.
     #[inline(always)]
-    fn put(&mut self, home: u32, (bits, source): (u64, u32), stamp: u64, user: u64) -> u32 {
-        // SAFETY: homes are places.
-        let place = unsafe { self.places.take(home) };
+    fn put(&mut self, place: u32, (bits, source): (u64, u32), stamp: u64, user: u64) {
         self.len += 1;
         let item = self.item_mut(place);
-        (item.bits, item.user, item.next, item.beside, item.source) = (bits, user, NIL, NIL, source);
-        // SAFETY: as in `stamp`.
-        unsafe { *self.stamps.get_unchecked_mut(place as usize) = stamp };
-        place
+        (item.bits, item.user, item.stamp, item.source) = (bits, user, stamp, source);
     }
 
     /// Takes the oldest of a key.
@@ -363,19 +406,11 @@ impl Chains {
     /// Takes the oldest of a key out of its chain.
     #[inline(always)]
     fn leave(&mut self, First { home, before, place }: First) {
-        let Item { next, beside, .. } = *self.item(place);
-        let heir = if next == NIL {
-            beside
-        } else {
-            // If it is the only one from now on, this has no meaning.
-            *self.prev_mut(next) = self.prev(place);
-            self.item_mut(next).beside = beside;
-            next
-        };
+        let heir = self.heir(place);
         if before == NIL {
             self.item_mut(home).head = heir;
         } else {
-            self.item_mut(before).beside = heir;
+            self.links_mut(before).beside = heir;
         }
     }
 
@@ -400,22 +435,22 @@ impl Chains {
     /// Takes an item out of its chain.
     #[inline(never)]
     fn unlink(&mut self, place: u32, alike: impl Fn(u64) -> bool) {
-        let Item { bits, source, next, .. } = *self.item(place);
+        let Item { bits, source, .. } = *self.item(place);
         let home = self.hash.home(bits, source);
         if self.item(home).head == place {
             return self.leave(First { home, before: NIL, place });
         }
         // Only of the older one of its key the item is the next.
-        let prev = self.prev(place);
-        if self.places.is_taken(prev) && self.item(prev).next == place {
-            self.item_mut(prev).next = next;
+        let Links { next, prev, .. } = self.links(place);
+        if self.item(place).is_linked() && self.places.is_taken(prev) && self.links(prev).next == place {
+            self.links_mut(prev).next = next;
             if next != NIL {
-                *self.prev_mut(next) = prev;
+                self.links_mut(next).prev = prev;
                 return;
             }
             // The oldest knows the youngest.
             if let Some(first) = self.find(bits, source, alike) {
-                *self.prev_mut(first.place) = prev;
+                self.links_mut(first.place).prev = prev;
             }
         } else if let Some(first) = self.find(bits, source, alike) {
             self.leave(first);
@@ -425,8 +460,8 @@ impl Chains {
     /// Takes the item at `place`, which is the oldest of those of its key whose stamps are `alike`.
     #[inline(always)]
     pub(super) fn take_first_at(&mut self, place: u32, alike: impl Fn(u64) -> bool) -> Message {
-        let Item { next, beside, head, .. } = *self.item(place);
-        if head == place && next == NIL {
+        let Links { next, beside, .. } = self.links(place);
+        if self.item(place).head == place && next == NIL {
             self.item_mut(place).head = beside;
         } else {
             self.unlink(place, alike);
@@ -451,7 +486,7 @@ impl Chains {
     /// The stamp of the item at `place`, if there is one.
     #[inline(always)]
     pub(super) fn stamp_at(&self, place: u32) -> Option<u64> {
-        self.places.is_taken(place).then(|| self.stamps[place as usize])
+        self.places.is_taken(place).then(|| self.stamp(place))
     }
 
     /// Calls `see` for every item with its place, envelope and stamp, in no order.
@@ -473,22 +508,25 @@ impl Chains {
     #[inline(always)]
     fn stamp(&self, place: u32) -> u64 {
         debug_assert!(self.places.is_taken(place));
-        // SAFETY: as in `item`; there are as many stamps as items.
-        unsafe { *self.stamps.get_unchecked(place as usize) }
+        self.item(place).stamp
     }
 
+    /// The links of an item.
     #[inline(always)]
-    fn prev(&self, place: u32) -> u32 {
+    fn links(&self, place: u32) -> Links {
         debug_assert!(self.places.is_taken(place));
+        if !self.item(place).is_linked() {
+            return Links::NONE;
+        }
         // SAFETY: as in `item`; there are as many of these as items.
-        unsafe { *self.prevs.get_unchecked(place as usize) }
+        unsafe { *self.links.get_unchecked(place as usize) }
     }
 
     #[inline(always)]
-    fn prev_mut(&mut self, place: u32) -> &mut u32 {
-        debug_assert!((place as usize) < self.prevs.len());
-        // SAFETY: as in `prev`.
-        unsafe { self.prevs.get_unchecked_mut(place as usize) }
+    fn links_mut(&mut self, place: u32) -> &mut Links {
+        debug_assert!((place as usize) < self.links.len());
+        // SAFETY: as in `links`.
+        unsafe { self.links.get_unchecked_mut(place as usize) }
     }
 
     /// The stamp of the oldest of a key.
@@ -499,14 +537,13 @@ impl Chains {
 
     /// Gives the item at `place` another stamp.
     pub(super) fn restamp(&mut self, place: u32, stamp: impl FnOnce(u64) -> u64) {
-        let old = &mut self.stamps[place as usize];
-        *old = stamp(*old);
+        let old = &mut self.items[place as usize].stamp;
+        *old = stamp(*old) | *old & LINKED;
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.items.capacity() * size_of::<Item>()
-            + self.stamps.capacity() * size_of::<u64>()
-            + self.prevs.capacity() * size_of::<u32>()
+            + self.links.capacity() * size_of::<Links>()
             + self.places.bytes()
     }
 }
@@ -547,7 +584,7 @@ mod tests {
                     let mut at = chains.item(first.home).head;
                     std::iter::from_fn(|| {
                         let passed = at != first.place;
-                        at = chains.item(at).beside;
+                        at = chains.links(at).beside;
                         passed.then_some(())
                     })
                     .count()
@@ -567,19 +604,19 @@ mod tests {
         for number in 0..count {
             chains.make_room().unwrap();
             let (bits, source) = key(number);
-            places.push(chains.append((bits, source), number.into(), 0, |_| true));
+            places.push(chains.append((bits, source), u64::from(number) << 1, 0, |_| true));
         }
         // One of a key in its middle, its youngest, its oldest; and the others in order.
         let mut left: Vec<u32> = (0..count).collect();
         for number in [count / 2, count - 1, 0] {
             let place = places[number as usize];
-            assert_eq!(chains.take_back(place, |stamp| stamp == u64::from(number), |_| true), Some(0));
+            assert_eq!(chains.take_back(place, |stamp| stamp >> 1 == number.into(), |_| true), Some(0));
             assert_eq!(chains.take_back(place, |_| true, |_| true), None);
             left.retain(|other| *other != number);
         }
         for number in left {
             let first = chains.find(key(number).0, key(number).1, |_| true).expect("it is there");
-            assert_eq!(chains.stamp_of(first), u64::from(number));
+            assert_eq!(chains.stamp_of(first) >> 1, number.into());
             chains.take(first);
         }
         assert!(chains.items.iter().all(|item| item.head == NIL));

@@ -42,26 +42,41 @@ impl Places {
     /// There is such a place.
     #[inline(always)]
     pub(super) unsafe fn take(&mut self, at: u32) -> u32 {
+        loop {
+            // SAFETY: as is demanded here.
+            if let Some(place) = unsafe { self.take_quickly(at) } {
+                return place;
+            }
+            self.turn();
+        }
+    }
+
+    /// As [`Self::take`], if no other place has to be looked for.
+    ///
+    /// # Safety
+    /// There is a place `at`.
+    #[inline(always)]
+    pub(super) unsafe fn take_quickly(&mut self, at: u32) -> Option<u32> {
         // SAFETY: there are words for all places.
         let word = unsafe { self.words.get_unchecked_mut((at / WORD) as usize) };
         let left = *word & !(1 << (at % WORD));
         if left == *word {
-            return self.take_any();
+            return self.take_next();
         }
         *word = left;
-        at
+        Some(at)
     }
 
-    /// Takes any place.
+    /// Takes any place of the word that they are taken from.
     #[inline(always)]
-    fn take_any(&mut self) -> u32 {
-        if self.words[self.at as usize] == 0 {
-            self.turn();
-        }
+    fn take_next(&mut self) -> Option<u32> {
         let word = &mut self.words[self.at as usize];
+        if *word == 0 {
+            return None;
+        }
         let place = self.at * WORD + word.trailing_zeros() % WORD;
         *word &= *word - 1;
-        place
+        Some(place)
     }
 
     /// Turns to the next word that has a free place.

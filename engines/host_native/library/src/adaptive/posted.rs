@@ -22,20 +22,20 @@ const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
 const ODD: u8 = u8::MAX;
 
-/// What a receive is stamped with: its number in order of age, and its class.
+/// What a receive is stamped with: its number in order of age, and its class; bit 0 is not ours.
 #[inline(always)]
 fn stamp(age: u64, class: u8) -> u64 {
-    age << 8 | u64::from(class)
+    age << 9 | u64::from(class) << 1
 }
 
 #[inline(always)]
 fn age(stamp: u64) -> u64 {
-    stamp >> 8
+    stamp >> 9
 }
 
 #[inline(always)]
 fn class(stamp: u64) -> u8 {
-    stamp as u8
+    (stamp >> 1) as u8
 }
 
 /// What a handle has of an age; a message's has bit 0.
@@ -53,9 +53,19 @@ struct Class {
     len: u32,
 }
 
+/// Where the receives are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kept {
+    /// All in `short`, and else none.
+    Short,
+    /// In `chains`, without wildcards.
+    Exact,
+    /// In `chains`, some with wildcards, or in `odd`.
+    Mixed,
+}
+
 pub(super) struct PostedReceives {
-    /// Whether all are in `short`, else none.
-    is_short: bool,
+    kept: Kept,
     /// Receives with wildcards.
     wild: u32,
     /// Numbers the receives in order of age.
@@ -73,7 +83,7 @@ pub(super) struct PostedReceives {
 impl PostedReceives {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
-            is_short: true,
+            kept: Kept::Short,
             wild: 0,
             age: 0,
             began: 0,
@@ -94,7 +104,7 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         let age = self.age;
-        if self.is_short {
+        if self.kept == Kept::Short {
             if !self.short.has_room() {
                 return None;
             }
@@ -112,10 +122,10 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         // What was not quick was perhaps that of the other queue.
-        if self.is_short && self.short.has_room() {
+        if self.kept == Kept::Short && self.short.has_room() {
             return self.append_quickly(pattern, user).ok_or(OutOfMemory);
         }
-        if self.is_short {
+        if self.kept == Kept::Short {
             self.leave_short()?;
         }
         let handle = self.append_aged(pattern, user, self.age)?;
@@ -131,13 +141,13 @@ impl PostedReceives {
         let its_class = self.class_of(!ignore, source_mask);
         if its_class == ODD {
             let handle = self.odd.append(pattern, user, age)?;
-            self.wild += 1;
+            (self.wild, self.kept) = (self.wild + 1, Kept::Mixed);
             return Ok(handle);
         }
         self.chains.make_room()?;
         if its_class != EXACT {
             self.classes[usize::from(its_class) % CLASSES].len += 1;
-            self.wild += 1;
+            (self.wild, self.kept) = (self.wild + 1, Kept::Mixed);
         }
         let key = (bits & !ignore, source.unwrap_or(0));
         let place = self.chains.append(key, stamp(age, its_class), user, |other| class(other) == its_class);
@@ -153,13 +163,13 @@ impl PostedReceives {
         if self.short.kinds() >= CLASSES {
             self.odd.reserve(SLOTS)?;
         }
+        self.kept = Kept::Exact;
         for at in self.short.each() {
             let entry = *self.short.entry(at);
-            let handle = self.append_aged(entry.pattern(), entry.user, entry.age)?;
+            let handle = self.append_aged(entry.pattern(), entry.user, entry.stamp)?;
             self.short.move_to(at, handle);
         }
         self.short.end();
-        self.is_short = false;
         Ok(())
     }
 
@@ -169,7 +179,9 @@ impl PostedReceives {
     #[inline(never)]
     fn empty(&mut self) {
         if self.odd.len() == 0 {
-            self.is_short = self.age - self.began <= SLOTS as u64;
+            if self.age - self.began <= SLOTS as u64 {
+                self.kept = Kept::Short;
+            }
             self.began = self.age;
         }
     }
@@ -205,38 +217,28 @@ impl PostedReceives {
     /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
-        if self.is_short {
-            return match self.short.first_accepting(envelope) {
+        match self.kept {
+            Kept::Short => match self.short.first_accepting(envelope) {
                 Some(at) => Quick::Taken(self.short.remove(at)),
                 None => Quick::Nothing,
-            };
+            },
+            // More is to be done with the last.
+            Kept::Exact if self.chains.len() > 1 => self.chains.take_quickly(envelope.bits, envelope.source),
+            Kept::Exact if self.chains.len() == 0 => Quick::Nothing,
+            _ => Quick::Ask,
         }
-        if self.wild > 0 {
-            return Quick::Ask;
-        }
-        if self.chains.len() == 0 {
-            return Quick::Nothing;
-        }
-        let taken = self.chains.take_quickly(envelope.bits, envelope.source);
-        if self.chains.len() == 0 {
-            self.empty();
-        }
-        taken
     }
 
     /// Takes the oldest receive that accepts an envelope, of a queue that is not short; returns its user value.
     #[inline(always)]
     pub(super) fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
-        if self.is_short {
-            return None;
-        }
-        let user = if self.wild > 0 {
-            self.take_oldest(bits, source)
-        } else if self.chains.len() == 0 {
-            None
-        } else {
-            let first = self.chains.find(bits, source, |_| true)?;
-            Some(self.chains.take(first).user)
+        let user = match self.kept {
+            Kept::Mixed => self.take_oldest(bits, source),
+            Kept::Exact if self.chains.len() > 0 => {
+                let first = self.chains.find(bits, source, |_| true)?;
+                Some(self.chains.take(first).user)
+            }
+            _ => None,
         };
         if user.is_some() && self.chains.len() == 0 {
             self.empty();
@@ -294,8 +296,11 @@ impl PostedReceives {
                 self.classes[usize::from(class) % CLASSES].len -= 1;
             }
             // MPI's stay, so that one receive with a wildcard after the other finds its class.
-            if self.wild == 0 && self.classes_used > MPI_CLASSES {
-                self.classes_used = 1;
+            if self.wild == 0 {
+                self.kept = Kept::Exact;
+                if self.classes_used > MPI_CLASSES {
+                    self.classes_used = 1;
+                }
             }
         }
     }
@@ -312,7 +317,7 @@ impl PostedReceives {
     #[inline(always)]
     fn cancel_short(&mut self, slot: u32, handle: Handle) -> Option<u64> {
         let is_it = |age| generation(age) == handle.generation();
-        if self.is_short {
+        if self.kept == Kept::Short {
             return self.short.take_back(slot, is_it);
         }
         self.cancel_moved(self.short.moved(slot, is_it)?)
@@ -378,9 +383,9 @@ mod tests {
         let mut handles: Vec<Handle> = (0..9).map(|number| post(&mut receives, pattern(number), number)).collect();
         assert_eq!(receives.cancel(handles[4]), Some(4));
         handles.push(post(&mut receives, Pattern::exactly(envelope), 9));
-        assert!(receives.is_short);
+        assert_eq!(receives.kept, Kept::Short);
         handles.push(post(&mut receives, Pattern::exactly(envelope), 10));
-        assert!(!receives.is_short && receives.odd.len() > 0);
+        assert_eq!((receives.kept, receives.odd.len() > 0), (Kept::Mixed, true));
         assert_eq!(receives.len(), 10);
         for (number, expected) in [(4, None), (0, Some(0)), (0, None), (8, Some(8)), (10, Some(10))] {
             assert_eq!(receives.cancel(handles[number]), expected);
@@ -391,8 +396,8 @@ mod tests {
         }
         assert_eq!((take(&mut receives, envelope), receives.len()), (None, 0));
         // That was too much for a short queue; this is not.
-        for expected in [false, true] {
-            assert_eq!(receives.is_short, expected);
+        for expected in [Kept::Exact, Kept::Short] {
+            assert_eq!(receives.kept, expected);
             let handle = post(&mut receives, pattern(3), 3);
             assert_eq!(receives.cancel(handle), Some(3));
         }

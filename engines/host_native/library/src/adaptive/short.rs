@@ -52,7 +52,8 @@ pub(super) struct Entry {
     /// Match bits that are compared: of a message, all.
     pub(super) compared: u64,
     pub(super) user: u64,
-    pub(super) age: u64,
+    /// What the owner wants to know of it besides.
+    pub(super) stamp: u64,
     pub(super) source: u32,
     /// All ones if the source is compared, else zero.
     pub(super) source_mask: u32,
@@ -60,16 +61,16 @@ pub(super) struct Entry {
 
 impl Entry {
     #[inline(always)]
-    pub(super) fn receive(pattern: Pattern, user: u64, age: u64) -> Self {
+    pub(super) fn receive(pattern: Pattern, user: u64, stamp: u64) -> Self {
         let Pattern { bits, ignore, source } = pattern;
         let source_mask = if source.is_some() { u32::MAX } else { 0 };
-        Self { bits, compared: !ignore, user, age, source: source.unwrap_or(0), source_mask }
+        Self { bits, compared: !ignore, user, stamp, source: source.unwrap_or(0), source_mask }
     }
 
     #[inline(always)]
-    pub(super) fn message(envelope: Envelope, user: u64, age: u64) -> Self {
+    pub(super) fn message(envelope: Envelope, user: u64, stamp: u64) -> Self {
         let Envelope { bits, source } = envelope;
-        Self { bits, compared: u64::MAX, user, age, source, source_mask: u32::MAX }
+        Self { bits, compared: u64::MAX, user, stamp, source, source_mask: u32::MAX }
     }
 
     /// What a receive accepts.
@@ -149,9 +150,12 @@ impl Short {
     /// Where the oldest entry is that `differs` in no bit; if `is_exact`, those are all that have the key `envelope`.
     #[inline(always)]
     fn find(&self, envelope: Envelope, is_exact: bool, differs: impl Fn(&Entry) -> u64) -> Option<At> {
-        if self.len <= 1 {
+        if self.len == 0 {
+            return None;
+        }
+        if self.len == 1 {
             let at = self.at(0);
-            (self.len == 1 && differs(self.entry(at)) == 0).then_some(at)
+            (differs(self.entry(at)) == 0).then_some(at)
         } else if is_exact {
             self.first_of(envelope)
         } else {
@@ -169,14 +173,7 @@ impl Short {
         }
         let entry = self.entry(at);
         let is_it = entry.bits == bits && entry.source == source;
-        if is_it { Some(at) } else { self.first_of_alike(bits, source) }
-    }
-
-    /// As [`Self::first_of`], where digests do not tell.
-    #[cold]
-    #[inline(never)]
-    fn first_of_alike(&self, bits: u64, source: u32) -> Option<At> {
-        self.first(|entry| entry.bits ^ bits | u64::from(entry.source ^ source))
+        if is_it { Some(at) } else { self.first(|entry| entry.bits ^ bits | u64::from(entry.source ^ source)) }
     }
 
     /// Where the oldest entry is that `differs` in no bit.
@@ -248,12 +245,12 @@ impl Short {
         handle.index().checked_sub(FIRST_INDEX).filter(|slot| *slot < SLOTS as u32)
     }
 
-    /// Takes back the entry in a slot, if there is one and its age `is_it`; returns its user value.
+    /// Takes back the entry in a slot, if there is one and its stamp `is_it`; returns its user value.
     #[inline(always)]
     pub(super) fn take_back(&mut self, slot: u32, is_it: impl Fn(u64) -> bool) -> Option<u64> {
         let others = self.order ^ (u64::from(slot) * EACH_SLOT);
         let rank = zeros(others, EACH_SLOT, SLOT_BITS).trailing_zeros() / SLOT_BITS;
-        (rank < self.len && is_it(self.entries[slot as usize].age)).then(|| self.remove(At { rank, slot }))
+        (rank < self.len && is_it(self.entries[slot as usize].stamp)).then(|| self.remove(At { rank, slot }))
     }
 
     /// The slots with entries, that of the oldest first.
@@ -282,10 +279,10 @@ impl Short {
         self.clear();
     }
 
-    /// The handle that an entry was moved to, if there was one in the slot and its age `is_it`.
+    /// The handle that an entry was moved to, if there was one in the slot and its stamp `is_it`.
     pub(super) fn moved(&self, slot: u32, is_it: impl Fn(u64) -> bool) -> Option<Handle> {
         let entry = &self.entries[slot as usize];
-        (self.moved >> slot & 1 == 1 && is_it(entry.age)).then(|| Handle::from_raw(entry.user))
+        (self.moved >> slot & 1 == 1 && is_it(entry.stamp)).then(|| Handle::from_raw(entry.user))
     }
 }
 

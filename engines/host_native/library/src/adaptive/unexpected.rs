@@ -17,34 +17,38 @@ use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 /// So many messages in the index are sooner looked at one by one than 64 at once.
 const SEVERAL: u32 = 16;
 
-/// What a handle has of an age: its lower bits, above two that say that this is a message.
-#[inline(always)]
-fn generation(age: u64) -> u32 {
-    (age as u32) << 2 | 3
-}
+/// The stamp of the first message.
+const FIRST: u64 = 3 << 32;
 
-/// What a message is stamped with: what its handle has, and its place in the index if there is one; else what the
-/// handle lacks of its age.
+/// What a message is stamped with: what its handle has, the lower bits of its age above two that say that this is a
+/// message; and its place in the index if there is one, else the upper bits of its age. Bit 0 is not ours.
 #[inline(always)]
 fn stamp(generation: u32, rest: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(rest)
+    u64::from(generation) << 32 | u64::from(rest << 1)
+}
+
+/// The place in the index of a message with this stamp, or the upper bits of its age.
+#[inline(always)]
+fn rest(stamp: u64) -> u32 {
+    stamp as u32 >> 1
 }
 
 /// What the handle has of the age.
 #[inline(always)]
-fn generation_of(stamp: u64) -> u32 {
+fn generation(stamp: u64) -> u32 {
     (stamp >> 32) as u32
 }
 
 /// The age of a message of which there is no index.
 fn age(stamp: u64) -> u64 {
-    u64::from(stamp as u32) << 30 | u64::from(generation_of(stamp) >> 2)
+    u64::from(rest(stamp)) << 30 | u64::from(generation(stamp) >> 2)
 }
 
-/// The stamp of a message of which there is no index.
+/// The stamp of the message after one of which there is no index.
 #[inline(always)]
-fn aged(age: u64) -> u64 {
-    stamp(generation(age), (age >> 30) as u32)
+fn after(stamp: u64) -> u64 {
+    let (next, has_gone_round) = stamp.overflowing_add(4 << 32);
+    next + (u64::from(has_gone_round) << 1)
 }
 
 /// Replaces the place and age of the oldest that a pattern accepts, where there is no index, by those of a message that is
@@ -57,15 +61,23 @@ fn older(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, E
     }
 }
 
+/// Where the messages are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kept {
+    /// All in `short`, and else none.
+    Short,
+    /// In `chains`, without an index.
+    Chained,
+    /// In `chains`, and the index is there.
+    Indexed,
+}
+
 pub(super) struct UnexpectedMessages {
-    /// Whether all are in `short`, else none.
-    is_short: bool,
-    /// Whether the index is there.
-    is_indexed: bool,
+    kept: Kept,
     /// Whether the index was asked since the queue was last empty.
     was_searched: bool,
-    /// Numbers the messages in order of age.
-    age: u64,
+    /// The stamp of the next message, without an index.
+    next: u64,
     /// The age when the queue was last empty and in chains.
     began: u64,
     short: Short,
@@ -79,10 +91,9 @@ impl UnexpectedMessages {
         // There may be an index besides, so that there is less room to spare.
         let chains = Chains::new(16);
         Self {
-            is_short: true,
-            is_indexed: false,
+            kept: Kept::Short,
             was_searched: false,
-            age: 0,
+            next: FIRST,
             began: 0,
             short: Short::new(),
             chains,
@@ -98,21 +109,20 @@ impl UnexpectedMessages {
     /// Appends a message if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        let age = self.age;
-        if self.is_short {
-            if !self.short.has_room() {
-                return None;
+        let stamp = self.next;
+        let handle = match self.kept {
+            Kept::Short if self.short.has_room() => {
+                let slot = self.short.insert(Entry::message(envelope, user, stamp), true);
+                Short::handle(slot, generation(stamp))
             }
-            let slot = self.short.insert(Entry::message(envelope, user, age), true);
-            self.age = age + 1;
-            return Some(Short::handle(slot, generation(age)));
-        }
-        if self.is_indexed {
-            return None;
-        }
-        let place = self.chains.append_quickly((envelope.bits, envelope.source), aged(age), user, |_| true)?;
-        self.age = age + 1;
-        Some(Handle::new(place, generation(age)))
+            Kept::Chained => {
+                let place = self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |_| true)?;
+                Handle::new(place, generation(stamp))
+            }
+            _ => return None,
+        };
+        self.next = after(stamp);
+        Some(handle)
     }
 
     #[cfg(test)]
@@ -123,25 +133,25 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         // What was not quick was perhaps that of the other queue.
-        if self.is_short && self.short.has_room() {
+        if self.kept == Kept::Short && self.short.has_room() {
             return self.append_quickly(Envelope { bits, source }, user).ok_or(OutOfMemory);
         }
-        if self.is_short {
+        if self.kept == Kept::Short {
             self.leave_short()?;
         }
         self.chains.make_room()?;
-        let generation = generation(self.age);
-        if !self.is_indexed {
-            let place = self.chains.append((bits, source), aged(self.age), user, |_| true);
-            self.age += 1;
-            return Ok(Handle::new(place, generation));
-        }
-        if self.index.make_room()? == Room::InHoles {
-            self.squeeze();
-        }
-        let place = self.chains.append((bits, source), stamp(generation, self.index.next_place()), user, |_| true);
-        self.index.push((Envelope { bits, source }, place));
-        self.age += 1;
+        let generation = generation(self.next);
+        let place = if self.kept == Kept::Indexed {
+            if self.index.make_room()? == Room::InHoles {
+                self.squeeze();
+            }
+            let place = self.chains.append((bits, source), stamp(generation, self.index.next_place()), user, |_| true);
+            self.index.push((Envelope { bits, source }, place));
+            place
+        } else {
+            self.chains.append((bits, source), self.next, user, |_| true)
+        };
+        self.next = after(self.next);
         Ok(Handle::new(place, generation))
     }
 
@@ -151,12 +161,12 @@ impl UnexpectedMessages {
     fn leave_short(&mut self) -> Result<(), OutOfMemory> {
         self.chains.reserve(SLOTS)?;
         for at in self.short.each() {
-            let Entry { bits, user, age, source, .. } = *self.short.entry(at);
-            let place = self.chains.append((bits, source), aged(age), user, |_| true);
-            self.short.move_to(at, Handle::new(place, generation(age)));
+            let Entry { bits, user, stamp, source, .. } = *self.short.entry(at);
+            let place = self.chains.append((bits, source), stamp, user, |_| true);
+            self.short.move_to(at, Handle::new(place, generation(stamp)));
         }
         self.short.end();
-        self.is_short = false;
+        self.kept = Kept::Chained;
         Ok(())
     }
 
@@ -165,16 +175,20 @@ impl UnexpectedMessages {
     #[cold]
     #[inline(never)]
     fn empty(&mut self) {
-        self.is_short = self.age - self.began <= SLOTS as u64;
-        self.is_indexed = self.was_searched && !self.is_short;
-        (self.began, self.was_searched) = (self.age, false);
+        let age = age(self.next);
+        self.kept = match self.kept {
+            _ if age - self.began <= SLOTS as u64 => Kept::Short,
+            Kept::Indexed if self.was_searched => Kept::Indexed,
+            _ => Kept::Chained,
+        };
+        (self.began, self.was_searched) = (age, false);
     }
 
     #[cold]
     #[inline(never)]
     fn squeeze(&mut self) {
         let chains = &mut self.chains;
-        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation_of(old), place)));
+        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation(old), place)));
         // There are holes at the end now.
         let made = self.index.make_room();
         debug_assert!(made == Ok(Room::Made));
@@ -184,7 +198,7 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn oldest(&mut self, pattern: Pattern) -> Option<u32> {
         self.was_searched = true;
-        if !self.is_indexed && self.make_index().is_err() {
+        if self.kept == Kept::Chained && self.make_index().is_err() {
             // One by one, as many as there are.
             let mut oldest = None;
             self.chains.each_item(older(pattern, &mut oldest));
@@ -211,16 +225,16 @@ impl UnexpectedMessages {
             let made = self.index.make_room();
             debug_assert!(made == Ok(Room::Made));
             let at = self.index.push((envelope, place));
-            self.chains.restamp(place, |_| stamp(generation_of(old), at));
+            self.chains.restamp(place, |_| stamp(generation(old), at));
         }
-        self.is_indexed = true;
+        self.kept = Kept::Indexed;
         Ok(())
     }
 
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.is_short {
+        if self.kept == Kept::Short {
             return self.short.first_accepted(pattern).map(|at| self.message_at(at));
         }
         if self.chains.len() == 0 {
@@ -248,27 +262,23 @@ impl UnexpectedMessages {
     /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
-        if self.is_short {
+        if self.kept == Kept::Short {
             let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
             let message = self.message_at(at);
             self.short.remove(at);
             return Quick::Taken(message);
         }
-        if self.chains.len() == 0 {
-            return Quick::Nothing;
+        // More is to be done with the last.
+        if self.chains.len() <= 1 {
+            return if self.chains.len() == 0 { Quick::Nothing } else { Quick::Ask };
         }
         let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
-        if self.is_indexed {
+        if self.kept == Kept::Indexed {
             return Quick::Ask;
         }
         match self.chains.take_quickly(bits, source) {
             Quick::Nothing => Quick::Nothing,
-            Quick::Taken(user) => {
-                if self.chains.len() == 0 {
-                    self.empty();
-                }
-                Quick::Taken(Message { user, envelope: Envelope { bits, source } })
-            }
+            Quick::Taken(user) => Quick::Taken(Message { user, envelope: Envelope { bits, source } }),
             Quick::Ask => Quick::Ask,
         }
     }
@@ -306,8 +316,8 @@ impl UnexpectedMessages {
     /// A message with this stamp has left the chains.
     #[inline(always)]
     fn has_left(&mut self, stamp: u64) {
-        if self.is_indexed {
-            self.index.remove(stamp as u32);
+        if self.kept == Kept::Indexed {
+            self.index.remove(rest(stamp));
         }
         if self.chains.len() == 0 {
             self.empty();
@@ -317,8 +327,8 @@ impl UnexpectedMessages {
     /// Takes a message back; returns its user value.
     pub(super) fn discard(&mut self, handle: Handle) -> Option<u64> {
         let Some(slot) = Short::slot(handle) else { return self.discard_moved(handle) };
-        let is_it = |age| generation(age) == handle.generation();
-        if self.is_short {
+        let is_it = |stamp| generation(stamp) == handle.generation();
+        if self.kept == Kept::Short {
             return self.short.take_back(slot, is_it);
         }
         self.discard_moved(self.short.moved(slot, is_it)?)
@@ -328,7 +338,7 @@ impl UnexpectedMessages {
     fn discard_moved(&mut self, handle: Handle) -> Option<u64> {
         let place = handle.index();
         let stamp = self.chains.stamp_at(place)?;
-        let user = self.chains.take_back(place, |stamp| generation_of(stamp) == handle.generation(), |_| true)?;
+        let user = self.chains.take_back(place, |stamp| generation(stamp) == handle.generation(), |_| true)?;
         self.has_left(stamp);
         Some(user)
     }
@@ -354,8 +364,8 @@ mod tests {
 
     fn messages(count: u32) -> (UnexpectedMessages, Vec<Handle>) {
         let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
-        messages.age = (1 << 30) - 3;
-        messages.began = messages.age;
+        messages.began = (1 << 30) - 3;
+        messages.next = stamp(messages.began as u32 * 4 + 3, 0);
         let handles = (0..count).map(|n| messages.append_any(envelope(n), n.into()).unwrap()).collect();
         (messages, handles)
     }
@@ -373,7 +383,7 @@ mod tests {
             for number in (0..count).filter(|number| *number != 3) {
                 let expected = Message { user: number.into(), envelope: envelope(number) };
                 assert_eq!(messages.probe(ANY), Some(expected));
-                assert_eq!(messages.is_indexed, count > SLOTS as u32);
+                assert_eq!(messages.kept, if count > SLOTS as u32 { Kept::Indexed } else { Kept::Short });
                 assert_eq!(messages.take(ANY), Some(expected));
             }
             assert_eq!(messages.len(), 0);
@@ -386,9 +396,9 @@ mod tests {
         let (mut messages, handles) = messages(SLOTS as u32);
         assert_eq!(messages.discard(handles[2]), Some(2));
         let last = messages.append_any(envelope(99), 99).unwrap();
-        assert!(messages.is_short);
+        assert_eq!(messages.kept, Kept::Short);
         let many = messages.append_any(envelope(100), 100).unwrap();
-        assert!(!messages.is_short);
+        assert_eq!(messages.kept, Kept::Chained);
         assert_eq!(messages.discard(handles[2]), None);
         for (handle, user) in [(handles[1], 1), (last, 99), (many, 100), (handles[0], 0)] {
             assert_eq!(messages.discard(handle), Some(user));
@@ -397,11 +407,11 @@ mod tests {
         assert_eq!(messages.probe(ANY).map(|message| message.user), Some(3));
         while messages.take(ANY).is_some() {}
         // The last time was too much for it, and an index was asked for.
-        assert!(!messages.is_short && messages.is_indexed);
-        for (short, indexed) in [(true, false), (true, false)] {
+        assert_eq!(messages.kept, Kept::Indexed);
+        for _ in 0..2 {
             messages.append_any(envelope(0), 0).unwrap();
             messages.take(Pattern::exactly(envelope(0))).expect("it is there");
-            assert_eq!((messages.is_short, messages.is_indexed), (short, indexed));
+            assert_eq!(messages.kept, Kept::Short);
         }
     }
 }
