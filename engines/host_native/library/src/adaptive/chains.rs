@@ -288,10 +288,10 @@ impl Chains {
         let home = self.hash.home(bits, source);
         // SAFETY: homes are places.
         let place = unsafe { self.places.take(home) };
-        self.put(place, (bits, source), stamp, user);
         if let Some(First { place: first, .. }) = self.find(bits, source, alike) {
-            self.link_youngest(first, place);
+            self.put_youngest(first, place, (bits, source), stamp, user);
         } else {
+            self.put(place, (bits, source), stamp, user);
             self.add_first(home, place);
         }
         place
@@ -359,8 +359,7 @@ impl Chains {
             if is_like {
                 // SAFETY: homes are places.
                 let place = unsafe { self.places.take_quickly(home)? };
-                self.put(place, (bits, source), stamp, user);
-                self.link_youngest(first, place);
+                self.put_youngest(first, place, (bits, source), stamp, user);
                 return Some(place);
             }
             if self.links(first).beside != NIL {
@@ -374,16 +373,21 @@ impl Chains {
         Some(place)
     }
 
-    /// Makes the item at `place` the youngest of the key whose oldest is at `first`.
+    /// Puts an item at a place that was taken for it, the youngest of the key whose oldest is at `first`.
     #[inline(always)]
-    fn link_youngest(&mut self, first: u32, place: u32) {
+    fn put_youngest(&mut self, first: u32, place: u32, key: (u64, u32), stamp: u64, user: u64) {
+        self.put(place, key, stamp | LINKED, user);
         self.link(first);
         let Links { next, prev, .. } = self.links(first);
         let youngest = if next == NIL { first } else { prev };
-        self.links_mut(youngest).next = place;
-        self.links_mut(first).prev = place;
-        *self.links_mut(place) = Links { prev: youngest, ..Links::NONE };
-        self.item_mut(place).stamp |= LINKED;
+        let links = self.links.as_mut_slice();
+        debug_assert!([first, place, youngest].iter().all(|place| (*place as usize) < links.len()));
+        // SAFETY: as in `links`.
+        unsafe {
+            links.get_unchecked_mut(youngest as usize).next = place;
+            links.get_unchecked_mut(first as usize).prev = place;
+            *links.get_unchecked_mut(place as usize) = Links { prev: youngest, ..Links::NONE };
+        }
     }
 
     /// Puts an item at a place that was taken for it.

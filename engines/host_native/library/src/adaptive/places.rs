@@ -61,16 +61,22 @@ impl Places {
         let word = unsafe { self.words.get_unchecked_mut((at / WORD) as usize) };
         let left = *word & !(1 << (at % WORD));
         if left == *word {
-            return self.take_next();
+            // SAFETY: there is one.
+            return unsafe { self.take_next() };
         }
         *word = left;
         Some(at)
     }
 
     /// Takes any place of the word that they are taken from.
+    ///
+    /// # Safety
+    /// There are places.
     #[inline(always)]
-    fn take_next(&mut self) -> Option<u32> {
-        let word = &mut self.words[self.at as usize];
+    unsafe fn take_next(&mut self) -> Option<u32> {
+        debug_assert!((self.at as usize) < self.words.len());
+        // SAFETY: where there is a place there are words, and one of them is this.
+        let word = unsafe { self.words.get_unchecked_mut(self.at as usize) };
         if *word == 0 {
             return None;
         }

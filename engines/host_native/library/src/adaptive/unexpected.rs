@@ -19,6 +19,8 @@ const SEVERAL: u32 = 16;
 
 /// The stamp of the first message.
 const FIRST: u64 = 3 << 32;
+/// From one to the next, as long as the lower bits of the age do not go round.
+const NEXT: u64 = 4 << 32;
 
 /// What a message is stamped with: what its handle has, the lower bits of its age above two that say that this is a
 /// message; and its place in the index if there is one, else the upper bits of its age. Bit 0 is not ours.
@@ -47,7 +49,7 @@ fn age(stamp: u64) -> u64 {
 /// The stamp of the message after one of which there is no index.
 #[inline(always)]
 fn after(stamp: u64) -> u64 {
-    let (next, has_gone_round) = stamp.overflowing_add(4 << 32);
+    let (next, has_gone_round) = stamp.overflowing_add(NEXT);
     next + (u64::from(has_gone_round) << 1)
 }
 
@@ -110,19 +112,24 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
         let stamp = self.next;
+        let next = stamp.checked_add(NEXT)?;
         let handle = match self.kept {
-            Kept::Short if self.short.has_room() => {
-                let slot = self.short.insert(Entry::message(envelope, user, stamp), true);
-                Short::handle(slot, generation(stamp))
-            }
+            Kept::Short if self.short.has_room() => self.put_short(envelope, user),
             Kept::Chained => {
                 let place = self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |_| true)?;
                 Handle::new(place, generation(stamp))
             }
             _ => return None,
         };
-        self.next = after(stamp);
+        self.next = next;
         Some(handle)
+    }
+
+    /// Puts the next message into the short queue, which has room.
+    #[inline(always)]
+    fn put_short(&mut self, envelope: Envelope, user: u64) -> Handle {
+        let slot = self.short.insert(Entry::message(envelope, user, self.next), true);
+        Short::handle(slot, generation(self.next))
     }
 
     #[cfg(test)]
@@ -134,7 +141,9 @@ impl UnexpectedMessages {
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         // What was not quick was perhaps that of the other queue.
         if self.kept == Kept::Short && self.short.has_room() {
-            return self.append_quickly(Envelope { bits, source }, user).ok_or(OutOfMemory);
+            let handle = self.put_short(Envelope { bits, source }, user);
+            self.next = after(self.next);
+            return Ok(handle);
         }
         if self.kept == Kept::Short {
             self.leave_short()?;
