@@ -253,14 +253,15 @@ impl Chains {
             let Item { bits, source, .. } = *self.item(all);
             let place = all;
             all = std::mem::replace(&mut self.links_mut(place).beside, NIL);
-            self.add_first(self.hash.home(bits, source), place);
+            let home = self.hash.home(bits, source);
+            self.add_first(home, place, self.item(home).head);
         }
     }
 
-    /// Makes the item at `place` the first that its home knows; it has no other beside it.
+    /// Makes the item at `place` the first that its home knows, instead of that at `beside`.
     #[inline(always)]
-    fn add_first(&mut self, home: u32, place: u32) {
-        let beside = std::mem::replace(&mut self.item_mut(home).head, place);
+    fn add_first(&mut self, home: u32, place: u32, beside: u32) {
+        self.item_mut(home).head = place;
         if beside != NIL {
             self.link(place);
             self.links_mut(place).beside = beside;
@@ -292,7 +293,7 @@ impl Chains {
             self.put_youngest(first, place, (bits, source), stamp, user);
         } else {
             self.put(place, (bits, source), stamp, user);
-            self.add_first(home, place);
+            self.add_first(home, place, self.item(home).head);
         }
         place
     }
@@ -369,7 +370,7 @@ impl Chains {
         // SAFETY: homes are places.
         let place = unsafe { self.places.take_quickly(home)? };
         self.put(place, (bits, source), stamp, user);
-        self.add_first(home, place);
+        self.add_first(home, place, first);
         Some(place)
     }
 

@@ -22,15 +22,18 @@ const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
 const ODD: u8 = u8::MAX;
 
-/// What a receive is stamped with: its number in order of age, and its class; bit 0 is not ours.
+/// From one age to the next: below is room in a stamp.
+const NEXT: u64 = 1 << 9;
+
+/// What a receive is stamped with: its age, and its class; bit 0 is not ours.
 #[inline(always)]
 fn stamp(age: u64, class: u8) -> u64 {
-    age << 9 | u64::from(class) << 1
+    age | u64::from(class) << 1
 }
 
 #[inline(always)]
 fn age(stamp: u64) -> u64 {
-    stamp >> 9
+    stamp & !(NEXT - 1)
 }
 
 #[inline(always)]
@@ -41,7 +44,14 @@ fn class(stamp: u64) -> u8 {
 /// What a handle has of an age; a message's has bit 0.
 #[inline(always)]
 fn generation(age: u64) -> u32 {
-    (age as u32) << 2 | 2
+    (age >> 7) as u32 | 2
+}
+
+/// The handle of a receive in a chain.
+#[inline(always)]
+fn handle(place: u32, age: u64) -> Handle {
+    // In one piece, since it is known that nothing of an age is below `NEXT`.
+    Handle::from_raw(age << 25 | 2 << 32 | u64::from(place))
 }
 
 /// Receives of one kind of wildcard.
@@ -68,7 +78,7 @@ pub(super) struct PostedReceives {
     kept: Kept,
     /// Receives with wildcards.
     wild: u32,
-    /// Numbers the receives in order of age.
+    /// The age of the next receive.
     age: u64,
     /// The age when the queue was last empty and in chains.
     began: u64,
@@ -109,14 +119,14 @@ impl PostedReceives {
                 return None;
             }
             let slot = self.short.insert(Entry::receive(pattern, user, age), pattern.is_exact());
-            self.age = age + 1;
+            self.age = age + NEXT;
             return Some(Short::handle(slot, generation(age)));
         }
         let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
         let place =
             self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |other| class(other) == EXACT)?;
-        self.age = age + 1;
-        Some(Handle::new(place, generation(age)))
+        self.age = age + NEXT;
+        Some(handle(place, age))
     }
 
     #[inline(always)]
@@ -129,7 +139,7 @@ impl PostedReceives {
             self.leave_short()?;
         }
         let handle = self.append_aged(pattern, user, self.age)?;
-        self.age += 1;
+        self.age += NEXT;
         Ok(handle)
     }
 
@@ -151,7 +161,7 @@ impl PostedReceives {
         }
         let key = (bits & !ignore, source.unwrap_or(0));
         let place = self.chains.append(key, stamp(age, its_class), user, |other| class(other) == its_class);
-        Ok(Handle::new(place, generation(age)))
+        Ok(handle(place, age))
     }
 
     /// Moves all receives to where many can be.
@@ -179,7 +189,7 @@ impl PostedReceives {
     #[inline(never)]
     fn empty(&mut self) {
         if self.odd.len() == 0 {
-            if self.age - self.began <= SLOTS as u64 {
+            if self.age - self.began <= SLOTS as u64 * NEXT {
                 self.kept = Kept::Short;
             }
             self.began = self.age;
@@ -222,10 +232,13 @@ impl PostedReceives {
                 Some(at) => Quick::Taken(self.short.remove(at)),
                 None => Quick::Nothing,
             },
-            // More is to be done with the last.
-            Kept::Exact if self.chains.len() > 1 => self.chains.take_quickly(envelope.bits, envelope.source),
-            Kept::Exact if self.chains.len() == 0 => Quick::Nothing,
-            _ => Quick::Ask,
+            Kept::Exact => match self.chains.len() {
+                0 => Quick::Nothing,
+                // More is to be done with the last.
+                1 => Quick::Ask,
+                _ => self.chains.take_quickly(envelope.bits, envelope.source),
+            },
+            Kept::Mixed => Quick::Ask,
         }
     }
 
