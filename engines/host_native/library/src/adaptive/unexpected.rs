@@ -271,24 +271,29 @@ impl UnexpectedMessages {
     /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
-        if self.kept == Kept::Short {
-            let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
-            let message = self.message_at(at);
-            self.short.remove(at);
-            return Quick::Taken(message);
-        }
-        // More is to be done with the last.
-        if self.chains.len() <= 1 {
-            return if self.chains.len() == 0 { Quick::Nothing } else { Quick::Ask };
-        }
-        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
-        if self.kept == Kept::Indexed {
-            return Quick::Ask;
-        }
-        match self.chains.take_quickly(bits, source) {
-            Quick::Nothing => Quick::Nothing,
-            Quick::Taken(user) => Quick::Taken(Message { user, envelope: Envelope { bits, source } }),
-            Quick::Ask => Quick::Ask,
+        match self.kept {
+            Kept::Chained => match self.chains.len() {
+                0 => Quick::Nothing,
+                // More is to be done with the last.
+                1 => Quick::Ask,
+                _ => {
+                    let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
+                    match self.chains.take_quickly(bits, source) {
+                        Quick::Nothing => Quick::Nothing,
+                        Quick::Taken(user) => Quick::Taken(Message { user, envelope: Envelope { bits, source } }),
+                        Quick::Ask => Quick::Ask,
+                    }
+                }
+            },
+            Kept::Short if self.short.len() == 0 => Quick::Nothing,
+            Kept::Short => {
+                let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
+                let message = self.message_at(at);
+                self.short.remove(at);
+                Quick::Taken(message)
+            }
+            Kept::Indexed if self.chains.len() == 0 => Quick::Nothing,
+            Kept::Indexed => Quick::Ask,
         }
     }
 
