@@ -133,15 +133,7 @@ impl Chains {
     /// Grows by one of `slack` parts of what there is.
     pub(super) fn new(slack: usize) -> Self {
         let hash = Hash { homes: 0, step: 0, round: 0 };
-        Self {
-            items: Vec::new(),
-            links: Vec::new(),
-            places: Places::default(),
-            hash,
-            len: 0,
-            limit: 0,
-            slack,
-        }
+        Self { items: Vec::new(), links: Vec::new(), places: Places::default(), hash, len: 0, limit: 0, slack }
     }
 
     #[inline(always)]
@@ -181,15 +173,18 @@ impl Chains {
         None
     }
 
-    /// Calls `see` with the place and stamp of each item of a key that is the oldest of its like.
+    /// Calls `see` with each item of a key that is the oldest of its like, and its stamp.
     #[inline(always)]
-    pub(super) fn each_first(&self, bits: u64, source: u32, mut see: impl FnMut(u32, u64)) {
-        let mut place = self.item(self.hash.home(bits, source)).head;
+    pub(super) fn each_first(&self, bits: u64, source: u32, mut see: impl FnMut(First, u64)) {
+        let home = self.hash.home(bits, source);
+        let mut place = self.item(home).head;
+        let mut before = NIL;
         while place != NIL {
             let item = self.item(place);
             if item.bits == bits && item.source == source {
-                see(place, item.stamp);
+                see(First { home, before, place }, item.stamp);
             }
+            before = place;
             place = self.links(place).beside;
         }
     }
@@ -547,9 +542,7 @@ impl Chains {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.items.capacity() * size_of::<Item>()
-            + self.links.capacity() * size_of::<Links>()
-            + self.places.bytes()
+        self.items.capacity() * size_of::<Item>() + self.links.capacity() * size_of::<Links>() + self.places.bytes()
     }
 }
 

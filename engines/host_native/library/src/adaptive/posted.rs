@@ -6,7 +6,7 @@
 //! each class that has receives, one chain each, and takes the oldest of what it finds. Classes are given out as they
 //! come; receives of a class that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, Quick};
+use super::chains::{Chains, First, Quick};
 use super::odd::Odd;
 use super::short::{Entry, SLOTS, Short};
 use crate::scan::Unit;
@@ -270,29 +270,31 @@ impl PostedReceives {
             self.uncount(ODD);
             return Some(self.odd.take(first));
         }
-        let (place, stamp) = oldest?;
-        let its_class = class(stamp);
-        self.uncount(its_class);
-        Some(self.chains.take_first_at(place, |other| class(other) == its_class).user)
+        let (first, stamp) = oldest?;
+        self.uncount(class(stamp));
+        Some(self.chains.take(first).user)
     }
 
-    /// The place and stamp of the oldest receive in a chain that accepts an envelope.
+    /// The oldest receive in a chain that accepts an envelope, and its stamp.
     #[inline(always)]
-    fn oldest_of_classes(&self, bits: u64, source: u32) -> Option<(u32, u64)> {
+    fn oldest_of_classes(&self, bits: u64, source: u32) -> Option<(First, u64)> {
         let mut oldest = None;
-        let mut see = |place, stamp| {
+        let mut see = |first, stamp| {
             if oldest.is_none_or(|(_, least)| stamp < least) {
-                oldest = Some((place, stamp));
+                oldest = Some((first, stamp));
             }
         };
         // Where nothing is missing of the key, a receive accepts the envelope, whatever its class.
-        self.chains.each_first(bits, source, &mut see);
+        let has_exact = self.chains.len() + self.odd.len() > self.wild;
+        if has_exact {
+            self.chains.each_first(bits, source, &mut see);
+        }
         for (at, kind) in (1..self.classes_used).zip(&self.classes[1..]) {
             let key = (bits & kind.compared, source & kind.source_mask);
-            if kind.len > 0 && key != (bits, source) {
-                self.chains.each_first(key.0, key.1, |place, stamp| {
+            if kind.len > 0 && (key != (bits, source) || !has_exact) {
+                self.chains.each_first(key.0, key.1, |first, stamp| {
                     if class(stamp) == at {
-                        see(place, stamp);
+                        see(first, stamp);
                     }
                 });
             }
