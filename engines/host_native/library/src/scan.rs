@@ -119,6 +119,7 @@ pub enum VectorUnit {
 impl VectorUnit {
     /// Every unit that this processor has, the best last.
     #[must_use]
+    #[cfg_attr(miri, expect(unused_mut, reason = "Miri has no vector units"))]
     pub fn available() -> Vec<Self> {
         let mut units = vec![Self::Scalar];
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -108,8 +108,8 @@ pub struct Message {
     pub envelope: Envelope,
 }
 
-/// There was no memory for one more entry, or there are 2^32 - 64 of them already. The matcher is as it was before
-/// the call.
+/// There was no memory for one more entry, or there are as many already as the structure can number, 2^30 or nearly so
+/// at least. The matcher is as it was before the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 

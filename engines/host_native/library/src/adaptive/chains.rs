@@ -215,7 +215,8 @@ impl Chains {
         }
         foresee::<Item>(with_spare(items).saturating_add(STEP))?;
         let room = with_spare(items).next_multiple_of(STEP);
-        if room > MOST {
+        // An index has holes, and its places are to stay below 2^31.
+        if room > MOST / 2 {
             return Err(OutOfMemory);
         }
         // Whatever can fail does so before anything changes.
