@@ -42,18 +42,24 @@ impl Native {
     pub(crate) fn new(structure: Structure, options: Options) -> Self {
         Self { matcher: Matcher::new(structure, options), requests: vec![Request::default(); REQUESTS] }
     }
-}
 
-impl Contender for Native {
-    #[inline]
-    fn post(&mut self, pattern: Pattern, request: u32) {
-        match self.matcher.post(pattern, u64::from(request)).expect("memory") {
+    /// What a program calls: a function whose arguments come in registers, as those of `MPI_Irecv` do.
+    #[inline(never)]
+    fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, request: u32) {
+        match self.matcher.post(Pattern { bits, ignore, source }, u64::from(request)).expect("memory") {
             Posted::Matched(message) => self.requests[message.user as usize].done = true,
             Posted::Waiting(handle) => self.requests[request as usize].handle = handle.into_raw(),
         }
     }
+}
 
-    #[inline]
+impl Contender for Native {
+    #[inline(always)]
+    fn post(&mut self, pattern: Pattern, request: u32) {
+        self.post_parts(pattern.bits, pattern.ignore, pattern.source, request);
+    }
+
+    #[inline(never)]
     fn arrive(&mut self, envelope: Envelope, message: u32) {
         match self.matcher.arrive(envelope, u64::from(message)).expect("memory") {
             Arrived::Matched { user } => self.requests[user as usize].done = true,
