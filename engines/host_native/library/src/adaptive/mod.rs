@@ -36,19 +36,23 @@ impl Adaptive {
     // What is quick is inlined, and nothing else, so that it needs no registers for the rest.
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else {
-            return self.post_any(pattern.bits, pattern.ignore, pattern.source, user);
-        };
-        match self.post_quickly(Envelope { bits, source }, user) {
-            Some(posted) => Ok(posted),
-            None => self.post_any(bits, 0, Some(source), user),
+        // Twice the same, but without wildcards less is to be kept in registers.
+        if let Pattern { bits, ignore: 0, source: Some(source) } = pattern {
+            match self.post_quickly(Pattern { bits, ignore: 0, source: Some(source) }, user) {
+                Some(posted) => Ok(posted),
+                None => self.post_any(bits, 0, Some(source), user),
+            }
+        } else {
+            match self.post_quickly(pattern, user) {
+                Some(posted) => Ok(posted),
+                None => self.post_any(pattern.bits, pattern.ignore, pattern.source, user),
+            }
         }
     }
 
-    /// Posts a receive without wildcards if that is a matter of a few instructions; else nothing happens.
+    /// Posts a receive if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
-    fn post_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Posted> {
-        let pattern = Pattern::exactly(envelope);
+    fn post_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Posted> {
         match self.unexpected.take_quickly(pattern) {
             Quick::Taken(message) => Some(Posted::Matched(message)),
             Quick::Nothing => self.posted.append_quickly(pattern, user).map(Posted::Waiting),
@@ -56,11 +60,11 @@ impl Adaptive {
         }
     }
 
-    /// Posts a receive with wildcards, or one that was no matter of a few instructions.
+    /// Posts a receive where that was no matter of a few instructions.
     #[inline(never)]
     fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
-        match self.unexpected.take(pattern) {
+        match self.unexpected.take_of_many(pattern) {
             Some(message) => Ok(Posted::Matched(message)),
             None => Ok(Posted::Waiting(self.posted.append(pattern, user)?)),
         }
