@@ -54,7 +54,7 @@ impl Native {
 }
 
 impl Contender for Native {
-    #[inline(always)]
+    #[inline]
     fn post(&mut self, pattern: Pattern, request: u32) {
         self.post_parts(pattern.bits, pattern.ignore, pattern.source, request);
     }
