@@ -115,6 +115,7 @@ enum Inner {
     Other(Other),
 }
 
+/// Apart, since few variants are told apart without a table of jumps.
 enum Other {
     Heads(HeadsAndBodies),
     Vector(Vector),
