@@ -12,13 +12,13 @@
 //!
 //! `unsafe` here is of one kind: an index that is not compared with a length. Homes, places in links and free
 //! ones are below the number of items, of which there are never fewer than before; every place in links is
-//! one that [`Places`] gave and did not get back, but for a `prev` that has no meaning.
+//! one that [`Places`] gave and did not get back.
 
 use super::places::{Places, usable, with_spare};
 use crate::pool::foresee;
 use crate::types::{Envelope, Message, OutOfMemory};
 
-/// No place.
+/// No place. Only [`is_place`] tells it from others.
 const NIL: u32 = u32::MAX;
 /// Handles of other receives begin here.
 pub(super) const MOST: usize = 1 << 31;
@@ -26,6 +26,32 @@ pub(super) const MOST: usize = 1 << 31;
 const STEP: usize = 64;
 /// In a stamp: the item's links have a meaning. Owners leave this bit zero, and do not look at it.
 const LINKED: u64 = 1;
+
+/// Has what is there in the cache before it is asked for.
+fn prefetch<T>(some: &[T]) {
+    let bytes = some.as_ptr_range();
+    let mut line = bytes.start.cast::<u8>();
+    while line < bytes.end.cast() {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: reads nothing, and whatever the address is, it is allowed.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(line.cast());
+        }
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        // SAFETY: as above.
+        unsafe {
+            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, preserves_flags));
+        }
+        line = line.wrapping_add(64);
+    }
+}
+
+/// Whether this is not `NIL`. By its sign: where places are used as 64 bits wide, a comparison with `NIL` would be too.
+#[inline(always)]
+fn is_place(place: u32) -> bool {
+    place < MOST as u32
+}
 
 /// A receive or a message, and what its place knows beside.
 #[derive(Clone, Copy)]
@@ -58,12 +84,12 @@ struct Links {
     next: u32,
     /// Of the oldest of its key: the oldest of another key with the same home, or `NIL`.
     beside: u32,
-    /// The next older of the same key; of the oldest, the youngest. Without meaning where there is one of its key.
+    /// The next older of the same key; of the oldest, the youngest, which is itself where there is one of its key.
     prev: u32,
 }
 
 impl Links {
-    const NONE: Self = Self { next: NIL, beside: NIL, prev: 0 };
+    const NONE: Self = Self { next: NIL, beside: NIL, prev: NIL };
 }
 
 /// The oldest entry of a key, and what leads to it.
@@ -73,16 +99,6 @@ pub(super) struct First {
     /// The one before it that has the same home, or `NIL`.
     before: u32,
     place: u32,
-}
-
-/// What became of an attempt to take an entry in a few instructions.
-pub(super) enum Quick<T> {
-    /// There is none of its key.
-    Nothing,
-    /// It is taken.
-    Taken(T),
-    /// It would be a matter of more; nothing happened.
-    Ask,
 }
 
 pub(super) struct Chains {
@@ -161,7 +177,7 @@ impl Chains {
         let home = self.hash.home(bits, source);
         let mut place = self.item(home).head;
         let mut before = NIL;
-        while place != NIL {
+        while is_place(place) {
             debug_assert!(self.places.is_taken(place));
             let item = self.item(place);
             if item.bits == bits && item.source == source && is_one(item.stamp) {
@@ -179,7 +195,7 @@ impl Chains {
         let home = self.hash.home(bits, source);
         let mut place = self.item(home).head;
         let mut before = NIL;
-        while place != NIL {
+        while is_place(place) {
             let item = self.item(place);
             if item.bits == bits && item.source == source {
                 see(First { home, before, place }, item.stamp);
@@ -238,14 +254,14 @@ impl Chains {
         let mut all = NIL;
         for home in 0..self.items.len() {
             let mut place = std::mem::replace(&mut self.items[home].head, NIL);
-            while place != NIL {
+            while is_place(place) {
                 let beside = self.links(place).beside;
                 // Of an item that is not linked this has a meaning only here.
                 self.links_mut(place).beside = all;
                 all = std::mem::replace(&mut place, beside);
             }
         }
-        while all != NIL {
+        while is_place(all) {
             let Item { bits, source, .. } = *self.item(all);
             let place = all;
             all = std::mem::replace(&mut self.links_mut(place).beside, NIL);
@@ -258,7 +274,7 @@ impl Chains {
     #[inline(always)]
     fn add_first(&mut self, home: u32, place: u32, beside: u32) {
         self.item_mut(home).head = place;
-        if beside != NIL {
+        if is_place(beside) {
             self.link(place);
             self.links_mut(place).beside = beside;
         }
@@ -268,7 +284,7 @@ impl Chains {
     #[inline(always)]
     fn link(&mut self, place: u32) {
         if !self.item(place).is_linked() {
-            *self.links_mut(place) = Links::NONE;
+            *self.links_mut(place) = Links { prev: place, ..Links::NONE };
             self.item_mut(place).stamp |= LINKED;
         }
     }
@@ -284,7 +300,12 @@ impl Chains {
     ) -> u32 {
         let home = self.hash.home(bits, source);
         // SAFETY: homes are places.
-        let place = unsafe { self.places.take(home) };
+        let place = loop {
+            match unsafe { self.places.take_quickly(home) } {
+                Some(place) => break place,
+                None => self.turn(),
+            }
+        };
         if let Some(First { place: first, .. }) = self.find(bits, source, alike) {
             self.put_youngest(first, place, (bits, source), stamp, user);
         } else {
@@ -292,6 +313,22 @@ impl Chains {
             self.add_first(home, place, self.item(home).head);
         }
         place
+    }
+
+    /// Has other places taken next, and their lines in the cache: nothing of them is read before it is written, so that the
+    /// processor foresees nothing itself.
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self) {
+        let places = self.places.turn();
+        prefetch(&self.items[places.clone()]);
+        prefetch(&self.links[places]);
+    }
+
+    /// The queue is empty: the next items lie where those before them did.
+    pub(super) fn begin_anew(&mut self) {
+        debug_assert!(self.len == 0);
+        self.places.begin_anew();
     }
 
     /// Frees the place of an item that has left its chain.
@@ -303,22 +340,22 @@ impl Chains {
         unsafe { self.places.free(place) }
     }
 
-    /// Takes the oldest item of a key, if that is a matter of a few instructions; its user value. There must have been room
-    /// for an item.
+    /// Takes the oldest item of a key, if there is one and that is a matter of a few instructions; its user value. There
+    /// must have been room for an item.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick<u64> {
+    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Option<u64> {
         let home = self.hash.home(bits, source);
         let place = self.item(home).head;
-        if place == NIL {
-            return Quick::Nothing;
+        if !is_place(place) {
+            return None;
         }
         let Item { bits: its_bits, user, source: its_source, .. } = *self.item(place);
         if its_bits != bits || its_source != source {
-            return if self.links(place).beside == NIL { Quick::Nothing } else { Quick::Ask };
+            return None;
         }
         self.item_mut(home).head = self.heir(place);
         self.free(place);
-        Quick::Taken(user)
+        Some(user)
     }
 
     /// Who comes in the place of the oldest of a key when it leaves: the next of the key, or else the oldest of another, or
@@ -326,40 +363,30 @@ impl Chains {
     #[inline(always)]
     fn heir(&mut self, place: u32) -> u32 {
         let Links { next, beside, prev } = self.links(place);
-        if next == NIL {
+        if !is_place(next) {
             return beside;
         }
-        // If it is the only one from now on, what it has for the youngest has no meaning.
         let links = self.links_mut(next);
         (links.prev, links.beside) = (prev, beside);
         next
     }
 
-    /// Appends an item if that is a matter of a few instructions; else nothing happens. Its like are those of its key
-    /// whose stamps are `alike`.
+    /// Appends an item if that is a matter of a few instructions; else nothing happens. All of its key are alike.
     #[inline(always)]
-    pub(super) fn append_quickly(
-        &mut self,
-        (bits, source): (u64, u32),
-        stamp: u64,
-        user: u64,
-        alike: impl Fn(u64) -> bool,
-    ) -> Option<u32> {
+    pub(super) fn append_quickly(&mut self, (bits, source): (u64, u32), stamp: u64, user: u64) -> Option<u32> {
         if !self.has_room() {
             return None;
         }
         let home = self.hash.home(bits, source);
         let first = self.item(home).head;
-        if first != NIL {
+        if is_place(first) {
             let other = self.item(first);
-            let is_like = other.bits == bits && other.source == source && alike(other.stamp);
-            if is_like {
-                // SAFETY: homes are places.
-                let place = unsafe { self.places.take_quickly(home)? };
+            if other.bits == bits && other.source == source {
+                let place = self.places.take_next()?;
                 self.put_youngest(first, place, (bits, source), stamp, user);
                 return Some(place);
             }
-            if self.links(first).beside != NIL {
+            if is_place(self.links(first).beside) {
                 return None;
             }
         }
@@ -373,16 +400,14 @@ impl Chains {
     /// Puts an item at a place that was taken for it, the youngest of the key whose oldest is at `first`.
     #[inline(always)]
     fn put_youngest(&mut self, first: u32, place: u32, key: (u64, u32), stamp: u64, user: u64) {
-        self.put(place, key, stamp | LINKED, user);
         self.link(first);
-        let Links { next, prev, .. } = self.links(first);
-        let youngest = if next == NIL { first } else { prev };
+        self.put(place, key, stamp | LINKED, user);
         let links = self.links.as_mut_slice();
-        debug_assert!([first, place, youngest].iter().all(|place| (*place as usize) < links.len()));
-        // SAFETY: as in `links`.
+        debug_assert!([first, place].iter().all(|place| (*place as usize) < links.len()));
+        // SAFETY: as in `links`. In one piece, since from one to the next `links_mut` would look anew where the links are.
         unsafe {
+            let youngest = std::mem::replace(&mut links.get_unchecked_mut(first as usize).prev, place);
             links.get_unchecked_mut(youngest as usize).next = place;
-            links.get_unchecked_mut(first as usize).prev = place;
             *links.get_unchecked_mut(place as usize) = Links { prev: youngest, ..Links::NONE };
         }
     }
@@ -408,10 +433,10 @@ impl Chains {
     #[inline(always)]
     fn leave(&mut self, First { home, before, place }: First) {
         let heir = self.heir(place);
-        if before == NIL {
-            self.item_mut(home).head = heir;
-        } else {
+        if is_place(before) {
             self.links_mut(before).beside = heir;
+        } else {
+            self.item_mut(home).head = heir;
         }
     }
 
@@ -443,9 +468,9 @@ impl Chains {
         }
         // Only of the older one of its key the item is the next.
         let Links { next, prev, .. } = self.links(place);
-        if self.item(place).is_linked() && self.places.is_taken(prev) && self.links(prev).next == place {
+        if self.item(place).is_linked() && self.links(prev).next == place {
             self.links_mut(prev).next = next;
-            if next != NIL {
+            if is_place(next) {
                 self.links_mut(next).prev = prev;
                 return;
             }
@@ -462,7 +487,7 @@ impl Chains {
     #[inline(always)]
     pub(super) fn take_first_at(&mut self, place: u32, alike: impl Fn(u64) -> bool) -> Message {
         let Links { next, beside, .. } = self.links(place);
-        if self.item(place).head == place && next == NIL {
+        if self.item(place).head == place && !is_place(next) {
             self.item_mut(place).head = beside;
         } else {
             self.unlink(place, alike);

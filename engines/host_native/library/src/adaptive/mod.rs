@@ -16,7 +16,6 @@ mod posted;
 mod short;
 mod unexpected;
 
-use chains::Quick;
 use posted::PostedReceives;
 use unexpected::UnexpectedMessages;
 
@@ -53,10 +52,10 @@ impl Adaptive {
     /// Posts a receive if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     fn post_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Posted> {
-        match self.unexpected.take_quickly(pattern) {
-            Quick::Taken(message) => Some(Posted::Matched(message)),
-            Quick::Nothing => self.posted.append_quickly(pattern, user).map(Posted::Waiting),
-            Quick::Ask => None,
+        if self.unexpected.is_empty() {
+            self.posted.append_quickly(pattern, user).map(Posted::Waiting)
+        } else {
+            self.unexpected.take_quickly(pattern).map(Posted::Matched)
         }
     }
 
@@ -64,7 +63,7 @@ impl Adaptive {
     #[inline(never)]
     fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
-        match self.unexpected.take_of_many(pattern) {
+        match self.unexpected.take(pattern) {
             Some(message) => Ok(Posted::Matched(message)),
             None => Ok(Posted::Waiting(self.posted.append(pattern, user)?)),
         }
@@ -81,10 +80,10 @@ impl Adaptive {
     /// A message arrives if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     fn arrive_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Arrived> {
-        match self.posted.take_quickly(envelope) {
-            Quick::Taken(user) => Some(Arrived::Matched { user }),
-            Quick::Nothing => self.unexpected.append_quickly(envelope, user).map(Arrived::Unexpected),
-            Quick::Ask => None,
+        if self.posted.is_empty() {
+            self.unexpected.append_quickly(envelope, user).map(Arrived::Unexpected)
+        } else {
+            self.posted.take_quickly(envelope).map(|user| Arrived::Matched { user })
         }
     }
 
@@ -92,7 +91,7 @@ impl Adaptive {
     #[inline(never)]
     fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
         let envelope = Envelope { bits, source };
-        match self.posted.take_of_many(envelope) {
+        match self.posted.take(envelope) {
             Some(user) => Ok(Arrived::Matched { user }),
             None => Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?)),
         }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which places of a pool are free: a bit for each.
 //!
-//! Whoever wants a place takes the one that it likes best, if it is free, and else any. Those are given out in the order
-//! of their addresses, and the order in which places were freed means nothing: a pool that was used at random is not
-//! walked at random ever after.
+//! Whoever wants a place takes the one that it likes best, if it is free, and else any: of a word of them that is kept for
+//! that, and then of the next. So these are given out in the order of their addresses, and the order in which places were
+//! freed means nothing: a pool that was used at random is not walked at random ever after.
 //!
 //! There must always be some more places than are taken: what looks for any goes round all of them, and then uses up so
 //! many in each round that it passes by a few words for each.
+
+use std::ops::Range;
 
 use crate::types::OutOfMemory;
 
@@ -19,10 +21,12 @@ const LEAST_SPARE: usize = 40;
 
 #[derive(Default)]
 pub(super) struct Places {
-    /// A bit for each free place.
+    /// Those of a word that any is taken from, a bit for each free one, as long as there are some.
+    any: u64,
+    /// The first of them.
+    first: u32,
+    /// A bit for each free place of the other words; in that one, for those that were freed since.
     words: Vec<u64>,
-    /// The word that any place is taken from, as long as it has a free one.
-    at: u32,
 }
 
 /// So many of `places` may be taken.
@@ -36,22 +40,7 @@ pub(super) fn with_spare(usable: usize) -> usize {
 }
 
 impl Places {
-    /// Takes the place `at` if it is free, else any. There must be more than are usable.
-    ///
-    /// # Safety
-    /// There is such a place.
-    #[inline(always)]
-    pub(super) unsafe fn take(&mut self, at: u32) -> u32 {
-        loop {
-            // SAFETY: as is demanded here.
-            if let Some(place) = unsafe { self.take_quickly(at) } {
-                return place;
-            }
-            self.turn();
-        }
-    }
-
-    /// As [`Self::take`], if no other place has to be looked for.
+    /// Takes the place `at` if it is free, else any that has not to be looked for.
     ///
     /// # Safety
     /// There is a place `at`.
@@ -61,37 +50,54 @@ impl Places {
         let word = unsafe { self.words.get_unchecked_mut((at / WORD) as usize) };
         let left = *word & !(1 << (at % WORD));
         if left == *word {
-            // SAFETY: there is one.
-            return unsafe { self.take_next() };
+            return self.take_next();
         }
         *word = left;
         Some(at)
     }
 
-    /// Takes any place of the word that they are taken from.
-    ///
-    /// # Safety
-    /// There are places.
+    /// Takes any place, if it has not to be looked for.
     #[inline(always)]
-    unsafe fn take_next(&mut self) -> Option<u32> {
-        debug_assert!((self.at as usize) < self.words.len());
-        // SAFETY: where there is a place there are words, and one of them is this.
-        let word = unsafe { self.words.get_unchecked_mut(self.at as usize) };
-        if *word == 0 {
+    pub(super) fn take_next(&mut self) -> Option<u32> {
+        if self.any == 0 {
             return None;
         }
-        let place = self.at * WORD + word.trailing_zeros() % WORD;
-        *word &= *word - 1;
+        let place = self.first + self.any.trailing_zeros() % WORD;
+        self.any &= self.any - 1;
         Some(place)
     }
 
-    /// Turns to the next word that has a free place.
-    #[cold]
-    #[inline(never)]
-    fn turn(&mut self) {
-        while self.words[self.at as usize] == 0 {
-            self.at = if self.at as usize + 1 < self.words.len() { self.at + 1 } else { 0 };
+    /// Turns to the next places of which some are free; there must be more than are usable. Any is one of them then.
+    pub(super) fn turn(&mut self) -> Range<usize> {
+        let mut at = (self.first / WORD) as usize;
+        while self.words[at] == 0 {
+            at = if at + 1 < self.words.len() { at + 1 } else { 0 };
         }
+        self.turn_to(at);
+        at * WORD as usize..(at + 1) * WORD as usize
+    }
+
+    /// Takes any place from this word from now on.
+    fn turn_to(&mut self, at: usize) {
+        // Those that are left of the other are given back.
+        if let Some(word) = self.words.get_mut((self.first / WORD) as usize) {
+            *word |= self.any;
+        }
+        self.first = at as u32 * WORD;
+        self.any = std::mem::take(&mut self.words[at]);
+    }
+
+    /// The first free places are taken next, if there are places.
+    pub(super) fn begin_anew(&mut self) {
+        if !self.words.is_empty() {
+            self.turn_to(0);
+        }
+    }
+
+    /// The free places of a word.
+    fn free_of(&self, at: usize) -> Option<u64> {
+        let any = if at == (self.first / WORD) as usize { self.any } else { 0 };
+        Some(self.words.get(at)? | any)
     }
 
     /// Frees a place.
@@ -106,14 +112,14 @@ impl Places {
 
     /// Whether `place` is one that was taken.
     pub(super) fn is_taken(&self, place: u32) -> bool {
-        self.words.get((place / WORD) as usize).is_some_and(|word| word >> (place % WORD) & 1 == 0)
+        self.free_of((place / WORD) as usize).is_some_and(|word| word >> (place % WORD) & 1 == 0)
     }
 
     /// Calls `see` for every place that was taken, in order.
     #[inline(always)]
     pub(super) fn each_taken(&self, mut see: impl FnMut(u32)) {
-        for (word, at) in self.words.iter().zip(0..) {
-            let mut taken = !word;
+        for (free, at) in (0..).map_while(|at| self.free_of(at)).zip(0..) {
+            let mut taken = !free;
             while taken != 0 {
                 see(at * WORD + taken.trailing_zeros());
                 taken &= taken - 1;
@@ -129,8 +135,9 @@ impl Places {
 
     /// Adds free places, whole words of them, until there are `places`; they are taken next.
     pub(super) fn extend(&mut self, places: usize) {
-        self.at = self.words.len() as u32;
+        let at = self.words.len();
         self.words.resize(places / WORD as usize, u64::MAX);
+        self.turn_to(at);
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -154,11 +161,17 @@ mod tests {
             let fill = |places: &mut Places, taken: &mut Vec<u32>, is_taken: &mut [bool], most: usize| {
                 while taken.len() < most {
                     let wanted = (taken.len() * 7919 + round) % room;
-                    let was_free = !is_taken[wanted];
+                    let word = (wanted / 64 * 64) as u32;
+                    let is_liked = !is_taken[wanted] && (word != places.first || places.any >> (wanted % 64) & 1 == 0);
                     // SAFETY: there are so many places.
-                    let place = unsafe { places.take(wanted as u32) };
+                    let place = loop {
+                        match unsafe { places.take_quickly(wanted as u32) } {
+                            Some(place) => break place,
+                            None => drop(places.turn()),
+                        }
+                    };
                     assert!(!std::mem::replace(&mut is_taken[place as usize], true) && places.is_taken(place));
-                    assert_eq!(place as usize == wanted, was_free);
+                    assert!(place as usize == wanted || !is_liked);
                     taken.push(place);
                 }
             };

@@ -6,7 +6,7 @@
 //! each class that has receives, one chain each, and takes the oldest of what it finds. Classes are given out as they
 //! come; receives of a class that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, First, Quick};
+use super::chains::{Chains, First};
 use super::odd::Odd;
 use super::short::{Entry, SLOTS, Short};
 use crate::scan::Unit;
@@ -41,17 +41,17 @@ fn class(stamp: u64) -> u8 {
     (stamp >> 1) as u8
 }
 
-/// What a handle has of an age; a message's has bit 0.
+/// What a handle has of an age; a message's has bit 1 instead of bit 0.
 #[inline(always)]
 fn generation(age: u64) -> u32 {
-    (age >> 7) as u32 | 2
+    (age >> 7) as u32 | 1
 }
 
 /// The handle of a receive in a chain.
 #[inline(always)]
 fn handle(place: u32, age: u64) -> Handle {
     // In one piece, since it is known that nothing of an age is below `NEXT`.
-    Handle::from_raw(age << 25 | 2 << 32 | u64::from(place))
+    Handle::from_raw(age << 25 | 1 << 32 | u64::from(place))
 }
 
 /// Receives of one kind of wildcard.
@@ -75,6 +75,8 @@ enum Kept {
 }
 
 pub(super) struct PostedReceives {
+    /// Whether no receive is there, wherever it would be.
+    is_empty: bool,
     kept: Kept,
     /// Receives with wildcards.
     wild: u32,
@@ -93,6 +95,7 @@ pub(super) struct PostedReceives {
 impl PostedReceives {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
+            is_empty: true,
             kept: Kept::Short,
             wild: 0,
             age: 0,
@@ -103,6 +106,12 @@ impl PostedReceives {
             classes: [Class { compared: u64::MAX, source_mask: u32::MAX, len: 0 }; CLASSES],
             odd: Odd::new(unit),
         }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        debug_assert!(self.is_empty == (self.len() == 0));
+        self.is_empty
     }
 
     #[inline(always)]
@@ -119,12 +128,15 @@ impl PostedReceives {
                 return None;
             }
             let slot = self.short.insert(Entry::receive(pattern, user, age), pattern.is_exact());
-            self.age = age + NEXT;
+            (self.age, self.is_empty) = (age + NEXT, false);
             return Some(Short::handle(slot, generation(age)));
         }
+        // More is to be done with the first, and among receives with wildcards.
+        if self.kept != Kept::Exact || self.is_empty {
+            return None;
+        }
         let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-        let place =
-            self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |other| class(other) == EXACT)?;
+        let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user)?;
         self.age = age + NEXT;
         Some(handle(place, age))
     }
@@ -139,7 +151,7 @@ impl PostedReceives {
             self.leave_short()?;
         }
         let handle = self.append_aged(pattern, user, self.age)?;
-        self.age += NEXT;
+        (self.age, self.is_empty) = (self.age + NEXT, false);
         Ok(handle)
     }
 
@@ -188,11 +200,12 @@ impl PostedReceives {
     #[cold]
     #[inline(never)]
     fn empty(&mut self) {
+        self.chains.begin_anew();
         if self.odd.len() == 0 {
             if self.age - self.began <= SLOTS as u64 * NEXT {
                 self.kept = Kept::Short;
             }
-            self.began = self.age;
+            (self.is_empty, self.began) = (true, self.age);
         }
     }
 
@@ -224,27 +237,30 @@ impl PostedReceives {
         at as u8
     }
 
-    /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
+    /// Takes the oldest receive that accepts `envelope`, if there is one and that is a matter of a few instructions.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
+    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Option<u64> {
         match self.kept {
-            Kept::Short => match self.short.first_accepting(envelope) {
-                Some(at) => Quick::Taken(self.short.remove(at)),
-                None => Quick::Nothing,
-            },
-            Kept::Exact => match self.chains.len() {
-                0 => Quick::Nothing,
-                // More is to be done with the last.
-                1 => Quick::Ask,
-                _ => self.chains.take_quickly(envelope.bits, envelope.source),
-            },
-            Kept::Mixed => Quick::Ask,
+            Kept::Short => {
+                let user = self.short.remove(self.short.first_accepting(envelope)?);
+                self.is_empty = self.short.len() == 0;
+                Some(user)
+            }
+            // More is to be done with the last.
+            Kept::Exact if self.chains.len() > 1 => self.chains.take_quickly(envelope.bits, envelope.source),
+            _ => None,
         }
+    }
+
+    /// Takes the oldest receive that accepts an envelope; returns its user value.
+    #[inline(always)]
+    pub(super) fn take(&mut self, envelope: Envelope) -> Option<u64> {
+        self.take_quickly(envelope).or_else(|| self.take_of_many(envelope))
     }
 
     /// Takes the oldest receive that accepts an envelope, of a queue that is not short; returns its user value.
     #[inline(always)]
-    pub(super) fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
+    fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
         let user = match self.kept {
             Kept::Mixed => self.take_oldest(bits, source),
             Kept::Exact if self.chains.len() > 0 => {
@@ -333,7 +349,9 @@ impl PostedReceives {
     fn cancel_short(&mut self, slot: u32, handle: Handle) -> Option<u64> {
         let is_it = |age| generation(age) == handle.generation();
         if self.kept == Kept::Short {
-            return self.short.take_back(slot, is_it);
+            let user = self.short.take_back(slot, is_it);
+            self.is_empty = self.short.len() == 0;
+            return user;
         }
         self.cancel_moved(self.short.moved(slot, is_it)?)
     }
@@ -381,14 +399,6 @@ mod tests {
         receives.append_quickly(pattern, user).unwrap_or_else(|| receives.append(pattern, user).unwrap())
     }
 
-    fn take(receives: &mut PostedReceives, envelope: Envelope) -> Option<u64> {
-        match receives.take_quickly(envelope) {
-            Quick::Taken(user) => Some(user),
-            Quick::Nothing => None,
-            Quick::Ask => receives.take_of_many(envelope),
-        }
-    }
-
     /// More kinds of wildcards than have classes leave the short queue together; handles and age stay.
     #[test]
     fn receives_leave_a_short_queue_in_order_and_keep_their_handles() {
@@ -406,10 +416,10 @@ mod tests {
             assert_eq!(receives.cancel(handles[number]), expected);
         }
         for user in [1, 2, 3, 5, 6, 7, 9] {
-            assert_eq!(take(&mut receives, envelope), Some(user));
+            assert_eq!(receives.take(envelope), Some(user));
             assert_eq!(receives.cancel(handles[user as usize]), None);
         }
-        assert_eq!((take(&mut receives, envelope), receives.len()), (None, 0));
+        assert_eq!((receives.take(envelope), receives.len()), (None, 0));
         // That was too much for a short queue; this is not.
         for expected in [Kept::Exact, Kept::Short] {
             assert_eq!(receives.kept, expected);

@@ -8,7 +8,7 @@
 //! is given up only when the queue is empty, and had been so before without such a receive or probe in between, or with
 //! so few messages that the queue is short from then on.
 
-use super::chains::{Chains, Quick};
+use super::chains::Chains;
 use super::short::{At, Entry, SLOTS, Short};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
@@ -17,48 +17,41 @@ use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 /// So many messages in the index are sooner looked at one by one than 64 at once.
 const SEVERAL: u32 = 16;
 
-/// The stamp of the first message.
-const FIRST: u64 = 3 << 32;
-/// From one to the next, as long as the lower bits of the age do not go round.
-const NEXT: u64 = 4 << 32;
+/// The age of the first message. Bit 1 tells a message's handle from a receive's, and bit 0 is free for [`Chains`].
+const FIRST: u64 = 2;
+/// From one age to the next.
+const NEXT: u64 = 4;
 
-/// What a message is stamped with: what its handle has, the lower bits of its age above two that say that this is a
-/// message; and its place in the index if there is one, else the upper bits of its age. Bit 0 is not ours.
+/// What a message is stamped with where there is no index: its age. This is what its handle has of that.
 #[inline(always)]
-fn stamp(generation: u32, rest: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(rest << 1)
+fn generation(age: u64) -> u32 {
+    age as u32 & !1
 }
 
-/// The place in the index of a message with this stamp, or the upper bits of its age.
+/// The handle of a message in a chain whose age, bit 0 still zero, is the next.
 #[inline(always)]
-fn rest(stamp: u64) -> u32 {
+fn handle(place: u32, age: u64) -> Handle {
+    Handle::from_raw(age << 32 | u64::from(place))
+}
+
+/// What a message is stamped with where there is an index: what its handle has, and its place there.
+#[inline(always)]
+fn indexed(generation: u32, place: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(place << 1)
+}
+
+/// The place in the index of a message that is stamped so.
+#[inline(always)]
+fn place_in_index(stamp: u64) -> u32 {
     stamp as u32 >> 1
-}
-
-/// What the handle has of the age.
-#[inline(always)]
-fn generation(stamp: u64) -> u32 {
-    (stamp >> 32) as u32
-}
-
-/// The age of a message of which there is no index.
-fn age(stamp: u64) -> u64 {
-    u64::from(rest(stamp)) << 30 | u64::from(generation(stamp) >> 2)
-}
-
-/// The stamp of the message after one of which there is no index.
-#[inline(always)]
-fn after(stamp: u64) -> u64 {
-    let (next, has_gone_round) = stamp.overflowing_add(NEXT);
-    next + (u64::from(has_gone_round) << 1)
 }
 
 /// Replaces the place and age of the oldest that a pattern accepts, where there is no index, by those of a message that is
 /// older.
 fn older(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
-    move |place, envelope, stamp| {
-        if pattern.accepts(&envelope) && oldest.is_none_or(|(_, least)| age(stamp) < least) {
-            *oldest = Some((place, age(stamp)));
+    move |place, envelope, age| {
+        if pattern.accepts(&envelope) && oldest.is_none_or(|(_, least)| age < least) {
+            *oldest = Some((place, age));
         }
     }
 }
@@ -75,11 +68,13 @@ enum Kept {
 }
 
 pub(super) struct UnexpectedMessages {
+    /// Whether no message is there, wherever it would be.
+    is_empty: bool,
     kept: Kept,
     /// Whether the index was asked since the queue was last empty.
     was_searched: bool,
-    /// The stamp of the next message, without an index.
-    next: u64,
+    /// The age of the next message.
+    age: u64,
     /// The age when the queue was last empty and in chains.
     began: u64,
     short: Short,
@@ -93,15 +88,21 @@ impl UnexpectedMessages {
         // There may be an index besides, so that there is less room to spare.
         let chains = Chains::new(16);
         Self {
+            is_empty: true,
             kept: Kept::Short,
             was_searched: false,
-            next: FIRST,
-            began: 0,
+            age: FIRST,
+            began: FIRST,
             short: Short::new(),
             chains,
             index: Log::new(),
             unit,
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        debug_assert!(self.is_empty == (self.len() == 0));
+        self.is_empty
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -111,25 +112,28 @@ impl UnexpectedMessages {
     /// Appends a message if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        let stamp = self.next;
-        let next = stamp.checked_add(NEXT)?;
+        let age = self.age;
         let handle = match self.kept {
-            Kept::Short if self.short.has_room() => self.put_short(envelope, user),
-            Kept::Chained => {
-                let place = self.chains.append_quickly((envelope.bits, envelope.source), stamp, user, |_| true)?;
-                Handle::new(place, generation(stamp))
+            Kept::Short if self.short.has_room() => {
+                self.is_empty = false;
+                self.put_short(envelope, user)
+            }
+            // More is to be done with the first.
+            Kept::Chained if !self.is_empty => {
+                let Envelope { bits, source } = envelope;
+                handle(self.chains.append_quickly((bits, source), age, user)?, age)
             }
             _ => return None,
         };
-        self.next = next;
+        self.age = age + NEXT;
         Some(handle)
     }
 
     /// Puts the next message into the short queue, which has room.
     #[inline(always)]
     fn put_short(&mut self, envelope: Envelope, user: u64) -> Handle {
-        let slot = self.short.insert(Entry::message(envelope, user, self.next), true);
-        Short::handle(slot, generation(self.next))
+        let slot = self.short.insert(Entry::message(envelope, user, self.age), true);
+        Short::handle(slot, generation(self.age))
     }
 
     #[cfg(test)]
@@ -142,26 +146,27 @@ impl UnexpectedMessages {
         // What was not quick was perhaps that of the other queue.
         if self.kept == Kept::Short && self.short.has_room() {
             let handle = self.put_short(Envelope { bits, source }, user);
-            self.next = after(self.next);
+            (self.age, self.is_empty) = (self.age + NEXT, false);
             return Ok(handle);
         }
         if self.kept == Kept::Short {
             self.leave_short()?;
         }
         self.chains.make_room()?;
-        let generation = generation(self.next);
         let place = if self.kept == Kept::Indexed {
             if self.index.make_room()? == Room::InHoles {
                 self.squeeze();
             }
-            let place = self.chains.append((bits, source), stamp(generation, self.index.next_place()), user, |_| true);
+            let stamp = indexed(generation(self.age), self.index.next_place());
+            let place = self.chains.append((bits, source), stamp, user, |_| true);
             self.index.push((Envelope { bits, source }, place));
             place
         } else {
-            self.chains.append((bits, source), self.next, user, |_| true)
+            self.chains.append((bits, source), self.age, user, |_| true)
         };
-        self.next = after(self.next);
-        Ok(Handle::new(place, generation))
+        let handle = handle(place, self.age);
+        (self.age, self.is_empty) = (self.age + NEXT, false);
+        Ok(handle)
     }
 
     /// Moves all messages to where many can be.
@@ -184,20 +189,20 @@ impl UnexpectedMessages {
     #[cold]
     #[inline(never)]
     fn empty(&mut self) {
-        let age = age(self.next);
+        self.chains.begin_anew();
         self.kept = match self.kept {
-            _ if age - self.began <= SLOTS as u64 => Kept::Short,
+            _ if self.age - self.began <= SLOTS as u64 * NEXT => Kept::Short,
             Kept::Indexed if self.was_searched => Kept::Indexed,
             _ => Kept::Chained,
         };
-        (self.began, self.was_searched) = (age, false);
+        (self.is_empty, self.began, self.was_searched) = (true, self.age, false);
     }
 
     #[cold]
     #[inline(never)]
     fn squeeze(&mut self) {
         let chains = &mut self.chains;
-        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| stamp(generation(old), place)));
+        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| indexed((old >> 32) as u32, place)));
         // There are holes at the end now.
         let made = self.index.make_room();
         debug_assert!(made == Ok(Room::Made));
@@ -227,14 +232,14 @@ impl UnexpectedMessages {
         let mut messages = Vec::new();
         messages.try_reserve_exact(self.chains.len() as usize)?;
         self.index.reserve(self.chains.len() as usize)?;
-        self.chains.each_item(|place, envelope, stamp| messages.push((stamp, place, envelope)));
-        messages.sort_unstable_by_key(|(stamp, ..)| age(*stamp));
-        for (old, place, envelope) in messages {
+        self.chains.each_item(|place, envelope, age| messages.push((age, place, envelope)));
+        messages.sort_unstable_by_key(|(age, ..)| *age);
+        for (age, place, envelope) in messages {
             // The index was empty, and has blocks for all.
             let made = self.index.make_room();
             debug_assert!(made == Ok(Room::Made));
             let at = self.index.push((envelope, place));
-            self.chains.restamp(place, |_| stamp(generation(old), at));
+            self.chains.restamp(place, |_| indexed(generation(age), at));
         }
         self.kept = Kept::Indexed;
         Ok(())
@@ -268,48 +273,36 @@ impl UnexpectedMessages {
         Message { user, envelope: Envelope { bits, source } }
     }
 
-    /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
+    /// Takes the oldest message that a pattern accepts, if there is one and that is a matter of a few instructions.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
+    pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Option<Message> {
         match self.kept {
-            Kept::Chained => match self.chains.len() {
-                0 => Quick::Nothing,
-                // More is to be done with the last.
-                1 => Quick::Ask,
-                _ => {
-                    let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
-                    match self.chains.take_quickly(bits, source) {
-                        Quick::Nothing => Quick::Nothing,
-                        Quick::Taken(user) => Quick::Taken(Message { user, envelope: Envelope { bits, source } }),
-                        Quick::Ask => Quick::Ask,
-                    }
-                }
-            },
-            Kept::Short if self.short.len() == 0 => Quick::Nothing,
+            // More is to be done with the last.
+            Kept::Chained if self.chains.len() > 1 => {
+                let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
+                let user = self.chains.take_quickly(bits, source)?;
+                Some(Message { user, envelope: Envelope { bits, source } })
+            }
             Kept::Short => {
-                let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
+                let at = self.short.first_accepted(pattern)?;
                 let message = self.message_at(at);
                 self.short.remove(at);
-                Quick::Taken(message)
+                self.is_empty = self.short.len() == 0;
+                Some(message)
             }
-            Kept::Indexed if self.chains.len() == 0 => Quick::Nothing,
-            Kept::Indexed => Quick::Ask,
+            _ => None,
         }
     }
 
     /// Takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
-        match self.take_quickly(pattern) {
-            Quick::Taken(message) => Some(message),
-            Quick::Nothing => None,
-            Quick::Ask => self.take_of_many(pattern),
-        }
+        self.take_quickly(pattern).or_else(|| self.take_of_many(pattern))
     }
 
     /// Takes the oldest message that a pattern accepts, of a queue that is not short.
     #[inline(always)]
-    pub(super) fn take_of_many(&mut self, pattern: Pattern) -> Option<Message> {
+    fn take_of_many(&mut self, pattern: Pattern) -> Option<Message> {
         if self.chains.len() == 0 {
             return None;
         }
@@ -331,7 +324,7 @@ impl UnexpectedMessages {
     #[inline(always)]
     fn has_left(&mut self, stamp: u64) {
         if self.kept == Kept::Indexed {
-            self.index.remove(rest(stamp));
+            self.index.remove(place_in_index(stamp));
         }
         if self.chains.len() == 0 {
             self.empty();
@@ -341,9 +334,11 @@ impl UnexpectedMessages {
     /// Takes a message back; returns its user value.
     pub(super) fn discard(&mut self, handle: Handle) -> Option<u64> {
         let Some(slot) = Short::slot(handle) else { return self.discard_moved(handle) };
-        let is_it = |stamp| generation(stamp) == handle.generation();
+        let is_it = |age| generation(age) == handle.generation();
         if self.kept == Kept::Short {
-            return self.short.take_back(slot, is_it);
+            let user = self.short.take_back(slot, is_it);
+            self.is_empty = self.short.len() == 0;
+            return user;
         }
         self.discard_moved(self.short.moved(slot, is_it)?)
     }
@@ -352,7 +347,8 @@ impl UnexpectedMessages {
     fn discard_moved(&mut self, handle: Handle) -> Option<u64> {
         let place = handle.index();
         let stamp = self.chains.stamp_at(place)?;
-        let user = self.chains.take_back(place, |stamp| generation(stamp) == handle.generation(), |_| true)?;
+        let generation = if self.kept == Kept::Indexed { (stamp >> 32) as u32 } else { generation(stamp) };
+        let user = self.chains.take_back(place, |_| generation == handle.generation(), |_| true)?;
         self.has_left(stamp);
         Some(user)
     }
@@ -378,8 +374,8 @@ mod tests {
 
     fn messages(count: u32) -> (UnexpectedMessages, Vec<Handle>) {
         let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
-        messages.began = (1 << 30) - 3;
-        messages.next = stamp(messages.began as u32 * 4 + 3, 0);
+        messages.age = FIRST + ((1 << 30) - 3) * NEXT;
+        messages.began = messages.age;
         let handles = (0..count).map(|n| messages.append_any(envelope(n), n.into()).unwrap()).collect();
         (messages, handles)
     }
