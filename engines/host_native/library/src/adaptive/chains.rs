@@ -101,6 +101,27 @@ pub(super) struct First {
     place: u32,
 }
 
+/// What became of an attempt to take an entry in a few instructions.
+pub(super) enum Quick<T> {
+    /// There is none that fits.
+    Nothing,
+    /// It is taken.
+    Taken(T),
+    /// It would be a matter of more; nothing happened.
+    Ask,
+}
+
+impl<T> Quick<T> {
+    #[inline(always)]
+    pub(super) fn map<U>(self, to: impl FnOnce(T) -> U) -> Quick<U> {
+        match self {
+            Self::Nothing => Quick::Nothing,
+            Self::Taken(entry) => Quick::Taken(to(entry)),
+            Self::Ask => Quick::Ask,
+        }
+    }
+}
+
 pub(super) struct Chains {
     items: Vec<Item>,
     /// Apart from the items, for most have none.
@@ -340,22 +361,22 @@ impl Chains {
         unsafe { self.places.free(place) }
     }
 
-    /// Takes the oldest item of a key, if there is one and that is a matter of a few instructions; its user value. There
-    /// must have been room for an item.
+    /// Takes the oldest item of a key, if that is a matter of a few instructions; its user value. There must have been room
+    /// for an item.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Option<u64> {
+    pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick<u64> {
         let home = self.hash.home(bits, source);
         let place = self.item(home).head;
         if !is_place(place) {
-            return None;
+            return Quick::Nothing;
         }
         let Item { bits: its_bits, user, source: its_source, .. } = *self.item(place);
         if its_bits != bits || its_source != source {
-            return None;
+            return if is_place(self.links(place).beside) { Quick::Ask } else { Quick::Nothing };
         }
         self.item_mut(home).head = self.heir(place);
         self.free(place);
-        Some(user)
+        Quick::Taken(user)
     }
 
     /// Who comes in the place of the oldest of a key when it leaves: the next of the key, or else the oldest of another, or

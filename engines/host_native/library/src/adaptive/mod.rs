@@ -16,6 +16,7 @@ mod posted;
 mod short;
 mod unexpected;
 
+use chains::Quick;
 use posted::PostedReceives;
 use unexpected::UnexpectedMessages;
 
@@ -37,33 +38,33 @@ impl Adaptive {
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         // Twice the same, but without wildcards less is to be kept in registers.
         if let Pattern { bits, ignore: 0, source: Some(source) } = pattern {
-            match self.post_quickly(Pattern { bits, ignore: 0, source: Some(source) }, user) {
-                Some(posted) => Ok(posted),
-                None => self.post_any(bits, 0, Some(source), user),
-            }
+            self.post_one(Pattern { bits, ignore: 0, source: Some(source) }, user)
         } else {
-            match self.post_quickly(pattern, user) {
-                Some(posted) => Ok(posted),
-                None => self.post_any(pattern.bits, pattern.ignore, pattern.source, user),
-            }
+            self.post_one(pattern, user)
         }
     }
 
-    /// Posts a receive if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
-    fn post_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Posted> {
-        if self.unexpected.is_empty() {
-            self.posted.append_quickly(pattern, user).map(Posted::Waiting)
-        } else {
-            self.unexpected.take_quickly(pattern).map(Posted::Matched)
+    fn post_one(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
+        let Pattern { bits, ignore, source } = pattern;
+        let taken = if self.unexpected.is_empty() { Quick::Nothing } else { self.unexpected.take_quickly(pattern) };
+        match taken {
+            Quick::Taken(message) => return Ok(Posted::Matched(message)),
+            Quick::Nothing => {
+                if let Some(handle) = self.posted.append_quickly(pattern, user) {
+                    return Ok(Posted::Waiting(handle));
+                }
+            }
+            Quick::Ask => {}
         }
+        self.post_any(bits, ignore, source, user)
     }
 
-    /// Posts a receive where that was no matter of a few instructions.
+    /// Posts a receive that may accept a message that is there.
     #[inline(never)]
     fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
-        match self.unexpected.take(pattern) {
+        match self.unexpected.take_of_many(pattern) {
             Some(message) => Ok(Posted::Matched(message)),
             None => Ok(Posted::Waiting(self.posted.append(pattern, user)?)),
         }
@@ -71,27 +72,25 @@ impl Adaptive {
 
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        match self.arrive_quickly(envelope, user) {
-            Some(arrived) => Ok(arrived),
-            None => self.arrive_any(envelope.bits, envelope.source, user),
+        let Envelope { bits, source } = envelope;
+        let taken = if self.posted.is_empty() { Quick::Nothing } else { self.posted.take_quickly(envelope) };
+        match taken {
+            Quick::Taken(user) => return Ok(Arrived::Matched { user }),
+            Quick::Nothing => {
+                if let Some(handle) = self.unexpected.append_quickly(envelope, user) {
+                    return Ok(Arrived::Unexpected(handle));
+                }
+            }
+            Quick::Ask => {}
         }
+        self.arrive_any(bits, source, user)
     }
 
-    /// A message arrives if that is a matter of a few instructions; else nothing happens.
-    #[inline(always)]
-    fn arrive_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Arrived> {
-        if self.posted.is_empty() {
-            self.unexpected.append_quickly(envelope, user).map(Arrived::Unexpected)
-        } else {
-            self.posted.take_quickly(envelope).map(|user| Arrived::Matched { user })
-        }
-    }
-
-    /// A message arrives where that was no matter of a few instructions.
+    /// A message arrives that a receive may accept.
     #[inline(never)]
     fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
         let envelope = Envelope { bits, source };
-        match self.posted.take(envelope) {
+        match self.posted.take_of_many(envelope) {
             Some(user) => Ok(Arrived::Matched { user }),
             None => Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?)),
         }

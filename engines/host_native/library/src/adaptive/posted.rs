@@ -6,7 +6,7 @@
 //! each class that has receives, one chain each, and takes the oldest of what it finds. Classes are given out as they
 //! come; receives of a class that found none left are compared one by one, 64 at a time.
 
-use super::chains::{Chains, First};
+use super::chains::{Chains, First, Quick};
 use super::odd::Odd;
 use super::short::{Entry, SLOTS, Short};
 use crate::scan::Unit;
@@ -123,22 +123,22 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         let age = self.age;
-        if self.kept == Kept::Short {
-            if !self.short.has_room() {
+        // More is to be done with the first in chains, and among receives with wildcards.
+        if self.chains.len() > 0 {
+            if self.kept != Kept::Exact {
                 return None;
             }
-            let slot = self.short.insert(Entry::receive(pattern, user, age), pattern.is_exact());
-            (self.age, self.is_empty) = (age + NEXT, false);
-            return Some(Short::handle(slot, generation(age)));
+            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
+            let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user)?;
+            self.age = age + NEXT;
+            return Some(handle(place, age));
         }
-        // More is to be done with the first, and among receives with wildcards.
-        if self.kept != Kept::Exact || self.is_empty {
+        if self.kept != Kept::Short || !self.short.has_room() {
             return None;
         }
-        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-        let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user)?;
-        self.age = age + NEXT;
-        Some(handle(place, age))
+        let slot = self.short.insert(Entry::receive(pattern, user, age), pattern.is_exact());
+        (self.age, self.is_empty) = (age + NEXT, false);
+        Some(Short::handle(slot, generation(age)))
     }
 
     #[inline(always)]
@@ -237,30 +237,26 @@ impl PostedReceives {
         at as u8
     }
 
-    /// Takes the oldest receive that accepts `envelope`, if there is one and that is a matter of a few instructions.
+    /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Option<u64> {
-        match self.kept {
-            Kept::Short => {
-                let user = self.short.remove(self.short.first_accepting(envelope)?);
-                self.is_empty = self.short.len() == 0;
-                Some(user)
-            }
-            // More is to be done with the last.
-            Kept::Exact if self.chains.len() > 1 => self.chains.take_quickly(envelope.bits, envelope.source),
-            _ => None,
+    pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
+        // More is to be done with the last in chains, and among receives with wildcards.
+        if self.chains.len() > 1 {
+            let is_exact = self.kept == Kept::Exact;
+            return if is_exact { self.chains.take_quickly(envelope.bits, envelope.source) } else { Quick::Ask };
         }
-    }
-
-    /// Takes the oldest receive that accepts an envelope; returns its user value.
-    #[inline(always)]
-    pub(super) fn take(&mut self, envelope: Envelope) -> Option<u64> {
-        self.take_quickly(envelope).or_else(|| self.take_of_many(envelope))
+        if self.kept != Kept::Short {
+            return Quick::Ask;
+        }
+        let Some(at) = self.short.first_accepting(envelope) else { return Quick::Nothing };
+        let user = self.short.remove(at);
+        self.is_empty = self.short.len() == 0;
+        Quick::Taken(user)
     }
 
     /// Takes the oldest receive that accepts an envelope, of a queue that is not short; returns its user value.
     #[inline(always)]
-    fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
+    pub(super) fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
         let user = match self.kept {
             Kept::Mixed => self.take_oldest(bits, source),
             Kept::Exact if self.chains.len() > 0 => {
@@ -399,6 +395,14 @@ mod tests {
         receives.append_quickly(pattern, user).unwrap_or_else(|| receives.append(pattern, user).unwrap())
     }
 
+    fn take(receives: &mut PostedReceives, envelope: Envelope) -> Option<u64> {
+        match receives.take_quickly(envelope) {
+            Quick::Taken(user) => Some(user),
+            Quick::Nothing => None,
+            Quick::Ask => receives.take_of_many(envelope),
+        }
+    }
+
     /// More kinds of wildcards than have classes leave the short queue together; handles and age stay.
     #[test]
     fn receives_leave_a_short_queue_in_order_and_keep_their_handles() {
@@ -416,10 +420,10 @@ mod tests {
             assert_eq!(receives.cancel(handles[number]), expected);
         }
         for user in [1, 2, 3, 5, 6, 7, 9] {
-            assert_eq!(receives.take(envelope), Some(user));
+            assert_eq!(take(&mut receives, envelope), Some(user));
             assert_eq!(receives.cancel(handles[user as usize]), None);
         }
-        assert_eq!((receives.take(envelope), receives.len()), (None, 0));
+        assert_eq!((take(&mut receives, envelope), receives.len()), (None, 0));
         // That was too much for a short queue; this is not.
         for expected in [Kept::Exact, Kept::Short] {
             assert_eq!(receives.kept, expected);

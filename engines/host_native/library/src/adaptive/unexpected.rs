@@ -8,7 +8,7 @@
 //! is given up only when the queue is empty, and had been so before without such a receive or probe in between, or with
 //! so few messages that the queue is short from then on.
 
-use super::chains::Chains;
+use super::chains::{Chains, Quick};
 use super::short::{At, Entry, SLOTS, Short};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
@@ -112,28 +112,29 @@ impl UnexpectedMessages {
     /// Appends a message if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        let age = self.age;
-        let handle = match self.kept {
-            Kept::Short if self.short.has_room() => {
-                self.is_empty = false;
-                self.put_short(envelope, user)
+        // More is to be done with the first in chains.
+        if self.chains.len() > 0 {
+            if self.kept != Kept::Chained {
+                return None;
             }
-            // More is to be done with the first.
-            Kept::Chained if !self.is_empty => {
-                let Envelope { bits, source } = envelope;
-                handle(self.chains.append_quickly((bits, source), age, user)?, age)
-            }
-            _ => return None,
-        };
-        self.age = age + NEXT;
-        Some(handle)
+            let (Envelope { bits, source }, age) = (envelope, self.age);
+            let place = self.chains.append_quickly((bits, source), age, user)?;
+            self.age = age + NEXT;
+            return Some(handle(place, age));
+        }
+        if self.kept != Kept::Short || !self.short.has_room() {
+            return None;
+        }
+        Some(self.append_short(envelope, user))
     }
 
-    /// Puts the next message into the short queue, which has room.
+    /// Appends a message to the short queue, which has room.
     #[inline(always)]
-    fn put_short(&mut self, envelope: Envelope, user: u64) -> Handle {
-        let slot = self.short.insert(Entry::message(envelope, user, self.age), true);
-        Short::handle(slot, generation(self.age))
+    fn append_short(&mut self, envelope: Envelope, user: u64) -> Handle {
+        let age = self.age;
+        let slot = self.short.insert(Entry::message(envelope, user, age), true);
+        (self.age, self.is_empty) = (age + NEXT, false);
+        Short::handle(slot, generation(age))
     }
 
     #[cfg(test)]
@@ -145,9 +146,7 @@ impl UnexpectedMessages {
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         // What was not quick was perhaps that of the other queue.
         if self.kept == Kept::Short && self.short.has_room() {
-            let handle = self.put_short(Envelope { bits, source }, user);
-            (self.age, self.is_empty) = (self.age + NEXT, false);
-            return Ok(handle);
+            return Ok(self.append_short(Envelope { bits, source }, user));
         }
         if self.kept == Kept::Short {
             self.leave_short()?;
@@ -273,36 +272,41 @@ impl UnexpectedMessages {
         Message { user, envelope: Envelope { bits, source } }
     }
 
-    /// Takes the oldest message that a pattern accepts, if there is one and that is a matter of a few instructions.
+    /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Option<Message> {
-        match self.kept {
-            // More is to be done with the last.
-            Kept::Chained if self.chains.len() > 1 => {
-                let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-                let user = self.chains.take_quickly(bits, source)?;
-                Some(Message { user, envelope: Envelope { bits, source } })
+    pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
+        // More is to be done with the last in chains.
+        if self.chains.len() > 1 {
+            if self.kept != Kept::Chained {
+                return Quick::Ask;
             }
-            Kept::Short => {
-                let at = self.short.first_accepted(pattern)?;
-                let message = self.message_at(at);
-                self.short.remove(at);
-                self.is_empty = self.short.len() == 0;
-                Some(message)
-            }
-            _ => None,
+            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
+            let taken = self.chains.take_quickly(bits, source);
+            return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
         }
+        if self.kept != Kept::Short {
+            return Quick::Ask;
+        }
+        let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
+        let message = self.message_at(at);
+        self.short.remove(at);
+        self.is_empty = self.short.len() == 0;
+        Quick::Taken(message)
     }
 
     /// Takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
-        self.take_quickly(pattern).or_else(|| self.take_of_many(pattern))
+        match self.take_quickly(pattern) {
+            Quick::Taken(message) => Some(message),
+            Quick::Nothing => None,
+            Quick::Ask => self.take_of_many(pattern),
+        }
     }
 
     /// Takes the oldest message that a pattern accepts, of a queue that is not short.
     #[inline(always)]
-    fn take_of_many(&mut self, pattern: Pattern) -> Option<Message> {
+    pub(super) fn take_of_many(&mut self, pattern: Pattern) -> Option<Message> {
         if self.chains.len() == 0 {
             return None;
         }
