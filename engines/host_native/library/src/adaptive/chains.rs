@@ -129,8 +129,8 @@ pub(super) struct Chains {
     places: Places,
     hash: Hash,
     len: u32,
-    /// There is room for so many.
-    limit: u32,
+    /// There is room for so many and one more; in all for 0 at first.
+    limit_less_one: u32,
     /// Grows by this part of what there is.
     slack: usize,
 }
@@ -170,7 +170,15 @@ impl Chains {
     /// Grows by one of `slack` parts of what there is.
     pub(super) fn new(slack: usize) -> Self {
         let hash = Hash { homes: 0, step: 0, round: 0 };
-        Self { items: Vec::new(), links: Vec::new(), places: Places::default(), hash, len: 0, limit: 0, slack }
+        Self {
+            items: Vec::new(),
+            links: Vec::new(),
+            places: Places::default(),
+            hash,
+            len: 0,
+            limit_less_one: u32::MAX,
+            slack,
+        }
     }
 
     #[inline(always)]
@@ -226,15 +234,17 @@ impl Chains {
         }
     }
 
+    /// Whether there are some and room for one more.
     #[inline(always)]
-    pub(super) fn has_room(&self) -> bool {
-        self.len < self.limit
+    pub(super) fn are_some_with_room(&self) -> bool {
+        // One comparison for both.
+        self.len.wrapping_sub(1) < self.limit_less_one
     }
 
     /// Makes sure that there is room for one more item.
     #[inline(always)]
     pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
-        if self.has_room() { Ok(()) } else { self.grow() }
+        if (self.len as usize) < self.room() { Ok(()) } else { self.grow() }
     }
 
     #[cold]
@@ -263,7 +273,7 @@ impl Chains {
         self.items.resize(room, Item::FREE);
         self.links.resize(room, Links::NONE);
         self.places.extend(room);
-        self.limit = usable(room) as u32;
+        self.limit_less_one = usable(room) as u32 - 1;
         self.hash = Hash::new(room);
         self.move_homes();
         Ok(())
@@ -392,12 +402,11 @@ impl Chains {
         next
     }
 
-    /// Appends an item if that is a matter of a few instructions; else nothing happens. All of its key are alike.
+    /// Appends an item to some if that is a matter of a few instructions; else nothing happens. There must be room, and all
+    /// of its key are alike.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, (bits, source): (u64, u32), stamp: u64, user: u64) -> Option<u32> {
-        if !self.has_room() {
-            return None;
-        }
+        debug_assert!(self.are_some_with_room());
         let home = self.hash.home(bits, source);
         let first = self.item(home).head;
         if is_place(first) {
@@ -548,7 +557,7 @@ impl Chains {
     /// The number of items that there is room for.
     #[inline(always)]
     pub(super) fn room(&self) -> usize {
-        self.limit as usize
+        self.limit_less_one.wrapping_add(1) as usize
     }
 
     /// The stamp of an item.

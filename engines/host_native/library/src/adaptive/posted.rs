@@ -22,6 +22,8 @@ const EXACT: u8 = 0;
 /// The class of receives that are compared one by one.
 const ODD: u8 = u8::MAX;
 
+/// The age of the first receive. Bit 7 is what its handle has in bit 0; a message's has bit 1 instead.
+const FIRST: u64 = 1 << 7;
 /// From one age to the next: below is room in a stamp.
 const NEXT: u64 = 1 << 9;
 
@@ -33,25 +35,25 @@ fn stamp(age: u64, class: u8) -> u64 {
 
 #[inline(always)]
 fn age(stamp: u64) -> u64 {
-    stamp & !(NEXT - 1)
+    stamp & !(FIRST - 1)
 }
 
 #[inline(always)]
 fn class(stamp: u64) -> u8 {
-    (stamp >> 1) as u8
+    (stamp & (FIRST - 1)) as u8 >> 1
 }
 
-/// What a handle has of an age; a message's has bit 1 instead of bit 0.
+/// What a handle has of an age.
 #[inline(always)]
 fn generation(age: u64) -> u32 {
-    (age >> 7) as u32 | 1
+    (age >> 7) as u32
 }
 
 /// The handle of a receive in a chain.
 #[inline(always)]
 fn handle(place: u32, age: u64) -> Handle {
-    // In one piece, since it is known that nothing of an age is below `NEXT`.
-    Handle::from_raw(age << 25 | 1 << 32 | u64::from(place))
+    // In one piece, since it is known that nothing of an age is below `FIRST`.
+    Handle::from_raw(age << 25 | u64::from(place))
 }
 
 /// Receives of one kind of wildcard.
@@ -98,8 +100,8 @@ impl PostedReceives {
             is_empty: true,
             kept: Kept::Short,
             wild: 0,
-            age: 0,
-            began: 0,
+            age: FIRST,
+            began: FIRST,
             short: Short::new(),
             chains: Chains::new(4),
             classes_used: 1,
@@ -124,7 +126,7 @@ impl PostedReceives {
     pub(super) fn append_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         let age = self.age;
         // More is to be done with the first in chains, and among receives with wildcards.
-        if self.chains.len() > 0 {
+        if self.chains.are_some_with_room() {
             if self.kept != Kept::Exact {
                 return None;
             }

@@ -113,7 +113,7 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
         // More is to be done with the first in chains.
-        if self.chains.len() > 0 {
+        if self.chains.are_some_with_room() {
             if self.kept != Kept::Chained {
                 return None;
             }
