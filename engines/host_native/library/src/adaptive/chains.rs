@@ -10,9 +10,9 @@
 //! the processor foresees the next. An entry stays where it is as long as it is there, so that growth moves homes and no
 //! entries, and a pool is never the worse for what was in it before.
 //!
-//! `unsafe` here is of one kind: an index that is not compared with a length. Homes, places in links and free
-//! ones are below the number of items, of which there are never fewer than before; every place in links is
-//! one that [`Places`] gave and did not get back.
+//! `unsafe` here is of one kind: an index that is not compared with a length. Homes, places in links and those that
+//! [`Places`] gives are below the number of items, of which there are never fewer than before; every place in links is
+//! one where an item is.
 
 use super::places::{Places, usable, with_spare};
 use crate::pool::foresee;
@@ -24,6 +24,8 @@ const NIL: u32 = u32::MAX;
 pub(super) const MOST: usize = 1 << 31;
 /// Room grows in whole words of free places.
 const STEP: usize = 64;
+/// The stamp of a free place; no owner gives it.
+const FREE: u64 = 0;
 /// In a stamp: the item's links have a meaning. Owners leave this bit zero, and do not look at it.
 const LINKED: u64 = 1;
 
@@ -60,7 +62,7 @@ struct Item {
     /// Match bits; of a receive only those that are compared.
     bits: u64,
     user: u64,
-    /// What the owner wants to know of it besides, and whether it is [`LINKED`].
+    /// What the owner wants to know of it besides, and whether it is [`LINKED`]; `FREE` if no item is here.
     stamp: u64,
     /// 0 if any.
     source: u32,
@@ -69,7 +71,7 @@ struct Item {
 }
 
 impl Item {
-    const FREE: Self = Self { bits: 0, user: 0, stamp: 0, source: 0, head: NIL };
+    const NONE: Self = Self { bits: 0, user: 0, stamp: FREE, source: 0, head: NIL };
 
     #[inline(always)]
     fn is_linked(&self) -> bool {
@@ -200,6 +202,18 @@ impl Chains {
         unsafe { self.items.get_unchecked_mut(place as usize) }
     }
 
+    /// Whether there is an item at `place`, wherever that may be.
+    #[inline(always)]
+    fn is_taken(&self, place: u32) -> bool {
+        self.items.get(place as usize).is_some_and(|item| item.stamp != FREE)
+    }
+
+    /// Whether there is no item at `place`, which is a place.
+    #[inline(always)]
+    fn is_free(&self, place: u32) -> bool {
+        self.item(place).stamp == FREE
+    }
+
     /// The oldest item of a key among those whose stamp `is_one`. There must have been room for an item.
     #[inline(always)]
     pub(super) fn find(&self, bits: u64, source: u32, is_one: impl Fn(u64) -> bool) -> Option<First> {
@@ -207,7 +221,7 @@ impl Chains {
         let mut place = self.item(home).head;
         let mut before = NIL;
         while is_place(place) {
-            debug_assert!(self.places.is_taken(place));
+            debug_assert!(self.is_taken(place));
             let item = self.item(place);
             if item.bits == bits && item.source == source && is_one(item.stamp) {
                 return Some(First { home, before, place });
@@ -270,7 +284,7 @@ impl Chains {
         self.items.try_reserve_exact(room - self.items.len())?;
         self.links.try_reserve_exact(room - self.links.len())?;
         self.places.reserve(room)?;
-        self.items.resize(room, Item::FREE);
+        self.items.resize(room, Item::NONE);
         self.links.resize(room, Links::NONE);
         self.places.extend(room);
         self.limit_less_one = usable(room) as u32 - 1;
@@ -330,13 +344,7 @@ impl Chains {
         alike: impl Fn(u64) -> bool,
     ) -> u32 {
         let home = self.hash.home(bits, source);
-        // SAFETY: homes are places.
-        let place = loop {
-            match unsafe { self.places.take_quickly(home) } {
-                Some(place) => break place,
-                None => self.turn(),
-            }
-        };
+        let place = if self.is_free(home) { home } else { self.any() };
         if let Some(First { place: first, .. }) = self.find(bits, source, alike) {
             self.put_youngest(first, place, (bits, source), stamp, user);
         } else {
@@ -346,14 +354,21 @@ impl Chains {
         place
     }
 
-    /// Has other places taken next, and their lines in the cache: nothing of them is read before it is written, so that the
-    /// processor foresees nothing itself.
-    #[cold]
-    #[inline(never)]
-    fn turn(&mut self) {
-        let places = self.places.turn();
-        prefetch(&self.items[places.clone()]);
-        prefetch(&self.links[places]);
+    /// Any free place; there is one.
+    fn any(&mut self) -> u32 {
+        loop {
+            match self.places.next() {
+                Some(place) if self.is_free(place) => return place,
+                Some(_) => {}
+                None => {
+                    // Little of them is read before it is written, so that the processor foresees nothing itself.
+                    if let Some(places) = self.places.turn() {
+                        prefetch(&self.items[places.clone()]);
+                        prefetch(&self.links[places]);
+                    }
+                }
+            }
+        }
     }
 
     /// The queue is empty: the next items lie where those before them did.
@@ -365,9 +380,10 @@ impl Chains {
     /// Frees the place of an item that has left its chain.
     #[inline(always)]
     fn free(&mut self, place: u32) {
-        debug_assert!(self.places.is_taken(place));
+        debug_assert!(self.is_taken(place));
         self.len -= 1;
-        // SAFETY: the place of an item is one that was taken.
+        self.item_mut(place).stamp = FREE;
+        // SAFETY: there is the place of an item.
         unsafe { self.places.free(place) }
     }
 
@@ -412,7 +428,10 @@ impl Chains {
         if is_place(first) {
             let other = self.item(first);
             if other.bits == bits && other.source == source {
-                let place = self.places.take_next()?;
+                let place = self.places.next()?;
+                if !self.is_free(place) {
+                    return None;
+                }
                 self.put_youngest(first, place, (bits, source), stamp, user);
                 return Some(place);
             }
@@ -420,8 +439,13 @@ impl Chains {
                 return None;
             }
         }
-        // SAFETY: homes are places.
-        let place = unsafe { self.places.take_quickly(home)? };
+        let mut place = home;
+        if !self.is_free(home) {
+            place = self.places.next()?;
+            if !self.is_free(place) {
+                return None;
+            }
+        }
         self.put(place, (bits, source), stamp, user);
         self.add_first(home, place, first);
         Some(place)
@@ -479,7 +503,7 @@ impl Chains {
         is_it: impl FnOnce(u64) -> bool,
         alike: impl Fn(u64) -> bool,
     ) -> Option<u64> {
-        if !self.places.is_taken(place) || !is_it(self.stamp(place)) {
+        if !self.is_taken(place) || !is_it(self.stamp(place)) {
             return None;
         }
         self.unlink(place, alike);
@@ -542,16 +566,17 @@ impl Chains {
     /// The stamp of the item at `place`, if there is one.
     #[inline(always)]
     pub(super) fn stamp_at(&self, place: u32) -> Option<u64> {
-        self.places.is_taken(place).then(|| self.stamp(place))
+        self.is_taken(place).then(|| self.stamp(place))
     }
 
     /// Calls `see` for every item with its place, envelope and stamp, in no order.
     #[inline(always)]
     pub(super) fn each_item(&self, mut see: impl FnMut(u32, Envelope, u64)) {
-        self.places.each_taken(|place| {
-            let item = self.item(place);
-            see(place, Envelope { bits: item.bits, source: item.source }, self.stamp(place));
-        });
+        for (item, place) in self.items.iter().zip(0..) {
+            if item.stamp != FREE {
+                see(place, Envelope { bits: item.bits, source: item.source }, item.stamp);
+            }
+        }
     }
 
     /// The number of items that there is room for.
@@ -563,14 +588,14 @@ impl Chains {
     /// The stamp of an item.
     #[inline(always)]
     fn stamp(&self, place: u32) -> u64 {
-        debug_assert!(self.places.is_taken(place));
+        debug_assert!(self.is_taken(place));
         self.item(place).stamp
     }
 
     /// The links of an item.
     #[inline(always)]
     fn links(&self, place: u32) -> Links {
-        debug_assert!(self.places.is_taken(place));
+        debug_assert!(self.is_taken(place));
         if !self.item(place).is_linked() {
             return Links::NONE;
         }
@@ -629,7 +654,7 @@ mod tests {
             let mut chains = Chains::new(4);
             chains.reserve(COUNT as usize).unwrap();
             for (bits, source) in (0..COUNT).map(shape) {
-                chains.append((bits, source), 0, 0, |_| true);
+                chains.append((bits, source), 2, 0, |_| true);
             }
             let passed: usize = (0..COUNT)
                 .map(shape)
@@ -658,19 +683,19 @@ mod tests {
         for number in 0..count {
             chains.make_room().unwrap();
             let (bits, source) = key(number);
-            places.push(chains.append((bits, source), u64::from(number) << 1, 0, |_| true));
+            places.push(chains.append((bits, source), u64::from(number + 1) << 1, 0, |_| true));
         }
         // One of a key in its middle, its youngest, its oldest; and the others in order.
         let mut left: Vec<u32> = (0..count).collect();
         for number in [count / 2, count - 1, 0] {
             let place = places[number as usize];
-            assert_eq!(chains.take_back(place, |stamp| stamp >> 1 == number.into(), |_| true), Some(0));
+            assert_eq!(chains.take_back(place, |stamp| stamp >> 1 == u64::from(number + 1), |_| true), Some(0));
             assert_eq!(chains.take_back(place, |_| true, |_| true), None);
             left.retain(|other| *other != number);
         }
         for number in left {
             let first = chains.find(key(number).0, key(number).1, |_| true).expect("it is there");
-            assert_eq!(chains.stamp_of(first) >> 1, number.into());
+            assert_eq!(chains.stamp_of(first) >> 1, u64::from(number + 1));
             chains.take(first);
         }
         assert!(chains.items.iter().all(|item| item.head == NIL));

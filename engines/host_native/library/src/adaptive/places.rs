@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which places of a pool are free: a bit for each.
+//! Where to look for a free place of a pool: a bit for each that may be one.
 //!
-//! Whoever wants a place takes the one that it likes best, if it is free, and else any: of a word of them that is kept for
-//! that, and then of the next. So these are given out in the order of their addresses, and the order in which places were
-//! freed means nothing: a pool that was used at random is not walked at random ever after.
+//! Whoever wants a place takes the one that it likes best, if it is free, and needs nothing of this; else any. Those are
+//! given out in the order of their addresses, and the order in which places were freed means nothing: a pool that was used
+//! at random is not walked at random ever after.
 //!
-//! There must always be some more places than are taken: what looks for any goes round all of them, and then uses up so
-//! many in each round that it passes by a few words for each.
+//! A place that was liked keeps its bit, so that whoever is given it looks whether it is free, and else asks again. There
+//! must always be some more places than are taken: what looks for any goes round all of them, and then uses up so many in
+//! each round that it passes by a few words for each.
 
 use std::ops::Range;
 
@@ -21,11 +22,11 @@ const LEAST_SPARE: usize = 40;
 
 #[derive(Default)]
 pub(super) struct Places {
-    /// Those of a word that any is taken from, a bit for each free one, as long as there are some.
+    /// Those of a word that are given next, a bit for each, as long as there are some.
     any: u64,
     /// The first of them.
     first: u32,
-    /// A bit for each free place of the other words; in that one, for those that were freed since.
+    /// A bit for each place of the other words that may be free; in that one, for those that were freed since.
     words: Vec<u64>,
 }
 
@@ -40,25 +41,9 @@ pub(super) fn with_spare(usable: usize) -> usize {
 }
 
 impl Places {
-    /// Takes the place `at` if it is free, else any that has not to be looked for.
-    ///
-    /// # Safety
-    /// There is a place `at`.
+    /// Any place that may be free, if it has not to be looked for. It is not given again until it was freed.
     #[inline(always)]
-    pub(super) unsafe fn take_quickly(&mut self, at: u32) -> Option<u32> {
-        // SAFETY: there are words for all places.
-        let word = unsafe { self.words.get_unchecked_mut((at / WORD) as usize) };
-        let left = *word & !(1 << (at % WORD));
-        if left == *word {
-            return self.take_next();
-        }
-        *word = left;
-        Some(at)
-    }
-
-    /// Takes any place, if it has not to be looked for.
-    #[inline(always)]
-    pub(super) fn take_next(&mut self) -> Option<u32> {
+    pub(super) fn next(&mut self) -> Option<u32> {
         if self.any == 0 {
             return None;
         }
@@ -67,17 +52,21 @@ impl Places {
         Some(place)
     }
 
-    /// Turns to the next places of which some are free; there must be more than are usable. Any is one of them then.
-    pub(super) fn turn(&mut self) -> Range<usize> {
+    /// Turns to the next places of which some may be free; there must be one. Returns all of the word if most are.
+    pub(super) fn turn(&mut self) -> Option<Range<usize>> {
         let mut at = (self.first / WORD) as usize;
-        while self.words[at] == 0 {
+        // Not the same word if there is another: where one place comes and goes, it would be turned to for each.
+        loop {
             at = if at + 1 < self.words.len() { at + 1 } else { 0 };
+            if self.words[at] != 0 {
+                break;
+            }
         }
         self.turn_to(at);
-        at * WORD as usize..(at + 1) * WORD as usize
+        (self.any.count_ones() > WORD / 2).then_some(at * WORD as usize..(at + 1) * WORD as usize)
     }
 
-    /// Takes any place from this word from now on.
+    /// Gives places of this word from now on.
     fn turn_to(&mut self, at: usize) {
         // Those that are left of the other are given back.
         if let Some(word) = self.words.get_mut((self.first / WORD) as usize) {
@@ -87,44 +76,21 @@ impl Places {
         self.any = std::mem::take(&mut self.words[at]);
     }
 
-    /// The first free places are taken next, if there are places.
+    /// Gives the first places next that may be free, if there are places.
     pub(super) fn begin_anew(&mut self) {
         if !self.words.is_empty() {
             self.turn_to(0);
         }
     }
 
-    /// The free places of a word.
-    fn free_of(&self, at: usize) -> Option<u64> {
-        let any = if at == (self.first / WORD) as usize { self.any } else { 0 };
-        Some(self.words.get(at)? | any)
-    }
-
-    /// Frees a place.
+    /// A place is free that was not.
     ///
     /// # Safety
-    /// The place was taken.
+    /// There is such a place.
     #[inline(always)]
     pub(super) unsafe fn free(&mut self, place: u32) {
-        // SAFETY: only places of these words are taken.
+        // SAFETY: there are words for all places.
         unsafe { *self.words.get_unchecked_mut((place / WORD) as usize) |= 1 << (place % WORD) };
-    }
-
-    /// Whether `place` is one that was taken.
-    pub(super) fn is_taken(&self, place: u32) -> bool {
-        self.free_of((place / WORD) as usize).is_some_and(|word| word >> (place % WORD) & 1 == 0)
-    }
-
-    /// Calls `see` for every place that was taken, in order.
-    #[inline(always)]
-    pub(super) fn each_taken(&self, mut see: impl FnMut(u32)) {
-        for (free, at) in (0..).map_while(|at| self.free_of(at)).zip(0..) {
-            let mut taken = !free;
-            while taken != 0 {
-                see(at * WORD + taken.trailing_zeros());
-                taken &= taken - 1;
-            }
-        }
     }
 
     /// Makes sure that [`Self::extend`] up to `places` allocates nothing.
@@ -133,7 +99,7 @@ impl Places {
         Ok(self.words.try_reserve_exact(words.saturating_sub(self.words.len()))?)
     }
 
-    /// Adds free places, whole words of them, until there are `places`; they are taken next.
+    /// Adds free places, whole words of them, until there are `places`; they are given next.
     pub(super) fn extend(&mut self, places: usize) {
         let at = self.words.len();
         self.words.resize(places / WORD as usize, u64::MAX);
@@ -149,51 +115,52 @@ impl Places {
 mod tests {
     use super::*;
 
+    /// Some take a place that they like, others any; and some come back, far from each other, and then all at once.
     #[test]
-    fn every_place_is_given_once_until_it_is_freed() {
+    fn there_is_always_a_free_place_and_none_is_lost() {
         let mut places = Places::default();
-        assert!(!places.is_taken(0));
+        places.begin_anew();
         let mut taken = Vec::new();
         let mut is_taken = vec![false; 64 * 130];
         for (round, room) in [64, 128, 64 * 65, 64 * 130].into_iter().enumerate() {
             places.reserve(room).unwrap();
             places.extend(room);
-            let fill = |places: &mut Places, taken: &mut Vec<u32>, is_taken: &mut [bool], most: usize| {
-                while taken.len() < most {
-                    let wanted = (taken.len() * 7919 + round) % room;
-                    let word = (wanted / 64 * 64) as u32;
-                    let is_liked = !is_taken[wanted] && (word != places.first || places.any >> (wanted % 64) & 1 == 0);
-                    // SAFETY: there are so many places.
-                    let place = loop {
-                        match unsafe { places.take_quickly(wanted as u32) } {
-                            Some(place) => break place,
-                            None => drop(places.turn()),
+            let fill = |places: &mut Places, taken: &mut Vec<u32>, is_taken: &mut [bool]| {
+                while taken.len() < usable(room) {
+                    let liked = ((taken.len() * 7919 + round) % room) as u32;
+                    let mut place = liked;
+                    // Nothing is looked for longer than all were given once.
+                    for turn in 0.. {
+                        assert!(turn <= 2 * room);
+                        if !is_taken[place as usize] && (turn > 0 || !taken.len().is_multiple_of(3)) {
+                            break;
                         }
-                    };
-                    assert!(!std::mem::replace(&mut is_taken[place as usize], true) && places.is_taken(place));
-                    assert!(place as usize == wanted || !is_liked);
+                        place = places.next().unwrap_or_else(|| {
+                            assert!(places.turn().is_none_or(|word| word.end <= room));
+                            liked
+                        });
+                    }
+                    is_taken[place as usize] = true;
                     taken.push(place);
                 }
             };
-            fill(&mut places, &mut taken, &mut is_taken, usable(room));
-            // Some come back, far from each other, and then all at once.
+            fill(&mut places, &mut taken, &mut is_taken);
             for step in 0..if cfg!(miri) { 20 } else { 500 } {
                 let back = 1 + step * 7 % (taken.len() / 2);
                 for turn in 0..back.min(if cfg!(miri) { 2 } else { 100 }) {
                     let place = taken.swap_remove((step * 7919 + turn * 31 + round) % taken.len());
                     is_taken[place as usize] = false;
-                    // SAFETY: it was taken.
+                    // SAFETY: it was given.
                     unsafe { places.free(place) };
-                    assert!(!places.is_taken(place));
+                }
+                if step % 50 == 0 {
+                    places.begin_anew();
                 }
                 if step % 5 != 0 {
-                    fill(&mut places, &mut taken, &mut is_taken, usable(room));
+                    fill(&mut places, &mut taken, &mut is_taken);
                 }
             }
-            fill(&mut places, &mut taken, &mut is_taken, usable(room));
-            let mut count = 0;
-            places.each_taken(|place| count += u32::from(is_taken[place as usize]));
-            assert_eq!(count as usize, taken.len());
+            fill(&mut places, &mut taken, &mut is_taken);
         }
     }
 
