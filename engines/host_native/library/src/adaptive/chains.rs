@@ -131,7 +131,7 @@ pub(super) struct Chains {
     places: Places,
     hash: Hash,
     len: u32,
-    /// There is room for so many and one more; in all for 0 at first.
+    /// There is room for one more than this, and with `u32::MAX` for none.
     limit_less_one: u32,
     /// Grows by this part of what there is.
     slack: usize,
@@ -354,7 +354,7 @@ impl Chains {
         place
     }
 
-    /// Any free place; there is one.
+    /// Any free place. There must be one.
     fn any(&mut self) -> u32 {
         loop {
             match self.places.next() {

@@ -44,6 +44,7 @@ impl Adaptive {
         }
     }
 
+    /// Posts a receive; inlined for each kind of pattern.
     #[inline(always)]
     fn post_one(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
@@ -60,7 +61,7 @@ impl Adaptive {
         self.post_any(bits, ignore, source, user)
     }
 
-    /// Posts a receive that may accept a message that is there.
+    /// Posts a receive where that is no matter of a few instructions.
     #[inline(never)]
     fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
@@ -86,7 +87,7 @@ impl Adaptive {
         self.arrive_any(bits, source, user)
     }
 
-    /// A message arrives that a receive may accept.
+    /// A message arrives where that is no matter of a few instructions.
     #[inline(never)]
     fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
         let envelope = Envelope { bits, source };

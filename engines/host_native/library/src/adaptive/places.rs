@@ -41,7 +41,8 @@ pub(super) fn with_spare(usable: usize) -> usize {
 }
 
 impl Places {
-    /// Any place that may be free, if it has not to be looked for. It is not given again until it was freed.
+    /// Any place that may be free, if it has not to be looked for. A place that is not free is given no more until it was
+    /// freed, or once more.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<u32> {
         if self.any == 0 {
