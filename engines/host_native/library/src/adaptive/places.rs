@@ -165,6 +165,38 @@ mod tests {
         }
     }
 
+    /// A word with one free place is turned to once in a round, and not each time that the place comes and goes.
+    #[test]
+    fn one_place_in_a_word_is_not_looked_for_again_and_again() {
+        let mut places = Places::default();
+        places.extend(4 * 64);
+        places.begin_anew();
+        while let Some(_taken) = places.next() {}
+        for word in [1, 2] {
+            places.turn();
+            assert_eq!(places.first, word * 64);
+            while let Some(_taken) = places.next() {}
+        }
+        // SAFETY: there is such a place.
+        unsafe { places.free(70) };
+        places.begin_anew();
+        let mut turns = 0;
+        for _ in 0..65 * 10 {
+            let place = loop {
+                match places.next() {
+                    Some(place) => break place,
+                    None => {
+                        places.turn();
+                        turns += 1;
+                    }
+                }
+            };
+            // SAFETY: it was given.
+            unsafe { places.free(place) };
+        }
+        assert_eq!(turns, 2 * 10);
+    }
+
     #[test]
     fn what_is_usable_leaves_some_to_spare() {
         for count in 1..5000 {
