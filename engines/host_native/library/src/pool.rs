@@ -41,6 +41,26 @@ pub(crate) fn foresee<T>(count: usize) -> Result<(), OutOfMemory> {
     if count >= NIL as usize { Err(OutOfMemory) } else { Ok(Vec::<T>::new().try_reserve_exact(count)?) }
 }
 
+/// Has what is there in the cache before it is asked for.
+pub(crate) fn prefetch<T>(some: &[T]) {
+    let bytes = some.as_ptr_range();
+    let mut line = bytes.start.cast::<u8>();
+    while line < bytes.end.cast() {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: reads nothing, and whatever the address is, it is allowed.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(line.cast());
+        }
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        // SAFETY: as above.
+        unsafe {
+            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, preserves_flags));
+        }
+        line = line.wrapping_add(64);
+    }
+}
+
 impl<T: Entry> Pool<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
         Self { chunks: Vec::new(), free: NIL, fresh: 0, kind }

@@ -14,8 +14,9 @@
 //! [`Places`] gives are below the number of items, of which there are never fewer than before; every place in links is
 //! one where an item is.
 
+use super::homes::Homes;
 use super::places::{Places, usable, with_spare};
-use crate::pool::foresee;
+use crate::pool::{foresee, prefetch};
 use crate::types::{Envelope, Message, OutOfMemory};
 
 /// No place. Only [`is_place`] tells it from others.
@@ -28,26 +29,6 @@ const STEP: usize = 64;
 const FREE: u64 = 0;
 /// In a stamp: the item's links have a meaning. Owners leave this bit zero, and do not look at it.
 const LINKED: u64 = 1;
-
-/// Has what is there in the cache before it is asked for.
-fn prefetch<T>(some: &[T]) {
-    let bytes = some.as_ptr_range();
-    let mut line = bytes.start.cast::<u8>();
-    while line < bytes.end.cast() {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: reads nothing, and whatever the address is, it is allowed.
-        unsafe {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(line.cast());
-        }
-        #[cfg(all(target_arch = "aarch64", not(miri)))]
-        // SAFETY: as above.
-        unsafe {
-            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, preserves_flags));
-        }
-        line = line.wrapping_add(64);
-    }
-}
 
 /// Whether this is not `NIL`. By its sign: where places are used as 64 bits wide, a comparison with `NIL` would be too.
 #[inline(always)]
@@ -129,7 +110,7 @@ pub(super) struct Chains {
     /// Apart from the items, for most have none.
     links: Vec<Links>,
     places: Places,
-    hash: Hash,
+    homes: Homes,
     len: u32,
     /// There is room for one more than this, and with `u32::MAX` for none.
     limit_less_one: u32,
@@ -137,46 +118,14 @@ pub(super) struct Chains {
     slack: usize,
 }
 
-/// Where keys are at home.
-#[derive(Clone, Copy)]
-struct Hash {
-    /// The number of homes.
-    homes: u64,
-    /// The part of 2^64 that is a home.
-    step: u64,
-    /// So many bits of a tag go round the homes once, or nearly twice.
-    round: u32,
-}
-
-impl Hash {
-    /// Homes at all of `places` but one, so that they are odd in number: tags at an even stride then have different homes
-    /// when they have gone round.
-    fn new(places: usize) -> Self {
-        let homes = places as u64 - 1;
-        Self { homes, step: u64::MAX / homes + 1, round: homes.ilog2() + 1 }
-    }
-
-    /// Tags in a row have homes in a row, as far as once round: what is left of the bits when they are divided by the
-    /// number of homes, as a part of 2^64. Where each source, and each round of tags, begins is as good as chance: the
-    /// square of a number that is large and odd, which unlike a product is the same at no stride.
-    #[inline(always)]
-    fn home(self, bits: u64, source: u32) -> u32 {
-        let begin =
-            (bits >> (self.round % u64::BITS)).wrapping_add(u64::from(source)).wrapping_mul(0xaf25_1af3_b0f0_25b5);
-        let part = bits.wrapping_mul(self.step).wrapping_add(begin.wrapping_mul(begin));
-        ((u128::from(part) * u128::from(self.homes)) >> 64) as u32
-    }
-}
-
 impl Chains {
     /// Grows by one of `slack` parts of what there is.
     pub(super) fn new(slack: usize) -> Self {
-        let hash = Hash { homes: 0, step: 0, round: 0 };
         Self {
             items: Vec::new(),
             links: Vec::new(),
             places: Places::default(),
-            hash,
+            homes: Homes::default(),
             len: 0,
             limit_less_one: u32::MAX,
             slack,
@@ -217,7 +166,7 @@ impl Chains {
     /// The oldest item of a key among those whose stamp `is_one`. There must have been room for an item.
     #[inline(always)]
     pub(super) fn find(&self, bits: u64, source: u32, is_one: impl Fn(u64) -> bool) -> Option<First> {
-        let home = self.hash.home(bits, source);
+        let home = self.homes.home(bits, source);
         let mut place = self.item(home).head;
         let mut before = NIL;
         while is_place(place) {
@@ -235,7 +184,7 @@ impl Chains {
     /// Calls `see` with each item of a key that is the oldest of its like, and its stamp.
     #[inline(always)]
     pub(super) fn each_first(&self, bits: u64, source: u32, mut see: impl FnMut(First, u64)) {
-        let home = self.hash.home(bits, source);
+        let home = self.homes.home(bits, source);
         let mut place = self.item(home).head;
         let mut before = NIL;
         while is_place(place) {
@@ -288,7 +237,7 @@ impl Chains {
         self.links.resize(room, Links::NONE);
         self.places.extend(room);
         self.limit_less_one = usable(room) as u32 - 1;
-        self.hash = Hash::new(room);
+        self.homes = Homes::of(room);
         self.move_homes();
         Ok(())
     }
@@ -310,7 +259,7 @@ impl Chains {
             let Item { bits, source, .. } = *self.item(all);
             let place = all;
             all = std::mem::replace(&mut self.links_mut(place).beside, NIL);
-            let home = self.hash.home(bits, source);
+            let home = self.homes.home(bits, source);
             self.add_first(home, place, self.item(home).head);
         }
     }
@@ -343,7 +292,7 @@ impl Chains {
         user: u64,
         alike: impl Fn(u64) -> bool,
     ) -> u32 {
-        let home = self.hash.home(bits, source);
+        let home = self.homes.home(bits, source);
         let place = if self.is_free(home) { home } else { self.any() };
         if let Some(First { place: first, .. }) = self.find(bits, source, alike) {
             self.put_youngest(first, place, (bits, source), stamp, user);
@@ -391,7 +340,7 @@ impl Chains {
     /// for an item.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick<u64> {
-        let home = self.hash.home(bits, source);
+        let home = self.homes.home(bits, source);
         let place = self.item(home).head;
         if !is_place(place) {
             return Quick::Nothing;
@@ -423,7 +372,7 @@ impl Chains {
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, (bits, source): (u64, u32), stamp: u64, user: u64) -> Option<u32> {
         debug_assert!(self.are_some_with_room());
-        let home = self.hash.home(bits, source);
+        let home = self.homes.home(bits, source);
         let first = self.item(home).head;
         if is_place(first) {
             let other = self.item(first);
@@ -516,7 +465,7 @@ impl Chains {
     #[inline(never)]
     fn unlink(&mut self, place: u32, alike: impl Fn(u64) -> bool) {
         let Item { bits, source, .. } = *self.item(place);
-        let home = self.hash.home(bits, source);
+        let home = self.homes.home(bits, source);
         if self.item(home).head == place {
             return self.leave(First { home, before: NIL, place });
         }

@@ -10,6 +10,7 @@
 //!   in blocks of 64 in order of age besides.
 
 mod chains;
+mod homes;
 mod odd;
 mod places;
 mod posted;

@@ -183,13 +183,11 @@ mod tests {
         let mut turns = 0;
         for _ in 0..65 * 10 {
             let place = loop {
-                match places.next() {
-                    Some(place) => break place,
-                    None => {
-                        places.turn();
-                        turns += 1;
-                    }
+                if let Some(place) = places.next() {
+                    break place;
                 }
+                places.turn();
+                turns += 1;
             };
             // SAFETY: it was given.
             unsafe { places.free(place) };
