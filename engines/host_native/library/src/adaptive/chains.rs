@@ -367,16 +367,22 @@ impl Chains {
         next
     }
 
-    /// Appends an item to some if that is a matter of a few instructions; else nothing happens. There must be room, and all
-    /// of its key are alike.
+    /// Appends an item to some, to those of its key whose stamps are `alike`, if that is a matter of a few instructions; else
+    /// nothing happens. There must be room.
     #[inline(always)]
-    pub(super) fn append_quickly(&mut self, (bits, source): (u64, u32), stamp: u64, user: u64) -> Option<u32> {
+    pub(super) fn append_quickly(
+        &mut self,
+        (bits, source): (u64, u32),
+        stamp: u64,
+        user: u64,
+        alike: impl Fn(u64) -> bool,
+    ) -> Option<u32> {
         debug_assert!(self.are_some_with_room());
         let home = self.homes.home(bits, source);
         let first = self.item(home).head;
         if is_place(first) {
             let other = self.item(first);
-            if other.bits == bits && other.source == source {
+            if other.bits == bits && other.source == source && alike(other.stamp) {
                 let place = self.places.next()?;
                 if !self.is_free(place) {
                     return None;

@@ -131,7 +131,7 @@ impl PostedReceives {
                 return None;
             }
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-            let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user)?;
+            let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |_| true)?;
             self.age = age + NEXT;
             return Some(handle(place, age));
         }
@@ -152,9 +152,26 @@ impl PostedReceives {
         if self.kept == Kept::Short {
             self.leave_short()?;
         }
+        if let Some(handle) = self.append_exact_quickly(pattern, user) {
+            return Ok(handle);
+        }
         let handle = self.append_aged(pattern, user, self.age)?;
         (self.age, self.is_empty) = (self.age + NEXT, false);
         Ok(handle)
+    }
+
+    /// Appends a receive without wildcards among some with, if that is a matter of a few instructions; else nothing happens.
+    #[inline(always)]
+    fn append_exact_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
+        if self.kept != Kept::Mixed || !self.chains.are_some_with_room() {
+            return None;
+        }
+        let age = self.age;
+        let is_exact = |stamp| class(stamp) == EXACT;
+        let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user, is_exact)?;
+        self.age = age + NEXT;
+        Some(handle(place, age))
     }
 
     /// Appends a receive to a queue that is not short.
