@@ -2,6 +2,7 @@
 //! [`Matcher`]: one interface, and behind it the structure that was chosen.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::str::FromStr;
 
 use crate::adaptive::Adaptive;
@@ -129,18 +130,37 @@ macro_rules! each {
         match $inner {
             Inner::Adaptive($structure) => $call,
             Inner::List($structure) => $call,
-            Inner::Other(other) => outlined(move || match other {
-                Other::Heads($structure) => $call,
-                Other::Vector($structure) => $call,
-                Other::Bins($structure) => $call,
-            }),
+            Inner::Other(other) => {
+                let outcome = outlined(move || match other {
+                    Other::Heads($structure) => $call,
+                    Other::Vector($structure) => $call,
+                    Other::Bins($structure) => $call,
+                });
+                outcome.value
+            }
         }
     };
 }
 
+/// What a function returns in memory, and not in two registers. Where such a pair meets the same pairs of code that is
+/// inlined, the compiler keeps those too as pairs, and asks anew what is known of each.
+pub(crate) struct InMemory<T> {
+    pub(crate) value: T,
+    _more: [MaybeUninit<u64>; 2],
+}
+
+impl<T> InMemory<T> {
+    #[inline(always)]
+    pub(crate) fn new(value: T) -> Self {
+        Self { value, _more: [MaybeUninit::uninit(); 2] }
+    }
+}
+
+// Cold, so that it is out of the way of the default and of the list.
+#[cold]
 #[inline(never)]
-fn outlined<R>(call: impl FnOnce() -> R) -> R {
-    call()
+fn outlined<T>(call: impl FnOnce() -> T) -> InMemory<T> {
+    InMemory::new(call())
 }
 
 impl Matcher {

@@ -63,16 +63,10 @@ impl Item {
 /// What else an item knows where it is not the only one of its home.
 #[derive(Clone, Copy)]
 struct Links {
-    /// The next younger of the same key, or `NIL`.
+    /// The next younger of the same key; of the youngest, the oldest of another key with the same home, or `NIL`.
     next: u32,
-    /// Of the oldest of its key: the oldest of another key with the same home, or `NIL`.
-    beside: u32,
     /// The next older of the same key; of the oldest, the youngest, which is itself where there is one of its key.
     prev: u32,
-}
-
-impl Links {
-    const NONE: Self = Self { next: NIL, beside: NIL, prev: NIL };
 }
 
 /// The oldest entry of a key, and what leads to it.
@@ -176,7 +170,7 @@ impl Chains {
                 return Some(First { home, before, place });
             }
             before = place;
-            place = self.links(place).beside;
+            place = self.beside(place);
         }
         None
     }
@@ -193,7 +187,7 @@ impl Chains {
                 see(First { home, before, place }, item.stamp);
             }
             before = place;
-            place = self.links(place).beside;
+            place = self.beside(place);
         }
     }
 
@@ -234,7 +228,7 @@ impl Chains {
         self.links.try_reserve_exact(room - self.links.len())?;
         self.places.reserve(room)?;
         self.items.resize(room, Item::NONE);
-        self.links.resize(room, Links::NONE);
+        self.links.resize(room, Links { next: NIL, prev: NIL });
         self.places.extend(room);
         self.limit_less_one = usable(room) as u32 - 1;
         self.homes = Homes::of(room);
@@ -249,16 +243,15 @@ impl Chains {
         for home in 0..self.items.len() {
             let mut place = std::mem::replace(&mut self.items[home].head, NIL);
             while is_place(place) {
-                let beside = self.links(place).beside;
-                // Of an item that is not linked this has a meaning only here.
-                self.links_mut(place).beside = all;
+                let beside = self.beside(place);
+                *self.beside_mut(place) = all;
                 all = std::mem::replace(&mut place, beside);
             }
         }
         while is_place(all) {
             let Item { bits, source, .. } = *self.item(all);
             let place = all;
-            all = std::mem::replace(&mut self.links_mut(place).beside, NIL);
+            all = std::mem::replace(self.beside_mut(place), NIL);
             let home = self.homes.home(bits, source);
             self.add_first(home, place, self.item(home).head);
         }
@@ -270,7 +263,7 @@ impl Chains {
         self.item_mut(home).head = place;
         if is_place(beside) {
             self.link(place);
-            self.links_mut(place).beside = beside;
+            *self.beside_mut(place) = beside;
         }
     }
 
@@ -278,7 +271,7 @@ impl Chains {
     #[inline(always)]
     fn link(&mut self, place: u32) {
         if !self.item(place).is_linked() {
-            *self.links_mut(place) = Links { prev: place, ..Links::NONE };
+            *self.links_mut(place) = Links { next: NIL, prev: place };
             self.item_mut(place).stamp |= LINKED;
         }
     }
@@ -347,10 +340,17 @@ impl Chains {
         }
         let Item { bits: its_bits, user, source: its_source, .. } = *self.item(place);
         if its_bits != bits || its_source != source {
-            return if is_place(self.links(place).beside) { Quick::Ask } else { Quick::Nothing };
+            return if is_place(self.beside(place)) { Quick::Ask } else { Quick::Nothing };
         }
-        self.item_mut(home).head = self.heir(place);
-        self.free(place);
+        let heir = self.heir(place);
+        let items = self.items.as_mut_slice();
+        // SAFETY: as in `item`. In one piece, since after the one write `item_mut` would look anew where the items are.
+        unsafe {
+            items.get_unchecked_mut(home as usize).head = heir;
+            items.get_unchecked_mut(place as usize).stamp = FREE;
+            self.places.free(place);
+        }
+        self.len -= 1;
         Quick::Taken(user)
     }
 
@@ -358,12 +358,13 @@ impl Chains {
     /// `NIL`.
     #[inline(always)]
     fn heir(&mut self, place: u32) -> u32 {
-        let Links { next, beside, prev } = self.links(place);
-        if !is_place(next) {
-            return beside;
+        if !self.item(place).is_linked() {
+            return NIL;
         }
-        let links = self.links_mut(next);
-        (links.prev, links.beside) = (prev, beside);
+        let Links { next, prev: youngest } = *self.links(place);
+        if youngest != place {
+            self.links_mut(next).prev = youngest;
+        }
         next
     }
 
@@ -390,7 +391,7 @@ impl Chains {
                 self.put_youngest(first, place, (bits, source), stamp, user);
                 return Some(place);
             }
-            if is_place(self.links(first).beside) {
+            if is_place(self.beside(first)) {
                 return None;
             }
         }
@@ -410,14 +411,15 @@ impl Chains {
     #[inline(always)]
     fn put_youngest(&mut self, first: u32, place: u32, key: (u64, u32), stamp: u64, user: u64) {
         self.link(first);
-        self.put(place, key, stamp | LINKED, user);
+        debug_assert!(stamp & LINKED == 0);
+        self.put(place, key, stamp + LINKED, user);
         let links = self.links.as_mut_slice();
         debug_assert!([first, place].iter().all(|place| (*place as usize) < links.len()));
         // SAFETY: as in `links`. In one piece, since from one to the next `links_mut` would look anew where the links are.
         unsafe {
             let youngest = std::mem::replace(&mut links.get_unchecked_mut(first as usize).prev, place);
-            links.get_unchecked_mut(youngest as usize).next = place;
-            *links.get_unchecked_mut(place as usize) = Links { prev: youngest, ..Links::NONE };
+            let beside = std::mem::replace(&mut links.get_unchecked_mut(youngest as usize).next, place);
+            *links.get_unchecked_mut(place as usize) = Links { next: beside, prev: youngest };
         }
     }
 
@@ -443,7 +445,7 @@ impl Chains {
     fn leave(&mut self, First { home, before, place }: First) {
         let heir = self.heir(place);
         if is_place(before) {
-            self.links_mut(before).beside = heir;
+            *self.beside_mut(before) = heir;
         } else {
             self.item_mut(home).head = heir;
         }
@@ -475,29 +477,24 @@ impl Chains {
         if self.item(home).head == place {
             return self.leave(First { home, before: NIL, place });
         }
-        // Only of the older one of its key the item is the next.
-        let Links { next, prev, .. } = self.links(place);
-        if self.item(place).is_linked() && self.links(prev).next == place {
-            self.links_mut(prev).next = next;
-            if is_place(next) {
-                self.links_mut(next).prev = prev;
-                return;
-            }
-            // The oldest knows the youngest.
-            if let Some(first) = self.find(bits, source, alike) {
-                self.links_mut(first.place).prev = prev;
-            }
-        } else if let Some(first) = self.find(bits, source, alike) {
-            self.leave(first);
+        let first = self.find(bits, source, alike).expect("each is in the chain of its key");
+        if first.place == place {
+            return self.leave(first);
         }
+        // Another is the oldest, so that this one has links.
+        let Links { next, prev } = *self.links(place);
+        self.links_mut(prev).next = next;
+        let youngest = self.links(first.place).prev;
+        // The oldest knows the youngest.
+        let younger = if youngest == place { first.place } else { next };
+        self.links_mut(younger).prev = prev;
     }
 
     /// Takes the item at `place`, which is the oldest of those of its key whose stamps are `alike`.
     #[inline(always)]
     pub(super) fn take_first_at(&mut self, place: u32, alike: impl Fn(u64) -> bool) -> Message {
-        let Links { next, beside, .. } = self.links(place);
-        if self.item(place).head == place && !is_place(next) {
-            self.item_mut(place).head = beside;
+        if self.item(place).head == place {
+            self.item_mut(place).head = self.heir(place);
         } else {
             self.unlink(place, alike);
         }
@@ -547,15 +544,25 @@ impl Chains {
         self.item(place).stamp
     }
 
-    /// The links of an item.
+    /// Of the oldest of its key: the oldest of another key with the same home, or `NIL`.
     #[inline(always)]
-    fn links(&self, place: u32) -> Links {
-        debug_assert!(self.is_taken(place));
-        if !self.item(place).is_linked() {
-            return Links::NONE;
-        }
+    fn beside(&self, place: u32) -> u32 {
+        if self.item(place).is_linked() { self.links(self.links(place).prev).next } else { NIL }
+    }
+
+    /// Where [`Self::beside`] is kept; of an item that is not linked that has a meaning only where homes move.
+    #[inline(always)]
+    fn beside_mut(&mut self, place: u32) -> &mut u32 {
+        let youngest = if self.item(place).is_linked() { self.links(place).prev } else { place };
+        &mut self.links_mut(youngest).next
+    }
+
+    /// The links of an item that is linked.
+    #[inline(always)]
+    fn links(&self, place: u32) -> &Links {
+        debug_assert!(self.item(place).is_linked());
         // SAFETY: as in `item`; there are as many of these as items.
-        unsafe { *self.links.get_unchecked(place as usize) }
+        unsafe { self.links.get_unchecked(place as usize) }
     }
 
     #[inline(always)]
@@ -618,7 +625,7 @@ mod tests {
                     let mut at = chains.item(first.home).head;
                     std::iter::from_fn(|| {
                         let passed = at != first.place;
-                        at = chains.links(at).beside;
+                        at = chains.beside(at);
                         passed.then_some(())
                     })
                     .count()

@@ -21,6 +21,7 @@ use chains::Quick;
 use posted::PostedReceives;
 use unexpected::UnexpectedMessages;
 
+use crate::matcher::InMemory;
 use crate::scan::Unit;
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 
@@ -85,17 +86,17 @@ impl Adaptive {
             }
             Quick::Ask => {}
         }
-        self.arrive_any(bits, source, user)
+        self.arrive_any(bits, source, user).value
     }
 
     /// A message arrives where that is no matter of a few instructions.
     #[inline(never)]
-    fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> Result<Arrived, OutOfMemory> {
+    fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Arrived, OutOfMemory>> {
         let envelope = Envelope { bits, source };
-        match self.posted.take_of_many(envelope) {
+        InMemory::new(match self.posted.take_of_many(envelope) {
             Some(user) => Ok(Arrived::Matched { user }),
-            None => Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?)),
-        }
+            None => self.unexpected.append(envelope, user).map(Arrived::Unexpected),
+        })
     }
 
     #[inline(always)]

@@ -131,41 +131,34 @@ impl Short {
     /// Where the oldest receive is that accepts an envelope.
     #[inline(always)]
     pub(super) fn first_accepting(&self, Envelope { bits, source }: Envelope) -> Option<At> {
-        let is_exact = self.wild == 0;
-        self.find(Envelope { bits, source }, is_exact, |receive| {
-            (receive.bits ^ bits) & receive.compared | u64::from((receive.source ^ source) & receive.source_mask)
+        if self.wild == 0 {
+            return self.first_of(Envelope { bits, source });
+        }
+        self.first(|receive| {
+            (receive.bits ^ bits) & receive.compared | u64::from((receive.source ^ source) & receive.source_mask) == 0
         })
     }
 
     /// Where the oldest message is that a pattern accepts.
     #[inline(always)]
     pub(super) fn first_accepted(&self, Pattern { bits, ignore, source }: Pattern) -> Option<At> {
-        let is_exact = ignore == 0 && source.is_some();
-        let (source, source_mask) = (source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
-        self.find(Envelope { bits, source }, is_exact, |message| {
-            (message.bits ^ bits) & !ignore | u64::from((message.source ^ source) & source_mask)
-        })
-    }
-
-    /// Where the oldest entry is that `differs` in no bit; if `is_exact`, those are all that have the key `envelope`.
-    #[inline(always)]
-    fn find(&self, envelope: Envelope, is_exact: bool, differs: impl Fn(&Entry) -> u64) -> Option<At> {
-        if self.len == 0 {
-            return None;
-        }
-        if self.len == 1 {
-            let at = self.at(0);
-            (differs(self.entry(at)) == 0).then_some(at)
-        } else if is_exact {
-            self.first_of(envelope)
-        } else {
-            self.first(differs)
+        match source {
+            Some(source) if ignore == 0 => self.first_of(Envelope { bits, source }),
+            _ => self.first(|message| {
+                // In one branch, which is not taken for those that it passes by.
+                (message.bits ^ bits) & !ignore | u64::from(source.is_some_and(|source| message.source != source)) == 0
+            }),
         }
     }
 
     /// Where the oldest entry with a key is, of entries without wildcards.
     #[inline(always)]
     fn first_of(&self, Envelope { bits, source }: Envelope) -> Option<At> {
+        if self.len <= 1 {
+            let at = self.at(0);
+            let entry = self.entry(at);
+            return (self.len == 1 && entry.bits == bits && entry.source == source).then_some(at);
+        }
         let others = self.digests ^ digest(bits, source).wrapping_mul(EACH_DIGEST);
         let at = self.at(zeros(others, EACH_DIGEST, DIGEST_BITS).trailing_zeros() / DIGEST_BITS);
         if at.rank >= self.len {
@@ -173,16 +166,16 @@ impl Short {
         }
         let entry = self.entry(at);
         let is_it = entry.bits == bits && entry.source == source;
-        if is_it { Some(at) } else { self.first(|entry| entry.bits ^ bits | u64::from(entry.source ^ source)) }
+        if is_it { Some(at) } else { self.first(|entry| entry.bits == bits && entry.source == source) }
     }
 
-    /// Where the oldest entry is that `differs` in no bit.
+    /// Where the oldest entry is that `is_it`.
     #[inline(always)]
-    fn first(&self, differs: impl Fn(&Entry) -> u64) -> Option<At> {
+    fn first(&self, is_it: impl Fn(&Entry) -> bool) -> Option<At> {
         let mut order = self.order;
         for rank in 0..self.len {
             let at = At { rank, slot: order as u32 & ((1 << SLOT_BITS) - 1) };
-            if differs(self.entry(at)) == 0 {
+            if is_it(self.entry(at)) {
                 return Some(at);
             }
             order >>= SLOT_BITS;

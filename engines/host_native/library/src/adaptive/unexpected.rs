@@ -247,9 +247,17 @@ impl UnexpectedMessages {
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.kept == Kept::Short {
-            return self.short.first_accepted(pattern).map(|at| self.message_at(at));
+        if self.short.len() == 0 {
+            return if self.kept == Kept::Short { None } else { self.probe_many(pattern) };
         }
+        self.short.first_accepted(pattern).map(|at| self.message_at(at))
+    }
+
+    /// The oldest message that a pattern accepts, of a queue that is not short. Out of the way of short ones, whose probe
+    /// is a few cycles.
+    #[cold]
+    #[inline(never)]
+    fn probe_many(&mut self, pattern: Pattern) -> Option<Message> {
         if self.chains.len() == 0 {
             return None;
         }
@@ -284,8 +292,8 @@ impl UnexpectedMessages {
             let taken = self.chains.take_quickly(bits, source);
             return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
         }
-        if self.kept != Kept::Short {
-            return Quick::Ask;
+        if self.short.len() == 0 {
+            return if self.kept == Kept::Short { Quick::Nothing } else { Quick::Ask };
         }
         let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
         let message = self.message_at(at);
