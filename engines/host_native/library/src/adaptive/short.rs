@@ -142,12 +142,20 @@ impl Short {
     /// Where the oldest message is that a pattern accepts.
     #[inline(always)]
     pub(super) fn first_accepted(&self, Pattern { bits, ignore, source }: Pattern) -> Option<At> {
+        if self.len == 1 {
+            let at = self.at(0);
+            let message = self.entry(at);
+            let (source, compared) = (source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
+            let differs = (message.bits ^ bits) & !ignore | u64::from((message.source ^ source) & compared);
+            return (differs == 0).then_some(at);
+        }
+        // One walk for each kind of pattern, with no more to compare than there is.
         match source {
-            Some(source) if ignore == 0 => self.first_of(Envelope { bits, source }),
-            _ => self.first(|message| {
-                // In one branch, which is not taken for those that it passes by.
-                (message.bits ^ bits) & !ignore | u64::from(source.is_some_and(|source| message.source != source)) == 0
-            }),
+            None => self.first(|message| (message.bits ^ bits) & !ignore == 0),
+            Some(source) if ignore != 0 => {
+                self.first(|message| (message.bits ^ bits) & !ignore | u64::from(message.source ^ source) == 0)
+            }
+            Some(source) => self.first_of(Envelope { bits, source }),
         }
     }
 
@@ -172,13 +180,22 @@ impl Short {
     /// Where the oldest entry is that `is_it`.
     #[inline(always)]
     fn first(&self, is_it: impl Fn(&Entry) -> bool) -> Option<At> {
-        let mut order = self.order;
-        for rank in 0..self.len {
-            let at = At { rank, slot: order as u32 & ((1 << SLOT_BITS) - 1) };
+        let (mut order, mut rank) = (self.order, 0);
+        let slot = |order: u64| order as u32 & ((1 << SLOT_BITS) - 1);
+        // Two at a time, so that with one or two nothing goes round.
+        while rank < self.len {
+            let at = At { rank, slot: slot(order) };
             if is_it(self.entry(at)) {
                 return Some(at);
             }
-            order >>= SLOT_BITS;
+            let at = At { rank: rank + 1, slot: slot(order >> SLOT_BITS) };
+            if at.rank == self.len {
+                return None;
+            }
+            if is_it(self.entry(at)) {
+                return Some(at);
+            }
+            (order, rank) = (order >> (2 * SLOT_BITS), rank + 2);
         }
         None
     }
