@@ -106,8 +106,8 @@ pub(super) struct Chains {
     places: Places,
     homes: Homes,
     len: u32,
-    /// There is room for one more than this, and with `u32::MAX` for none.
-    limit_less_one: u32,
+    /// Of so many one that is not at home finds a place soon.
+    limit: u32,
     /// Grows by this part of what there is.
     slack: usize,
 }
@@ -121,7 +121,7 @@ impl Chains {
             places: Places::default(),
             homes: Homes::default(),
             len: 0,
-            limit_less_one: u32::MAX,
+            limit: 0,
             slack,
         }
     }
@@ -191,13 +191,6 @@ impl Chains {
         }
     }
 
-    /// Whether there are some and room for one more.
-    #[inline(always)]
-    pub(super) fn are_some_with_room(&self) -> bool {
-        // One comparison for both.
-        self.len.wrapping_sub(1) < self.limit_less_one
-    }
-
     /// Makes sure that there is room for one more item.
     #[inline(always)]
     pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
@@ -230,7 +223,7 @@ impl Chains {
         self.items.resize(room, Item::NONE);
         self.links.resize(room, Links { next: NIL, prev: NIL });
         self.places.extend(room);
-        self.limit_less_one = usable(room) as u32 - 1;
+        self.limit = usable(room) as u32;
         self.homes = Homes::of(room);
         self.move_homes();
         Ok(())
@@ -369,7 +362,7 @@ impl Chains {
     }
 
     /// Appends an item to some, to those of its key whose stamps are `alike`, if that is a matter of a few instructions; else
-    /// nothing happens. There must be room.
+    /// nothing happens. It does not ask for room: there is, where a place is found.
     #[inline(always)]
     pub(super) fn append_quickly(
         &mut self,
@@ -378,7 +371,7 @@ impl Chains {
         user: u64,
         alike: impl Fn(u64) -> bool,
     ) -> Option<u32> {
-        debug_assert!(self.are_some_with_room());
+        debug_assert!(self.len > 0);
         let home = self.homes.home(bits, source);
         let first = self.item(home).head;
         if is_place(first) {
@@ -534,7 +527,7 @@ impl Chains {
     /// The number of items that there is room for.
     #[inline(always)]
     pub(super) fn room(&self) -> usize {
-        self.limit_less_one.wrapping_add(1) as usize
+        self.limit as usize
     }
 
     /// The stamp of an item.

@@ -79,6 +79,8 @@ enum Kept {
 pub(super) struct PostedReceives {
     /// Whether no receive is there, wherever it would be.
     is_empty: bool,
+    /// Whether some are in `chains`, and none has wildcards: what comes next is most often a matter of a few instructions.
+    is_quick: bool,
     kept: Kept,
     /// Receives with wildcards.
     wild: u32,
@@ -98,6 +100,7 @@ impl PostedReceives {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
             is_empty: true,
+            is_quick: false,
             kept: Kept::Short,
             wild: 0,
             age: FIRST,
@@ -125,11 +128,7 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         let age = self.age;
-        // More is to be done with the first in chains, and among receives with wildcards.
-        if self.chains.are_some_with_room() {
-            if self.kept != Kept::Exact {
-                return None;
-            }
+        if self.is_quick {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
             let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user, |_| true)?;
             self.age = age + NEXT;
@@ -157,6 +156,7 @@ impl PostedReceives {
         }
         let handle = self.append_aged(pattern, user, self.age)?;
         (self.age, self.is_empty) = (self.age + NEXT, false);
+        self.see_whether_quick();
         Ok(handle)
     }
 
@@ -164,7 +164,7 @@ impl PostedReceives {
     #[inline(always)]
     fn append_exact_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-        if self.kept != Kept::Mixed || !self.chains.are_some_with_room() {
+        if self.kept != Kept::Mixed || self.chains.len() == 0 {
             return None;
         }
         let age = self.age;
@@ -226,6 +226,12 @@ impl PostedReceives {
             }
             (self.is_empty, self.began) = (true, self.age);
         }
+        self.see_whether_quick();
+    }
+
+    /// Where a receive was appended to the chains, or the last of them or with wildcards has left.
+    fn see_whether_quick(&mut self) {
+        self.is_quick = self.kept == Kept::Exact && self.chains.len() > 0;
     }
 
     /// The class of a pattern, a new one if there is one to spare.
@@ -259,10 +265,10 @@ impl PostedReceives {
     /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
-        // More is to be done with the last in chains, and among receives with wildcards.
-        if self.chains.len() > 1 {
-            let is_exact = self.kept == Kept::Exact;
-            return if is_exact { self.chains.take_quickly(envelope.bits, envelope.source) } else { Quick::Ask };
+        if self.is_quick {
+            // More is to be done with the last.
+            let is_last = self.chains.len() == 1;
+            return if is_last { Quick::Ask } else { self.chains.take_quickly(envelope.bits, envelope.source) };
         }
         if self.kept != Kept::Short {
             return Quick::Ask;
@@ -344,6 +350,7 @@ impl PostedReceives {
             // MPI's stay, so that one receive with a wildcard after the other finds its class.
             if self.wild == 0 {
                 self.kept = Kept::Exact;
+                self.see_whether_quick();
                 if self.classes_used > MPI_CLASSES {
                     self.classes_used = 1;
                 }

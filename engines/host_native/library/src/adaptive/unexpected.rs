@@ -70,6 +70,8 @@ enum Kept {
 pub(super) struct UnexpectedMessages {
     /// Whether no message is there, wherever it would be.
     is_empty: bool,
+    /// Whether some are in `chains`, and there is no index: what comes next is most often a matter of a few instructions.
+    is_quick: bool,
     kept: Kept,
     /// Whether the index was asked since the queue was last empty.
     was_searched: bool,
@@ -89,6 +91,7 @@ impl UnexpectedMessages {
         let chains = Chains::new(16);
         Self {
             is_empty: true,
+            is_quick: false,
             kept: Kept::Short,
             was_searched: false,
             age: FIRST,
@@ -112,11 +115,7 @@ impl UnexpectedMessages {
     /// Appends a message if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        // More is to be done with the first in chains.
-        if self.chains.are_some_with_room() {
-            if self.kept != Kept::Chained {
-                return None;
-            }
+        if self.is_quick {
             let (Envelope { bits, source }, age) = (envelope, self.age);
             let place = self.chains.append_quickly((bits, source), age, user, |_| true)?;
             self.age = age + NEXT;
@@ -165,6 +164,7 @@ impl UnexpectedMessages {
         };
         let handle = handle(place, self.age);
         (self.age, self.is_empty) = (self.age + NEXT, false);
+        self.is_quick = self.kept == Kept::Chained;
         Ok(handle)
     }
 
@@ -195,6 +195,7 @@ impl UnexpectedMessages {
             _ => Kept::Chained,
         };
         (self.is_empty, self.began, self.was_searched) = (true, self.age, false);
+        self.is_quick = false;
     }
 
     #[cold]
@@ -240,7 +241,7 @@ impl UnexpectedMessages {
             let at = self.index.push((envelope, place));
             self.chains.restamp(place, |_| indexed(generation(age), at));
         }
-        self.kept = Kept::Indexed;
+        (self.kept, self.is_quick) = (Kept::Indexed, false);
         Ok(())
     }
 
@@ -283,9 +284,9 @@ impl UnexpectedMessages {
     /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
-        // More is to be done with the last in chains.
-        if self.chains.len() > 1 {
-            if self.kept != Kept::Chained {
+        if self.is_quick {
+            // More is to be done with the last.
+            if self.chains.len() == 1 {
                 return Quick::Ask;
             }
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
