@@ -629,6 +629,32 @@ mod tests {
         }
     }
 
+    /// Who finds a place in a few instructions does not ask for room: all places may be taken before it grows.
+    #[test]
+    fn the_last_place_is_taken_and_then_it_grows() {
+        let mut chains = Chains::new(4);
+        chains.make_room().unwrap();
+        chains.append((0, 0), 2, 0, |_| true);
+        let places = chains.items.len();
+        let mut quick = 0;
+        for tag in 1..places as u64 {
+            if chains.append_quickly((tag, 0), 2, tag, |_| true).is_some() {
+                quick += 1;
+            } else {
+                chains.append((tag, 0), 2, tag, |_| true);
+            }
+        }
+        assert!(quick > chains.room() && chains.len() as usize == places);
+        assert!(chains.append_quickly((0, 1), 2, 0, |_| true).is_none());
+        chains.make_room().unwrap();
+        chains.append((places as u64, 0), 2, places as u64, |_| true);
+        assert!(chains.items.len() > places && chains.len() as usize <= chains.room());
+        for tag in 0..=places as u64 {
+            let first = chains.find(tag, 0, |_| true).expect("it is there");
+            assert_eq!(chains.take(first).user, tag);
+        }
+    }
+
     #[test]
     fn entries_are_found_through_growth_and_in_the_order_of_their_key() {
         let count = if cfg!(miri) { 300 } else { 5000 };
