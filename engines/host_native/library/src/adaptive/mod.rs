@@ -67,10 +67,15 @@ impl Adaptive {
     #[inline(never)]
     fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
-        match self.unexpected.take_of_many(pattern) {
-            Some(message) => Ok(Posted::Matched(message)),
-            None => Ok(Posted::Waiting(self.posted.append(pattern, user)?)),
+        if let Some(message) = self.unexpected.take_of_many(pattern) {
+            return Ok(Posted::Matched(message));
         }
+        // Twice the same here too.
+        let handle = match source {
+            Some(source) if ignore == 0 => self.posted.append(Pattern { bits, ignore: 0, source: Some(source) }, user),
+            _ => self.posted.append(pattern, user),
+        };
+        Ok(Posted::Waiting(handle?))
     }
 
     #[inline(always)]

@@ -65,14 +65,23 @@ struct Class {
     len: u32,
 }
 
+impl Class {
+    /// What an envelope has of what receives of this class compare.
+    #[inline(always)]
+    fn key(&self, bits: u64, source: u32) -> (u64, u32) {
+        (bits & self.compared, source & self.source_mask)
+    }
+}
+
 /// Where the receives are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kept {
     /// All in `short`, and else none.
     Short,
-    /// In `chains`, without wildcards.
-    Exact,
-    /// In `chains`, some with wildcards, or in `odd`.
+    /// In `chains`, all of one class.
+    Alike,
+    /// In `chains` and `odd`. Alike again when there are none with wildcards, or none at all: not whenever the only one
+    /// without leaves, since another may come as soon.
     Mixed,
 }
 
@@ -82,6 +91,8 @@ pub(super) struct PostedReceives {
     /// Whether some are in `chains`, and none has wildcards: what comes next is most often a matter of a few instructions.
     is_quick: bool,
     kept: Kept,
+    /// The class of all, if they are alike.
+    class: u8,
     /// Receives with wildcards.
     wild: u32,
     /// The age of the next receive.
@@ -102,6 +113,7 @@ impl PostedReceives {
             is_empty: true,
             is_quick: false,
             kept: Kept::Short,
+            class: EXACT,
             wild: 0,
             age: FIRST,
             began: FIRST,
@@ -127,6 +139,7 @@ impl PostedReceives {
     /// Appends a receive if that is a matter of a few instructions; else nothing happens.
     #[inline(always)]
     pub(super) fn append_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        debug_assert!(self.is_quick == self.are_exact_in_chains());
         let age = self.age;
         if self.is_quick {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
@@ -151,7 +164,7 @@ impl PostedReceives {
         if self.kept == Kept::Short {
             self.leave_short()?;
         }
-        if let Some(handle) = self.append_exact_quickly(pattern, user) {
+        if let Some(handle) = self.append_among_others(pattern, user) {
             return Ok(handle);
         }
         let handle = self.append_aged(pattern, user, self.age)?;
@@ -160,36 +173,44 @@ impl PostedReceives {
         Ok(handle)
     }
 
-    /// Appends a receive without wildcards among some with, if that is a matter of a few instructions; else nothing happens.
+    /// Appends a receive where nothing changes but that there is one more, with wildcards or without, if that is a matter of
+    /// a few instructions; else nothing happens.
     #[inline(always)]
-    fn append_exact_quickly(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
-        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-        if self.kept != Kept::Mixed || self.chains.len() == 0 {
+    fn append_among_others(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        if self.kept == Kept::Short || self.chains.len() == 0 {
+            return None;
+        }
+        let Pattern { bits, ignore, source } = pattern;
+        let its_class = self.class_of_pattern(pattern);
+        if its_class == ODD || self.kept == Kept::Alike && self.class != its_class {
             return None;
         }
         let age = self.age;
-        let is_exact = |stamp| class(stamp) == EXACT;
-        let place = self.chains.append_quickly((bits, source), stamp(age, EXACT), user, is_exact)?;
+        let key = (bits & !ignore, source.unwrap_or(0));
+        let place = self.chains.append_quickly(key, stamp(age, its_class), user, |other| class(other) == its_class)?;
+        self.count(its_class);
         self.age = age + NEXT;
         Some(handle(place, age))
     }
 
     /// Appends a receive to a queue that is not short.
-    #[inline(always)]
+    #[inline(never)]
     fn append_aged(&mut self, pattern: Pattern, user: u64, age: u64) -> Result<Handle, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
-        let source_mask = if source.is_some() { u32::MAX } else { 0 };
-        let its_class = self.class_of(!ignore, source_mask);
+        let its_class = self.class_of_pattern(pattern);
         if its_class == ODD {
             let handle = self.odd.append(pattern, user, age)?;
-            (self.wild, self.kept) = (self.wild + 1, Kept::Mixed);
+            self.kept = Kept::Mixed;
+            self.count(ODD);
             return Ok(handle);
         }
         self.chains.make_room()?;
-        if its_class != EXACT {
-            self.classes[usize::from(its_class) % CLASSES].len += 1;
-            (self.wild, self.kept) = (self.wild + 1, Kept::Mixed);
+        if self.chains.len() + self.odd.len() == 0 {
+            (self.kept, self.class) = (Kept::Alike, its_class);
+        } else if self.class != its_class {
+            self.kept = Kept::Mixed;
         }
+        self.count(its_class);
         let key = (bits & !ignore, source.unwrap_or(0));
         let place = self.chains.append(key, stamp(age, its_class), user, |other| class(other) == its_class);
         Ok(handle(place, age))
@@ -204,13 +225,14 @@ impl PostedReceives {
         if self.short.kinds() >= CLASSES {
             self.odd.reserve(SLOTS)?;
         }
-        self.kept = Kept::Exact;
+        self.kept = Kept::Alike;
         for at in self.short.each() {
             let entry = *self.short.entry(at);
             let handle = self.append_aged(entry.pattern(), entry.user, entry.stamp)?;
             self.short.move_to(at, handle);
         }
         self.short.end();
+        self.see_whether_quick();
         Ok(())
     }
 
@@ -221,23 +243,29 @@ impl PostedReceives {
     fn empty(&mut self) {
         self.chains.begin_anew();
         if self.odd.len() == 0 {
-            if self.age - self.began <= SLOTS as u64 * NEXT {
-                self.kept = Kept::Short;
-            }
+            let was_enough = self.age - self.began <= SLOTS as u64 * NEXT;
+            self.kept = if was_enough { Kept::Short } else { Kept::Alike };
             (self.is_empty, self.began) = (true, self.age);
         }
         self.see_whether_quick();
     }
 
-    /// Where a receive was appended to the chains, or the last of them or with wildcards has left.
     fn see_whether_quick(&mut self) {
-        self.is_quick = self.kept == Kept::Exact && self.chains.len() > 0;
+        self.is_quick = self.are_exact_in_chains();
+    }
+
+    fn are_exact_in_chains(&self) -> bool {
+        self.kept == Kept::Alike && self.class == EXACT && self.chains.len() > 0
     }
 
     /// The class of a pattern, a new one if there is one to spare.
     #[inline(always)]
-    fn class_of(&mut self, compared: u64, source_mask: u32) -> u8 {
-        for class in 0..self.classes_used {
+    fn class_of_pattern(&mut self, Pattern { ignore, source, .. }: Pattern) -> u8 {
+        if ignore == 0 && source.is_some() {
+            return EXACT;
+        }
+        let (compared, source_mask) = (!ignore, if source.is_some() { u32::MAX } else { 0 });
+        for class in 1..self.classes_used {
             let Class { compared: other, source_mask: other_mask, .. } = self.classes[usize::from(class) % CLASSES];
             if (compared, source_mask) == (other, other_mask) {
                 return class;
@@ -265,6 +293,7 @@ impl PostedReceives {
     /// Takes the oldest receive that accepts `envelope`, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, envelope: Envelope) -> Quick<u64> {
+        debug_assert!(self.is_quick == self.are_exact_in_chains());
         if self.is_quick {
             // More is to be done with the last.
             let is_last = self.chains.len() == 1;
@@ -282,34 +311,31 @@ impl PostedReceives {
     /// Takes the oldest receive that accepts an envelope, of a queue that is not short; returns its user value.
     #[inline(always)]
     pub(super) fn take_of_many(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
-        let user = match self.kept {
-            Kept::Mixed => self.take_oldest(bits, source),
-            Kept::Exact if self.chains.len() > 0 => {
+        let (its_class, user) = match self.kept {
+            Kept::Alike if self.chains.len() > 0 => {
+                let (bits, source) = self.classes[usize::from(self.class) % CLASSES].key(bits, source);
                 let first = self.chains.find(bits, source, |_| true)?;
-                Some(self.chains.take(first).user)
+                (self.class, self.chains.take(first).user)
             }
-            _ => None,
+            Kept::Mixed => self.take_oldest(bits, source)?,
+            Kept::Short | Kept::Alike => return None,
         };
-        if user.is_some() && self.chains.len() == 0 {
-            self.empty();
-        }
-        user
+        self.has_left(its_class);
+        Some(user)
     }
 
-    /// Takes the oldest receive that accepts an envelope, with wildcards or without.
+    /// Takes the oldest receive that accepts an envelope, whatever its class; that and its user value.
     #[inline(always)]
-    fn take_oldest(&mut self, bits: u64, source: u32) -> Option<u64> {
+    fn take_oldest(&mut self, bits: u64, source: u32) -> Option<(u8, u64)> {
         let oldest = self.oldest_of_classes(bits, source);
         if self.odd.len() > 0
             && let Some(first) = self.odd.find(Envelope { bits, source })
             && oldest.is_none_or(|(_, stamp)| self.odd.age(first) < age(stamp))
         {
-            self.uncount(ODD);
-            return Some(self.odd.take(first));
+            return Some((ODD, self.odd.take(first)));
         }
         let (first, stamp) = oldest?;
-        self.uncount(class(stamp));
-        Some(self.chains.take(first).user)
+        Some((class(stamp), self.chains.take(first).user))
     }
 
     /// The oldest receive in a chain that accepts an envelope, and its stamp.
@@ -327,7 +353,7 @@ impl PostedReceives {
             self.chains.each_first(bits, source, &mut see);
         }
         for (at, kind) in (1..self.classes_used).zip(&self.classes[1..]) {
-            let key = (bits & kind.compared, source & kind.source_mask);
+            let key = kind.key(bits, source);
             if kind.len > 0 && (key != (bits, source) || !has_exact) {
                 self.chains.each_first(key.0, key.1, |first, stamp| {
                     if class(stamp) == at {
@@ -339,22 +365,40 @@ impl PostedReceives {
         oldest
     }
 
-    /// A receive leaves.
+    /// There is one more of a class.
     #[inline(always)]
-    fn uncount(&mut self, class: u8) {
+    fn count(&mut self, class: u8) {
+        if class != EXACT {
+            self.wild += 1;
+            if class != ODD {
+                self.classes[usize::from(class) % CLASSES].len += 1;
+            }
+        }
+    }
+
+    /// A receive of a class has left a queue that is not short.
+    #[inline(always)]
+    fn has_left(&mut self, class: u8) {
         if class != EXACT {
             self.wild -= 1;
             if class != ODD {
                 self.classes[usize::from(class) % CLASSES].len -= 1;
             }
-            // MPI's stay, so that one receive with a wildcard after the other finds its class.
             if self.wild == 0 {
-                self.kept = Kept::Exact;
-                self.see_whether_quick();
-                if self.classes_used > MPI_CLASSES {
-                    self.classes_used = 1;
-                }
+                self.no_wildcards_are_left();
             }
+        }
+        if self.chains.len() == 0 {
+            self.empty();
+        }
+    }
+
+    fn no_wildcards_are_left(&mut self) {
+        (self.kept, self.class) = (Kept::Alike, EXACT);
+        self.see_whether_quick();
+        // MPI's stay, so that one receive with a wildcard after the other finds its class.
+        if self.classes_used > MPI_CLASSES {
+            self.classes_used = 1;
         }
     }
 
@@ -386,20 +430,14 @@ impl PostedReceives {
         let its_class = class(stamp);
         let is_it = |stamp| generation(age(stamp)) == handle.generation();
         let user = self.chains.take_back(place, is_it, |other| class(other) == its_class)?;
-        self.uncount(its_class);
-        if self.chains.len() == 0 {
-            self.empty();
-        }
+        self.has_left(its_class);
         Some(user)
     }
 
     #[cold]
     fn cancel_odd(&mut self, handle: Handle) -> Option<u64> {
         let user = self.odd.cancel(handle)?;
-        self.uncount(ODD);
-        if self.chains.len() == 0 {
-            self.empty();
-        }
+        self.has_left(ODD);
         Some(user)
     }
 
@@ -451,10 +489,42 @@ mod tests {
         }
         assert_eq!((take(&mut receives, envelope), receives.len()), (None, 0));
         // That was too much for a short queue; this is not.
-        for expected in [Kept::Exact, Kept::Short] {
+        for expected in [Kept::Alike, Kept::Short] {
             assert_eq!(receives.kept, expected);
             let handle = post(&mut receives, pattern(3), 3);
             assert_eq!(receives.cancel(handle), Some(3));
         }
+    }
+
+    /// Receives of one kind are told from a mixture, whatever comes and leaves.
+    #[test]
+    fn receives_of_one_class_are_alike_until_another_comes_and_when_it_has_left() {
+        let mut receives = PostedReceives::new(VectorUnit::or_best(None));
+        let envelope = |bits| Envelope { bits, source: 7 };
+        let from_any = |bits| Pattern { bits, ignore: 0, source: None };
+        for tag in 0..12 {
+            post(&mut receives, from_any(tag), tag);
+        }
+        let any_source = receives.class;
+        assert_eq!((receives.kept, any_source == EXACT, receives.is_quick), (Kept::Alike, false, false));
+        post(&mut receives, Pattern::exactly(envelope(20)), 20);
+        let last = post(&mut receives, Pattern::exactly(envelope(21)), 21);
+        assert_eq!(receives.kept, Kept::Mixed);
+        assert_eq!(take(&mut receives, envelope(20)), Some(20));
+        assert_eq!(receives.kept, Kept::Mixed);
+        assert_eq!(receives.cancel(last), Some(21));
+        assert_eq!(receives.kept, Kept::Mixed);
+        for tag in 20..30 {
+            post(&mut receives, Pattern::exactly(envelope(tag)), tag);
+        }
+        for tag in 0..12 {
+            assert_eq!((receives.kept, receives.is_quick), (Kept::Mixed, false));
+            assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
+        }
+        assert_eq!((receives.kept, receives.class, receives.is_quick), (Kept::Alike, EXACT, true));
+        for tag in 20..30 {
+            assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
+        }
+        assert_eq!((receives.len(), receives.is_quick, receives.is_empty()), (0, false, true));
     }
 }

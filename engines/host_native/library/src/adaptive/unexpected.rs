@@ -284,6 +284,7 @@ impl UnexpectedMessages {
     /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
+        debug_assert!(self.is_quick == (self.kept == Kept::Chained && self.chains.len() > 0));
         if self.is_quick {
             // More is to be done with the last.
             if self.chains.len() == 1 {
