@@ -128,13 +128,20 @@ pub(crate) struct Runner {
     words: Vec<OsString>,
     environment: &'static [(&'static str, &'static str)],
     process: Option<Process>,
-    /// The process of the series that want aged objects, once there is one: nothing makes its pools young again.
+    /// The process of the series that want aged objects, once there is one in this round: nothing makes its pools young
+    /// again.
     aged: Option<Process>,
     /// What was timed last: a series, its depth, and the nanoseconds of its shortest sequence.
     before: Option<(String, u32, f64)>,
 }
 
 impl Runner {
+    /// Ends the contender's processes, so that new ones run what follows: where the pages of a process lie in the caches, and
+    /// its code among what the processor foresees, is chance, and makes a few per cent.
+    pub(crate) fn begin_round(&mut self) {
+        (self.process, self.aged) = (None, None);
+    }
+
     /// Has `series` timed at `depth`, and adds the times to `results`. Depths of a series come the smallest first.
     pub(crate) fn run(
         &mut self,

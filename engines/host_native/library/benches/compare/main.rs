@@ -113,6 +113,7 @@ fn compare(options: &Options) -> Result<(), String> {
     let mut results: Results = BTreeMap::new();
     let shows_progress = std::io::stderr().is_terminal();
     for round in 0..options.rounds {
+        runners.iter_mut().for_each(Runner::begin_round);
         for (number, series) in chosen.iter().enumerate() {
             if shows_progress {
                 eprint!("\rround {} of {}, series {} of {} ", round + 1, options.rounds, number + 1, chosen.len());

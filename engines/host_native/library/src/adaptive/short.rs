@@ -45,6 +45,12 @@ fn without(fields: u64, rank: u32, width: u32) -> u64 {
     fields & below | fields >> width & !below
 }
 
+/// The first slot of an order.
+#[inline(always)]
+fn slot(order: u64) -> u32 {
+    order as u32 & ((1 << SLOT_BITS) - 1)
+}
+
 /// A receive or a message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
@@ -151,9 +157,9 @@ impl Short {
         }
         // One walk for each kind of pattern, with no more to compare than there is.
         match source {
-            None => self.first(|message| (message.bits ^ bits) & !ignore == 0),
+            None => self.first_of_pairs(|message| (message.bits ^ bits) & !ignore == 0),
             Some(source) if ignore != 0 => {
-                self.first(|message| (message.bits ^ bits) & !ignore | u64::from(message.source ^ source) == 0)
+                self.first_of_pairs(|message| (message.bits ^ bits) & !ignore | u64::from(message.source ^ source) == 0)
             }
             Some(source) => self.first_of(Envelope { bits, source }),
         }
@@ -180,9 +186,21 @@ impl Short {
     /// Where the oldest entry is that `is_it`.
     #[inline(always)]
     fn first(&self, is_it: impl Fn(&Entry) -> bool) -> Option<At> {
+        let mut order = self.order;
+        for rank in 0..self.len {
+            let at = At { rank, slot: slot(order) };
+            if is_it(self.entry(at)) {
+                return Some(at);
+            }
+            order >>= SLOT_BITS;
+        }
+        None
+    }
+
+    /// The same two at a time, so that with one or two nothing goes round: for probes, which take no longer than that.
+    #[inline(always)]
+    fn first_of_pairs(&self, is_it: impl Fn(&Entry) -> bool) -> Option<At> {
         let (mut order, mut rank) = (self.order, 0);
-        let slot = |order: u64| order as u32 & ((1 << SLOT_BITS) - 1);
-        // Two at a time, so that with one or two nothing goes round.
         while rank < self.len {
             let at = At { rank, slot: slot(order) };
             if is_it(self.entry(at)) {
@@ -203,7 +221,7 @@ impl Short {
     /// Where the entry is that so many are older than, or a slot is free.
     #[inline(always)]
     fn at(&self, rank: u32) -> At {
-        At { rank, slot: (self.order >> (rank * SLOT_BITS)) as u32 & ((1 << SLOT_BITS) - 1) }
+        At { rank, slot: slot(self.order >> (rank * SLOT_BITS)) }
     }
 
     #[inline(always)]
