@@ -328,9 +328,19 @@ impl Chains {
     pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick<u64> {
         let home = self.homes.home(bits, source);
         let place = self.item(home).head;
+        // Twice the same: who lies at home is where the key says, and nothing waits for the head.
+        if place == home {
+            return self.take_quickly_at(home, home, bits, source);
+        }
         if !is_place(place) {
             return Quick::Nothing;
         }
+        self.take_quickly_at(home, place, bits, source)
+    }
+
+    /// Takes the item that a home knows, if it has this key.
+    #[inline(always)]
+    fn take_quickly_at(&mut self, home: u32, place: u32, bits: u64, source: u32) -> Quick<u64> {
         let Item { bits: its_bits, user, source: its_source, .. } = *self.item(place);
         if its_bits != bits || its_source != source {
             return if is_place(self.beside(place)) { Quick::Ask } else { Quick::Nothing };
