@@ -328,7 +328,8 @@ impl Chains {
     pub(super) fn take_quickly(&mut self, bits: u64, source: u32) -> Quick<u64> {
         let home = self.homes.home(bits, source);
         let place = self.item(home).head;
-        // Twice the same: who lies at home is where the key says, and nothing waits for the head.
+        // Twice the same: who lies at home is where the key says, so that neither what is read of it nor the addresses that
+        // are written to wait for the head. What is posted next need not wait for those either.
         if place == home {
             return self.take_quickly_at(home, home, bits, source);
         }
