@@ -164,7 +164,10 @@ impl PostedReceives {
         if self.kept == Kept::Short {
             self.leave_short()?;
         }
-        if let Some(handle) = self.append_among_others(pattern, user) {
+        // What was quick was tried before. To try again would be to fill the table with entries that are not at home.
+        if !self.is_quick
+            && let Some(handle) = self.append_among_others(pattern, user)
+        {
             return Ok(handle);
         }
         let handle = self.append_aged(pattern, user, self.age)?;
