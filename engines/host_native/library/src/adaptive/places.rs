@@ -30,12 +30,12 @@ pub(super) struct Places {
     words: Vec<u64>,
 }
 
-/// So many of `places` may be taken.
+/// So many of `places` may be taken before one has to be looked for long.
 pub(super) fn usable(places: usize) -> usize {
     places - places.div_ceil(SPARE).max(LEAST_SPARE)
 }
 
-/// Of so many places `usable` may be taken.
+/// Of so many places `usable` may be taken, in the same sense.
 pub(super) fn with_spare(usable: usize) -> usize {
     usable.saturating_add(usable.div_ceil(SPARE - 1).max(LEAST_SPARE))
 }

@@ -197,7 +197,7 @@ impl Short {
         None
     }
 
-    /// The same two at a time, so that with one or two nothing goes round: for probes, which take no longer than that.
+    /// The same two at a time, so that with one or two nothing goes round: a probe takes no longer than that.
     #[inline(always)]
     fn first_of_pairs(&self, is_it: impl Fn(&Entry) -> bool) -> Option<At> {
         let (mut order, mut rank) = (self.order, 0);
