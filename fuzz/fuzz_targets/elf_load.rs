@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use mb_parts::processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Step};
+use mb_processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Step};
 
 /// Has an answer to everything.
 struct Anything;

@@ -9,11 +9,11 @@
 use std::sync::LazyLock;
 
 use mb_asm::{Encoded, Program, Word, disassemble};
-use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_microcode::list_manager::{List, Memory};
-use mb_microcode::machine::Machine;
-use mb_microcode::programs::Builtin;
-use mb_microcode::unit::{Head, Tag, Unit};
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::list_manager::{List, Memory};
+use mb_unit::machine::Machine;
+use mb_unit::programs::Builtin;
+use mb_unit::unit::{Head, Tag, Unit};
 
 /// Words that the unit issues by itself; the longest program has fewer than 64.
 const WORDS: u64 = 2000;

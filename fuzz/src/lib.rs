@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Turns the fuzzer's bytes into the files of a trace and reads them as a user would: open, check, statistics, columns.
 //!
-//! No seeds are needed: the good traces that edits start from are built here, from those of the tests of `crates/trace`.
+//! No seeds are needed: the good traces that edits start from are built here, from those of the tests of `workbench/trace`.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use mb_trace::record::{RECORD_BYTES, checksum};
 use mb_trace::{Header, Meta, Origin, Record, Trace};
 use zerocopy::{FromBytes, IntoBytes};
 
-#[path = "../../crates/trace/tests/common/mod.rs"]
+#[path = "../../workbench/trace/tests/common/mod.rs"]
 mod common;
 
 type Files = BTreeMap<String, Vec<u8>>;

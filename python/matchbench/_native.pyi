@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The Rust side: conversions only. `crates/py/src` holds what is described here.
+"""The Rust side: conversions only. `workbench/py/src` holds what is described here.
 
 A `progress` callable is called now and then with work done and work in all; what it raises stops the work and
 is raised by the call, and Ctrl-C arrives there. Everything that takes long releases the interpreter.
@@ -178,3 +178,5 @@ def study_text(name: str) -> str:
     """Text of `studies/NAME/study.toml`."""
 
 def trial_features() -> list[str]: ...
+def runner_sources() -> list[tuple[str, str]]:
+    """Source files of the C program that performs trials, with their text; the first is compiled."""

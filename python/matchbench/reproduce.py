@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Claims of the papers against what the models give; `crates/reproduce` measures and judges."""
+"""Claims of the papers against what the models give; `workbench/reproduce` measures and judges."""
 
 import dataclasses
 import json

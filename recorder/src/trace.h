@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The recorder's view of one rank file: records, clocks and the state of a thread.
- * Contract: spec/trace.md; this header mirrors crates/trace/src/record.rs and shares no code with it.
+ * Contract: spec/trace.md; this header mirrors workbench/trace/src/record.rs and shares no code with it.
  * Cost: a record is eight stores and at most nine multiplications; no allocation, no system call except once per window.
  */
 #ifndef MBR_TRACE_H

@@ -6,7 +6,7 @@
 //! other; an insert session runs behind the answer of the operation that caused it and overlaps with the next one.
 //! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next one starts.
 //! Lists refuse nothing: what has no cell is walked by the processor.
-//! Cost on the host: see [`mb_parts::lists`]; and a few operations for each block and cycle in which cells move.
+//! Cost on the host: see [`mb_kit::lists`]; and a few operations for each block and cycle in which cells move.
 //! Source: what is public of the design of Underwood et al. (2005); see the model card.
 
 mod cells;
@@ -15,7 +15,7 @@ mod session;
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Op, Outcome, Picos};
-use mb_parts::{InputQueue, MatchLists, Served, Server, Service};
+use mb_kit::{InputQueue, MatchLists, Served, Server, Service};
 
 pub use cells::Cells;
 use session::{Interface, Session};

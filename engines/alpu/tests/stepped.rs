@@ -4,7 +4,7 @@
 
 use mb_alpu::{Alpu, ENTRY};
 use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Picos};
-use mb_parts::Server;
+use mb_kit::Server;
 use mb_testkit::drive::Offer;
 use mb_testkit::{settings, streams};
 

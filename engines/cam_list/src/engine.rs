@@ -8,12 +8,12 @@
 //! Operations wait in a queue of `fifo` places at each side; with all of them taken an offer is refused until the next one
 //! starts. Full queues refuse nothing: order would forbid the very operation that makes room, so entries beyond the lists
 //! go to host memory.
-//! Cost: that of [`mb_parts::lists`], and for several lists a scan of a two-hundredth of the entries in them.
+//! Cost: that of [`mb_kit::lists`], and for several lists a scan of a two-hundredth of the entries in them.
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Clock, Cycles, Op, Outcome, Picos};
-use mb_parts::{InputQueue, PostedReceives, Served, Server, Service, UnexpectedMessages};
+use mb_kit::{InputQueue, PostedReceives, Served, Server, Service, UnexpectedMessages};
 
 use crate::hardware::Corrections;
 use crate::levels::Levels;

@@ -4,7 +4,7 @@
 
 use mb_cam_list::{CamList, Corrections, ENTRY, Machine, Parameters, Stepped};
 use mb_core::{Accepted, Clock, Completion, Engine, Picos, Settings};
-use mb_parts::Server;
+use mb_kit::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
 use mb_testkit::{settings, streams};
 

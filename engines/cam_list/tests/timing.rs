@@ -4,7 +4,7 @@
 use mb_cam_list::{CamList, ENTRY};
 use mb_core::engine::Accepted;
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Settings};
-use mb_parts::Server;
+use mb_kit::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge, judge_one_by_one};
 use mb_testkit::settings;
 

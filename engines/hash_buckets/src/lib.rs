@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, MsgId, Op, Outcome, Pattern, Picos, RecvId};
-use mb_parts::{InputQueue, Served, Server, Service};
+use mb_kit::{InputQueue, Served, Server, Service};
 
 use memory::Memory;
 use queue::{Effort, Key, Queue};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mb_core::{Engine, Envelope, Op, Outcome, Pattern};
 use mb_hash_buckets::{ENTRY, HashBuckets};
-use mb_parts::Server;
+use mb_kit::Server;
 use mb_testkit::drive::Offer;
 use mb_testkit::{settings, streams};
 

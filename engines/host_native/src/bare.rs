@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use mb_core::matching;
 use mb_core::{BareRun, MsgId, Op, Outcome, RecvId};
-use mb_matcher::{Arrived, Envelope, Handle, Matcher, Pattern, Posted};
+use mbmatch::{Arrived, Envelope, Handle, Matcher, Pattern, Posted};
 
 /// A pattern in the library's words.
 pub(crate) fn pattern(pattern: &matching::Pattern) -> Pattern {

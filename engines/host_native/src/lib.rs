@@ -3,8 +3,8 @@
 //!
 //! Contract: outcomes are the library's, in `spec/matching.md`'s words; visits are those of a list walk, whatever the
 //! structure compares, so that its curves can be laid beside a list's. The engine answers at the offer and takes no time:
-//! `crates/measure` times the structure with [`bare_run`](mb_core::Engine::bare_run) and charges what it finds (`docs/decisions/0006-measured-engine.md`).
-//! Cost on the host: the library's, and that of [`mb_parts::lists`].
+//! `workbench/measure` times the structure with [`bare_run`](mb_core::Engine::bare_run) and charges what it finds (`docs/decisions/0006-measured-engine.md`).
+//! Cost on the host: the library's, and that of [`mb_kit::lists`].
 
 mod bare;
 
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 use mb_core::engine::{BareRun, Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{MsgId, Op, Outcome, Picos, RecvId};
-use mb_matcher::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
-use mb_parts::{MatchLists, Served, Server, Service};
+use mb_kit::{MatchLists, Served, Server, Service};
+use mbmatch::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "host_native",
         summary: "Matching in software on this host, measured and not modelled",
-        reference: "mbmatch, the library in engines/host_native/library",
+        reference: "mbmatch, the library in mbmatch",
         timing: Timing::Measured,
     },
     settings: SETTINGS,

@@ -4,11 +4,11 @@
 
 use mb_core::{Op, Settings};
 use mb_host_native::{ENTRY, HostNative};
-use mb_matcher::Structure;
+use mb_kit::{Server, Service};
 use mb_oracle::Oracle;
-use mb_parts::{Server, Service};
 use mb_testkit::drive::{Offer, Visits};
 use mb_testkit::streams;
+use mbmatch::Structure;
 use proptest::prelude::*;
 
 fn presets() -> impl Iterator<Item = (&'static str, Settings)> {

@@ -3,13 +3,13 @@
 //! nothing else. With all costs zero it is the engine that no other can beat.
 //!
 //! Contract: outcomes and visits are those of `spec/matching.md`; one operation is served after the other and
-//! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_parts::lists`].
+//! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_kit::lists`].
 //! Source: the hardware bound of the microcoded match unit's paper (`000_491b57cae24201eb.txt`, sections 5.4 and 6.1).
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, Op, Picos};
-use mb_parts::{InTurn, MatchLists, Served, Server, Service};
+use mb_kit::{InTurn, MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {

@@ -3,7 +3,7 @@
 
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
 use mb_ideal::{ENTRY, Ideal};
-use mb_parts::Server;
+use mb_kit::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 

@@ -6,7 +6,7 @@
 //! first and leaves it where it is if none accepts it. The host serves one operation after the other; the NIC divides the
 //! next message meanwhile. Nothing is refused: what finds no slot of the LH buffer lies in the large memory.
 //! Visits are the envelopes that the host compares, dead ones included, or the posted receives.
-//! Cost on the host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_parts::lists`] for posted receives.
+//! Cost on the host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_kit::lists`] for posted receives.
 //! Source: `001_0733ca0c1b12fc4c.txt` (S1).
 
 mod cache;
@@ -18,7 +18,7 @@ mod search;
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, Pattern, Picos};
-use mb_parts::{InTurn, PostedReceives, Served, Server, Service};
+use mb_kit::{InTurn, PostedReceives, Served, Server, Service};
 
 pub use divider::{Divider, ENVELOPE, Registers, Store, WORD};
 use parameters::{Attribute, Parameters, SETTINGS};

@@ -2,8 +2,8 @@
 //! The settings of S1's figures 4, 5 and 6: the times that the model card shows.
 
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId};
+use mb_kit::Server;
 use mb_lhs::{ENTRY, Lhs};
-use mb_parts::Server;
 
 /// Picoseconds of a search that finds the message at a depth of 1000, in a preset with changes.
 fn thousand(preset: &str, changes: &[(&str, &str)]) -> u64 {

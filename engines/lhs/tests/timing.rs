@@ -2,8 +2,8 @@
 //! The times of `lhs` are its formulas, to the picosecond.
 
 use mb_core::{Accepted, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
+use mb_kit::Server;
 use mb_lhs::{ENTRY, Lhs, Occupancy};
-use mb_parts::Server;
 use mb_testkit::drive::{Fetch, Visits, judge};
 use mb_testkit::{cases, settings, streams};
 

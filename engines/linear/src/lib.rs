@@ -2,13 +2,13 @@
 //! A list search at a fixed time per entry: the straight line that publications report for a system.
 //!
 //! Contract: outcomes and visits are those of `spec/matching.md`; one operation is served after the other and
-//! takes `operation + entry * visits`. Cost on the host: see [`mb_parts::lists`].
+//! takes `operation + entry * visits`. Cost on the host: see [`mb_kit::lists`].
 //! Source: the comparison of section 4 of `001_0733ca0c1b12fc4c.txt`, and measurements of today's MPI libraries.
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Op, Picos};
-use mb_parts::{InTurn, MatchLists, Served, Server, Service};
+use mb_kit::{InTurn, MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {

@@ -2,8 +2,8 @@
 //! The times of `linear` are a straight line, to the picosecond, and its visits those of a list walk.
 
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_kit::Server;
 use mb_linear::{ENTRY, Linear};
-use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, Settings};
 use mb_core::{Clock, Cycles, Op, Picos};
-use mb_parts::MatchLists;
+use mb_kit::MatchLists;
 
 use crate::machine::{Machine, Served};
 use crate::parameters::{Parameters, SETTINGS};

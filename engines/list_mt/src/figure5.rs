@@ -10,9 +10,9 @@
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
 use mb_guest::{Bench, Guest, HEADERS, position};
-use mb_parts::processor::barrel::{Barrel, BarrelConfig, Stacks, Stop, Watch};
-use mb_parts::processor::hierarchy::Access;
-use mb_parts::processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Program, Retired, Rv64};
+use mb_processor::barrel::{Barrel, BarrelConfig, Stacks, Stop, Watch};
+use mb_processor::hierarchy::Access;
+use mb_processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Program, Retired, Rv64};
 
 use crate::machine::STACK;
 use crate::parameters::{Delivery, Entries, LockStyle, Parameters};

@@ -12,9 +12,9 @@ use mb_core::settings::SettingError;
 use mb_core::{Cycles, Op, Outcome};
 use mb_guest::Nic;
 use mb_guest::layout::BYTES;
-use mb_parts::processor::barrel::{Barrel, CoreStatistics, Stacks, Stop, Watch};
-use mb_parts::processor::hierarchy::{Access, CacheStatistics};
-use mb_parts::processor::{Answer, Call, Hart, Host, Machine as InstructionSet, Memory, Ppc32, Retired, Rv64};
+use mb_processor::barrel::{Barrel, CoreStatistics, Stacks, Stop, Watch};
+use mb_processor::hierarchy::{Access, CacheStatistics};
+use mb_processor::{Answer, Call, Hart, Host, Machine as InstructionSet, Memory, Ppc32, Retired, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
@@ -278,8 +278,8 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use mb_oracle::Oracle;
-    use mb_parts::processor::barrel::service::{ACQUIRE, JOIN};
-    use mb_parts::processor::{Fault, Service, Shape, Step};
+    use mb_processor::barrel::service::{ACQUIRE, JOIN};
+    use mb_processor::{Fault, Service, Shape, Step};
     use mb_testkit::{preset, streams};
 
     use super::*;

@@ -4,9 +4,9 @@
 use mb_core::Cycles;
 use mb_core::settings::{SettingSpec, Settings, Unit};
 use mb_guest::Guest;
-use mb_parts::processor::Machine;
-use mb_parts::processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
-use mb_parts::processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
+use mb_processor::Machine;
+use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
+use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
 const INSTRUCTION_SETS: &[&str] = &["ppc32", "rv64"];
 const PROGRAMS: &[&str] = &["mpi", "portals"];

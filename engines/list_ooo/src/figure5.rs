@@ -8,9 +8,9 @@
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
 use mb_guest::{Bench, Guest, Region, position};
-use mb_parts::processor::hierarchy::{Access, Hierarchy};
-use mb_parts::processor::out_of_order::{OutOfOrder, Stop};
-use mb_parts::processor::{Hart, Machine, Ppc32, Program, Rv64};
+use mb_processor::hierarchy::{Access, Hierarchy};
+use mb_processor::out_of_order::{OutOfOrder, Stop};
+use mb_processor::{Hart, Machine, Ppc32, Program, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 

@@ -8,9 +8,9 @@ use mb_core::settings::SettingError;
 use mb_core::{Cycles, Op, Outcome};
 use mb_guest::layout::BYTES;
 use mb_guest::{Nic, Visit};
-use mb_parts::processor::hierarchy::{Access, CacheStatistics, Hierarchy};
-use mb_parts::processor::out_of_order::{Observer, OutOfOrder, Passage, Statistics, Stop};
-use mb_parts::processor::{Hart, Machine as InstructionSet, Memory, Ppc32, Rv64};
+use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
+use mb_processor::out_of_order::{Observer, OutOfOrder, Passage, Statistics, Stop};
+use mb_processor::{Hart, Machine as InstructionSet, Memory, Ppc32, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 

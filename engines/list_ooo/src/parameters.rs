@@ -3,10 +3,10 @@
 
 use mb_core::settings::{SettingSpec, Settings, Unit};
 use mb_guest::Guest;
-use mb_parts::processor::Machine;
-use mb_parts::processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
-use mb_parts::processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
-use mb_parts::processor::predictor::{Direction, PredictorConfig};
+use mb_processor::Machine;
+use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
+use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
+use mb_processor::predictor::{Direction, PredictorConfig};
 
 const INSTRUCTION_SETS: &[&str] = &["ppc32", "rv64"];
 const PROGRAMS: &[&str] = &["mpi", "portals"];

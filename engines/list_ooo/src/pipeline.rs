@@ -5,8 +5,8 @@ use std::fmt;
 
 use mb_core::settings::SettingError;
 use mb_core::{Cycles, Op};
-use mb_parts::processor::Retired;
-use mb_parts::processor::kanata::Kanata;
+use mb_processor::Retired;
+use mb_processor::kanata::Kanata;
 
 use crate::machine::Machine;
 use crate::parameters::Parameters;

@@ -5,7 +5,7 @@
 use mb_core::Engine;
 use mb_list_ooo::parameters::Parameters;
 use mb_list_ooo::{ENTRY, ListOoo};
-use mb_parts::processor::out_of_order::{cortex_a72, ppc440};
+use mb_processor::out_of_order::{cortex_a72, ppc440};
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, preset, streams};
 

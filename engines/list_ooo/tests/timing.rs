@@ -7,7 +7,7 @@ use mb_list_ooo::figure5::{self, Link, Row};
 use mb_list_ooo::machine::Machine;
 use mb_list_ooo::parameters::Parameters;
 use mb_list_ooo::{ENTRY, ListOoo, pipeline};
-use mb_parts::processor::{Class, Hart, Ppc32, Rv64};
+use mb_processor::{Class, Hart, Ppc32, Rv64};
 use mb_testkit::preset;
 
 const CLOCK: Clock = Clock::from_mhz(500);
@@ -149,7 +149,7 @@ fn the_firmware_neither_multiplies_nor_divides() {
         assert!(found > 100, "{found} instructions");
     }
     for guest in [Guest::Queue, Guest::QueuePortals] {
-        use mb_parts::processor::Machine::{Ppc32 as P, Rv64 as R};
+        use mb_processor::Machine::{Ppc32 as P, Rv64 as R};
         check(&Ppc32::load(&guest.program(P), 1).unwrap()[0], guest.program(P).code());
         check(&Rv64::load(&guest.program(R), 1).unwrap()[0], guest.program(R).code());
     }

@@ -3,12 +3,12 @@
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
-use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_microcode::list_manager::{List, Memory};
-use mb_microcode::machine::Machine;
-use mb_microcode::programs::Builtin;
+use mb_kit::Server;
 use mb_microcode::{ENTRY, Microcode};
-use mb_parts::Server;
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::list_manager::{List, Memory};
+use mb_unit::machine::Machine;
+use mb_unit::programs::Builtin;
 
 const MEMORY: Memory = Memory::S0;
 

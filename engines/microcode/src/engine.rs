@@ -6,17 +6,17 @@
 //! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next
 //! one starts. Full lists refuse nothing: order would forbid the very operation that makes room, so items beyond
 //! `capacity` go to host memory.
-//! Cost: that of the words the unit issues, see [`crate::machine`]; items that fail alike cost a few nanoseconds.
+//! Cost: that of the words the unit issues, see [`mb_unit::machine`]; items that fail alike cost a few nanoseconds.
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId};
-use mb_parts::{InputQueue, Served, Server, Service};
+use mb_kit::{InputQueue, Served, Server, Service};
 
-use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
-use crate::list_manager::{Answer, List, MAX_HEAD_CACHE, Memory};
-use crate::machine::Machine;
-use crate::programs::Builtin;
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::list_manager::{Answer, List, MAX_HEAD_CACHE, Memory};
+use mb_unit::machine::Machine;
+use mb_unit::programs::Builtin;
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {

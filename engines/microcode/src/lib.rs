@@ -1,29 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The microcoded match unit and its list manager, cycle by cycle.
-//!
-//! - [`unit`]: the match unit: registers, predicates, branches, one 164-bit word per cycle.
-//! - [`list_manager`]: both lists, their stream into the unit, and the unit's answers.
-//! - [`machine`]: the two together; searches in, answers and cycles out.
-//! - [`engine`]: all of it behind the interface of a receive engine.
-//! - [`session`]: runs and the debugger; [`trace`], [`profile`] and [`export`]: what to make of them.
-//! - [`figure5`]: the benchmark of S0 figure 5.
-//! - [`programs`]: the match programs of `ucode/`; [`golden`]: what each must answer.
-//! - [`layout`]: what the 64 bytes of an item and of a header mean.
+//! The microcoded match unit and its list manager as a receive engine: [`engine`] on the unit of `match_unit/unit`.
 //!
 //! Source: S0 (`000_491b57cae24201eb.txt`); see `README.md` for what is the paper's and what is ours.
 
 pub mod engine;
-pub mod export;
-pub mod figure5;
-pub mod golden;
-pub mod layout;
-pub mod list_manager;
-pub mod machine;
-pub mod profile;
-pub mod programs;
-mod runs;
-pub mod session;
-pub mod trace;
-pub mod unit;
 
 pub use engine::{ENTRY, Microcode};

@@ -3,12 +3,12 @@
 
 use mb_microcode::ENTRY;
 use mb_microcode::engine::memory;
-use mb_microcode::figure5::{self, LENGTHS};
-use mb_microcode::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_microcode::list_manager::{List, Memory};
-use mb_microcode::machine::{Event, Machine};
-use mb_microcode::programs::Builtin;
-use mb_microcode::unit::{Unit, WRITE_STAGE};
+use mb_session::figure5::{self, LENGTHS};
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::list_manager::{List, Memory};
+use mb_unit::machine::{Event, Machine};
+use mb_unit::programs::Builtin;
+use mb_unit::unit::{Unit, WRITE_STAGE};
 
 const MEMORY: Memory = Memory::S0;
 

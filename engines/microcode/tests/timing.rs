@@ -2,8 +2,8 @@
 //! The times of `microcode` are its formulas, to the picosecond, and its visits those of a list walk.
 
 use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_kit::Server;
 use mb_microcode::{ENTRY, Microcode};
-use mb_parts::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, settings, streams};
 

@@ -14,12 +14,9 @@ from functools import partial
 from pathlib import Path
 
 from matchbench import MatchbenchError
-from matchbench._native import Trials
+from matchbench._native import Trials, runner_sources
 from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.shapes import JudgedRun
-
-SOURCE = Path(__file__).parent / "conform.c"
-"""The interpreter."""
 
 MARK = "@matchbench-conform "
 BATCH = 2000
@@ -159,7 +156,10 @@ class Runner:
         self.program = directory / "conform"
         self.jobs = 0
         self.library = ""
-        mpi.build(SOURCE, self.program)
+        sources = [(directory / name, text) for name, text in runner_sources()]
+        for source, text in sources:
+            source.write_text(text)
+        mpi.build(sources[0][0], self.program)
 
     def run(
         self, programs: Trials, first: int, limit_seconds: int, tell: Callable[[int], None]

@@ -15,7 +15,7 @@ const END: &str = "generated: end";
 
 /// The catalog's list of engines and its dependencies on them.
 pub(crate) fn list(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String> {
-    const MANIFEST: &str = "crates/catalog/Cargo.toml";
+    const MANIFEST: &str = "workbench/catalog/Cargo.toml";
     let mut code = String::from(
         "// SPDX-License-Identifier: Apache-2.0 OR MIT\n\
          //! Every engine, in alphabetical order. Generated from the folders of `engines/`: run `make gen`.\n\n\
@@ -31,7 +31,7 @@ pub(crate) fn list(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String> {
     }
     code.push_str("];\n");
     Ok(vec![
-        Generated { path: "crates/catalog/src/engines.rs".to_owned(), text: code },
+        Generated { path: "workbench/catalog/src/engines.rs".to_owned(), text: code },
         Generated { path: MANIFEST.to_owned(), text: splice(tree, MANIFEST, &dependencies)? },
     ])
 }
@@ -86,7 +86,7 @@ mod tests {
     fn every_folder_with_a_crate_is_listed_and_nothing_else_of_the_manifest_changes() {
         let manifest = format!("[package]\n# {BEGIN}\nold\n# {END}\n[lints]\n");
         let tree = Tree::of(&[
-            ("crates/catalog/Cargo.toml", &manifest),
+            ("workbench/catalog/Cargo.toml", &manifest),
             ("engines/alpu/Cargo.toml", ""),
             ("engines/linear/Cargo.toml", ""),
             ("engines/linear/library/Cargo.toml", ""),

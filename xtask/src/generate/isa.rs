@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What follows from `spec/isa/match_unit.toml`: the bits and operation tables of `crates/asm` and the manual.
+//! What follows from `spec/isa/match_unit.toml`: the bits and operation tables of `match_unit/asm` and the manual.
 //!
 //! The specification is checked on the way: fields tile the word, codes fit their field and are unique.
 
@@ -83,7 +83,7 @@ pub(crate) fn match_unit(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String
     let spec: Spec = toml::from_str(text).map_err(|error| format!("{SPEC}: {error}"))?;
     check(&spec).map_err(|reason| format!("{SPEC}: {reason}"))?;
     Ok(vec![
-        Generated { path: "crates/asm/src/layout.rs".to_owned(), text: layout(&spec) },
+        Generated { path: "match_unit/asm/src/layout.rs".to_owned(), text: layout(&spec) },
         Generated { path: "docs/isa_match_unit.md".to_owned(), text: manual(&spec) },
     ])
 }
@@ -303,7 +303,7 @@ fn manual(spec: &Spec) -> String {
          Source S0 is {}.\n\
          \"ours\" marks what that paper leaves open, with the reason for the choice.\n\
          The word has {} bits, bit 0 is the least significant one, and the microcode store holds {} words.\n\
-         How programs are written is described in `crates/asm/README.md`, how they are stored in `spec/isa/image.md`.\n",
+         How programs are written is described in `match_unit/asm/README.md`, how they are stored in `spec/isa/image.md`.\n",
         spec.title, spec.paper, spec.word_bits, spec.store_words
     );
     let mut put = |text: String| {

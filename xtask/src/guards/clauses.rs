@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn citations_of_clauses_and_foreign_ids_are_accepted() {
         let source = concat!("// Q-", "1, UTF-", "8, x86-", "64, sha-", "256\n");
-        assert_objections(check, &[("spec/matching.md", SPEC), ("crates/core/src/a.rs", source)], &[]);
+        assert_objections(check, &[("spec/matching.md", SPEC), ("matching/core/src/a.rs", source)], &[]);
     }
 }

@@ -8,10 +8,28 @@ use std::collections::BTreeSet;
 use super::Objection;
 use crate::tree::{Tree, extension};
 
-/// Folders of the house: a back-ticked path that starts with one is a repository path even when the folder is gone.
-const HOUSE: &[&str] = &[
-    "benches", "crates", "docs", "engines", "examples", "fuzz", "guest", "machines", "python", "recorder", "rtl",
-    "spec", "studies", "synth", "tests", "traces", "xtask", ".ci",
+/// Folders at the root: a back-ticked path that starts with one is a repository path even when it leads nowhere.
+const FOLDERS: &[&str] = &[
+    ".ci",
+    "benches",
+    "conform",
+    "docs",
+    "engines",
+    "examples",
+    "fuzz",
+    "guest",
+    "match_unit",
+    "matching",
+    "mbmatch",
+    "processor",
+    "python",
+    "recorder",
+    "spec",
+    "studies",
+    "tests",
+    "traces",
+    "workbench",
+    "xtask",
 ];
 
 /// Words that begin a command in a `console` block, besides `make`.
@@ -77,7 +95,7 @@ pub(crate) fn commands(tree: &Tree) -> Vec<Objection> {
                 (Some("make"), _) if command.contains(" -C ") => continue,
                 (Some("make"), target) => format!("the Makefile has no target `{}`", target.unwrap_or_default()),
                 (Some(word), _) if COMMANDS.contains(&word) => continue,
-                (word, _) => format!("`{}` is not a command of this house", word.unwrap_or_default()),
+                (word, _) => format!("`{}` is not a known command", word.unwrap_or_default()),
             };
             objections.push(Objection::new(page, number, reason));
         }
@@ -173,7 +191,7 @@ fn normal(path: &str) -> String {
 fn is_repository_path(quoted: &str) -> bool {
     let Some((first, rest)) = quoted.split_once('/') else { return false };
     let built = rest.split('/').any(|part| part == "build");
-    HOUSE.contains(&first) && !built && !rest.contains([' ', '(', ',', '{', '$', ':', '|', '"', '\\'])
+    FOLDERS.contains(&first) && !built && !rest.contains([' ', '(', ',', '{', '$', ':', '|', '"', '\\'])
 }
 
 /// Lines in which back-ticks quote: Markdown outside of code blocks, and comments of sources.
@@ -251,11 +269,11 @@ mod tests {
                     "README.md",
                     "See `spec/matching.md` and `spec/cases/`, not\n`spec/gone.md`.\n```\n`spec/never.md`\n```\n",
                 ),
-                ("crates/core/src/a.rs", "//! Rules: `spec/lost.md`.\nlet a = \"`spec/b`\";\n"),
+                ("matching/core/src/a.rs", "//! Rules: `spec/lost.md`.\nlet a = \"`spec/b`\";\n"),
                 ("spec/matching.md", ""),
                 ("spec/cases/a.toml", ""),
             ],
-            &["README.md:2: `spec/gone.md` does not exist", "crates/core/src/a.rs:1: `spec/lost.md` does not exist"],
+            &["README.md:2: `spec/gone.md` does not exist", "matching/core/src/a.rs:1: `spec/lost.md` does not exist"],
         );
     }
 
@@ -303,8 +321,11 @@ mod tests {
         assert_objections(
             named_tests,
             &[
-                ("ARCHITECTURE.md", "Test: `oldest_wins` in `crates/core`.\nTests: `oldest_wins`, `youngest_wins`.\n"),
-                ("crates/core/src/a.rs", "    fn oldest_wins() {}\n"),
+                (
+                    "ARCHITECTURE.md",
+                    "Test: `oldest_wins` in `matching/core`.\nTests: `oldest_wins`, `youngest_wins`.\n",
+                ),
+                ("matching/core/src/a.rs", "    fn oldest_wins() {}\n"),
             ],
             &["ARCHITECTURE.md:2: no test is called `youngest_wins`"],
         );
@@ -318,7 +339,7 @@ mod tests {
                 ("README.md", "```console\n$ make run\n$ make coffee\n$ sudo reboot\n```\n"),
                 ("Makefile", "run: setup\n\tcoffee: x\nFLAGS := -x\n"),
             ],
-            &["README.md:3: the Makefile has no target `coffee`", "README.md:4: `sudo` is not a command of this house"],
+            &["README.md:3: the Makefile has no target `coffee`", "README.md:4: `sudo` is not a known command"],
         );
     }
 

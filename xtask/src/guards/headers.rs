@@ -38,9 +38,13 @@ mod tests {
     fn a_source_file_without_its_licence_is_rejected() {
         assert_objections(
             check,
-            &[("crates/core/src/a.rs", "//! Times.\n"), ("tool.sh", "#!/bin/sh\nset -eu\n"), ("notes.md", "Notes.\n")],
             &[
-                "crates/core/src/a.rs:1: the file must open with `SPDX-License-Identifier: Apache-2.0 OR MIT`",
+                ("matching/core/src/a.rs", "//! Times.\n"),
+                ("tool.sh", "#!/bin/sh\nset -eu\n"),
+                ("notes.md", "Notes.\n"),
+            ],
+            &[
+                "matching/core/src/a.rs:1: the file must open with `SPDX-License-Identifier: Apache-2.0 OR MIT`",
                 "tool.sh:2: the file must open with `SPDX-License-Identifier: Apache-2.0 OR MIT`",
             ],
         );
@@ -51,8 +55,8 @@ mod tests {
         let text = format!("// {LICENCE}\nuse std::fmt;\n");
         assert_objections(
             check,
-            &[("crates/core/src/a.rs", &text)],
-            &["crates/core/src/a.rs:2: the line after the licence must say what the file is"],
+            &[("matching/core/src/a.rs", &text)],
+            &["matching/core/src/a.rs:2: the line after the licence must say what the file is"],
         );
     }
 

@@ -2,7 +2,7 @@
 //! Arrows point down: which crate may depend on which, read from the manifests.
 //!
 //! ```text
-//! python -> py -> replay, reproduce, cosim, measure -> catalog -> engines, machines -> guest -> parts, asm -> core <- trace
+//! python -> workbench -> engines -> match_unit, guest -> processor, mbmatch -> matching; conform -> matching
 //! ```
 //! An engine never depends on another engine, only `ideal` contains the oracle, and what exists for tests
 //! (`testkit`, `oracle`) is otherwise a dev-dependency.
@@ -15,43 +15,48 @@ use crate::tree::Tree;
 /// What a folder is to the layer rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role<'a> {
-    /// A folder of crates, or xtask.
+    /// A crate of a product or a layer, or xtask.
     Shared(&'a str),
     /// A folder of engines.
     Engine(&'a str),
-    /// A folder of machines.
-    Machine(&'a str),
-    /// The matcher that other people take into their programs: its folder, below its engine's.
-    Matcher(&'a str),
 }
 
-/// The matcher depends on nothing of ours, and only its engine depends on it, or what stands above.
-const MATCHER: (&str, &str) = ("engines/host_native/library", "matcher");
-
-/// What a shared crate may depend on; `engines` stands for every engine and machine.
+/// Every crate that is no engine: its folder, and what it may depend on; `engines` stands for every engine.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("core", &[]),
-    ("oracle", &["core"]),
-    ("trace", &["core"]),
-    ("asm", &["core"]),
-    ("parts", &["core"]),
-    ("guest", &["core", "parts"]),
-    ("testkit", &["core", "oracle", "parts"]),
-    ("catalog", &["core", "engines"]),
-    ("replay", &["core", "trace", "parts", "catalog"]),
-    ("cosim", &["core", "parts", "asm", "catalog"]),
-    ("measure", &["core", "trace", "parts", "catalog"]),
+    ("matching/core", &[]),
+    ("matching/oracle", &["core"]),
+    ("matching/kit", &["core"]),
+    ("matching/testkit", &["core", "oracle"]),
+    (MATCHER, &[]),
+    ("processor", &["core", "kit"]),
+    ("guest", &["core", "processor"]),
+    ("match_unit/asm", &[]),
+    ("match_unit/unit", &["asm"]),
+    ("match_unit/session", &["core", "kit", "asm", "unit"]),
     ("conform", &["core", "oracle"]),
-    ("reproduce", &["core", "trace", "parts", "guest", "asm", "catalog", "engines"]),
-    ("py", &["core", "trace", "asm", "engines", "catalog", "replay", "reproduce", "conform", "cosim", "measure"]),
-    ("xtask", &["core", "trace", "asm", "catalog"]),
+    ("workbench/trace", &["core"]),
+    ("workbench/catalog", &["core", "engines"]),
+    ("workbench/replay", &["core", "trace"]),
+    ("workbench/measure", &["core", "kit"]),
+    (
+        "workbench/reproduce",
+        &["core", "kit", "processor", "guest", "asm", "unit", "session", "trace", "catalog", "engines"],
+    ),
+    (
+        "workbench/py",
+        &["core", "asm", "unit", "session", "conform", "trace", "catalog", "replay", "measure", "reproduce", "engines"],
+    ),
+    ("xtask", &[]),
 ];
 
-/// What every engine and machine may depend on.
-const ENGINE_MAY_USE: &[&str] = &["core", "parts", "guest", "asm"];
+/// The matcher library: its only user among the engines is its adapter.
+const MATCHER: &str = "mbmatch";
 
-/// What every crate's tests may depend on besides.
-const TESTS_MAY_USE: &[&str] = &["core", "parts", "trace", "oracle", "testkit"];
+/// What every engine may depend on.
+const ENGINE_MAY_USE: &[&str] = &["core", "kit", "processor", "guest", "asm", "unit"];
+
+/// What tests may depend on besides.
+const TESTS_MAY_USE: &[&str] = &["core", "kit", "trace", "oracle", "testkit", "session"];
 
 /// Objects to every dependency that points up or sideways, and to crates that are not named after their folder.
 pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
@@ -67,15 +72,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
 }
 
 fn role_of_folder(folder: &str) -> Option<Role<'_>> {
-    if folder == MATCHER.0 {
-        return Some(Role::Matcher(MATCHER.1));
-    }
     match folder.split_once('/') {
-        Some(("crates", name)) => Some(Role::Shared(name)),
         Some(("engines", name)) => Some(Role::Engine(name)),
-        Some(("machines", name)) => Some(Role::Machine(name)),
-        None if folder == "xtask" => Some(Role::Shared("xtask")),
-        _ => None,
+        Some(("fuzz", _)) => None,
+        _ if folder == "fuzz" => None,
+        _ => Some(Role::Shared(folder)),
     }
 }
 
@@ -84,23 +85,29 @@ fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<O
         Ok(manifest) => manifest,
         Err(error) => return objections.push(Objection::new(path, 1, format!("not TOML: {error}"))),
     };
-    let (Role::Shared(folder) | Role::Engine(folder) | Role::Machine(folder) | Role::Matcher(folder)) = role;
-    let expected = if folder == "xtask" { folder.to_owned() } else { format!("mb-{folder}") };
+    let folder = match role {
+        Role::Engine(name) => name,
+        Role::Shared(folder) => last(folder),
+    };
+    let expected = if folder == "xtask" || folder == MATCHER { folder.to_owned() } else { format!("mb-{folder}") };
     let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
     if name != Some(&expected) {
         objections.push(Objection::new(path, 1, format!("the crate must be called `{expected}`, after its folder")));
     }
-    if let Role::Shared(name) = role
-        && !MAY_USE.iter().any(|(known, _)| *known == name)
+    if let Role::Shared(path_of_crate) = role
+        && !MAY_USE.iter().any(|(known, _)| *known == path_of_crate)
     {
         objections.push(Objection::new(
             path,
             1,
-            format!("`{name}` has no place in the layers of xtask/src/guards/layers.rs"),
+            format!("`{folder}` has no place in the layers of xtask/src/guards/layers.rs"),
         ));
     }
     for (dependency, for_tests) in dependencies(&manifest) {
-        let Some(used) = dependency.strip_prefix("mb-") else { continue };
+        let used = if dependency == MATCHER { MATCHER } else { dependency.strip_prefix("mb-").unwrap_or("") };
+        if used.is_empty() {
+            continue;
+        }
         if !(may_use(role, used) || for_tests && tests_may_use(role, used)) {
             let kind = if for_tests { "a dev-dependency" } else { "a dependency" };
             let line = line_of(text, &dependency);
@@ -109,30 +116,35 @@ fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<O
     }
 }
 
+fn last(folder: &str) -> &str {
+    folder.rsplit('/').next().unwrap_or(folder)
+}
+
 fn may_use(role: Role<'_>, used: &str) -> bool {
     match role {
         Role::Engine("ideal") if used == "oracle" => true,
-        Role::Engine("host_native") | Role::Shared("measure") if used == MATCHER.1 => true,
-        Role::Matcher(_) => false,
-        Role::Engine(_) | Role::Machine(_) => ENGINE_MAY_USE.contains(&used),
-        Role::Shared(name) => MAY_USE.iter().any(|(known, allowed)| {
-            *known == name && (allowed.contains(&used) || allowed.contains(&"engines") && is_engine(used))
-        }),
+        Role::Engine("host_native") if used == MATCHER => true,
+        Role::Engine(_) => ENGINE_MAY_USE.contains(&used),
+        Role::Shared(folder) => allowed(folder)
+            .is_some_and(|allowed| allowed.contains(&used) || allowed.contains(&"engines") && is_engine(used)),
     }
 }
 
-/// Tests of a crate above the engines may also build the engines themselves, and the matcher is timed with our stopwatch.
+/// Tests of a crate above the engines may also build the engines themselves.
 fn tests_may_use(role: Role<'_>, used: &str) -> bool {
-    let above_engines = matches!(role, Role::Shared(name) if MAY_USE.iter().any(|(known, allowed)| {
-        *known == name && allowed.contains(&"catalog")
-    }));
-    let times_matcher = matches!(role, Role::Matcher(_)) && used == "measure";
-    TESTS_MAY_USE.contains(&used) || above_engines && is_engine(used) || times_matcher
+    let above_engines = matches!(role, Role::Shared(folder) if folder.starts_with("workbench/"));
+    // Until the benches of the matcher stand above it.
+    let times_matcher = role == Role::Shared(MATCHER) && used == "measure";
+    TESTS_MAY_USE.contains(&used) || above_engines && (is_engine(used) || used == "catalog") || times_matcher
 }
 
-/// A name that no shared crate has is an engine's or a machine's.
+fn allowed(folder: &str) -> Option<&'static [&'static str]> {
+    MAY_USE.iter().find(|(known, _)| *known == folder).map(|(_, allowed)| *allowed)
+}
+
+/// A name that no shared crate has is an engine's.
 fn is_engine(name: &str) -> bool {
-    name != MATCHER.1 && MAY_USE.iter().all(|(known, _)| *known != name)
+    MAY_USE.iter().all(|(known, _)| last(known) != name)
 }
 
 /// Every dependency's package name and whether only tests have it.
@@ -191,40 +203,40 @@ mod tests {
     #[test]
     fn a_matcher_that_needs_anything_of_ours_and_an_engine_that_needs_the_matcher_are_rejected() {
         rejected(
-            "engines/host_native/library/Cargo.toml",
-            "mb-matcher",
+            "mbmatch/Cargo.toml",
+            "mbmatch",
             "dependencies",
             "mb-core.workspace = true",
-            &["engines/host_native/library/Cargo.toml:4: `matcher` must not have `core` as a dependency"],
+            &["mbmatch/Cargo.toml:4: `mbmatch` must not have `core` as a dependency"],
         );
         rejected(
             "engines/linear/Cargo.toml",
             "mb-linear",
             "dependencies",
-            "mb-matcher.workspace = true",
-            &["engines/linear/Cargo.toml:4: `linear` must not have `matcher` as a dependency"],
+            "mbmatch.workspace = true",
+            &["engines/linear/Cargo.toml:4: `linear` must not have `mbmatch` as a dependency"],
         );
     }
 
     #[test]
     fn the_testkit_outside_of_tests_is_rejected() {
         rejected(
-            "crates/replay/Cargo.toml",
+            "workbench/replay/Cargo.toml",
             "mb-replay",
             "dependencies",
             "mb-testkit.workspace = true",
-            &["crates/replay/Cargo.toml:4: `replay` must not have `testkit` as a dependency"],
+            &["workbench/replay/Cargo.toml:4: `replay` must not have `testkit` as a dependency"],
         );
     }
 
     #[test]
     fn a_dependency_that_points_up_is_rejected_even_for_one_target_and_under_another_name() {
         rejected(
-            "crates/core/Cargo.toml",
+            "matching/core/Cargo.toml",
             "mb-core",
             "target.'cfg(unix)'.dependencies",
-            "above = { package = \"mb-parts\", path = \"../parts\" }",
-            &["crates/core/Cargo.toml:4: `core` must not have `parts` as a dependency"],
+            "above = { package = \"mb-kit\", path = \"../kit\" }",
+            &["matching/core/Cargo.toml:4: `core` must not have `kit` as a dependency"],
         );
     }
 
@@ -242,11 +254,11 @@ mod tests {
     #[test]
     fn a_crate_without_a_place_in_the_layers_is_rejected() {
         rejected(
-            "crates/util/Cargo.toml",
+            "workbench/util/Cargo.toml",
             "mb-util",
             "dependencies",
             "",
-            &["crates/util/Cargo.toml:1: `util` has no place in the layers of xtask/src/guards/layers.rs"],
+            &["workbench/util/Cargo.toml:1: `util` has no place in the layers of xtask/src/guards/layers.rs"],
         );
     }
 
@@ -255,12 +267,12 @@ mod tests {
         for (path, name, table, dependency) in [
             ("engines/ideal/Cargo.toml", "mb-ideal", "dependencies", "mb-oracle.workspace = true"),
             ("engines/alpu/Cargo.toml", "mb-alpu", "dev-dependencies", "mb-oracle.workspace = true"),
-            ("engines/alpu/Cargo.toml", "mb-alpu", "dependencies", "mb-parts.workspace = true"),
-            ("engines/host_native/Cargo.toml", "mb-host_native", "dependencies", "mb-matcher.workspace = true"),
-            ("engines/host_native/library/Cargo.toml", "mb-matcher", "dev-dependencies", "mb-testkit.workspace = true"),
-            ("crates/catalog/Cargo.toml", "mb-catalog", "dependencies", "mb-alpu.workspace = true"),
-            ("crates/replay/Cargo.toml", "mb-replay", "dev-dependencies", "mb-alpu.workspace = true"),
-            ("crates/reproduce/Cargo.toml", "mb-reproduce", "dependencies", "mb-alpu.workspace = true"),
+            ("engines/alpu/Cargo.toml", "mb-alpu", "dependencies", "mb-kit.workspace = true"),
+            ("engines/host_native/Cargo.toml", "mb-host_native", "dependencies", "mbmatch.workspace = true"),
+            ("mbmatch/Cargo.toml", "mbmatch", "dev-dependencies", "mb-testkit.workspace = true"),
+            ("workbench/catalog/Cargo.toml", "mb-catalog", "dependencies", "mb-alpu.workspace = true"),
+            ("workbench/replay/Cargo.toml", "mb-replay", "dev-dependencies", "mb-alpu.workspace = true"),
+            ("workbench/reproduce/Cargo.toml", "mb-reproduce", "dependencies", "mb-alpu.workspace = true"),
         ] {
             rejected(path, name, table, dependency, &[]);
         }

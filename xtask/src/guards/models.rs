@@ -59,11 +59,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
 fn is_model(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     extension(path) == "rs"
-        && match parts[..] {
-            ["crates", name, "src", ..] => ["core", "guest", "oracle", "parts"].contains(&name),
-            ["engines" | "machines", _, "src", ..] => true,
-            _ => false,
-        }
+        && matches!(
+            parts[..],
+            ["matching", "core" | "kit" | "oracle", "src", ..]
+                | ["processor" | "guest", "src", ..]
+                | ["engines" | "match_unit", _, "src", ..]
+        )
 }
 
 fn scan(path: &str, tokens: TokenStream, objections: &mut Vec<Objection>) {
@@ -209,7 +210,7 @@ mod tests {
     fn only_models_are_read() {
         assert_objections(
             check,
-            &[("crates/trace/src/lib.rs", "use std::fs;\n"), ("engines/a/tests/t.rs", "use std::fs;\n")],
+            &[("workbench/trace/src/lib.rs", "use std::fs;\n"), ("engines/a/tests/t.rs", "use std::fs;\n")],
             &[],
         );
     }

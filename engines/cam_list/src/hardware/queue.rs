@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::task::Poll;
 
 use mb_core::{Envelope, MsgId, Pattern, RecvId};
-use mb_parts::LinkedMemory;
+use mb_kit::LinkedMemory;
 
 use super::{Corrections, Hazard};
 use crate::parameters::{ListSearch, Parameters};

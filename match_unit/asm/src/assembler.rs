@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Text to program. The language is described in `match_unit/asm/README.md`.
+//!
+//! Contract: every error that can be told is told in one run, in the order of the lines; never a panic.
+//! Names are known from their line on, labels everywhere. Cost: linear in the text.
+
+mod cursor;
+mod expression;
+mod statement;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::layout::{CompareOp, ComputeOp, PermuteOp, Rule, STORE_WORDS};
+use crate::lexer::{Kind, Problem, Token, tokens};
+use crate::program::{Program, ProgramFault, Segment, SourceLine};
+use crate::word::{Address, AluReg, Fault, Predicate, Register, Slot, TernaryReg, Word};
+use cursor::Cursor;
+
+/// Longest line, in characters.
+pub const LINE_LIMIT: usize = 1000;
+/// How many errors are told; one more says that there are others.
+pub const ERROR_LIMIT: usize = 100;
+
+/// Words of the language that cannot be names; mnemonics cannot either.
+const KEYWORDS: [&str; 11] = ["wait", "nop", "goto", "if", "in", "out", "match", "lut", "care", "ignore", "_"];
+
+type Parsed<T> = Result<T, Problem>;
+
+/// Assembles the program `text`; `name` is what messages call it.
+///
+/// # Errors
+/// Everything that is wrong with the text, in the order of the lines.
+pub fn assemble(name: &str, text: &str) -> Result<Program, Vec<Diagnostic>> {
+    let mut assembler = Assembler::default();
+    assembler.read(text);
+    let program = assembler.finish(name);
+    match assembler.diagnostics(name, text) {
+        none if none.is_empty() => Ok(program),
+        some => Err(some),
+    }
+}
+
+/// Assembles the text of one word, which may branch to any address of the largest store.
+///
+/// # Errors
+/// Everything that is wrong with the text; more or less than one word is.
+pub fn assemble_word(text: &str) -> Result<Word, Vec<Diagnostic>> {
+    let mut assembler = Assembler::default();
+    assembler.read(text);
+    assembler.resolve();
+    assembler.check_words();
+    let word = match &assembler.words[..] {
+        [only] => only.word,
+        words => {
+            if assembler.problems.is_empty() {
+                let message = format!("expected one word, found {}", words.len());
+                assembler.problems.push(Problem { span: START, message, rule: Rule::Syntax });
+            }
+            Word::default()
+        }
+    };
+    match assembler.diagnostics("word", text) {
+        none if none.is_empty() => Ok(word),
+        some => Err(some),
+    }
+}
+
+const START: Span = Span { line: 1, column: 1, width: 1 };
+
+/// What a name stands for.
+#[derive(Clone, Copy)]
+enum Meaning {
+    Constant(u64),
+    Register(Register),
+    Label(Address),
+}
+
+/// A word and where its parts were written.
+struct Draft {
+    word: Word,
+    span: Span,
+    text: String,
+    /// Place of the statement in each slot, in the order of [`Slot::ALL`].
+    slots: [Option<Span>; 6],
+    writes: Vec<(Slot, Register, Span)>,
+    /// A branch to a label, to be resolved when all labels are known.
+    label: Option<(String, Span)>,
+}
+
+#[derive(Default)]
+struct Assembler {
+    names: BTreeMap<String, (Meaning, usize)>,
+    words: Vec<Draft>,
+    segments: Vec<(String, usize)>,
+    segment_names: BTreeSet<String>,
+    store: Option<usize>,
+    problems: Vec<Problem>,
+}
+
+impl Assembler {
+    fn read(&mut self, text: &str) {
+        for (index, source) in text.lines().enumerate() {
+            let line = index + 1;
+            if self.problems.len() > ERROR_LIMIT {
+                return;
+            }
+            let length = source.chars().count();
+            if length > LINE_LIMIT {
+                let message = format!("the line has {length} characters, at most {LINE_LIMIT} are read");
+                self.problems.push(Problem { span: Span { line, column: 1, width: 1 }, message, rule: Rule::Range });
+                continue;
+            }
+            match tokens(source, line) {
+                Ok(tokens) => self.line(&mut Cursor { tokens: &tokens, next: 0, line, source }),
+                Err(problem) => {
+                    // What follows must not be taken as a part of the word before.
+                    self.begin(problem.span);
+                    self.problems.push(problem);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, span: Span) {
+        self.words.push(Draft {
+            word: Word::default(),
+            span,
+            text: String::new(),
+            slots: [None; 6],
+            writes: Vec::new(),
+            label: None,
+        });
+    }
+
+    fn line(&mut self, cursor: &mut Cursor<'_>) {
+        let mut labelled = false;
+        while let [name, colon, ..] = cursor.rest()
+            && name.kind == Kind::Name
+            && colon.text == ":"
+        {
+            let meaning = Meaning::Label(Address::new(self.words.len()).unwrap_or_default());
+            let defined = self.define(*name, meaning);
+            self.note(defined);
+            cursor.next += 2;
+            labelled = true;
+        }
+        let Some(first) = cursor.peek() else { return };
+        if first.text == "." {
+            let directive = self.directive(cursor);
+            self.note(directive);
+            return;
+        }
+        if first.text == "||" {
+            cursor.next += 1;
+            if self.words.is_empty() || labelled {
+                self.note(Err(first.problem(Rule::Syntax, "`||` continues a word, but none is begun here")));
+                return;
+            }
+        } else {
+            self.begin(first.span);
+        }
+        loop {
+            let start = cursor.next;
+            let statement = self.statement(cursor).and_then(|()| match cursor.peek() {
+                None => Ok(()),
+                Some(token) if token.text == "||" => Ok(()),
+                Some(token) => {
+                    Err(token.problem(Rule::Syntax, &format!("unexpected `{}` after a statement", token.text)))
+                }
+            });
+            self.note(statement);
+            cursor.next = start;
+            let length = cursor.rest().iter().position(|token| token.text == "||");
+            let draft = self.words.last_mut().expect("a word was begun above");
+            if !draft.text.is_empty() {
+                draft.text.push_str(" || ");
+            }
+            draft.text.push_str(cursor.text(length.unwrap_or(cursor.rest().len())));
+            match length {
+                Some(length) => cursor.next += length + 1,
+                None => return,
+            }
+        }
+    }
+
+    fn note(&mut self, result: Parsed<()>) {
+        if let Err(problem) = result {
+            self.problems.push(problem);
+        }
+    }
+
+    fn define(&mut self, name: Token<'_>, meaning: Meaning) -> Parsed<()> {
+        if is_reserved(name.text) {
+            return Err(name.problem(Rule::Names, &format!("`{}` is reserved and cannot be a name", name.text)));
+        }
+        if let Some((_, line)) = self.names.get(name.text) {
+            return Err(name.problem(Rule::Names, &format!("`{}` is already defined in line {line}", name.text)));
+        }
+        self.names.insert(name.text.to_owned(), (meaning, name.span.line));
+        Ok(())
+    }
+
+    fn directive(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+        cursor.expect(".")?;
+        let directive = cursor.name("a directive")?;
+        match directive.text {
+            "const" => {
+                let name = cursor.name("a name")?;
+                cursor.expect("=")?;
+                let value = self.expression(cursor)?;
+                self.define(name, Meaning::Constant(value))?;
+            }
+            "reg" => {
+                let name = cursor.name("a name")?;
+                cursor.expect("=")?;
+                let register = self.register(cursor)?;
+                self.define(name, Meaning::Register(register))?;
+            }
+            "segment" => {
+                let name = cursor.name("a name")?;
+                if !self.segment_names.insert(name.text.to_owned()) {
+                    return Err(name.problem(Rule::Names, &format!("segment `{}` already exists", name.text)));
+                }
+                self.segments.push((name.text.to_owned(), self.words.len()));
+            }
+            "store" => {
+                let place = cursor.here();
+                let words = self.expression(cursor)?;
+                if self.store.is_some() {
+                    return Err(directive.problem(Rule::Names, "`.store` is given twice"));
+                }
+                if words == 0 || words > STORE_WORDS as u64 {
+                    let message = format!("a store has 1 to {STORE_WORDS} words, not {words}");
+                    return Err(Problem { span: place, message, rule: Rule::Range });
+                }
+                self.store = Some(words as usize);
+            }
+            other => {
+                let known = "`.const`, `.reg`, `.segment` or `.store`";
+                return Err(directive.problem(Rule::Syntax, &format!("unknown directive `.{other}`, expected {known}")));
+            }
+        }
+        match cursor.peek() {
+            Some(token) => Err(token.problem(Rule::Syntax, &format!("unexpected `{}` after a directive", token.text))),
+            None => Ok(()),
+        }
+    }
+
+    fn draft(&mut self) -> &mut Draft {
+        self.words.last_mut().expect("statements are read only inside a word")
+    }
+
+    /// Gives branches to labels their addresses.
+    fn resolve(&mut self) {
+        for draft in &mut self.words {
+            let Some((label, span)) = draft.label.take() else { continue };
+            match self.names.get(&label) {
+                Some((Meaning::Label(address), _)) => {
+                    if let Some(branch) = &mut draft.word.branch {
+                        branch.target = *address;
+                    }
+                }
+                other => {
+                    let message = match other {
+                        Some((Meaning::Constant(_), line)) => {
+                            format!("the constant `{label}` is defined only in line {line}")
+                        }
+                        Some(_) => format!("`{label}` is not a label"),
+                        None => format!("unknown label `{label}`"),
+                    };
+                    self.problems.push(Problem { span, message, rule: Rule::Names });
+                }
+            }
+        }
+    }
+
+    fn check_words(&mut self) {
+        for draft in &self.words {
+            for fault in draft.word.faults() {
+                let span = match fault {
+                    Fault::ConstantWritten { slot, register } | Fault::TwoWriters { second: slot, register, .. } => {
+                        draft.written(slot, register)
+                    }
+                    Fault::PredicateReach(reg) => draft.written(Slot::Predicate, Register::Predicate(reg)),
+                    Fault::InnerSection { slot, section, .. } => {
+                        let of = if slot == Slot::Alu { Predicate::of_alu } else { Predicate::of_ternary };
+                        draft.written(slot, Register::Predicate(of(section)))
+                    }
+                    _ => draft.slots[fault.slot() as usize],
+                };
+                let span = span.unwrap_or(draft.span);
+                self.problems.push(Problem { span, message: fault.to_string(), rule: fault.rule() });
+            }
+        }
+    }
+
+    /// Resolves and checks everything; the program means something only if no problem was found.
+    fn finish(&mut self, name: &str) -> Program {
+        self.resolve();
+        let sound = self.problems.is_empty();
+        self.check_words();
+        let mut program = Program::from_words(name, self.words.iter().map(|draft| draft.word).collect());
+        program.store = self.store.unwrap_or(STORE_WORDS);
+        for (name, (meaning, _)) in &self.names {
+            match *meaning {
+                Meaning::Constant(value) => drop(program.constants.insert(name.clone(), value)),
+                Meaning::Register(register) => drop(program.registers.insert(name.clone(), register)),
+                Meaning::Label(address) => drop(program.labels.insert(name.clone(), address)),
+            }
+        }
+        for (place, (name, first)) in self.segments.iter().enumerate() {
+            let end = self.segments.get(place + 1).map_or(self.words.len(), |next| next.1);
+            program.segments.push(Segment { name: name.clone(), first: *first, words: end - first });
+        }
+        program.lines =
+            self.words.iter().map(|draft| SourceLine { number: draft.span.line, text: draft.text.clone() }).collect();
+        // Text that was not understood leaves holes, which would be told as faults of the program.
+        if sound {
+            for fault in program.faults() {
+                let draft = match fault {
+                    ProgramFault::StoreExceeded { store, .. } => self.words.get(store),
+                    _ => fault.at().map_or(self.words.last(), |at| self.words.get(at)),
+                };
+                let branch = fault.at().and(draft).and_then(|draft| draft.slots[Slot::Branch as usize]);
+                let span = branch.or(draft.map(|draft| draft.span)).unwrap_or(START);
+                self.problems.push(Problem { span, message: fault.to_string(), rule: fault.rule() });
+            }
+        }
+        program
+    }
+
+    fn diagnostics(mut self, file: &str, text: &str) -> Vec<Diagnostic> {
+        self.problems.sort_by_key(|problem| problem.span);
+        if let Some(next) = self.problems.get_mut(ERROR_LIMIT) {
+            next.message = format!("more than {ERROR_LIMIT} errors; the others are not shown");
+            next.rule = Rule::Syntax;
+            self.problems.truncate(ERROR_LIMIT + 1);
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let source = |span: Span| {
+            let line = lines.get(span.line - 1).copied().unwrap_or_default();
+            if line.chars().count() > LINE_LIMIT { "(line too long)".to_owned() } else { line.to_owned() }
+        };
+        self.problems
+            .into_iter()
+            .map(|Problem { span, message, rule }| Diagnostic {
+                file: file.to_owned(),
+                span,
+                message,
+                rule,
+                source: source(span),
+            })
+            .collect()
+    }
+}
+
+impl Draft {
+    /// Where a slot was told to write a register; of several the last.
+    fn written(&self, slot: Slot, register: Register) -> Option<Span> {
+        self.writes.iter().rev().find(|write| (write.0, write.1) == (slot, register)).map(|write| write.2)
+    }
+}
+
+/// A register by its own name.
+fn register_name(text: &str) -> Option<Register> {
+    let digits = text.get(1..)?;
+    if digits.starts_with('0') && digits != "0" || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let index = digits.parse().ok()?;
+    match text.as_bytes()[0] {
+        b'a' => AluReg::new(index).map(Register::Alu),
+        b't' => TernaryReg::new(index).map(Register::Ternary),
+        b'p' => Predicate::new(index).map(Register::Predicate),
+        _ => None,
+    }
+}
+
+fn is_reserved(name: &str) -> bool {
+    KEYWORDS.contains(&name)
+        || register_name(name).is_some()
+        || ComputeOp::from_text(name).is_some()
+        || CompareOp::from_text(name).is_some()
+        || PermuteOp::from_text(name).is_some()
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The benchmark of S0 figure 5: 64 identical headers that match at 0 to 100 % of a list, nothing removed.
+//!
+//! Contract: every number of a row but the two bounds is measured on the model. The bounds are the formulas that S0
+//! states (8 cycles per header and 8 per item) and that its percentages imply (17 and 8).
+//! Source: S0 (`000_491b57cae24201eb.txt`) sections 5.1 and 6.1.
+
+use mb_asm::word::Word;
+
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::list_manager::{List, Memory, ProtocolError};
+use mb_unit::machine::{Event, Machine};
+use mb_unit::unit::{Unit, WRITE_STAGE};
+
+/// Headers of one pass.
+pub const HEADERS: u64 = 64;
+
+/// Lengths of the list in S0 figures 6 and 7.
+pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
+
+/// One point of S0 figures 6 and 7: cycles for [`HEADERS`] matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Items of the list.
+    pub length: usize,
+    /// How deep the match lies, in percent of the list.
+    pub percent: u32,
+    /// Items traversed for each header, the one that matches included.
+    pub traversed: usize,
+    /// Headers that follow each other, from the first read stage to the last write stage.
+    pub streamed: u64,
+    /// Headers that come one by one, each timed by itself in the same way, added up.
+    pub one_by_one: u64,
+    /// Words issued.
+    pub words: u64,
+    /// Cycles in which the unit waited, while the headers followed each other.
+    pub stalls: u64,
+    /// The hardware bound as S0 6.1 states it.
+    pub bound_stated: u64,
+    /// The hardware bound that the percentages of S0 6.1 imply.
+    pub bound_reported: u64,
+}
+
+/// Cycles of the hardware bound for [`HEADERS`] headers: `fixed` for each header and 8 for each item.
+const fn bound(fixed: u64, traversed: usize) -> u64 {
+    HEADERS * (fixed + 8 * traversed as u64)
+}
+
+/// The position that matches at `percent` of a list: 0 % is the first item, 100 % the last.
+const fn position(percent: u32, length: usize) -> usize {
+    (percent as usize * (length - 1) + 50) / 100
+}
+
+/// All points for one length of the list: twelve passes, the first of which primes and is not reported.
+///
+/// # Errors
+/// When `words` is no program that answers as the protocol of the list manager says.
+///
+/// # Panics
+/// When `length` is zero.
+pub fn run(words: &[Word], memory: Memory, length: usize) -> Result<Vec<Row>, ProtocolError> {
+    assert!(length > 0, "the benchmark needs an item to match");
+    let mut machine = Machine::new(words, memory)?;
+    for bits in 0..length as u64 {
+        machine.lists_mut().append(List::Posted, item(bits), bits, 0);
+    }
+    let percents = std::iter::once(0).chain((0..=100).step_by(10));
+    let mut rows = Vec::new();
+    for percent in percents {
+        rows.push(pass(&mut machine, length, percent)?);
+    }
+    rows.remove(0);
+    Ok(rows)
+}
+
+/// One turn of the outer loop of S0 figure 5, headers in a stream and then one by one.
+fn pass(machine: &mut Machine, length: usize, percent: u32) -> Result<Row, ProtocolError> {
+    let position = position(percent, length);
+    let header = Header { op: op::PUT, bits: position as u64, ..Header::default() }.words();
+    let (words, stalls) = (machine.issued(), machine.stalls().total());
+    let arrival = machine.now();
+    let streamed = timed(machine, |machine, watch| {
+        for _ in 0..HEADERS {
+            let answer = machine.search(List::Posted, header, arrival, watch)?;
+            debug_assert_eq!(answer.found, Some(position), "the header matches where it is meant to");
+        }
+        Ok(())
+    })?;
+    let (words, stalls) = (machine.issued() - words, machine.stalls().total() - stalls);
+    let mut one_by_one = 0;
+    for _ in 0..HEADERS {
+        // Long enough for everything of the search before to be over.
+        let arrival = machine.now() + 1000;
+        one_by_one +=
+            timed(machine, |machine, watch| machine.search(List::Posted, header, arrival, watch).map(|_| ()))?;
+    }
+    Ok(Row {
+        length,
+        percent,
+        traversed: position + 1,
+        streamed,
+        one_by_one,
+        words,
+        stalls,
+        bound_stated: bound(8, position + 1),
+        bound_reported: bound(17, position + 1),
+    })
+}
+
+/// Cycles from the read stage of the first word to the write stage of the last.
+fn timed<F>(machine: &mut Machine, run: F) -> Result<u64, ProtocolError>
+where
+    F: FnOnce(&mut Machine, &mut dyn FnMut(&Event, &Unit)) -> Result<(), ProtocolError>,
+{
+    let (mut first, mut last) = (None, 0);
+    let mut watch = |event: &Event, _: &Unit| {
+        first.get_or_insert(event.cycle);
+        last = event.cycle;
+    };
+    run(machine, &mut watch)?;
+    Ok(last + WRITE_STAGE + 1 - first.unwrap_or(last))
+}
+
+/// An item that accepts exactly the header with its bits, in every program.
+fn item(bits: u64) -> Item {
+    Item {
+        bits,
+        care: u64::MAX,
+        nid: ANY_NID,
+        pid: ANY_PID,
+        options: options::VALID | options::PUT | options::TRUNCATE | options::ANY_SOURCE,
+        length: 4096,
+        threshold: 1,
+        ..Item::default()
+    }
+}

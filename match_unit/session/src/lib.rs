@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sessions on the match unit, and what to make of them.
+//!
+//! - [`session`]: runs and the debugger.
+//! - [`trace`], [`profile`] and [`export`]: what happened, cycle by cycle.
+//! - [`figure5`]: the benchmark of S0 figure 5.
+
+pub mod export;
+pub mod figure5;
+pub mod profile;
+pub mod session;
+pub mod trace;

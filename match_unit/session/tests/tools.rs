@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs, profiles, the debugger, and exported files read back by readers of their own.
+
+use std::collections::BTreeMap;
+
+use mb_asm::word::{Slot, Word};
+use mb_core::Clock;
+use mb_session::export::{Kanata, Vcd};
+use mb_session::profile::Profile;
+use mb_session::session::{AfterMatch, Debugger, Progress, Session, Stop, UnknownPlace};
+use mb_session::trace::{Tracer, value};
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::list_manager::{Cause, List, Memory, ProtocolError};
+use mb_unit::machine::{Event, Machine};
+use mb_unit::programs::Builtin;
+use mb_unit::unit::{State, Unit, WRITE_STAGE};
+
+const MEMORY: Memory = Memory::S0;
+
+fn item(bits: u64) -> Item {
+    Item {
+        bits,
+        care: u64::MAX,
+        nid: ANY_NID,
+        pid: ANY_PID,
+        options: options::VALID | options::PUT | options::ANY_SOURCE,
+        length: 4096,
+        threshold: 1,
+        ..Item::default()
+    }
+}
+
+fn header(bits: u64) -> Header {
+    Header { op: op::PUT, bits, length: 64, ..Header::default() }
+}
+
+/// Items 1 to 5 in both lists, and headers for the third, for none, and for the second unexpected one.
+fn session(program: Builtin, memory: Memory, after_match: AfterMatch) -> Session {
+    let mut session = Session::new(&program.assemble(), memory, after_match);
+    for bits in 1..=5 {
+        session.append(List::Posted, item(bits), bits);
+        session.append(List::Unexpected, item(bits), 10 * bits);
+    }
+    session.arrive(header(3), 100);
+    session.arrive(header(9), 100);
+    let search = Header { flags: flags::SEARCH | flags::ANY_SOURCE, length: u64::MAX, ..header(2) };
+    session.arrive(search, 1000);
+    session
+}
+
+#[test]
+fn a_run_answers_every_header_and_counts_cycles_words_and_stalls() {
+    for program in Builtin::ALL {
+        let mut events = Vec::new();
+        let report =
+            session(program, MEMORY, AfterMatch::Keep).run(&mut |event: &Event, _: &Unit| events.push(*event)).unwrap();
+        let items: Vec<Option<u64>> = report.answers.iter().map(|answered| answered.item).collect();
+        assert_eq!(items, [Some(3), None, Some(20)]);
+        let visits: Vec<u32> = report.answers.iter().map(|answered| answered.answer.visits).collect();
+        assert_eq!(visits, [3, 5, 2]);
+        assert_eq!(report.words, events.len() as u64);
+        let waited: u64 = events.iter().filter_map(|event| event.stall).map(|(cycles, _)| cycles).sum();
+        assert_eq!(report.cycles, report.words + waited, "every cycle issues a word or waits");
+        assert_eq!(waited, report.stalls.total() + report.stalls.of(Cause::Idle));
+    }
+}
+
+#[test]
+fn a_removed_item_is_found_once() {
+    let mut session = session(Builtin::Mpi, MEMORY, AfterMatch::Remove);
+    session.arrive(header(3), 2000);
+    let report = session.run(&mut ()).unwrap();
+    assert_eq!(report.answers[3].item, None);
+    assert_eq!(session.machine().lists().len(List::Posted), 4);
+}
+
+#[test]
+fn slow_memory_shows_as_memory_stalls_and_a_slow_list_manager_as_answer_stalls() {
+    let stalls = |memory| session(Builtin::PortalsS0, memory, AfterMatch::Keep).run(&mut ()).unwrap().stalls;
+    assert_eq!(stalls(MEMORY).of(Cause::Memory), 0);
+    assert_eq!(stalls(MEMORY).of(Cause::Answer), 0);
+    assert!(stalls(Memory { latency: 40, ..MEMORY }).of(Cause::Memory) > 20);
+    assert!(stalls(Memory { reaction: 20, ..MEMORY }).of(Cause::Answer) > 10);
+}
+
+#[test]
+fn a_profile_adds_up_to_the_run() {
+    let program = Builtin::PortalsS0.assemble();
+    let mut profile = Profile::new(&program);
+    let report = session(Builtin::PortalsS0, MEMORY, AfterMatch::Keep).run(&mut profile).unwrap();
+    let parts = profile.parts(&program);
+    assert_eq!(parts.iter().map(|part| part.issued).sum::<u64>(), report.words);
+    assert_eq!(parts.iter().map(|part| part.words).sum::<usize>(), program.words.len());
+    let stalled: u64 = parts.iter().flat_map(|part| part.stalled).sum();
+    assert_eq!(stalled, report.cycles - report.words);
+    let flush = parts.iter().find(|part| part.label == "flush").unwrap();
+    assert_eq!((flush.words, flush.issued), (4, 4), "one match in the posted list drains one item");
+    for (slot, uses) in profile.slots(&program) {
+        assert!(uses > 0 && uses <= report.words, "{slot}: {uses}");
+    }
+    let input = profile.slots(&program).iter().find(|(slot, _)| *slot == Slot::Input).unwrap().1;
+    assert!(input * 10 > report.words * 8, "the input slot is what limits the program");
+}
+
+#[test]
+fn a_debugger_steps_breaks_and_shows_the_state() {
+    let program = Builtin::PortalsS0.assemble();
+    let mut debugger = Debugger::new(program, session(Builtin::PortalsS0, MEMORY, AfterMatch::Keep));
+    assert_eq!(debugger.step(4), Ok(Stop::Stepped));
+    let state = debugger.session().machine().unit().state();
+    assert_eq!((state.pc, state.alu[10]), (4, u64::MAX), "the constant for any");
+    assert_eq!(debugger.step(1), Ok(Stop::Stepped), "the first word of the header, after a wait");
+    assert_eq!(debugger.last().unwrap().cycle, 101);
+    assert_eq!(debugger.last().unwrap().stall, Some((97, Cause::Idle)));
+
+    let decide = debugger.place("decide").unwrap();
+    debugger.break_at(decide);
+    assert_eq!(debugger.resume(), Ok(Stop::Breakpoint(decide)));
+    let machine = debugger.session().machine();
+    assert_eq!(machine.lists().answered(), 3, "two items have failed and the answer to the third has begun");
+    let fifo = machine.lists().fifo(machine.now());
+    assert_eq!(fifo[0].word, 4, "the match bits of the item behind the one that matches are next");
+    assert!(fifo.windows(2).all(|pair| pair[0].entered < pair[1].entered));
+    assert_eq!(debugger.breakpoints().collect::<Vec<_>>(), [decide]);
+    assert!(debugger.clear(decide) && !debugger.clear(decide));
+
+    let Ok(Stop::Answered(answered)) = debugger.resume() else { panic!("the search ends") };
+    assert_eq!((answered.header, answered.item), (0, Some(3)));
+    let unexpected = debugger.place("unexpected").unwrap();
+    assert_eq!(debugger.run_to(unexpected), Ok(Stop::Reached(unexpected)));
+    assert!(matches!(debugger.resume(), Ok(Stop::Answered(_))));
+    assert_eq!(debugger.resume(), Ok(Stop::Idle));
+}
+
+#[test]
+fn a_place_that_is_not_there_is_told_with_those_that_are() {
+    let program = Builtin::Mpi.assemble();
+    let debugger = Debugger::new(program, session(Builtin::Mpi, MEMORY, AfterMatch::Keep));
+    assert_eq!(
+        debugger.place("lost").unwrap_err().to_string(),
+        "no label `lost`; expected one of: arrived, flush, header, posted, rest, unexpected"
+    );
+    assert_eq!(debugger.place("41"), Ok(41));
+    assert_eq!(debugger.place("42").unwrap_err(), UnknownPlace::Address { address: 42, last: 41 });
+}
+
+/// The error of a program that has eight words of header and then `rest`.
+fn error_of(rest: &str) -> String {
+    let header = "wait || _ = in\n".repeat(8);
+    let text = format!("header: {header}{rest}\ngoto header\nnop\nnop\n");
+    let program = mb_asm::assemble("broken.mb", &text).unwrap();
+    let mut session = Session::new(&program, MEMORY, AfterMatch::Keep);
+    session.append(List::Posted, item(1), 1);
+    session.append(List::Posted, item(2), 2);
+    session.arrive(self::header(1), 0);
+    let error: ProtocolError = session.run(&mut ()).unwrap_err();
+    error.to_string()
+}
+
+#[test]
+fn a_program_that_breaks_the_protocol_is_told_where() {
+    assert_eq!(
+        error_of(&"wait || _ = in\n".repeat(17)),
+        "word 24 waits for input that the list manager will not send: item 2 follows only after an answer for item 0"
+    );
+    assert_eq!(error_of("out.last = a0"), "word 8 answers item 0, but only 0 items were sent");
+    assert_eq!(
+        error_of("here: nop\ngoto here\nnop\nnop"),
+        "no word was taken and none was sent in 65537 words up to word 8: the program does not end"
+    );
+    let answered = "wait || _ = in || out.last = a0\n";
+    let item = "wait || _ = in\n".repeat(7);
+    let two = format!("{answered}{item}{answered}{item}");
+    assert_eq!(
+        error_of(&format!("a1 = 7\n{two}wait || _ = in || out.last = a1")),
+        "word 25 answers that the end of the list matched: its first word is 0x7, expected 0"
+    );
+    assert_eq!(
+        error_of(&format!("a1 = 7\nwait || _ = in || out.last = a1\n{item}out.last = a0")),
+        "word 17 sends an answer after the one that ended the search"
+    );
+    assert_eq!(
+        error_of(&format!("{two}{}", "wait || _ = in\n".repeat(9))),
+        "word 32 waits for the next header, but item 2 was not answered"
+    );
+}
+
+/// The assembler refuses such a program; a machine takes bare words.
+#[test]
+fn a_program_without_a_closing_branch_is_told_where_it_ends() {
+    let error = Machine::new(&[Word::default(); 3], MEMORY).unwrap_err();
+    assert_eq!(error.to_string(), "execution runs past the last word: word 3 is not part of the program");
+}
+
+/// A run and what a watcher saw of it.
+fn watched(program: Builtin) -> Vec<(Event, State)> {
+    let mut seen = Vec::new();
+    let mut watch = |event: &Event, unit: &Unit| seen.push((*event, unit.state()));
+    session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut watch).unwrap();
+    seen
+}
+
+#[test]
+fn a_tracer_tells_every_change_of_a_register_and_both_fifos() {
+    for program in Builtin::ALL {
+        let words = program.assemble().words;
+        let mut session = session(program, Memory { reaction: 3, ..MEMORY }, AfterMatch::Keep);
+        let mut tracer = Tracer::new(&words, &session);
+        let mut before = session.machine().unit().state();
+        let mut sent = Vec::new();
+        loop {
+            match session.step(&mut ()).unwrap() {
+                Progress::Idle => break,
+                Progress::Answered(_) => {}
+                Progress::Issued(event) => {
+                    let row = tracer.row(&event, &session);
+                    let state = session.machine().unit().state();
+                    for (register, written) in &row.writes {
+                        assert_eq!(value(&state, *register), *written);
+                    }
+                    let changed = (0..16).filter(|&n| before.alu[n] != state.alu[n]).count()
+                        + (0..16).filter(|&n| before.ternary[n] != state.ternary[n]).count()
+                        + (before.predicates ^ state.predicates).count_ones() as usize;
+                    let told =
+                        row.writes.iter().filter(|(register, _)| value(&before, *register) != value(&state, *register));
+                    assert_eq!(told.count(), changed, "every change is told once");
+                    sent.extend(event.issued.sent.map(|_| event.cycle + WRITE_STAGE));
+                    let waiting = sent.iter().filter(|&&at| at <= event.cycle && event.cycle < at + 3).count();
+                    assert_eq!(row.output, waiting);
+                    assert_eq!(row.input, session.machine().lists().fifo(event.cycle).len());
+                    before = state;
+                }
+            }
+        }
+        assert_eq!(session.answers().len(), 3);
+    }
+}
+
+/// Begin and end of each stage of each word of a Kanata file, by a reader that refuses what the format does not allow.
+fn read_kanata(text: &str) -> BTreeMap<u64, BTreeMap<String, (u64, u64)>> {
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("Kanata\t0004"));
+    let mut cycle: Option<u64> = None;
+    let mut words: BTreeMap<u64, BTreeMap<String, (u64, u64)>> = BTreeMap::new();
+    let mut retired = Vec::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let number = |index: usize| fields[index].parse::<u64>().unwrap();
+        match fields[0] {
+            "C=" => assert_eq!(cycle.replace(number(1)), None, "the first cycle is given once"),
+            "C" => {
+                assert!(number(1) > 0);
+                cycle = Some(cycle.unwrap() + number(1));
+            }
+            "I" => assert!(words.insert(number(1), BTreeMap::new()).is_none()),
+            "L" => assert!(words.contains_key(&number(1)) && fields.len() == 4),
+            "S" => {
+                let stages = words.get_mut(&number(1)).unwrap();
+                assert!(stages.insert(fields[3].to_owned(), (cycle.unwrap(), 0)).is_none());
+            }
+            "E" => words.get_mut(&number(1)).unwrap().get_mut(fields[3]).unwrap().1 = cycle.unwrap(),
+            "R" => {
+                assert!(words[&number(1)].values().all(|(begin, end)| begin < end), "every stage has ended");
+                retired.push(number(1));
+            }
+            other => panic!("unknown command {other}"),
+        }
+    }
+    assert_eq!(retired, (0..words.len() as u64).collect::<Vec<_>>(), "words retire in order, each once");
+    words
+}
+
+#[test]
+fn a_kanata_file_has_every_word_in_its_stages() {
+    for program in Builtin::ALL {
+        let mut kanata = Kanata::new(&program.assemble());
+        session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut kanata).unwrap();
+        let words = read_kanata(&kanata.finish());
+        let seen = watched(program);
+        assert_eq!(words.len(), seen.len());
+        let mut waits = 0;
+        for (stages, (event, _)) in words.values().zip(&seen) {
+            let at = event.cycle;
+            assert_eq!(stages["Rd"], (at, at + 1));
+            assert_eq!(stages["Op"], (at + 1, at + 2));
+            assert_eq!(stages["Wr"], (at + WRITE_STAGE, at + WRITE_STAGE + 1));
+            let waited = event.stall.filter(|(_, cause)| *cause != Cause::Idle);
+            assert_eq!(stages.get("Wt").copied(), waited.map(|(cycles, _)| (at - cycles, at)));
+            waits += u64::from(waited.is_some());
+        }
+        assert!(waits > 0, "the memory of this test is slow");
+    }
+}
+
+/// The changes of each signal of a VCD file, by a reader of its own.
+fn read_vcd(text: &str) -> BTreeMap<String, BTreeMap<u64, u64>> {
+    let (declarations, changes) = text.split_once("$enddefinitions $end\n").unwrap();
+    assert!(declarations.contains("$timescale 1 ps $end"));
+    let mut names: BTreeMap<&str, (String, usize)> = BTreeMap::new();
+    for line in declarations.lines().filter(|line| line.starts_with("$var")) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        assert_eq!((fields[1], fields[5]), ("wire", "$end"));
+        let known = names.insert(fields[3], (fields[4].to_owned(), fields[2].parse().unwrap()));
+        assert!(known.is_none(), "codes are unique");
+    }
+    let mut signals: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+    let mut time = None;
+    for line in changes.lines() {
+        if let Some(number) = line.strip_prefix('#') {
+            let next: u64 = number.parse().unwrap();
+            assert!(time.is_none_or(|time| time < next), "time goes on");
+            time = Some(next);
+            continue;
+        }
+        let (value, code) = match line.strip_prefix('b') {
+            Some(rest) => rest.split_once(' ').unwrap(),
+            None => line.split_at(1),
+        };
+        let (name, width) = &names[code];
+        assert!(value.len() <= *width);
+        let value = u64::from_str_radix(value, 2).unwrap();
+        signals.entry(name.clone()).or_default().insert(time.unwrap(), value);
+    }
+    signals
+}
+
+#[test]
+fn a_vcd_file_has_the_state_of_every_cycle() {
+    let clock = Clock::from_mhz(500);
+    for program in Builtin::ALL {
+        let mut vcd = Vcd::new(clock);
+        session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut vcd).unwrap();
+        let signals = read_vcd(&vcd.finish());
+        let at = |name: &str, cycle: u64| {
+            signals
+                .get(name)
+                .and_then(|changes| changes.range(..=2000 * cycle).next_back())
+                .map_or(0, |(_, value)| *value)
+        };
+        let seen = watched(program);
+        let last = seen.last().unwrap().0.cycle;
+        let mut issues = 0;
+        let mut sent = BTreeMap::new();
+        for (event, state) in &seen {
+            let cycle = event.cycle;
+            assert_eq!((at("issue", cycle), at("pc", cycle)), (1, u64::from(event.issued.at)), "cycle {cycle}");
+            assert_eq!(at("p", cycle), u64::from(state.predicates));
+            for number in 1..16 {
+                assert_eq!(at(&format!("a{number}"), cycle), state.alu[number]);
+                assert_eq!(at(&format!("t{number}"), cycle), state.ternary[number]);
+            }
+            assert_eq!(at("in_pop", cycle), u64::from(event.took.is_some()));
+            if let Some(entry) = event.took {
+                assert_eq!(at("in_data", cycle), entry.word);
+            }
+            if let Some((_, cause)) = event.stall {
+                assert_eq!(at("stall", cycle - 1), cause as u64 + 1, "cycle {cycle}");
+            }
+            if let Some(word) = event.issued.sent {
+                sent.insert(cycle + WRITE_STAGE, word);
+            }
+        }
+        for cycle in 0..=last + WRITE_STAGE {
+            issues += at("issue", cycle);
+            let word = sent.get(&cycle);
+            assert_eq!(at("out_valid", cycle), u64::from(word.is_some()), "cycle {cycle}");
+            if let Some(word) = word {
+                assert_eq!((at("out_data", cycle), at("out_last", cycle)), (word.word, u64::from(word.last)));
+            }
+        }
+        assert!(issues >= seen.len() as u64);
+    }
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every program against its golden function: each field, flag and corner by itself, and random lists.
+//!
+//! `MICROCODE_ROUNDS` sets the number of random lists per program (default 3000; each is searched eight times).
+
+use mb_core::random;
+use mb_unit::golden::{self, Match};
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::list_manager::{List, Memory};
+use mb_unit::machine::Machine;
+use mb_unit::programs::Builtin;
+
+const MEMORY: Memory = Memory::S0;
+
+/// A golden function of the posted list.
+type Golden = fn(&[Item], &Header) -> Option<Match>;
+
+fn golden_of(program: Builtin) -> Golden {
+    match program {
+        Builtin::Mpi => golden::mpi,
+        Builtin::PortalsS0 | Builtin::PortalsLean => golden::portals_s0,
+        Builtin::Portals4 => golden::portals4,
+    }
+}
+
+/// A machine and the list it was filled with.
+struct Rig {
+    machine: Machine,
+    list: Vec<Item>,
+    golden: Golden,
+}
+
+impl Rig {
+    fn new(program: Builtin, list: &[Item]) -> Self {
+        let mut machine = Machine::new(&program.assemble().words, MEMORY).unwrap();
+        let mut list = list.to_vec();
+        for (position, item) in list.iter_mut().enumerate() {
+            machine.lists_mut().append(List::Posted, *item, position as u64, 0);
+            item.handle = position as u32 + 1;
+        }
+        Self { machine, list, golden: golden_of(program) }
+    }
+
+    /// Searches the posted list and compares the answer with the golden one, which is returned.
+    #[track_caller]
+    fn check(&mut self, header: &Header) -> Option<Match> {
+        let expected = (self.golden)(&self.list, header);
+        let now = self.machine.now();
+        let answer = self.machine.search(List::Posted, header.words(), now, &mut ()).unwrap();
+        let context = || format!("{header:#?} in {:#?}", self.list);
+        assert_eq!(answer.found, expected.map(|found| found.position), "{}", context());
+        if let Some(expected) = expected {
+            assert_eq!((answer.words, answer.count), (expected.words, expected.count), "{}", context());
+        }
+        expected
+    }
+}
+
+/// An item that accepts `HEADER` in every program.
+const ITEM: Item = Item {
+    bits: 0x0123_4567_89ab_cdef,
+    care: u64::MAX,
+    nid: 7,
+    pid: 9,
+    options: options::VALID | options::PUT,
+    length: 4096,
+    local_offset: 96,
+    max_size: 1000,
+    threshold: 1,
+    event_queue: 5,
+    handle: 0,
+    start: 0xfeed_0000,
+};
+
+const HEADER: Header = Header {
+    op: op::PUT,
+    flags: 0,
+    pid: 9,
+    nid: 7,
+    bits: 0x0123_4567_89ab_cdef,
+    length: 100,
+    remote_offset: 200,
+    data: 3,
+};
+
+/// The answer of one program for one item and one header: checked, then without the handle.
+#[track_caller]
+fn answer(program: Builtin, item: Item, header: Header) -> Option<Vec<u64>> {
+    let found = Rig::new(program, &[item]).check(&header)?;
+    assert_eq!(found.words[0], 5 << 32 | 1, "the handle of slot 0 and the event queue");
+    Some(found.words[1..found.count].to_vec())
+}
+
+/// The answer of both programs that have the function of S0 figure 1.
+#[track_caller]
+fn portals_s0(item: Item, header: Header) -> Option<Vec<u64>> {
+    let both = [Builtin::PortalsS0, Builtin::PortalsLean].map(|program| answer(program, item, header));
+    assert_eq!(both[0], both[1]);
+    both.into_iter().next().flatten()
+}
+
+fn portals4(item: Item, header: Header) -> Option<Vec<u64>> {
+    answer(Builtin::Portals4, item, header)
+}
+
+fn with(item: Item, set: u16) -> Item {
+    Item { options: item.options | set, ..item }
+}
+
+fn without(item: Item, cleared: u16) -> Item {
+    Item { options: item.options & !cleared, ..item }
+}
+
+#[test]
+fn every_match_bit_and_every_mask_bit_counts() {
+    for program in Builtin::ALL {
+        for bit in 0..64 {
+            let other = Header { bits: HEADER.bits ^ 1 << bit, ..HEADER };
+            assert!(answer(program, ITEM, other).is_none(), "{program:?} bit {bit}");
+            let masked = Item { care: !(1 << bit), ..ITEM };
+            assert!(answer(program, masked, other).is_some(), "{program:?} bit {bit} ignored");
+        }
+    }
+}
+
+#[test]
+fn a_process_is_compared_in_all_bits_unless_any_will_do() {
+    for program in [Builtin::PortalsS0, Builtin::PortalsLean, Builtin::Portals4] {
+        for bit in 0..32 {
+            let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
+            assert!(answer(program, ITEM, other).is_none());
+            assert!(answer(program, Item { nid: ANY_NID, ..ITEM }, other).is_some());
+        }
+        for bit in 0..16 {
+            let other = Header { pid: HEADER.pid ^ 1 << bit, ..HEADER };
+            assert!(answer(program, ITEM, other).is_none());
+            assert!(answer(program, Item { pid: ANY_PID, ..ITEM }, other).is_some());
+        }
+        let stranger = Header { nid: 1, pid: 1, ..HEADER };
+        assert!(answer(program, Item { nid: ANY_NID, ..ITEM }, stranger).is_none());
+        assert!(answer(program, Item { nid: ANY_NID, pid: ANY_PID, ..ITEM }, stranger).is_some());
+    }
+    for bit in 0..32 {
+        let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
+        assert!(answer(Builtin::Mpi, ITEM, other).is_none());
+        assert!(answer(Builtin::Mpi, with(ITEM, options::ANY_SOURCE), other).is_some());
+    }
+}
+
+#[test]
+fn s0_an_invalid_or_used_up_descriptor_is_passed_over() {
+    assert!(portals_s0(without(ITEM, options::VALID), HEADER).is_none());
+    assert!(portals_s0(Item { threshold: 0, ..ITEM }, HEADER).is_none());
+    for bit in 0..32 {
+        assert!(portals_s0(Item { threshold: 1 << bit, ..ITEM }, HEADER).is_some());
+    }
+    let slow = with(ITEM, options::REMOTE_OFFSET);
+    assert!(portals_s0(without(slow, options::VALID), HEADER).is_none());
+    assert!(portals_s0(Item { threshold: 0, ..slow }, HEADER).is_none());
+}
+
+#[test]
+fn s0_an_operation_must_be_enabled_and_unknown_ones_always_are() {
+    for set in [0, options::PUT, options::GET, options::PUT | options::GET] {
+        for slow in [0, options::REMOTE_OFFSET] {
+            let item = with(without(ITEM, options::PUT), set | slow);
+            for (operation, enabled) in [
+                (op::PUT, set & options::PUT != 0),
+                (op::GET, set & options::GET != 0),
+                (0, true),
+                (3, true),
+                (255, true),
+            ] {
+                assert_eq!(portals_s0(item, Header { op: operation, ..HEADER }).is_some(), enabled, "{operation}");
+            }
+        }
+    }
+}
+
+#[test]
+fn s0_a_kept_offset_is_not_clamped_and_wraps_beyond_the_length() {
+    assert_eq!(portals_s0(ITEM, HEADER), Some(vec![96, 100]));
+    assert_eq!(portals_s0(Item { local_offset: 3996, ..ITEM }, HEADER), Some(vec![3996, 100]));
+    assert_eq!(portals_s0(Item { local_offset: 3997, ..ITEM }, HEADER), None);
+    assert_eq!(portals_s0(Item { local_offset: 4097, ..ITEM }, HEADER), Some(vec![4097, 100]));
+}
+
+#[test]
+fn s0_a_long_message_is_cut_or_refused() {
+    let long = Header { length: 4001, ..HEADER };
+    assert_eq!(portals_s0(ITEM, Header { length: 4000, ..HEADER }), Some(vec![96, 4000]));
+    assert_eq!(portals_s0(ITEM, long), None);
+    assert_eq!(portals_s0(with(ITEM, options::TRUNCATE), long), Some(vec![96, 4000]));
+    assert_eq!(portals_s0(with(ITEM, options::TRUNCATE), Header { length: u64::MAX, ..HEADER }), Some(vec![96, 4000]));
+}
+
+#[test]
+fn s0_a_remote_offset_is_clamped_to_the_length() {
+    let item = with(ITEM, options::REMOTE_OFFSET);
+    assert_eq!(portals_s0(item, HEADER), Some(vec![200, 100]));
+    assert_eq!(portals_s0(item, Header { remote_offset: 4096, ..HEADER }), None);
+    assert_eq!(portals_s0(item, Header { remote_offset: 4096, length: 0, ..HEADER }), Some(vec![4096, 0]));
+    let cut = with(item, options::TRUNCATE);
+    assert_eq!(portals_s0(cut, Header { remote_offset: u64::MAX, ..HEADER }), Some(vec![4096, 0]));
+    assert_eq!(portals_s0(cut, Header { remote_offset: 4095, ..HEADER }), Some(vec![4095, 1]));
+}
+
+#[test]
+fn s0_max_size_closes_a_descriptor_that_does_not_truncate() {
+    let item = with(ITEM, options::MAX_SIZE);
+    assert_eq!(portals_s0(Item { local_offset: 3096, ..item }, HEADER), Some(vec![3096, 100]));
+    assert_eq!(portals_s0(Item { local_offset: 3097, ..item }, HEADER), None);
+    let cut = with(item, options::TRUNCATE);
+    assert_eq!(portals_s0(Item { local_offset: 3097, ..cut }, HEADER), Some(vec![3097, 100]));
+    assert_eq!(portals_s0(Item { local_offset: 4097, ..item }, HEADER), Some(vec![4097, 100]));
+}
+
+#[test]
+fn p4_room_decides_before_the_operation_does() {
+    assert_eq!(portals4(ITEM, HEADER), Some(vec![96, 100, 0]));
+    assert_eq!(portals4(ITEM, Header { length: 4001, ..HEADER }), None);
+    assert_eq!(portals4(with(ITEM, options::TRUNCATE), Header { length: 4001, ..HEADER }), Some(vec![96, 4000, 0]));
+    assert_eq!(portals4(ITEM, Header { op: op::GET, ..HEADER }), Some(vec![96, 0, 2]));
+    assert_eq!(portals4(with(ITEM, options::USE_ONCE), Header { op: op::GET, ..HEADER }), Some(vec![96, 0, 2]));
+    assert_eq!(portals4(ITEM, Header { op: op::GET, length: 4001, ..HEADER }), None);
+    assert_eq!(portals4(ITEM, Header { op: 3, ..HEADER }), Some(vec![96, 100, 0]));
+}
+
+#[test]
+fn p4_nothing_is_received_beyond_the_length() {
+    let item = with(ITEM, options::TRUNCATE | options::REMOTE_OFFSET);
+    assert_eq!(portals4(item, HEADER), Some(vec![200, 100, 0]));
+    assert_eq!(portals4(item, Header { remote_offset: 4097, ..HEADER }), Some(vec![4097, 0, 0]));
+    assert_eq!(portals4(with(Item { local_offset: 4097, ..ITEM }, options::TRUNCATE), HEADER), Some(vec![4097, 0, 0]));
+    assert_eq!(portals4(Item { local_offset: 4097, ..ITEM }, HEADER), None);
+    assert_eq!(portals4(Item { local_offset: 4097, ..ITEM }, Header { length: 0, ..HEADER }), Some(vec![4097, 0, 0]));
+}
+
+#[test]
+fn p4_an_entry_is_used_up_by_one_use_or_by_its_own_offset() {
+    assert_eq!(portals4(with(ITEM, options::USE_ONCE), HEADER), Some(vec![96, 100, 1]));
+    let item = with(ITEM, options::MIN_FREE);
+    assert_eq!(portals4(Item { local_offset: 2996, ..item }, HEADER), Some(vec![2996, 100, 0]));
+    assert_eq!(portals4(Item { local_offset: 2997, ..item }, HEADER), Some(vec![2997, 100, 1]));
+    let remote = with(item, options::REMOTE_OFFSET);
+    assert_eq!(portals4(remote, Header { remote_offset: 2997, ..HEADER }), Some(vec![2997, 100, 0]));
+}
+
+#[test]
+fn an_empty_list_is_searched_and_nothing_is_found() {
+    for program in Builtin::ALL {
+        let mut rig = Rig::new(program, &[]);
+        for operation in 0..4 {
+            assert_eq!(rig.check(&Header { op: operation, ..HEADER }), None);
+        }
+    }
+}
+
+/// Numbers without a pattern.
+struct Random(random::Random);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0.next()
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0.below(limit)
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        self.0.pick(choices)
+    }
+
+    /// Sizes around each other, zero and the largest.
+    fn size(&mut self) -> u64 {
+        match self.below(10) {
+            0 => 0,
+            1 => u64::MAX - self.below(3),
+            2 => 1 << 63 | self.below(4),
+            _ => self.below(12),
+        }
+    }
+
+    fn item(&mut self) -> Item {
+        let mut item = Item {
+            bits: self.below(3) << 32 | self.below(2),
+            care: self.of(&[u64::MAX, u64::MAX, 0, !1, 0xffff_ffff]),
+            nid: self.of(&[0, 1, 1 << 31, ANY_NID, ANY_NID]),
+            pid: self.of(&[0, 1, 1 << 15, ANY_PID, ANY_PID]),
+            options: self.next() as u16 & 0x7fff,
+            length: self.size(),
+            local_offset: self.size(),
+            max_size: self.of(&[0, 1, 5, u32::MAX]),
+            threshold: self.of(&[0, 1, 1, 7, u32::MAX, 1 << 31, 1 << 16]),
+            event_queue: self.next() as u32,
+            handle: 0,
+            start: self.next(),
+        };
+        if self.below(4) > 0 {
+            item.options |= options::VALID | options::PUT;
+        }
+        item
+    }
+
+    fn header(&mut self) -> Header {
+        Header {
+            op: self.of(&[0, op::PUT, op::PUT, op::GET, 3, 0x80]),
+            flags: 0,
+            pid: self.of(&[0, 1, 1 << 15, ANY_PID]),
+            nid: self.of(&[0, 1, 1 << 31, ANY_NID]),
+            bits: self.below(3) << 32 | self.below(2),
+            length: self.size(),
+            remote_offset: self.size(),
+            data: self.next(),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test may be told to run longer; models read no environment")]
+fn rounds() -> u64 {
+    std::env::var("MICROCODE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
+}
+
+#[test]
+fn random_lists_are_answered_as_the_golden_functions_do() {
+    for program in Builtin::ALL {
+        let words = program.assemble().words;
+        let golden = golden_of(program);
+        let mut matches = [0_u64; 3];
+        for seed in 0..rounds() {
+            let mut random = Random(random::Random::of(seed, &[]));
+            let mut machine = Machine::new(&words, Memory { latency: 1 + seed % 30, ..MEMORY }).unwrap();
+            let mut lists = [Vec::new(), Vec::new()];
+            for (which, list) in [List::Posted, List::Unexpected].into_iter().zip(&mut lists) {
+                for id in 0..random.below(6) {
+                    let mut item = random.item();
+                    machine.lists_mut().append(which, item, id, 0);
+                    item.handle = machine.lists().item(which, id as usize).0[6] as u32;
+                    list.push(item);
+                }
+            }
+            for _ in 0..8 {
+                let mut header = random.header();
+                let search = random.below(3) == 0;
+                let (list, expected) = if search {
+                    header.flags = flags::SEARCH | random.of(&[0, flags::ANY_SOURCE]);
+                    header.length = random.of(&[u64::MAX, 0, !1, 0xffff_ffff]);
+                    (List::Unexpected, golden::unexpected(&lists[1], &header))
+                } else {
+                    (List::Posted, golden(&lists[0], &header))
+                };
+                let arrival = machine.now() + random.below(3) * random.below(40);
+                let answer = machine.search(list, header.words(), arrival, &mut ()).unwrap();
+                let (found, words) = expected.map_or((None, [0; 4]), |found| (Some(found.position), found.words));
+                assert_eq!(
+                    (answer.found, answer.words),
+                    (found, words),
+                    "{program:?}, seed {seed}: {header:#?} {lists:#?}"
+                );
+                matches[if found.is_none() { 0 } else { 1 + usize::from(search) }] += 1;
+            }
+        }
+        assert!(matches.iter().all(|&count| count > rounds() / 2), "{program:?} misses, matches, found: {matches:?}");
+    }
+}

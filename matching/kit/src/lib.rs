@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What engines are made of.
+//!
+//! - [`linked`]: a memory of elements linked into lists, with its free list, as hardware has it.
+//! - [`kanata`]: pipeline diagrams.
+//! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
+//!   visiting them.
+//! - [`server`]: what becomes of an operation, made an engine that knows every answer at the offer.
+//!
+//! This crate performs no I/O, reads no clock and holds no global state.
+
+pub mod kanata;
+pub mod linked;
+pub mod lists;
+pub mod server;
+
+pub use linked::LinkedMemory;
+pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};
+pub use server::{InTurn, InputQueue, Served, Server, Service};

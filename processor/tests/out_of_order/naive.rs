@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The core once more, as slowly and plainly as possible: every cycle looks at every instruction, and an operand is there
+//! when whoever wrote its register last in program order has ended. Predictor and caches are those of the real core.
+
+use mb_core::Cycles;
+use mb_processor::hierarchy::{Access, Hierarchy, Reply};
+use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig};
+use mb_processor::predictor::{Prediction, Predictor, Verdict};
+use mb_processor::{Class, Control, Register, Retired};
+
+use crate::script::Machine;
+
+/// Never.
+const NOT: u64 = u64::MAX;
+
+/// Cycles of one instruction: fetched, dispatched, issued, accessed, written, committed.
+pub(crate) type Times = [u64; 6];
+
+#[derive(Clone, Copy)]
+struct Progress {
+    retired: Retired,
+    prediction: Option<Prediction>,
+    fetched: u64,
+    dispatched: u64,
+    issued: u64,
+    ended: u64,
+    accessed: u64,
+    access_ended: u64,
+    committed: u64,
+}
+
+impl Progress {
+    fn class(&self) -> Class {
+        self.retired.shape.class
+    }
+
+    fn is_access(&self) -> bool {
+        matches!(self.class(), Class::Load | Class::Store | Class::Atomic)
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.prediction.map_or(Verdict::Right, |prediction| prediction.verdict)
+    }
+
+    /// Done in a cycle before `now`.
+    fn is_complete(&self, now: u64) -> bool {
+        self.ended < now && (!self.is_access() || self.access_ended < now)
+    }
+
+    fn in_window(&self, now: u64) -> bool {
+        self.dispatched <= now && self.committed == NOT
+    }
+
+    fn urgent(&self, access: bool) -> bool {
+        access || matches!(self.class(), Class::Multiply | Class::Divide) || self.retired.shape.control != Control::None
+    }
+
+    fn bytes(&self) -> std::ops::Range<u64> {
+        self.retired.address..self.retired.address + u64::from(self.retired.shape.access)
+    }
+}
+
+pub(crate) struct Naive {
+    config: OutOfOrderConfig,
+    hierarchy: Hierarchy,
+    predictor: Predictor,
+    all: Vec<Progress>,
+    /// Units by kind: integer, multiply, divide, address; the cycle from which each is free.
+    units: [Vec<u64>; 4],
+    resume: u64,
+    block: u64,
+    now: u64,
+}
+
+impl Naive {
+    pub(crate) fn new((core, caches): &Machine, instructions: &[Retired]) -> Self {
+        let units = [core.integer, core.multiply, core.divide, core.address].map(|unit| vec![0; unit.count as usize]);
+        let progress = |&retired: &Retired| Progress {
+            retired,
+            prediction: None,
+            fetched: NOT,
+            dispatched: NOT,
+            issued: NOT,
+            ended: NOT,
+            accessed: NOT,
+            access_ended: NOT,
+            committed: NOT,
+        };
+        Self {
+            config: *core,
+            hierarchy: Hierarchy::new(caches).unwrap(),
+            predictor: Predictor::new(core.predictor).unwrap(),
+            all: instructions.iter().map(progress).collect(),
+            units,
+            resume: 0,
+            block: NOT,
+            now: 0,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Vec<Times> {
+        while self.all.iter().any(|one| one.committed == NOT) {
+            self.commit();
+            for one in &self.all {
+                if one.ended == self.now && one.verdict() == Verdict::Mispredicted {
+                    self.resume = self.now + self.config.mispredicted.0;
+                }
+            }
+            self.issue();
+            self.dispatch();
+            self.fetch();
+            self.now += 1;
+            assert!(self.now < 1_000_000, "stuck");
+        }
+        let times = |one: &Progress| {
+            let accessed = if one.is_access() { one.accessed } else { one.issued };
+            let written = if one.is_access() { one.access_ended } else { one.ended };
+            [one.fetched, one.dispatched, one.issued, accessed, written, one.committed]
+        };
+        self.all.iter().map(times).collect()
+    }
+
+    fn window(&self) -> Vec<usize> {
+        (0..self.all.len()).filter(|&index| self.all[index].in_window(self.now)).collect()
+    }
+
+    fn commit(&mut self) {
+        for index in self.window().into_iter().take(self.config.commit_width as usize) {
+            let one = self.all[index];
+            if !one.is_complete(self.now) {
+                return;
+            }
+            let shape = one.retired.shape;
+            if one.class() == Class::Store {
+                let (address, bytes) = (one.retired.address, u64::from(shape.access));
+                if let Reply::Retry(_) = self.hierarchy.access(0, Access::Store, address, bytes, Cycles(self.now)) {
+                    return;
+                }
+            }
+            if let Some(prediction) = one.prediction {
+                self.predictor.learn(&one.retired, prediction);
+            }
+            self.all[index].committed = self.now;
+        }
+    }
+
+    /// Whether what instruction `index` reads in a place is there.
+    fn is_there(&self, index: usize, place: usize) -> bool {
+        let source = self.all[index].retired.shape.sources[place];
+        if source == Register::NONE {
+            return true;
+        }
+        for one in self.all[..index].iter().rev() {
+            let Some(place) = one.retired.shape.destinations.iter().position(|&register| register == source) else {
+                continue;
+            };
+            let from_memory = one.class() == Class::Atomic || (one.class() == Class::Load && place == 0);
+            return if from_memory { one.access_ended <= self.now } else { one.ended <= self.now };
+        }
+        true
+    }
+
+    fn is_ready(&self, index: usize) -> bool {
+        let with_data = matches!(self.all[index].class(), Class::Store | Class::Atomic);
+        self.all[index].issued == NOT && (0..if with_data { 2 } else { 3 }).all(|place| self.is_there(index, place))
+    }
+
+    /// Whether the access of instruction `index` may begin, and if so whether a store in the queue gives it its data.
+    fn may_access(&self, index: usize) -> Option<bool> {
+        let one = &self.all[index];
+        if one.accessed != NOT || one.ended > self.now {
+            return None;
+        }
+        let earlier: Vec<usize> = self.window().into_iter().filter(|&other| other < index).collect();
+        match one.class() {
+            Class::Store => return self.is_there(index, 2).then_some(false),
+            Class::Atomic => return (self.is_there(index, 2) && earlier.is_empty()).then_some(false),
+            _ => {}
+        }
+        for &other in &earlier {
+            let store = &self.all[other];
+            let unknown = store.class() == Class::Store
+                && store.ended > self.now
+                && self.config.disambiguation == Disambiguation::AllAddresses;
+            if unknown || (store.class() == Class::Atomic && store.access_ended > self.now) {
+                return None;
+            }
+        }
+        let (begin, end) = (one.bytes().start, one.bytes().end);
+        let overlapping = earlier.into_iter().rev().find(|&other| {
+            let bytes = self.all[other].bytes();
+            matches!(self.all[other].class(), Class::Store | Class::Atomic) && bytes.start < end && begin < bytes.end
+        });
+        let Some(other) = overlapping else { return Some(false) };
+        let store = &self.all[other];
+        if store.class() == Class::Atomic {
+            return Some(false);
+        }
+        let covered = store.bytes().start <= begin && end <= store.bytes().end;
+        (covered && store.ended <= self.now && self.is_there(other, 2)).then_some(true)
+    }
+
+    fn issue(&mut self) {
+        let mut ready = Vec::new();
+        for index in self.window() {
+            if self.all[index].dispatched == self.now {
+                continue;
+            }
+            if self.is_ready(index) {
+                ready.push((!self.all[index].urgent(false), index, false, false));
+            }
+            if self.all[index].is_access()
+                && let Some(forwarded) = self.may_access(index)
+            {
+                ready.push((!self.all[index].urgent(true), index, true, forwarded));
+            }
+        }
+        ready.sort_unstable();
+        let mut left = self.config.issue_width;
+        for (_, index, access, forwarded) in ready {
+            if left > 0 && self.begin(index, access, forwarded) {
+                left -= 1;
+            }
+        }
+    }
+
+    fn begin(&mut self, index: usize, access: bool, forwarded: bool) -> bool {
+        let now = self.now;
+        let retired = self.all[index].retired;
+        if access {
+            let bytes = u64::from(retired.shape.access);
+            let reply = match retired.shape.class {
+                Class::Store => Reply::Ready(Cycles(now)),
+                Class::Load if forwarded => self.hierarchy.pass(0, Access::Load, Cycles(now)),
+                Class::Load => self.hierarchy.access(0, Access::Load, retired.address, bytes, Cycles(now)),
+                _ => self.hierarchy.access(0, Access::Atomic, retired.address, bytes, Cycles(now)),
+            };
+            let Reply::Ready(at) = reply else { return false };
+            self.all[index].accessed = now;
+            self.all[index].access_ended = at.0;
+            return true;
+        }
+        let (kind, shared, unit) = match retired.shape.class {
+            Class::Integer => (0, 0, self.config.integer),
+            Class::Multiply => (1, 1, self.config.multiply),
+            Class::Divide => (2, 1, self.config.divide),
+            Class::Load | Class::Store | Class::Atomic => (3, 0, self.config.address),
+            Class::Fence | Class::System => {
+                self.all[index].issued = now;
+                self.all[index].ended = now + 1;
+                return true;
+            }
+        };
+        let kind = if self.units[kind].is_empty() { shared } else { kind };
+        let Some(free) = self.units[kind].iter_mut().find(|free| **free <= now) else { return false };
+        *free = now + unit.interval.0;
+        self.all[index].issued = now;
+        self.all[index].ended = now + unit.latency.0;
+        true
+    }
+
+    fn dispatch(&mut self) {
+        for _ in 0..self.config.decode_width {
+            let Some(index) = self.all.iter().position(|one| one.dispatched == NOT) else { return };
+            let one = self.all[index];
+            if one.fetched == NOT || one.fetched + self.config.front_end.0 > self.now {
+                return;
+            }
+            let window = self.window();
+            let accesses = window.iter().filter(|&&other| self.all[other].is_access()).count();
+            let alone = matches!(one.class(), Class::Fence | Class::System);
+            if (alone && !window.is_empty())
+                || window.iter().any(|&other| self.all[other].class() == Class::Fence)
+                || window.len() >= self.config.window
+                || accesses >= self.config.memory_queue
+            {
+                return;
+            }
+            self.all[index].dispatched = self.now;
+            if one.verdict() == Verdict::Misfetched {
+                self.resume = self.now + self.config.misfetched.0;
+            }
+            if one.class() == Class::System {
+                return;
+            }
+        }
+    }
+
+    fn fetch(&mut self) {
+        for _ in 0..self.config.fetch_width {
+            let Some(index) = self.all.iter().position(|one| one.fetched == NOT) else { return };
+            // What the instruction before it left in the way of fetch.
+            if let Some(before) = index.checked_sub(1).map(|before| self.all[before]) {
+                let lost = match before.verdict() {
+                    Verdict::Right => before.class() == Class::System && before.dispatched == NOT,
+                    Verdict::Misfetched => before.dispatched == NOT,
+                    Verdict::Mispredicted => before.ended > self.now,
+                };
+                let flow = before.retired.shape.control != Control::None && before.retired.taken;
+                if lost || (flow && before.fetched == self.now) {
+                    return;
+                }
+            }
+            let queued = self.all.iter().filter(|one| one.fetched != NOT && one.dispatched == NOT).count();
+            if self.resume > self.now || queued >= self.config.fetch_queue {
+                return;
+            }
+            let retired = self.all[index].retired;
+            if !self.reach(retired.pc, u64::from(retired.shape.bytes)) {
+                return;
+            }
+            self.all[index].fetched = self.now;
+            if retired.shape.control != Control::None {
+                self.all[index].prediction = Some(self.predictor.predict(&retired));
+            }
+        }
+    }
+
+    fn reach(&mut self, pc: u64, bytes: u64) -> bool {
+        let size = self.config.fetch_block;
+        let (first, last) = (pc / size, (pc + bytes - 1) / size);
+        if first == last && self.block == last {
+            return true;
+        }
+        for block in [first, last] {
+            if self.block == block {
+                continue;
+            }
+            match self.hierarchy.access(0, Access::Fetch, block * size, size, Cycles(self.now)) {
+                Reply::Ready(at) => {
+                    self.block = block;
+                    if at.0 > self.now + self.config.front_end.0 {
+                        self.resume = at.0;
+                        return false;
+                    }
+                }
+                Reply::Retry(at) => {
+                    self.resume = at.0;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}

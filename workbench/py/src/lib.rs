@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `matchbench._native`: the one door from Python to Rust. Conversions only; every decision is made in the crates below.
+//!
+//! Long calls release the interpreter and report progress to a Python callable, which is also where
+//! Ctrl-C arrives: when it raises, the call stops and the exception travels on.
+
+use pyo3::prelude::*;
+
+mod asm;
+mod catalog;
+mod columns;
+mod conform;
+mod errors;
+mod generate;
+mod match_unit;
+mod progress;
+mod replay;
+mod report;
+mod reproduce;
+mod stats;
+mod trace;
+
+/// The binding; `python/matchbench/_native.pyi` is its typed description.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::asm::Microcode;
+    #[pymodule_export]
+    use super::catalog::{Engine, Network, collectives, engines, networks};
+    #[pymodule_export]
+    use super::conform::{Trials, runner_sources, trial_features};
+    #[pymodule_export]
+    use super::errors::{MatchbenchError, TraceError};
+    #[pymodule_export]
+    use super::generate::{generate, patterns};
+    #[pymodule_export]
+    use super::match_unit::{MatchUnit, match_codes, match_programs};
+    #[pymodule_export]
+    use super::reproduce::{describe_benchmark, reproduce, study_text};
+    #[pymodule_export]
+    use super::trace::Trace;
+    #[pymodule_export]
+    use super::{revision, version};
+}
+
+/// Version of the workbench.
+#[pyfunction]
+const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Git revision that the binding was built from, or "unknown".
+#[pyfunction]
+const fn revision() -> &'static str {
+    env!("MATCHBENCH_REVISION")
+}
