@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The benchmark of S0 (000_491b57cae24201eb.txt) figure 5: 64 identical headers that match at 0 to 100 % of a list.
+// The benchmark of Hemmert et al. (`hemmert2007`) figure 5: 64 identical headers that match at 0 to 100 % of a list.
 //
 // Of the twelve passes the first primes; the others match at depth 0, 10, ... 100 %, where 0 % is the first item. Nothing
 // is deleted. Marks take the place of figure 5's readSimCycle, and tell where list and headers are, so that whoever watches
 // can make their lines cold. The program fills list and headers itself, before the first mark.
-// With threads (S0 5.1) each match is a thread of its own, started in order: the first thread has the lock of the first
+// With threads (hemmert2007 5.1) each match is a thread of its own, started in order: the first thread has the lock of the first
 // item on behalf of the one it starts.
 // Argument of main: the length of the list, 1 to ITEMS; 10 if there is none. Status 1 if a match was not where it should be.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // A receiver's two lists and the operations on them: the contract of spec/matching.md as a NIC's firmware would have it.
 //
-// Entries are S0's items (match.h), linked from the oldest to the youngest. A list begins with an item that matches
+// Entries are Hemmert et al.'s items (match.h), linked from the oldest to the youngest. A list begins with an item that matches
 // nothing, so that what is taken out always has one before it.
 
 #ifndef MB_GUEST_LIST_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The match function of S0 figure 1, a translation unit of its own: its caller is compiled without a look inside.
+// The match function of hemmert2007 figure 1, a translation unit of its own: its caller is compiled without a look inside.
 //
 // With threads, one has the lock of the item it visits and takes that of the next one before it lets go: so no two are at
-// one item, and none passes another (S0 5.1).
+// one item, and none passes another (hemmert2007 5.1).
 
 #include "lock.h"
 #include "match.h"

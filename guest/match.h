@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The structures of S0 (000_491b57cae24201eb.txt) figure 1, and its match function.
+// The structures of Hemmert et al. (`hemmert2007`) figure 1, and its match function.
 //
 //  struct memd   0      8      16    20    22      24     28     32
 //                | bits | care | nid | pid | opts  | next | lock |
@@ -62,7 +62,7 @@ struct memd {
 #endif
 };
 
-// What arrives with a message: "slightly smaller" than an item (S0 3.1).
+// What arrives with a message: "slightly smaller" than an item (hemmert2007 3.1).
 struct ptlhdr {
     uint64_t match;
     uint32_t initiator_nid;

@@ -6,7 +6,7 @@
 // descriptor itself is read by loads, so that it costs what its place in the memory hierarchy costs. A queue polled in
 // memory would make the time of an operation depend on when it comes within a turn of the polling loop.
 //
-// With threads (S0 5.1, 5.3) the first one takes operations from the host and starts a thread for each, which answers it.
+// With threads (hemmert2007 5.1, 5.3) the first one takes operations from the host and starts a thread for each, which answers it.
 // It has the lock of the list's head on behalf of the thread it starts, so that operations enter a list in the order in which
 // they came, whichever core runs them; an operation that walks the other list waits until all before it have ended.
 // The order is argued in list.c.

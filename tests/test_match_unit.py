@@ -40,7 +40,7 @@ def test_every_program_finds_the_oldest_entry_that_accepts(program: str) -> None
 
 
 def test_the_answer_has_offset_and_length() -> None:
-    setup = Setup("portals_s0", read_list(LIST), read_headers(HEADERS))
+    setup = Setup("portals_hemmert2007", read_list(LIST), read_headers(HEADERS))
     answers = setup.run(setup.unit()).answers
     assert [answer["words"][1:] for answer in answers] == [[0, 64], [0, 512], [4096, 256], [], []]
 
@@ -238,8 +238,8 @@ def test_a_wrong_table_is_refused_at_its_line(tmp_path: Path, text: str, message
             "engine `microcode`: setting `fifo`: found `1`, expected a whole number from 2 to 4096 (count)",
         ),
         (
-            ("mpi", "--headers", HEADERS, "--preset", "s1"),
-            "engine `microcode` has no preset `s1`; expected one of: s0, mpi, fpga, asic",
+            ("mpi", "--headers", HEADERS, "--preset", "tanabe2013"),
+            "engine `microcode` has no preset `tanabe2013`; expected one of: hemmert2007, mpi, fpga, asic",
         ),
         (("mpi",), "Missing option '-H' / '--headers' (see `matchbench mu run --help`)"),
         (
@@ -284,7 +284,7 @@ def test_an_image_runs_like_its_text(matchbench: Command) -> None:
 
 
 def test_a_profile_adds_up(matchbench: Command) -> None:
-    done = matchbench("mu", "profile", "portals_s0", *INPUTS, "--set", "memory_latency=40", "--json")
+    done = matchbench("mu", "profile", "portals_hemmert2007", *INPUTS, "--set", "memory_latency=40", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     parts = found["profile"]["parts"]
@@ -433,14 +433,14 @@ def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path,
 
 
 def test_a_window_shows_its_cycles_only(matchbench: Command) -> None:
-    done = matchbench("mu", "trace", "portals_s0", *INPUTS, "--cycles", "20:22")
+    done = matchbench("mu", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "20:22")
     assert done.returncode == 0
     assert [line[:6].strip() for line in done.stdout.splitlines()[1:] if line[:6].strip()] == [
         "20",
         "21",
         "22",
     ]
-    done = matchbench("mu", "trace", "portals_s0", *INPUTS, "--cycles", "20")
+    done = matchbench("mu", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "20")
     assert (done.returncode, done.stderr) == (2, "matchbench: --cycles: found `20`, expected FIRST:LAST\n")
 
 
@@ -455,7 +455,7 @@ def test_the_listing_leads_to_a_breach_of_the_protocol(matchbench: Command, tmp_
 
 
 def test_the_output_fifo_is_followed_through_the_whole_run() -> None:
-    setup = Setup("portals_s0", read_list(LIST), read_headers(HEADERS), settings=["reaction=3"])
+    setup = Setup("portals_hemmert2007", read_list(LIST), read_headers(HEADERS), settings=["reaction=3"])
     unit = setup.unit()
     whole = [row for piece in setup.advance(setup.unit(), rows=True) for row in piece["rows"]]
     pieces = []
@@ -514,7 +514,7 @@ class Terminal:
     "ignore:This process:DeprecationWarning"
 )  # threads of polars, unused in the child
 def test_a_terminal_session_survives_errors_and_interrupts() -> None:
-    terminal = Terminal("portals_s0", *INPUTS)
+    terminal = Terminal("portals_hemmert2007", *INPUTS)
     assert "? command `frob` is unknown" in terminal.type("frob\n")
     assert "next header" in terminal.type("step 4\n")
     assert "took header" in terminal.type("step\n")

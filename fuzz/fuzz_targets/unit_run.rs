@@ -18,7 +18,7 @@ use mb_unit::unit::{Head, Tag, Unit};
 /// Words that the unit issues by itself; the longest program has fewer than 64.
 const WORDS: u64 = 2000;
 
-const MEMORY: Memory = Memory::S0;
+const MEMORY: Memory = Memory::HEMMERT2007;
 
 static PROGRAMS: LazyLock<[Program; 4]> = LazyLock::new(|| Builtin::ALL.map(Builtin::assemble));
 

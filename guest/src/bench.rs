@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands around the benchmark of S0 figure 5: cycles between its marks.
+//! What stands around the benchmark of hemmert2007 figure 5: cycles between its marks.
 //!
 //! At the first mark of each pass it lets the program wait once, so that whoever runs it can make lines cold.
 

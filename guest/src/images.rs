@@ -36,7 +36,7 @@ macro_rules! guests {
 }
 
 guests! {
-    Bench "bench": "The benchmark of S0 figure 5.",
+    Bench "bench": "The benchmark of hemmert2007 figure 5.",
     BenchLinkLast "bench_link_last": "The same, with the link in an item's last words.",
     BenchMt "bench_mt": "A thread for each header, locks by calls.",
     BenchMtSpin "bench_mt_spin": "A thread for each header, locks that threads spin on.",
@@ -45,7 +45,7 @@ guests! {
     Queue "queue": "A receive engine's firmware: MPI envelopes.",
     QueueMt "queue_mt": "A thread for each operation, locks by calls.",
     QueueMtSpin "queue_mt_spin": "A thread for each operation, locks that threads spin on.",
-    QueuePortals "queue_portals": "A receive engine's firmware, with S0's match function for arrivals.",
+    QueuePortals "queue_portals": "A receive engine's firmware, with Hemmert et al.'s match function for arrivals.",
     QueuePortalsMt "queue_portals_mt": "A thread for each operation, locks by calls.",
     QueuePortalsMtSpin "queue_portals_mt_spin": "A thread for each operation, locks that threads spin on.",
     Stream "stream": "A fixed stream of operations, and the checksum of their answers.",

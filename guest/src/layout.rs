@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Items, headers and descriptors in guest memory (`guest/match.h`, `guest/list.h`), 64 bytes each.
 //!
-//! The initiators of the general form become nids. All ones stand for any nid in S0's items, so initiator 2^32 - 1 has pid 1
+//! The initiators of the general form become nids. All ones stand for any nid in Hemmert et al.'s items, so initiator 2^32 - 1 has pid 1
 //! and every other one pid 0; an open initiator has nid and pid of all ones.
 
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};

@@ -3,7 +3,7 @@
 //!
 //! - [`Guest`]: the committed ELF files.
 //! - [`Nic`]: the host of a receive engine's firmware: operations in, outcomes out.
-//! - [`Bench`]: the host of the benchmark of S0 figure 5: cycles of each pass.
+//! - [`Bench`]: the host of the benchmark of hemmert2007 figure 5: cycles of each pass.
 //! - [`layout`]: the structures that program and host share; `guest/README.md` has them in tables.
 //!
 //! Calls about threads and locks are not served here: a model of threaded cores serves them itself.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The compiled match function of `guest/match.h` against a golden function written from S0 figure 1 and without regard to C.
+//! The compiled match function of `guest/match.h` against a golden function written from hemmert2007 figure 1 and without regard to C.
 
 use mb_guest::layout::{BYTES, Order};
 use mb_guest::{Guest, service};

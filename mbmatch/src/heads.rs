@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `heads`: limited-length head separation (S1) in software. The heads, of 16 bytes, lie side by side and are walked in
+//! `heads`: limited-length head separation (Tanabe and Ohta) in software. The heads, of 16 bytes, lie side by side and are walked in
 //! order of age, four to a line of the cache; the bodies are elsewhere and are touched by a match only.
 //!
 //! A head has room for match bits and source. What a receive with wildcards does not compare is in its body: such a

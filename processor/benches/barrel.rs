@@ -36,7 +36,7 @@ fn instructions(criterion: &mut Criterion) {
             if cores > 1 && !name.ends_with("_mt") {
                 continue;
             }
-            let config = BarrelConfig::s0(cores).expect("S0 has it");
+            let config = BarrelConfig::hemmert2007(cores).expect("Hemmert et al. have it");
             group.throughput(Throughput::Elements(run(&config, &program, &hart, &memory)));
             group.bench_function(format!("mt{cores}/{name}"), |bencher| {
                 bencher.iter(|| black_box(run(&config, &program, &hart, &memory)));
@@ -49,7 +49,7 @@ fn instructions(criterion: &mut Criterion) {
 fn hits(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hierarchy");
     group.throughput(Throughput::Elements(1));
-    let config = BarrelConfig::s0(1).expect("S0 has it").hierarchy;
+    let config = BarrelConfig::hemmert2007(1).expect("Hemmert et al. have it").hierarchy;
     for items in [1, 500] {
         let mut hierarchy = Hierarchy::new(&config).expect("caches");
         hierarchy.touch(0, Access::Load, 0, items * 64);

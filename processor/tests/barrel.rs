@@ -67,10 +67,10 @@ fn release(lock: u64) -> Do {
     Do::Call(RELEASE, lock, 0)
 }
 
-/// One core of S0 with other numbers of contexts and cores.
+/// One core of Hemmert et al. with other numbers of contexts and cores.
 fn config(cores: usize, contexts: usize) -> BarrelConfig {
-    let s0 = BarrelConfig::s0(1).unwrap();
-    BarrelConfig { contexts, hierarchy: HierarchyConfig { cores, ..s0.hierarchy }, ..s0 }
+    let hemmert2007 = BarrelConfig::hemmert2007(1).unwrap();
+    BarrelConfig { contexts, hierarchy: HierarchyConfig { cores, ..hemmert2007.hierarchy }, ..hemmert2007 }
 }
 
 /// Cores with `program` in their instruction caches.
@@ -414,7 +414,10 @@ fn what_cannot_go_on_says_which_thread_and_when() {
         refused(BarrelConfig { swap: Cycles(128), ..config(1, 8) }),
         because("a quantum that ends before all contexts are swapped")
     );
-    assert_eq!(BarrelConfig::s0(3).unwrap_err().to_string(), because("S0 has 1, 2 or 16 cores, not 3"));
+    assert_eq!(
+        BarrelConfig::hemmert2007(3).unwrap_err().to_string(),
+        because("Hemmert et al. have 1, 2 or 16 cores, not 3")
+    );
 }
 
 #[test]

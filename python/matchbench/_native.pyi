@@ -169,7 +169,7 @@ def generate(
     """Write a trace into the empty directory `path`."""
 
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
-    """Measure and judge every claim of `paper`, `s0` to `s4`; with `jobs`, under every set of assumptions."""
+    """Measure and judge every claim of `paper`, `hemmert2007` to `crowley2000`; with `jobs`, under every set of assumptions."""
 
 def describe_benchmark(key: str) -> str:
     """Say what the benchmark of this key, in the table of curves, measures."""

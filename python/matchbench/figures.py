@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter
 from matchbench import _native
 from matchbench.plots import LINES, STYLE, halves, plain
 
-OWN = "figure 5 of S0"
+OWN = "figure 5 of Hemmert et al."
 """The benchmark of a figure that names none."""
 
 

@@ -396,7 +396,7 @@ class Setup:
         items: list[Item],
         headers: list[Header],
         *,
-        preset: str = "s0",
+        preset: str = "hemmert2007",
         settings: Sequence[str] = (),
         remove: bool = False,
     ) -> None:

@@ -343,7 +343,7 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     Parameters
     ----------
     paper
-        `s0` to `s4`.
+        `hemmert2007` to `crowley2000`.
     jobs
         Run what only figures show too, so many runs at a time; the result does not depend on the number.
 
@@ -354,7 +354,7 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
 
     Examples
     --------
-    >>> reproduce("s0").count("not testable") > 0
+    >>> reproduce("hemmert2007").count("not testable") > 0
     True
     """
     found = _native.reproduce(paper, jobs=jobs)

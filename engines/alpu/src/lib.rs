@@ -31,8 +31,8 @@ pub const ENTRY: EngineEntry = EngineEntry {
     },
     settings: SETTINGS,
     presets: &[
-        Preset { name: "s1", toml: include_str!("../presets/s1.toml") },
-        Preset { name: "s2", toml: include_str!("../presets/s2.toml") },
+        Preset { name: "tanabe2013", toml: include_str!("../presets/tanabe2013.toml") },
+        Preset { name: "xiong2018", toml: include_str!("../presets/xiong2018.toml") },
     ],
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,

@@ -276,17 +276,17 @@ fn the_presets_are_what_they_were_calibrated_on() {
         fill(&mut engine, (1..=depth).map(op));
         (answered(&mut engine, LATER, last(depth)) - LATER).0
     };
-    // S1: faster than DIMMnet-3, 30 ns per message, up to a depth of 600; always faster than DIMMnet-2, 44.4 ns.
-    let s1 = |depth| latency(include_str!("../presets/s1.toml"), depth, arrive, post);
-    assert!(s1(600) <= 600 * 30_000 && s1(601) > 601 * 30_000);
+    // Tanabe and Ohta: faster than DIMMnet-3, 30 ns per message, up to a depth of 600; always faster than DIMMnet-2, 44.4 ns.
+    let tanabe2013 = |depth| latency(include_str!("../presets/tanabe2013.toml"), depth, arrive, post);
+    assert!(tanabe2013(600) <= 600 * 30_000 && tanabe2013(601) > 601 * 30_000);
     for depth in [1, 2, 127, 128, 129, 600, 1024, 5000] {
-        assert!(s1(depth) < depth * 44_400, "depth {depth}");
+        assert!(tanabe2013(depth) < depth * 44_400, "depth {depth}");
     }
-    // S2: 1 us more than its CAM, and 22 times its four lists at 1000, with 200 ns of network in both.
-    let s2 = |depth| latency(include_str!("../presets/s2.toml"), depth, post, arrive);
-    let gap = s2(256) - cycles(234, 1).0;
+    // Xiong et al.: 1 us more than its CAM, and 22 times its four lists at 1000, with 200 ns of network in both.
+    let xiong2018 = |depth| latency(include_str!("../presets/xiong2018.toml"), depth, post, arrive);
+    let gap = xiong2018(256) - cycles(234, 1).0;
     assert!((999_000..=1_001_000).contains(&gap), "{gap} ps");
     let network = 200_000;
-    let ratio = (s2(1000) + network) as f64 / (cycles(234, 1 + 3 * 186).0 + network) as f64;
+    let ratio = (xiong2018(1000) + network) as f64 / (cycles(234, 1 + 3 * 186).0 + network) as f64;
     assert!((ratio - 22.0).abs() < 0.001, "{ratio}");
 }

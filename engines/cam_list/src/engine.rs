@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `cam_list`: the receive engine of S2 figure 1 with its two queues of two levels, corrected to keep MPI's order;
+//! The engine `cam_list`: the receive engine of xiong2018 figure 1 with its two queues of two levels, corrected to keep MPI's order;
 //! the preset `paper_literal`, which is not, is [`crate::stepped`].
 //!
 //! Contract: arrivals and cancels search the posted receives, posts and probes the unexpected messages. Each of the two
@@ -26,7 +26,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         name: "cam_list",
         summary: "A content-addressable memory in front of hardware lists that are walked side by side, cycle by cycle",
         reference: "Q. Xiong, A. Skjellum, M. C. Herbordt: Accelerating MPI Message Matching Through FPGA Offload \
-                    (002_66925415cec1c889.txt)",
+                    (xiong2018)",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,

@@ -7,7 +7,7 @@
 //!   leave out it is the design as published, which does not keep MPI's order.
 //! - [`stepped`]: that hardware as an engine: the preset `paper_literal`.
 //!
-//! Source: `002_66925415cec1c889.txt` (S2).
+//! Source: `xiong2018`.
 
 pub mod engine;
 pub mod hardware;

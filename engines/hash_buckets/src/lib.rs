@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lists by hash: the hash-based MPI processor that S2 compares with, and what MPI libraries do today.
+//! Lists by hash: the hash-based MPI processor that Xiong et al. compare with, and what MPI libraries do today.
 //!
 //! Contract: each queue is split into lists by a key of its entries; ages keep the order across lists, wildcards included. One
 //! list manager serves both queues, one operation after the other, and takes `operation + list * lists + element * elements`
@@ -7,7 +7,7 @@
 //! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next one starts.
 //! A full memory refuses nothing: what makes room would be behind the refused operation; entries go to host memory.
 //! Cost on the host: in proportion to the elements that the modelled search reads.
-//! Source: `002_66925415cec1c889.txt`, sections III-C2 and IV-B, and the libraries named by the presets.
+//! Source: `xiong2018`, sections III-C2 and IV-B, and the libraries named by the presets.
 
 mod memory;
 mod queue;
@@ -28,12 +28,12 @@ pub const ENTRY: EngineEntry = EngineEntry {
         name: "hash_buckets",
         summary: "Lists by source or by hash: the hash-based MPI processor, and what MPI libraries do today",
         reference: "P. Mattheakis, I. Papaefstathiou: Significantly Reducing MPI Intercommunication Latency and Power \
-                    Overhead in Both Embedded and HPC Systems, ACM TACO 2013, as 002_66925415cec1c889.txt describes it",
+                    Overhead in Both Embedded and HPC Systems, ACM TACO 2013, as xiong2018 describes it",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,
     presets: &[
-        Preset { name: "s2", toml: include_str!("../presets/s2.toml") },
+        Preset { name: "xiong2018", toml: include_str!("../presets/xiong2018.toml") },
         Preset { name: "flajslik", toml: include_str!("../presets/flajslik.toml") },
         Preset { name: "openmpi", toml: include_str!("../presets/openmpi.toml") },
         Preset { name: "ucx", toml: include_str!("../presets/ucx.toml") },

@@ -4,7 +4,7 @@
 //!
 //! Contract: outcomes and visits are those of `spec/matching.md`; one operation is served after the other and
 //! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_kit::lists`].
-//! Source: the hardware bound of the microcoded match unit's paper (`000_491b57cae24201eb.txt`, sections 5.4 and 6.1).
+//! Source: the hardware bound of the microcoded match unit's paper (`hemmert2007`, sections 5.4 and 6.1).
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
@@ -16,14 +16,14 @@ pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "ideal",
         summary: "A list search at a fixed number of cycles per entry: the bound of every engine that walks",
-        reference: "Hardware bound of the microcoded match unit (000_491b57cae24201eb.txt)",
+        reference: "Hardware bound of the microcoded match unit (hemmert2007)",
         timing: Timing::Bound,
     },
     settings: SETTINGS,
     presets: &[
         Preset { name: "zero", toml: include_str!("../presets/zero.toml") },
-        Preset { name: "s0_stated", toml: include_str!("../presets/s0_stated.toml") },
-        Preset { name: "s0_reported", toml: include_str!("../presets/s0_reported.toml") },
+        Preset { name: "hemmert2007_stated", toml: include_str!("../presets/hemmert2007_stated.toml") },
+        Preset { name: "hemmert2007_reported", toml: include_str!("../presets/hemmert2007_reported.toml") },
     ],
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,

@@ -10,7 +10,7 @@
 //! It takes a word of eight bytes in each cycle and reads the message's length where the size information location register
 //! says. Words before the pointer's place belong to the LH buffer whatever the length; the pointer is written in the cycle of
 //! the first word of the rest, when the LH buffer has nothing else to take. A last cycle makes the entry valid.
-//! Source: `001_0733ca0c1b12fc4c.txt`, section 3; the width and the cycles are ours.
+//! Source: `tanabe2013`, section 3; the width and the cycles are ours.
 
 use mb_core::Cycles;
 use mb_core::settings::{SettingError, Settings};

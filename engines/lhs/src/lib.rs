@@ -7,7 +7,7 @@
 //! next message meanwhile. Nothing is refused: what finds no slot of the LH buffer lies in the large memory.
 //! Visits are the envelopes that the host compares, dead ones included, or the posted receives.
 //! Cost on the host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_kit::lists`] for posted receives.
-//! Source: `001_0733ca0c1b12fc4c.txt` (S1).
+//! Source: `tanabe2013`.
 
 mod cache;
 mod divider;
@@ -31,7 +31,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         name: "lhs",
         summary: "Heads of messages in a small fast buffer of the NIC, walked by the host through its caches",
         reference: "N. Tanabe, A. Ohta: Network Interface Architecture with Scalable Low-Latency Message Receiving Mechanism, \
-                    IEICE Transactions E96-D, 2013 (001_0733ca0c1b12fc4c.txt)",
+                    IEICE Transactions E96-D, 2013 (tanabe2013)",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The settings of S1's figures 4, 5 and 6: the times that the model card shows.
+//! The settings of Tanabe and Ohta's figures 4, 5 and 6: the times that the model card shows.
 
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId};
 use mb_kit::Server;
@@ -21,7 +21,7 @@ fn thousand(preset: &str, changes: &[(&str, &str)]) -> u64 {
     (done[0].at - now).0
 }
 
-/// One entry in each cache line, as section 3 of S1 recommends.
+/// One entry in each cache line, as section 3 of Tanabe and Ohta recommends.
 const ENTRY_IS_A_LINE: [(&str, &str); 2] = [("entry", "64"), ("pointer", "8")];
 
 #[test]

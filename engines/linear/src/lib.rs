@@ -3,7 +3,7 @@
 //!
 //! Contract: outcomes and visits are those of `spec/matching.md`; one operation is served after the other and
 //! takes `operation + entry * visits`. Cost on the host: see [`mb_kit::lists`].
-//! Source: the comparison of section 4 of `001_0733ca0c1b12fc4c.txt`, and measurements of today's MPI libraries.
+//! Source: the comparison of section 4 of `tanabe2013`, and measurements of today's MPI libraries.
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
@@ -15,7 +15,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "linear",
         summary: "A list search at a fixed time per entry, as published for several systems",
-        reference: "Comparators of limited-length head separation (001_0733ca0c1b12fc4c.txt, section 4)",
+        reference: "Comparators of limited-length head separation (tanabe2013, section 4)",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,

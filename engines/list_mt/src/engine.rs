@@ -23,7 +23,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "list_mt",
         summary: "Lists in memory, searched by a thread for each operation on barrel-threaded cores with caches",
-        reference: "Multithreaded processors of the microcoded match unit's paper (000_491b57cae24201eb.txt, section 5.3)",
+        reference: "Multithreaded processors of the microcoded match unit's paper (hemmert2007, section 5.3)",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,

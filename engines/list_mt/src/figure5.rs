@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of S0 figure 5 on barrel-threaded cores: 64 identical headers that match at 0 to 100 % of a list, a thread
+//! The benchmark of hemmert2007 figure 5 on barrel-threaded cores: 64 identical headers that match at 0 to 100 % of a list, a thread
 //! for each.
 //!
 //! Contract: every number is measured on the cores that run `guest/bench.c`. Headers come anew before each pass, to
 //! memory or caches as the setting `header` says; with `list` cold, every item's lines leave all caches whenever a thread
 //! starts.
-//! Source: S0 (`000_491b57cae24201eb.txt`) sections 5.1 and 5.3.
+//! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 5.3.
 
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
@@ -17,10 +17,10 @@ use mb_processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Program, Re
 use crate::machine::STACK;
 use crate::parameters::{Delivery, Entries, LockStyle, Parameters};
 
-/// Lengths of the list in S0 figures 6 and 7.
+/// Lengths of the list in hemmert2007 figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 
-/// One point of S0 figures 6 and 7: the cycles of 64 matches.
+/// One point of hemmert2007 figures 6 and 7: the cycles of 64 matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// Items of the list.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lists in memory, searched by a thread for each operation on barrel-threaded cores: the multithreaded processors of S0.
+//! Lists in memory, searched by a thread for each operation on barrel-threaded cores: the multithreaded processors of Hemmert et al.
 //!
 //! - [`engine`]: the receive engine; [`machine`]: the firmware on its cores; [`parameters`]: what both are built from.
-//! - [`figure5`]: the benchmark of S0 figure 5 on the same cores.
+//! - [`figure5`]: the benchmark of hemmert2007 figure 5 on the same cores.
 //!
-//! Source: S0 (`000_491b57cae24201eb.txt`), sections 5.1 and 5.3; see `README.md` for what is the paper's and what is ours.
+//! Source: Hemmert et al. (`hemmert2007`), sections 5.1 and 5.3; see `README.md` for what is the paper's and what is ours.
 
 pub mod engine;
 pub mod figure5;

@@ -33,7 +33,11 @@ const fn cycles(key: &'static str, range: (u64, u64), help: &'static str) -> Set
 pub const SETTINGS: &[SettingSpec] = &[
     SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the cores.", range: (1, 100_000) },
     choice("instruction_set", INSTRUCTION_SETS, "What the firmware is compiled for."),
-    choice("program", PROGRAMS, "What an arrival is compared by: MPI envelopes, or the whole of S0's match function."),
+    choice(
+        "program",
+        PROGRAMS,
+        "What an arrival is compared by: MPI envelopes, or the whole of Hemmert et al.'s match function.",
+    ),
     choice("list", LISTS, "Whether entries stay in the caches as they can, or leave them when an operation begins."),
     choice("header", HEADERS, "Where the hardware puts a descriptor: in memory, or in every core's data cache."),
     count("operations", (1, 4096), "Operations under way, a thread for each; more are refused for the time being."),
@@ -105,7 +109,7 @@ pub enum LockStyle {
 pub struct Parameters {
     /// Instruction set.
     pub machine: Machine,
-    /// Whether arrivals are compared by S0's whole match function.
+    /// Whether arrivals are compared by Hemmert et al.'s whole match function.
     pub portals: bool,
     /// Of items.
     pub locks: LockStyle,
@@ -216,7 +220,7 @@ mod tests {
     fn the_presets_are_the_columns_of_the_papers_table() {
         for (name, cores) in [("mt1", 1), ("mt2", 2), ("mt16", 16)] {
             let Parameters { cores: found, .. } = Parameters::new(&mb_testkit::preset(&crate::ENTRY, name, &[]));
-            let table = BarrelConfig::s0(cores).unwrap();
+            let table = BarrelConfig::hemmert2007(cores).unwrap();
             let BarrelConfig { multiply, divide, .. } = found;
             // A context for each operation and one for the thread that starts them.
             let threads = cores * table.contexts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! S0's benchmark on the three presets: every number of the model card, and the bounds that no schedule can beat.
+//! Hemmert et al.'s benchmark on the three presets: every number of the model card, and the bounds that no schedule can beat.
 
 use mb_list_mt::figure5::{LENGTHS, run};
 use mb_list_mt::{ENTRY, parameters::Parameters};

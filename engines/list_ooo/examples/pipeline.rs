@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Prints the pipeline of the embedded processor of S0 while a header walks four posted receives, for Konata and the like:
+//! Prints the pipeline of the embedded processor of Hemmert et al. while a header walks four posted receives, for Konata and the like:
 //! `cargo run --package mb-list_ooo --example pipeline > walk.kanata`.
 
 use std::error::Error;
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arrive = |number| Op::Arrive { msg: MsgId(number), envelope: envelope(number) };
     // The first arrivals fill the instruction cache and teach the predictor.
     let quiet: Vec<Op> = (1..=6).map(post).chain([arrive(6), arrive(5)]).collect();
-    let parameters = Parameters::new(&mb_testkit::preset(&ENTRY, "s0", &[]));
+    let parameters = Parameters::new(&mb_testkit::preset(&ENTRY, "hemmert2007", &[]));
     let text = pipeline::draw(&parameters, &quiet, &[arrive(4)], String::new())?;
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -20,13 +20,13 @@ pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "list_ooo",
         summary: "Lists in memory, searched by compiled code on a simulated out-of-order core with caches",
-        reference: "Embedded processor of the microcoded match unit's paper (000_491b57cae24201eb.txt, section 5.2)",
+        reference: "Embedded processor of the microcoded match unit's paper (hemmert2007, section 5.2)",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,
     presets: &[
-        Preset { name: "s0", toml: include_str!("../presets/s0.toml") },
-        Preset { name: "s0_cold", toml: include_str!("../presets/s0_cold.toml") },
+        Preset { name: "hemmert2007", toml: include_str!("../presets/hemmert2007.toml") },
+        Preset { name: "hemmert2007_cold", toml: include_str!("../presets/hemmert2007_cold.toml") },
         Preset { name: "nic64", toml: include_str!("../presets/nic64.toml") },
     ],
     placement: |_| Placement::Nic,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of S0 figure 5 on an out-of-order core: 64 identical headers that match at 0 to 100 % of a list.
+//! The benchmark of hemmert2007 figure 5 on an out-of-order core: 64 identical headers that match at 0 to 100 % of a list.
 //!
 //! Contract: every number is measured on the core that runs `guest/bench.c`. Headers come anew before each pass, to
 //! memory or cache as the setting `header` says; with `list` cold, every item's lines leave the cache whenever `match` is called.
-//! Source: S0 (`000_491b57cae24201eb.txt`) sections 5.1 and 6.1.
+//! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 6.1.
 
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
@@ -14,7 +14,7 @@ use mb_processor::{Hart, Machine, Ppc32, Program, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
-/// Lengths of the list in S0 figures 6 and 7.
+/// Lengths of the list in hemmert2007 figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 
 /// Where an item has its link.
@@ -26,7 +26,7 @@ pub enum Link {
     Last,
 }
 
-/// One point of S0 figures 6 and 7: the cycles of 64 matches.
+/// One point of hemmert2007 figures 6 and 7: the cycles of 64 matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// Items of the list.

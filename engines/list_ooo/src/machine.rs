@@ -14,7 +14,7 @@ use mb_processor::{Hart, Machine as InstructionSet, Memory, Ppc32, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
-/// Slots of the header buffer: the 64 headers of S0 figure 5.
+/// Slots of the header buffer: the 64 headers of hemmert2007 figure 5.
 const SLOTS: usize = 64;
 
 /// What became of an operation.

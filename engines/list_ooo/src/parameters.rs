@@ -31,7 +31,11 @@ const fn cycles(key: &'static str, range: (u64, u64), help: &'static str) -> Set
 pub const SETTINGS: &[SettingSpec] = &[
     SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the core.", range: (1, 100_000) },
     choice("instruction_set", INSTRUCTION_SETS, "What the firmware is compiled for."),
-    choice("program", PROGRAMS, "What an arrival is compared by: MPI envelopes, or the whole of S0's match function."),
+    choice(
+        "program",
+        PROGRAMS,
+        "What an arrival is compared by: MPI envelopes, or the whole of Hemmert et al.'s match function.",
+    ),
     choice("list", LISTS, "Whether entries stay in the cache as they can, or miss in every operation."),
     choice("header", HEADERS, "Where the hardware puts a descriptor: in memory, or in the core's data cache."),
     count("fetch_width", (1, 16), "Instructions fetched in a cycle."),

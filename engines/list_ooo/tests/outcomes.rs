@@ -19,7 +19,7 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
         &[("instruction_set", "rv64"), ("program", "portals")],
         &[("list", "cold"), ("header", "cache")],
     ] {
-        let make = || Box::new(ListOoo::new(&preset(&ENTRY, "s0", changes)).unwrap()) as Box<dyn Engine>;
+        let make = || Box::new(ListOoo::new(&preset(&ENTRY, "hemmert2007", changes)).unwrap()) as Box<dyn Engine>;
         assert_eq!(cases::run(&corpus, &make, Visits::OfAWalk), Ok(()), "{changes:?}");
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()), "{changes:?}");
     }
@@ -28,7 +28,9 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
 /// The presets write out what `mb_parts` has as cores; multipliers and dividers apart, which the firmware has no use for.
 #[test]
 fn presets_are_the_cores_of_the_processor_library() {
-    for (name, (mut core, hierarchy)) in [("s0", ppc440(32)), ("s0_cold", ppc440(32)), ("nic64", cortex_a72())] {
+    for (name, (mut core, hierarchy)) in
+        [("hemmert2007", ppc440(32)), ("hemmert2007_cold", ppc440(32)), ("nic64", cortex_a72())]
+    {
         let parameters = Parameters::new(&preset(&ENTRY, name, &[]));
         core.multiply = parameters.core.multiply;
         core.divide = parameters.core.divide;
@@ -39,7 +41,7 @@ fn presets_are_the_cores_of_the_processor_library() {
 
 #[test]
 fn caches_that_cannot_be_built_are_refused() {
-    let settings = preset(&ENTRY, "s0", &[("data_ways", "3")]);
+    let settings = preset(&ENTRY, "hemmert2007", &[("data_ways", "3")]);
     let error = ListOoo::new(&settings).expect_err("1024 lines in sets of 3");
     assert_eq!(
         error.to_string(),

@@ -10,7 +10,7 @@ use mb_unit::list_manager::{List, Memory};
 use mb_unit::machine::Machine;
 use mb_unit::programs::Builtin;
 
-const MEMORY: Memory = Memory::S0;
+const MEMORY: Memory = Memory::HEMMERT2007;
 
 /// One search of a list of `items` whose last item matches.
 fn cycles(criterion: &mut Criterion) {

@@ -24,12 +24,12 @@ pub const ENTRY: EngineEntry = EngineEntry {
         name: "microcode",
         summary: "A microcoded match unit and its list manager, cycle by cycle, running real match programs",
         reference: "K. S. Hemmert, K. D. Underwood, A. Rodrigues: An Architecture to Perform NIC Based MPI Matching \
-                    (000_491b57cae24201eb.txt)",
+                    (hemmert2007)",
         timing: Timing::Simulated,
     },
     settings: SETTINGS,
     presets: &[
-        Preset { name: "s0", toml: include_str!("../presets/s0.toml") },
+        Preset { name: "hemmert2007", toml: include_str!("../presets/hemmert2007.toml") },
         Preset { name: "mpi", toml: include_str!("../presets/mpi.toml") },
         Preset { name: "fpga", toml: include_str!("../presets/fpga.toml") },
         Preset { name: "asic", toml: include_str!("../presets/asic.toml") },

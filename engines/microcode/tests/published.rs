@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What S0 prints about its program and its cycles, measured on `portals_s0`.
+//! What Hemmert et al. print about its program and its cycles, measured on `portals_hemmert2007`.
 
 use mb_microcode::ENTRY;
 use mb_microcode::engine::memory;
@@ -10,7 +10,7 @@ use mb_unit::machine::{Event, Machine};
 use mb_unit::programs::Builtin;
 use mb_unit::unit::{Unit, WRITE_STAGE};
 
-const MEMORY: Memory = Memory::S0;
+const MEMORY: Memory = Memory::HEMMERT2007;
 
 fn item(bits: u64) -> Item {
     Item {
@@ -31,7 +31,7 @@ fn header(bits: u64) -> Header {
 
 /// A machine with a list of `length` items of which the last matches `header(1)`.
 fn machine(length: usize) -> Machine {
-    let mut machine = Machine::new(&Builtin::PortalsS0.assemble().words, MEMORY).unwrap();
+    let mut machine = Machine::new(&Builtin::PortalsHemmert2007.assemble().words, MEMORY).unwrap();
     for position in 0..length {
         let bits = if position + 1 == length { 1 } else { 2 };
         machine.lists_mut().append(List::Posted, item(bits), position as u64, 0);
@@ -55,12 +55,12 @@ fn cycles(events: &[Event]) -> u64 {
 
 #[test]
 fn the_memory_of_the_tests_is_that_of_the_preset() {
-    assert_eq!(memory(&mb_testkit::preset(&ENTRY, "s0", &[])), MEMORY);
+    assert_eq!(memory(&mb_testkit::preset(&ENTRY, "hemmert2007", &[])), MEMORY);
 }
 
 #[test]
 fn the_program_has_the_words_of_table_1() {
-    let program = Builtin::PortalsS0.assemble();
+    let program = Builtin::PortalsHemmert2007.assemble();
     let words = |name: &str| program.segments.iter().find(|segment| segment.name == name).unwrap().words;
     let split = ["init", "header", "shared", "fast", "slow", "flush"].map(words);
     assert_eq!(split, [4, 9, 6, 7, 10, 8]);
@@ -76,7 +76,7 @@ fn a_header_with_one_item_takes_29_words_and_31_cycles() {
 
 #[test]
 fn a_full_match_takes_12_words_in_14_cycles() {
-    let program = Builtin::PortalsS0.assemble();
+    let program = Builtin::PortalsHemmert2007.assemble();
     let events = words(&mut machine(1), 1000);
     let at = |label: &str| program.labels[label].index() as u16;
     let matched: Vec<Event> =
@@ -98,7 +98,7 @@ fn an_item_that_fails_on_match_bits_takes_8_cycles_and_nothing_else() {
 #[test]
 fn the_benchmark_of_figure_5_takes_21_and_8_for_each_item_and_two_at_the_end() {
     for length in LENGTHS {
-        let rows = figure5::run(&Builtin::PortalsS0.assemble().words, MEMORY, length).unwrap();
+        let rows = figure5::run(&Builtin::PortalsHemmert2007.assemble().words, MEMORY, length).unwrap();
         assert_eq!(rows.iter().map(|row| row.percent).collect::<Vec<_>>(), (0..=100).step_by(10).collect::<Vec<_>>());
         assert_eq!((rows[0].traversed, rows[10].traversed), (1, length));
         for row in rows {
@@ -108,7 +108,7 @@ fn the_benchmark_of_figure_5_takes_21_and_8_for_each_item_and_two_at_the_end() {
             assert_eq!(row.words, 64 * (21 + 8 * items), "{row:?}");
             assert_eq!(row.stalls, 0, "{row:?}");
             assert_eq!(row.bound_stated, 64 * (8 + 8 * items), "{row:?}");
-            assert_eq!(row.bound_reported, row.one_by_one - 384, "the penalty that S0 6.1 prints");
+            assert_eq!(row.bound_reported, row.one_by_one - 384, "the penalty that hemmert2007 6.1 prints");
         }
     }
 }
@@ -117,7 +117,7 @@ fn the_benchmark_of_figure_5_takes_21_and_8_for_each_item_and_two_at_the_end() {
 /// none with the stated one.
 #[test]
 fn the_printed_overheads_are_those_over_the_reported_bound() {
-    let words = Builtin::PortalsS0.assemble().words;
+    let words = Builtin::PortalsHemmert2007.assemble().words;
     let overhead = |length: usize, percent: usize| {
         let row = figure5::run(&words, MEMORY, length).unwrap()[percent / 10];
         let of = |bound: u64| 100.0 * (1.0 - bound as f64 / row.one_by_one as f64);

@@ -9,11 +9,11 @@ use mb_testkit::{cases, settings, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 
-/// An engine with other settings than those of the preset `s0`.
+/// An engine with other settings than those of the preset `hemmert2007`.
 fn engine(changes: &[(&str, &str)]) -> Server<Microcode> {
     let mut values = vec![
         ("clock", "500"),
-        ("program", "portals_s0"),
+        ("program", "portals_hemmert2007"),
         ("memory_latency", "10"),
         ("words_per_cycle", "1"),
         ("head_cache", "2"),
@@ -65,7 +65,7 @@ fn assert_takes(engine: &mut Server<Microcode>, op: Op, cycles: u64) {
     assert_eq!(done.len(), 1, "too late");
 }
 
-/// Words that a program issues, from S0 table 1 and its like: the words of the header; the words of an item up to the one
+/// Words that a program issues, from hemmert2007 table 1 and its like: the words of the header; the words of an item up to the one
 /// that sends the last word of the answer, if it matches and if it is the end of the list; and those in the unexpected list.
 struct Words {
     program: &'static str,
@@ -79,7 +79,7 @@ const HEADER: u64 = 9;
 
 const WORDS: &[Words] = &[
     Words { program: "mpi", matched: 7, ended: 7, found: 7, not_found: 6 },
-    Words { program: "portals_s0", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
+    Words { program: "portals_hemmert2007", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
     Words { program: "portals_lean", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
     Words { program: "portals4", matched: 5 + 12 + 5, ended: 5 + 4, found: 7, not_found: 6 },
 ];
@@ -170,7 +170,7 @@ fn items_beyond_the_capacity_are_found_more_slowly() {
 
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
-    for program in ["mpi", "portals_s0", "portals_lean", "portals4"] {
+    for program in ["mpi", "portals_hemmert2007", "portals_lean", "portals4"] {
         let make =
             || Box::new(engine(&[("program", program), ("capacity", "8"), ("commands", "3")])) as Box<dyn Engine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
@@ -180,7 +180,7 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
 
 #[test]
 fn the_initiator_that_stands_for_any_in_hardware_is_an_initiator_like_others() {
-    for program in ["mpi", "portals_s0", "portals_lean", "portals4"] {
+    for program in ["mpi", "portals_hemmert2007", "portals_lean", "portals4"] {
         let mut engine = engine(&[("program", program)]);
         let last = Envelope { bits: 1, initiator: Initiator(u32::MAX) };
         engine.offer(Picos::ZERO, Op::Post { recv: RecvId(1), pattern: Pattern::exactly(last) });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of S0 figure 5: 64 identical headers that match at 0 to 100 % of a list, nothing removed.
+//! The benchmark of hemmert2007 figure 5: 64 identical headers that match at 0 to 100 % of a list, nothing removed.
 //!
-//! Contract: every number of a row but the two bounds is measured on the model. The bounds are the formulas that S0
+//! Contract: every number of a row but the two bounds is measured on the model. The bounds are the formulas that Hemmert et al.
 //! states (8 cycles per header and 8 per item) and that its percentages imply (17 and 8).
-//! Source: S0 (`000_491b57cae24201eb.txt`) sections 5.1 and 6.1.
+//! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 6.1.
 
 use mb_asm::word::Word;
 
@@ -15,10 +15,10 @@ use mb_unit::unit::{Unit, WRITE_STAGE};
 /// Headers of one pass.
 pub const HEADERS: u64 = 64;
 
-/// Lengths of the list in S0 figures 6 and 7.
+/// Lengths of the list in hemmert2007 figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 
-/// One point of S0 figures 6 and 7: cycles for [`HEADERS`] matches.
+/// One point of hemmert2007 figures 6 and 7: cycles for [`HEADERS`] matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// Items of the list.
@@ -35,9 +35,9 @@ pub struct Row {
     pub words: u64,
     /// Cycles in which the unit waited, while the headers followed each other.
     pub stalls: u64,
-    /// The hardware bound as S0 6.1 states it.
+    /// The hardware bound as hemmert2007 6.1 states it.
     pub bound_stated: u64,
-    /// The hardware bound that the percentages of S0 6.1 imply.
+    /// The hardware bound that the percentages of hemmert2007 6.1 imply.
     pub bound_reported: u64,
 }
 
@@ -73,7 +73,7 @@ pub fn run(words: &[Word], memory: Memory, length: usize) -> Result<Vec<Row>, Pr
     Ok(rows)
 }
 
-/// One turn of the outer loop of S0 figure 5, headers in a stream and then one by one.
+/// One turn of the outer loop of hemmert2007 figure 5, headers in a stream and then one by one.
 fn pass(machine: &mut Machine, length: usize, percent: u32) -> Result<Row, ProtocolError> {
     let position = position(percent, length);
     let header = Header { op: op::PUT, bits: position as u64, ..Header::default() }.words();

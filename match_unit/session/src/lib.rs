@@ -3,7 +3,7 @@
 //!
 //! - [`session`]: runs and the debugger.
 //! - [`trace`], [`profile`] and [`export`]: what happened, cycle by cycle.
-//! - [`figure5`]: the benchmark of S0 figure 5.
+//! - [`figure5`]: the benchmark of hemmert2007 figure 5.
 
 pub mod export;
 pub mod figure5;

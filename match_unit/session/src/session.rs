@@ -17,7 +17,7 @@ use mb_unit::unit::{Sent, WRITE_STAGE};
 /// What becomes of an item that matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AfterMatch {
-    /// It stays, as in the benchmark of S0 figure 5.
+    /// It stays, as in the benchmark of hemmert2007 figure 5.
     #[default]
     Keep,
     /// It is taken out of its list.

@@ -15,7 +15,7 @@ use mb_unit::machine::{Event, Machine};
 use mb_unit::programs::Builtin;
 use mb_unit::unit::{State, Unit, WRITE_STAGE};
 
-const MEMORY: Memory = Memory::S0;
+const MEMORY: Memory = Memory::HEMMERT2007;
 
 fn item(bits: u64) -> Item {
     Item {
@@ -76,7 +76,7 @@ fn a_removed_item_is_found_once() {
 
 #[test]
 fn slow_memory_shows_as_memory_stalls_and_a_slow_list_manager_as_answer_stalls() {
-    let stalls = |memory| session(Builtin::PortalsS0, memory, AfterMatch::Keep).run(&mut ()).unwrap().stalls;
+    let stalls = |memory| session(Builtin::PortalsHemmert2007, memory, AfterMatch::Keep).run(&mut ()).unwrap().stalls;
     assert_eq!(stalls(MEMORY).of(Cause::Memory), 0);
     assert_eq!(stalls(MEMORY).of(Cause::Answer), 0);
     assert!(stalls(Memory { latency: 40, ..MEMORY }).of(Cause::Memory) > 20);
@@ -85,9 +85,9 @@ fn slow_memory_shows_as_memory_stalls_and_a_slow_list_manager_as_answer_stalls()
 
 #[test]
 fn a_profile_adds_up_to_the_run() {
-    let program = Builtin::PortalsS0.assemble();
+    let program = Builtin::PortalsHemmert2007.assemble();
     let mut profile = Profile::new(&program);
-    let report = session(Builtin::PortalsS0, MEMORY, AfterMatch::Keep).run(&mut profile).unwrap();
+    let report = session(Builtin::PortalsHemmert2007, MEMORY, AfterMatch::Keep).run(&mut profile).unwrap();
     let parts = profile.parts(&program);
     assert_eq!(parts.iter().map(|part| part.issued).sum::<u64>(), report.words);
     assert_eq!(parts.iter().map(|part| part.words).sum::<usize>(), program.words.len());
@@ -104,8 +104,8 @@ fn a_profile_adds_up_to_the_run() {
 
 #[test]
 fn a_debugger_steps_breaks_and_shows_the_state() {
-    let program = Builtin::PortalsS0.assemble();
-    let mut debugger = Debugger::new(program, session(Builtin::PortalsS0, MEMORY, AfterMatch::Keep));
+    let program = Builtin::PortalsHemmert2007.assemble();
+    let mut debugger = Debugger::new(program, session(Builtin::PortalsHemmert2007, MEMORY, AfterMatch::Keep));
     assert_eq!(debugger.step(4), Ok(Stop::Stepped));
     let state = debugger.session().machine().unit().state();
     assert_eq!((state.pc, state.alu[10]), (4, u64::MAX), "the constant for any");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the programs of `ucode/` must answer, written from the semantics and without regard to the microcode.
 //!
-//! Sources: [`portals_s0`] is S0 (`000_491b57cae24201eb.txt`) figure 1; [`mpi`] is `spec/matching.md`, clause G-1;
+//! Sources: [`portals_hemmert2007`] is Hemmert et al. (`hemmert2007`) figure 1; [`mpi`] is `spec/matching.md`, clause G-1;
 //! [`portals4`] follows the Portals 4 specification (see its own text). Cost: one pass over the list.
 
 use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
@@ -39,16 +39,16 @@ const fn process_accepted(item: &Item, header: &Header) -> bool {
     (item.nid == ANY_NID || item.nid == header.nid) && (item.pid == ANY_PID || item.pid == header.pid)
 }
 
-/// The first item that accepts the header by S0 figure 1: handle, offset, length to receive.
+/// The first item that accepts the header by hemmert2007 figure 1: handle, offset, length to receive.
 #[must_use]
-pub fn portals_s0(list: &[Item], header: &Header) -> Option<Match> {
+pub fn portals_hemmert2007(list: &[Item], header: &Header) -> Option<Match> {
     list.iter().enumerate().find_map(|(position, item)| {
         let (offset, length) = portals_s0_item(item, header)?;
         Some(Match::new(position, &[handle(item), offset, length]))
     })
 }
 
-/// One turn of the loop of S0 figure 1, test by test.
+/// One turn of the loop of hemmert2007 figure 1, test by test.
 fn portals_s0_item(item: &Item, header: &Header) -> Option<(u64, u64)> {
     if (item.bits ^ header.bits) & item.care != 0 {
         return None;

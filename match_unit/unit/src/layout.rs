@@ -13,16 +13,16 @@
 //!   w7   start address
 //! ```
 //!
-//! Source: the fields are those of S0 figure 1, in the order in which the function tests them; the packing is ours (the
-//! paper prints none), and differs between header and item so that the header code has to rearrange, as S0 4.3 says it does.
+//! Source: the fields are those of hemmert2007 figure 1, in the order in which the function tests them; the packing is ours (the
+//! paper prints none), and differs between header and item so that the header code has to rearrange, as hemmert2007 4.3 says it does.
 
-/// Words of an item and of a header: 64 bytes (S0 3.1).
+/// Words of an item and of a header: 64 bytes (hemmert2007 3.1).
 pub const WORDS: usize = 8;
 
 /// Eight words as they pass the input FIFO.
 pub type Words = [u64; WORDS];
 
-/// Network id that accepts any (`ANY` of S0 figure 1).
+/// Network id that accepts any (`ANY` of hemmert2007 figure 1).
 pub const ANY_NID: u32 = u32::MAX;
 /// Process id that accepts any.
 pub const ANY_PID: u16 = u16::MAX;
@@ -51,7 +51,7 @@ pub mod options {
     pub const END: u16 = 0x8000;
 }
 
-/// Operations in a header's top byte. Others than put and get pass every operation test (S0 figure 1, lines 21 and 22).
+/// Operations in a header's top byte. Others than put and get pass every operation test (hemmert2007 figure 1, lines 21 and 22).
 pub mod op {
     /// Data arrives.
     pub const PUT: u8 = 1;

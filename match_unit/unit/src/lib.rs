@@ -7,7 +7,7 @@
 //! - [`programs`]: the match programs of `ucode/`; [`golden`]: what each must answer.
 //! - [`layout`]: what the 64 bytes of an item and of a header mean.
 //!
-//! Source: S0 (`000_491b57cae24201eb.txt`); `engines/microcode/README.md` says what is the paper's and what is ours.
+//! Source: Hemmert et al. (`hemmert2007`); `engines/microcode/README.md` says what is the paper's and what is ours.
 
 pub mod golden;
 pub mod layout;

@@ -9,7 +9,7 @@
 //! holds this against a model that moves every word in every cycle.
 //!
 //! Cost: constant per word; appending is constant, removing moves 4 bytes for each younger item.
-//! Source: S0 (`000_491b57cae24201eb.txt`) section 3.2 and figure 2; what S0 leaves open is listed in the model card.
+//! Source: Hemmert et al. (`hemmert2007`) section 3.2 and figure 2; what Hemmert et al. leave open is listed in the model card.
 
 use crate::layout::{Item, WORDS, Words};
 use crate::unit::{Head, Sent, Tag};
@@ -45,8 +45,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// That of the preset `s0`, which has the sources.
-    pub const S0: Self = Self {
+    /// That of the preset `hemmert2007`, which has the sources.
+    pub const HEMMERT2007: Self = Self {
         latency: 10,
         words_per_cycle: 1,
         head_cache: 2,

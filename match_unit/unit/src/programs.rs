@@ -8,8 +8,8 @@ use mb_asm::Program;
 pub enum Builtin {
     /// 64 match bits under a mask, and the initiator or any.
     Mpi,
-    /// The whole match function of S0 figure 1.
-    PortalsS0,
+    /// The whole match function of hemmert2007 figure 1.
+    PortalsHemmert2007,
     /// The same function in fewer words and cycles.
     PortalsLean,
     /// Match list entries of Portals 4.
@@ -18,10 +18,10 @@ pub enum Builtin {
 
 impl Builtin {
     /// Every program.
-    pub const ALL: [Self; 4] = [Self::Mpi, Self::PortalsS0, Self::PortalsLean, Self::Portals4];
+    pub const ALL: [Self; 4] = [Self::Mpi, Self::PortalsHemmert2007, Self::PortalsLean, Self::Portals4];
 
     /// Their names, in the order of [`Builtin::ALL`].
-    pub const NAMES: &[&str] = &["mpi", "portals_s0", "portals_lean", "portals4"];
+    pub const NAMES: &[&str] = &["mpi", "portals_hemmert2007", "portals_lean", "portals4"];
 
     /// Its name, which is that of its file.
     #[must_use]
@@ -40,7 +40,7 @@ impl Builtin {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Mpi => include_str!("../../ucode/mpi.mb"),
-            Self::PortalsS0 => include_str!("../../ucode/portals_s0.mb"),
+            Self::PortalsHemmert2007 => include_str!("../../ucode/portals_hemmert2007.mb"),
             Self::PortalsLean => include_str!("../../ucode/portals_lean.mb"),
             Self::Portals4 => include_str!("../../ucode/portals4.mb"),
         }

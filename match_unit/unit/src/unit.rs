@@ -7,7 +7,7 @@
 //! holds this against a second model that has the three stages, the latches and the forwarding paths.
 //!
 //! Cost: words are decoded once; a word takes about ten nanoseconds and no allocation.
-//! Source: S0 (`000_491b57cae24201eb.txt`) sections 4.1 and 4.2; `spec/isa/match_unit.toml`.
+//! Source: Hemmert et al. (`hemmert2007`) sections 4.1 and 4.2; `spec/isa/match_unit.toml`.
 
 use mb_asm::layout::{Combine, CompareOp, ComputeOp, MaskMode};
 use mb_asm::word::{Alu, Condition, Output, Word};

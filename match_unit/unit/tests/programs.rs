@@ -10,7 +10,7 @@ use mb_unit::list_manager::{List, Memory};
 use mb_unit::machine::Machine;
 use mb_unit::programs::Builtin;
 
-const MEMORY: Memory = Memory::S0;
+const MEMORY: Memory = Memory::HEMMERT2007;
 
 /// A golden function of the posted list.
 type Golden = fn(&[Item], &Header) -> Option<Match>;
@@ -18,7 +18,7 @@ type Golden = fn(&[Item], &Header) -> Option<Match>;
 fn golden_of(program: Builtin) -> Golden {
     match program {
         Builtin::Mpi => golden::mpi,
-        Builtin::PortalsS0 | Builtin::PortalsLean => golden::portals_s0,
+        Builtin::PortalsHemmert2007 | Builtin::PortalsLean => golden::portals_hemmert2007,
         Builtin::Portals4 => golden::portals4,
     }
 }
@@ -91,10 +91,10 @@ fn answer(program: Builtin, item: Item, header: Header) -> Option<Vec<u64>> {
     Some(found.words[1..found.count].to_vec())
 }
 
-/// The answer of both programs that have the function of S0 figure 1.
+/// The answer of both programs that have the function of hemmert2007 figure 1.
 #[track_caller]
-fn portals_s0(item: Item, header: Header) -> Option<Vec<u64>> {
-    let both = [Builtin::PortalsS0, Builtin::PortalsLean].map(|program| answer(program, item, header));
+fn portals_hemmert2007(item: Item, header: Header) -> Option<Vec<u64>> {
+    let both = [Builtin::PortalsHemmert2007, Builtin::PortalsLean].map(|program| answer(program, item, header));
     assert_eq!(both[0], both[1]);
     both.into_iter().next().flatten()
 }
@@ -125,7 +125,7 @@ fn every_match_bit_and_every_mask_bit_counts() {
 
 #[test]
 fn a_process_is_compared_in_all_bits_unless_any_will_do() {
-    for program in [Builtin::PortalsS0, Builtin::PortalsLean, Builtin::Portals4] {
+    for program in [Builtin::PortalsHemmert2007, Builtin::PortalsLean, Builtin::Portals4] {
         for bit in 0..32 {
             let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
             assert!(answer(program, ITEM, other).is_none());
@@ -148,19 +148,19 @@ fn a_process_is_compared_in_all_bits_unless_any_will_do() {
 }
 
 #[test]
-fn s0_an_invalid_or_used_up_descriptor_is_passed_over() {
-    assert!(portals_s0(without(ITEM, options::VALID), HEADER).is_none());
-    assert!(portals_s0(Item { threshold: 0, ..ITEM }, HEADER).is_none());
+fn hemmert2007_an_invalid_or_used_up_descriptor_is_passed_over() {
+    assert!(portals_hemmert2007(without(ITEM, options::VALID), HEADER).is_none());
+    assert!(portals_hemmert2007(Item { threshold: 0, ..ITEM }, HEADER).is_none());
     for bit in 0..32 {
-        assert!(portals_s0(Item { threshold: 1 << bit, ..ITEM }, HEADER).is_some());
+        assert!(portals_hemmert2007(Item { threshold: 1 << bit, ..ITEM }, HEADER).is_some());
     }
     let slow = with(ITEM, options::REMOTE_OFFSET);
-    assert!(portals_s0(without(slow, options::VALID), HEADER).is_none());
-    assert!(portals_s0(Item { threshold: 0, ..slow }, HEADER).is_none());
+    assert!(portals_hemmert2007(without(slow, options::VALID), HEADER).is_none());
+    assert!(portals_hemmert2007(Item { threshold: 0, ..slow }, HEADER).is_none());
 }
 
 #[test]
-fn s0_an_operation_must_be_enabled_and_unknown_ones_always_are() {
+fn hemmert2007_an_operation_must_be_enabled_and_unknown_ones_always_are() {
     for set in [0, options::PUT, options::GET, options::PUT | options::GET] {
         for slow in [0, options::REMOTE_OFFSET] {
             let item = with(without(ITEM, options::PUT), set | slow);
@@ -171,48 +171,55 @@ fn s0_an_operation_must_be_enabled_and_unknown_ones_always_are() {
                 (3, true),
                 (255, true),
             ] {
-                assert_eq!(portals_s0(item, Header { op: operation, ..HEADER }).is_some(), enabled, "{operation}");
+                assert_eq!(
+                    portals_hemmert2007(item, Header { op: operation, ..HEADER }).is_some(),
+                    enabled,
+                    "{operation}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn s0_a_kept_offset_is_not_clamped_and_wraps_beyond_the_length() {
-    assert_eq!(portals_s0(ITEM, HEADER), Some(vec![96, 100]));
-    assert_eq!(portals_s0(Item { local_offset: 3996, ..ITEM }, HEADER), Some(vec![3996, 100]));
-    assert_eq!(portals_s0(Item { local_offset: 3997, ..ITEM }, HEADER), None);
-    assert_eq!(portals_s0(Item { local_offset: 4097, ..ITEM }, HEADER), Some(vec![4097, 100]));
+fn hemmert2007_a_kept_offset_is_not_clamped_and_wraps_beyond_the_length() {
+    assert_eq!(portals_hemmert2007(ITEM, HEADER), Some(vec![96, 100]));
+    assert_eq!(portals_hemmert2007(Item { local_offset: 3996, ..ITEM }, HEADER), Some(vec![3996, 100]));
+    assert_eq!(portals_hemmert2007(Item { local_offset: 3997, ..ITEM }, HEADER), None);
+    assert_eq!(portals_hemmert2007(Item { local_offset: 4097, ..ITEM }, HEADER), Some(vec![4097, 100]));
 }
 
 #[test]
-fn s0_a_long_message_is_cut_or_refused() {
+fn hemmert2007_a_long_message_is_cut_or_refused() {
     let long = Header { length: 4001, ..HEADER };
-    assert_eq!(portals_s0(ITEM, Header { length: 4000, ..HEADER }), Some(vec![96, 4000]));
-    assert_eq!(portals_s0(ITEM, long), None);
-    assert_eq!(portals_s0(with(ITEM, options::TRUNCATE), long), Some(vec![96, 4000]));
-    assert_eq!(portals_s0(with(ITEM, options::TRUNCATE), Header { length: u64::MAX, ..HEADER }), Some(vec![96, 4000]));
+    assert_eq!(portals_hemmert2007(ITEM, Header { length: 4000, ..HEADER }), Some(vec![96, 4000]));
+    assert_eq!(portals_hemmert2007(ITEM, long), None);
+    assert_eq!(portals_hemmert2007(with(ITEM, options::TRUNCATE), long), Some(vec![96, 4000]));
+    assert_eq!(
+        portals_hemmert2007(with(ITEM, options::TRUNCATE), Header { length: u64::MAX, ..HEADER }),
+        Some(vec![96, 4000])
+    );
 }
 
 #[test]
-fn s0_a_remote_offset_is_clamped_to_the_length() {
+fn hemmert2007_a_remote_offset_is_clamped_to_the_length() {
     let item = with(ITEM, options::REMOTE_OFFSET);
-    assert_eq!(portals_s0(item, HEADER), Some(vec![200, 100]));
-    assert_eq!(portals_s0(item, Header { remote_offset: 4096, ..HEADER }), None);
-    assert_eq!(portals_s0(item, Header { remote_offset: 4096, length: 0, ..HEADER }), Some(vec![4096, 0]));
+    assert_eq!(portals_hemmert2007(item, HEADER), Some(vec![200, 100]));
+    assert_eq!(portals_hemmert2007(item, Header { remote_offset: 4096, ..HEADER }), None);
+    assert_eq!(portals_hemmert2007(item, Header { remote_offset: 4096, length: 0, ..HEADER }), Some(vec![4096, 0]));
     let cut = with(item, options::TRUNCATE);
-    assert_eq!(portals_s0(cut, Header { remote_offset: u64::MAX, ..HEADER }), Some(vec![4096, 0]));
-    assert_eq!(portals_s0(cut, Header { remote_offset: 4095, ..HEADER }), Some(vec![4095, 1]));
+    assert_eq!(portals_hemmert2007(cut, Header { remote_offset: u64::MAX, ..HEADER }), Some(vec![4096, 0]));
+    assert_eq!(portals_hemmert2007(cut, Header { remote_offset: 4095, ..HEADER }), Some(vec![4095, 1]));
 }
 
 #[test]
-fn s0_max_size_closes_a_descriptor_that_does_not_truncate() {
+fn hemmert2007_max_size_closes_a_descriptor_that_does_not_truncate() {
     let item = with(ITEM, options::MAX_SIZE);
-    assert_eq!(portals_s0(Item { local_offset: 3096, ..item }, HEADER), Some(vec![3096, 100]));
-    assert_eq!(portals_s0(Item { local_offset: 3097, ..item }, HEADER), None);
+    assert_eq!(portals_hemmert2007(Item { local_offset: 3096, ..item }, HEADER), Some(vec![3096, 100]));
+    assert_eq!(portals_hemmert2007(Item { local_offset: 3097, ..item }, HEADER), None);
     let cut = with(item, options::TRUNCATE);
-    assert_eq!(portals_s0(Item { local_offset: 3097, ..cut }, HEADER), Some(vec![3097, 100]));
-    assert_eq!(portals_s0(Item { local_offset: 4097, ..item }, HEADER), Some(vec![4097, 100]));
+    assert_eq!(portals_hemmert2007(Item { local_offset: 3097, ..cut }, HEADER), Some(vec![3097, 100]));
+    assert_eq!(portals_hemmert2007(Item { local_offset: 4097, ..item }, HEADER), Some(vec![4097, 100]));
 }
 
 #[test]

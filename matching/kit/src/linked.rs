@@ -10,7 +10,7 @@
 //! Time is the caller's: an append writes the element at the free head, whose old link becomes the free head, and the link of
 //! the tail; an unlink writes the link before the element and the link of the free tail.
 //! Cost: constant per access; memory grows with the slots that were ever in use.
-//! Source: the list manager of the hash-based MPI processor as `002_66925415cec1c889.txt` describes it, section III-C2.
+//! Source: the list manager of the hash-based MPI processor as `xiong2018` describes it, section III-C2.
 
 /// No slot.
 const NONE: u32 = u32::MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What barrel-threaded cores are built from, and S0's three of them.
+//! What barrel-threaded cores are built from, and Hemmert et al.'s three of them.
 
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
@@ -67,7 +67,7 @@ pub struct BarrelConfig {
 }
 
 impl BarrelConfig {
-    /// Table 3 of S0 (`000_491b57cae24201eb.txt`) with 1, 2 or 16 cores.
+    /// Table 3 of Hemmert et al. (`hemmert2007`) with 1, 2 or 16 cores.
     ///
     /// From the table: contexts, cache sizes, 64 ways, 1/10 cycles, bandwidth, one ALU that multiplies. From section 5.3:
     /// two cycles for a thread, 1024 cycles and ten per swap. Assumed, for the paper is silent: lines of 32 bytes as in the
@@ -76,12 +76,12 @@ impl BarrelConfig {
     ///
     /// # Errors
     /// The table has no such number of cores.
-    pub fn s0(cores: usize) -> Result<Self, SettingError> {
+    pub fn hemmert2007(cores: usize) -> Result<Self, SettingError> {
         let (contexts, kilobytes, bits_per_cycle) = match cores {
             1 => (8, 32, 128),
             2 => (8, 16, 128),
             16 => (4, 16, 256),
-            _ => return Err(SettingError::Contradiction(format!("S0 has 1, 2 or 16 cores, not {cores}"))),
+            _ => return Err(SettingError::Contradiction(format!("Hemmert et al. have 1, 2 or 16 cores, not {cores}"))),
         };
         let cache = CacheConfig {
             bytes: kilobytes << 10,

@@ -7,14 +7,14 @@ use super::{Disambiguation, OutOfOrderConfig, UnitConfig};
 use crate::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use crate::predictor::{Direction, PredictorConfig};
 
-/// The embedded processor of S0, Table 2, which is after the PowerPC 440.
+/// The embedded processor of Hemmert et al., Table 2, which is after the PowerPC 440.
 ///
 /// From the table: widths of fetch, issue and commit 2, 2 and 3, RUU 16, LSQ 4, both L1 caches of 32 KB and 64 ways, no L2,
 /// latencies of 1 and 10 cycles, 2 integer units, 1 multiplier, 128 bits per cycle, 1 memory port. The rest is what
-/// sim-outorder, with which S0 simulated it, does when it is not told otherwise: a fetch queue of 4, 3 cycles after a
+/// sim-outorder, with which Hemmert et al. simulated it, does when it is not told otherwise: a fetch queue of 4, 3 cycles after a
 /// misprediction, 2048 counters, a BTB of 512 sets of 4, a return stack of 8, multiplication in 3 cycles (one each cycle) and
 /// division in 20 (one in 19) on the same unit, loads behind all earlier store addresses, accesses to the instruction cache
-/// without limit. S0 does not say how long a line is: `line` is 32 bytes in the PowerPC 440 itself.
+/// without limit. Hemmert et al. do not say how long a line is: `line` is 32 bytes in the PowerPC 440 itself.
 #[must_use]
 pub fn ppc440(line: u64) -> (OutOfOrderConfig, HierarchyConfig) {
     let core = OutOfOrderConfig {

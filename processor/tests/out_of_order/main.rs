@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The out-of-order core against formulas.
 //!
-//! With the core of S0 and warm caches, an instruction that is fetched in cycle f is dispatched in f+1, issued in f+2, ends in
+//! With the core of Hemmert et al. and warm caches, an instruction that is fetched in cycle f is dispatched in f+1, issued in f+2, ends in
 //! f+3 if it takes a cycle, and commits in f+4. A memory access is issued a cycle after its address, and takes a cycle if it
 //! hits. Every expected number below follows from this.
 
@@ -17,7 +17,7 @@ use mb_processor::out_of_order::{Disambiguation, ppc440};
 use mb_processor::predictor::Direction;
 use script::{Bench, DATA, Machine, Program};
 
-/// The core of S0 with lines of 32 bytes, all branches foreseen.
+/// The core of Hemmert et al. with lines of 32 bytes, all branches foreseen.
 pub(crate) fn foreseen() -> Machine {
     let (mut core, caches) = ppc440(32);
     core.predictor.direction = Direction::Perfect;

@@ -38,7 +38,7 @@ def inputs(function: Function) -> Function:
             click.argument("program"),
             click.option("-l", "--list", "items", type=path, help="Entries of both lists."),
             click.option("-H", "--headers", type=path, required=True, help="What arrives."),
-            click.option("--preset", default="s0", help="Preset of the engine `microcode`. [s0]"),
+            click.option("--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"),
             click.option(
                 "-s",
                 "--set",
@@ -96,10 +96,10 @@ def told_errors() -> Iterator[None]:
     Examples:
 
     \b
-      matchbench mu run portals_s0 --list list.toml --headers headers.toml
+      matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench mu profile mine.mb --list list.toml --headers headers.toml
 
-    PROGRAM is mpi, portals_s0, portals_lean, portals4, or a file: text to assemble, or an image.
+    PROGRAM is mpi, portals_hemmert2007, portals_lean, portals4, or a file: text to assemble, or an image.
     `docs/match_unit.md` is the tour, and describes the files of entries and headers.
     Exit status: 0 done, 1 the program breaks the protocol of the list manager, 2 bad input.
     """,
@@ -113,7 +113,7 @@ def command() -> None:
     Examples:
 
     \b
-      matchbench mu run portals_s0 --list list.toml --headers headers.toml
+      matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench mu run mine.mb --list list.csv --headers headers.csv --set memory_latency=40
       matchbench mu run mpi --list list.toml --headers headers.toml --after-match remove -o answers.json
 
@@ -219,8 +219,8 @@ def everything(setup: Setup, report: Report) -> dict[str, Any]:
     Examples:
 
     \b
-      matchbench mu trace portals_s0 --list list.toml --headers headers.toml
-      matchbench mu trace portals_s0 --list list.toml --headers headers.toml --cycles 200:260
+      matchbench mu trace portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench mu trace portals_hemmert2007 --list list.toml --headers headers.toml --cycles 200:260
       matchbench mu trace mine.mb --list list.toml --headers headers.toml --kanata mine.kanata --vcd mine.vcd
 
     in, out: words in the FIFOs at the end of the cycle. A line with `...` counts cycles of waiting.
@@ -338,7 +338,7 @@ def cycle_window(text: str | None) -> tuple[int, int]:
     Examples:
 
     \b
-      matchbench mu debug portals_s0 --list list.toml --headers headers.toml
+      matchbench mu debug portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench mu debug mine.mb --list list.toml --headers headers.toml -x "run-to fast; registers"
       matchbench mu debug mine.mb --list list.toml --headers headers.toml --script commands.txt
 
@@ -373,7 +373,7 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
     Examples:
 
     \b
-      matchbench mu profile portals_s0 --list list.toml --headers headers.toml
+      matchbench mu profile portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench mu profile mine.mb --list list.toml --headers headers.toml --json > profile.json
     """
 )

@@ -36,12 +36,12 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     Examples:
 
     \b
-      matchbench reproduce s0
-      matchbench reproduce s0 --system mu,lm,hw -o out/s0
-      matchbench reproduce s0 --id 's0.mu.total_*' --id s0.ucode.total
-      matchbench reproduce s0 --verdict near,differs
-      matchbench reproduce s0 --figures -o out/s0 --force
-      matchbench reproduce s1 s2 -o out/papers
+      matchbench reproduce hemmert2007
+      matchbench reproduce hemmert2007 --system mu,lm,hw -o out/hemmert2007
+      matchbench reproduce hemmert2007 --id 'hemmert2007.mu.total_*' --id hemmert2007.ucode.total
+      matchbench reproduce hemmert2007 --verdict near,differs
+      matchbench reproduce hemmert2007 --figures -o out/hemmert2007 --force
+      matchbench reproduce tanabe2013 xiong2018 -o out/papers
 
     `docs/reproduce.md` says how a verdict is found and what the readings are.
     Exit status: 0 done; 1 if a claim differs and nobody has said why, or if with --figures another set of
@@ -96,7 +96,7 @@ def command(
 ) -> int:
     """Measure what PAPER claims on the models, claim by claim.
 
-    PAPER is s0 to s4. Where a paper contradicts itself, a claim is shown in every reading; the first counts.
+    PAPER is hemmert2007 to crowley2000. Where a paper contradicts itself, a claim is shown in every reading; the first counts.
     Results of several papers go to a folder of DIR for each.
     """
     failed = False

@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(message("lienar"), format!("unknown engine `lienar`; expected one of: {engines}"));
         assert_eq!(
             message("ideal:one"),
-            "engine `ideal` has no preset `one`; expected one of: zero, s0_stated, s0_reported"
+            "engine `ideal` has no preset `one`; expected one of: zero, hemmert2007_stated, hemmert2007_reported"
         );
     }
 

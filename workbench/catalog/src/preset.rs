@@ -2,7 +2,7 @@
 //! Presets: TOML files that give every setting of an engine a value and its source.
 //!
 //! ```toml
-//! entry = { value = "100", source = "paper", file = "001_0733ca0c1b12fc4c.txt", where = "section 1" }
+//! entry = { value = "100", source = "paper", file = "tanabe2013", where = "section 1" }
 //! fixed = { value = "0", source = "assumed", note = "the paper gives the slope only" }
 //! ```
 //!

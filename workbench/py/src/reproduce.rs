@@ -8,7 +8,7 @@ use mb_reproduce::curve::{Anchor, Curve};
 use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME};
 use mb_reproduce::study;
 use mb_reproduce::{Agreement, Answer, Bound, Finding, Parameter, STUDY, Silicon, Subject, UNIT};
-use mb_reproduce::{s1, s2};
+use mb_reproduce::{tanabe2013, xiong2018};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -29,8 +29,8 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     let mut contradicted = Vec::new();
     // Each paper has its own subject; what nobody measured on has no engines.
     let (findings, engines) = match paper {
-        "s0" => {
-            let subject = py.detach(Subject::s0).map_err(bad_input)?;
+        "hemmert2007" => {
+            let subject = py.detach(Subject::hemmert2007).map_err(bad_input)?;
             figures = Some(mb_reproduce::figures(&claims, &subject).map_err(bad_input)?);
             if let Some(jobs) = jobs {
                 let study = study::find(STUDY).map_err(bad_input)?;
@@ -40,15 +40,15 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
             let findings = py.detach(|| mb_reproduce::reproduce(&claims, paper, &subject));
             (findings, vec![UNIT, Bound::Stated.spec(), Bound::Reported.spec()])
         }
-        "s1" => {
-            let designs = py.detach(s1::Designs::published).map_err(bad_input)?;
+        "tanabe2013" => {
+            let designs = py.detach(tanabe2013::Designs::published).map_err(bad_input)?;
             contradicted = py.detach(|| contradictions(&designs)).map_err(bad_input)?;
-            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), s1::Designs::SPECS.to_vec())
+            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), tanabe2013::Designs::SPECS.to_vec())
         }
-        "s2" => {
-            let designs = py.detach(s2::Designs::published).map_err(bad_input)?;
+        "xiong2018" => {
+            let designs = py.detach(xiong2018::Designs::published).map_err(bad_input)?;
             contradicted = py.detach(|| contradictions(&designs)).map_err(bad_input)?;
-            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), s2::Designs::SPECS.to_vec())
+            (py.detach(|| mb_reproduce::reproduce(&claims, paper, &designs)), xiong2018::Designs::SPECS.to_vec())
         }
         _ => (mb_reproduce::reproduce(&claims, paper, &()), Vec::new()),
     };

@@ -126,7 +126,7 @@ pub const NETWORKS: &[NetworkPreset] = &[
         summary: "The 200 ns network of the papers' simulations, otherwise as slingshot.",
         values: || {
             [
-                ("latency", "200", paper("002_66925415cec1c889.txt", "evaluation: simulated network of 200 ns")),
+                ("latency", "200", paper("xiong2018", "evaluation: simulated network of 200 ns")),
                 ("send_overhead", "100", Source::Measured(SHM_MEASURED.into())),
                 ("recv_overhead", "100", Source::Measured(SHM_MEASURED.into())),
                 ("gap", "5", assumed("as slingshot")),
@@ -156,20 +156,12 @@ pub const NETWORKS: &[NetworkPreset] = &[
     },
     NetworkPreset {
         name: "qsnet2",
-        summary: "Quadrics QsNET-II, the network of S1's comparison.",
+        summary: "Quadrics QsNET-II, the network of Tanabe and Ohta's comparison.",
         values: || {
             [
                 ("latency", "300", assumed("what the overheads leave of the minimum latency of 1300 ns")),
-                (
-                    "send_overhead",
-                    "500",
-                    paper("001_0733ca0c1b12fc4c.txt", "minimum latency 1.3 us, of which two halves of 1000 ns"),
-                ),
-                (
-                    "recv_overhead",
-                    "500",
-                    paper("001_0733ca0c1b12fc4c.txt", "minimum latency 1.3 us, of which two halves of 1000 ns"),
-                ),
+                ("send_overhead", "500", paper("tanabe2013", "minimum latency 1.3 us, of which two halves of 1000 ns")),
+                ("recv_overhead", "500", paper("tanabe2013", "minimum latency 1.3 us, of which two halves of 1000 ns")),
                 ("gap", "100", assumed("ten million messages/s per NIC")),
                 ("per_byte", "1.1", assumed("about 900 MB/s, the PCI-X generation")),
                 ("copy_per_byte", "0.5", assumed("2 GB/s, one core of that time")),

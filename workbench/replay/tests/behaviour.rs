@@ -75,7 +75,7 @@ fn one_done_of_several_requests_is_as_good_as_one_of_each() {
             "{name}"
         );
     }
-    let expected = ["halo3d", "transpose", "many_to_one", "random", "depth", "s1_table1", "s2_depths"];
+    let expected = ["halo3d", "transpose", "many_to_one", "random", "depth", "tanabe2013_table1", "xiong2018_depths"];
     assert_eq!(shorter, expected, "patterns that wait for several requests");
 }
 

@@ -2,14 +2,14 @@
 //! Area from storage: bits of memory and of registers in 90 nm, and a factor for everything that stores nothing.
 //!
 //! Contract: an estimate to rank designs by, no layout. Storage is counted on the models; what it costs is published for
-//! other circuits; the factor is S0's own rule for its match unit, applied to all designs alike.
+//! other circuits; the factor is Hemmert et al.'s own rule for its match unit, applied to all designs alike.
 //!
 //! | constant | value | source |
 //! |---|---|---|
 //! | memory | 2.0 µm² for each bit | Intel's first 90 nm memory chip, 12 March 2002: 52 Mbit on 109 mm², cell of 1.0 µm² |
 //! | register | 9.60 µm² | `sky130_fd_sc_hd__dfxtp_1`, 20.0192 µm² in the open 130 nm library, times (90/130)² |
 //! | port | 5.40 µm² for each bit | `sky130_fd_sc_hd__mux2_1`, 11.2608 µm², likewise; N entries take N - 1 of them for each port |
-//! | logic | 2 | S0 (`000_491b57cae24201eb.txt`) section 6.2: the memories doubled; assumed for the processors |
+//! | logic | 2 | Hemmert et al. (`hemmert2007`) section 6.2: the memories doubled; assumed for the processors |
 
 /// Area of a bit of memory with its share of decoders and amplifiers, in µm².
 pub const MEMORY_UM2: f64 = 109e6 / (52.0 * 1024.0 * 1024.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmarks of S1 and S2 on any engine: how long a match takes behind a queue, and how long a queue takes to empty.
+//! The benchmarks of Tanabe and Ohta and Xiong et al. on any engine: how long a match takes behind a queue, and how long a queue takes to empty.
 //!
 //! Contract: operations are offered one after the other, each when the one before is answered; what is measured begins when the
 //! engine has come to rest, on an edge of its clock. No network, and no processor but that of the engine.
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::MeasureError;
 
-/// From whom the messages of a benchmark come. S2 does not say.
+/// From whom the messages of a benchmark come. Xiong et al. do not say.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sources {
@@ -121,7 +121,7 @@ impl Run {
     }
 }
 
-/// How long the last of `length` posted receives takes to be matched (S2 section IV-B, figure 4).
+/// How long the last of `length` posted receives takes to be matched (xiong2018 section IV-B, figure 4).
 ///
 /// # Errors
 /// When the engine refuses or does not answer.
@@ -134,7 +134,7 @@ pub fn preposted(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Resu
     Ok(run.serve(sources.arrive(length))?.1)
 }
 
-/// How long a receive takes that finds the last of `length` unexpected messages (S1 section 4.1, figure 4).
+/// How long a receive takes that finds the last of `length` unexpected messages (tanabe2013 section 4.1, figure 4).
 ///
 /// # Errors
 /// As [`preposted`].
@@ -147,7 +147,7 @@ pub fn unexpected(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Res
     Ok(run.serve(sources.post(length))?.1)
 }
 
-/// How long it takes to match `length` posted receives, the last first (S2 section IV-B, figure 5).
+/// How long it takes to match `length` posted receives, the last first (xiong2018 section IV-B, figure 5).
 ///
 /// # Errors
 /// As [`preposted`]; and when a receive is left.
@@ -189,7 +189,7 @@ impl Benchmark {
         Self::Unloading(Sources::Single),
     ];
 
-    /// Entries of the queue: the sizes of the ALPU and of S2's CAM and one more, and where the papers read their figures.
+    /// Entries of the queue: the sizes of the ALPU and of Xiong et al.'s CAM and one more, and where the papers read their figures.
     #[must_use]
     pub const fn lengths(self) -> &'static [u64] {
         match self {
@@ -280,28 +280,28 @@ const STEPPED: [&str; 2] = ["list_ooo", "list_mt"];
 /// How many entries these traverse at most for a cell of a table.
 const STEPPED_ENTRIES: u64 = 1_000_000;
 
-/// Every engine but those whose times are measured on this host: the designs of the figures of S1 and S2, and of the others the
+/// Every engine but those whose times are measured on this host: the designs of the figures of Tanabe and Ohta and Xiong et al., and of the others the
 /// default, or what takes time.
 ///
 /// # Errors
 /// When a preset cannot be read.
 pub fn compared() -> Result<Vec<EngineChoice>, MeasureError> {
     const SPECS: &[&str] = &[
-        "ideal:s0_stated",
+        "ideal:hemmert2007_stated",
         "microcode:mpi",
-        "list_ooo:s0",
+        "list_ooo:hemmert2007",
         "list_mt:mt16",
         "lhs:dimmnet2",
         "lhs:dimmnet3",
         "lhs:undivided",
         "lhs:ipush",
         "lhs:multicore",
-        "alpu:s1",
-        "alpu:s2",
+        "alpu:tanabe2013",
+        "alpu:xiong2018",
         "cam_list:two_level",
         "cam_list:p2l4",
         "cam_list:p2l64",
-        "hash_buckets:s2",
+        "hash_buckets:xiong2018",
         "hash_buckets:flajslik",
         "hash_buckets:openmpi",
         "hash_buckets:ucx",

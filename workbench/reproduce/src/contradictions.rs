@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a paper says two things that do not go together: both, what each comes to on our models, and which of them counts.
 //!
-//! Numbers go on from those of S0, 1 to 8, whose two ways to count cycles are readings of its claims.
+//! Numbers go on from those of hemmert2007, 1 to 8, whose two ways to count cycles are readings of its claims.
 
 use crate::MeasureError;
 use crate::registry::{Measurable, Reading, Test};

@@ -4,8 +4,8 @@
 use mb_core::Picos;
 use serde::Deserialize;
 
-/// What S0 measures: the program of its figure 5, 64 headers that match one item.
-pub const FIGURE5: &str = "figure 5 of S0";
+/// What Hemmert et al. measure: the program of its figure 5, 64 headers that match one item.
+pub const FIGURE5: &str = "figure 5 of Hemmert et al.";
 
 /// One point of a curve: a benchmark on one design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

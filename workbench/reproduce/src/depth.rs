@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Curves of studies that run the benchmarks of S1 and S2 on engines, and what the papers tell of them.
+//! Curves of studies that run the benchmarks of Tanabe and Ohta and Xiong et al. on engines, and what the papers tell of them.
 //!
 //! Contract: the result depends on the study alone, not on the number of threads.
 //! Cost: that of [`crate::benchmarks`], once for each benchmark, variant and length.

@@ -292,7 +292,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Claim>, LedgerError> {
 }
 
 impl Claim {
-    /// The paper that it is from: the first word of its id, `s0` to `s4`.
+    /// The paper that it is from: the first word of its id, `hemmert2007` to `crowley2000`.
     #[must_use]
     pub fn paper(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
@@ -314,7 +314,7 @@ impl Claim {
         let id = raw.id.into_inner();
         if !is_id(&id) {
             return Err(
-                "an id has the form s0.what or s0.subject.what, in small letters, digits and underscores".to_owned()
+                "an id has the form hemmert2007.what or hemmert2007.subject.what, in small letters, digits and underscores".to_owned()
             );
         }
         let precision = Precision::from_word("precision", &raw.precision)?;

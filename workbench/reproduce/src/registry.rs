@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::contradictions::Contradiction;
 use crate::verdict::Measured;
-use crate::{MeasureError, Subject, s0, s1, s2};
+use crate::{MeasureError, Subject, hemmert2007, tanabe2013, xiong2018};
 
 /// How one claim is tested on a subject of type `S`.
 #[derive(Clone, Copy, Debug)]
@@ -73,17 +73,17 @@ pub trait Measurable: Sized + 'static {
 }
 
 impl Measurable for Subject {
-    const ENTRIES: &'static [&'static [Entry]] = s0::ENTRIES;
+    const ENTRIES: &'static [&'static [Entry]] = hemmert2007::ENTRIES;
 }
 
-impl Measurable for s1::Designs {
-    const ENTRIES: &'static [&'static [Entry<Self>]] = s1::ENTRIES;
-    const CONTRADICTIONS: &'static [Contradiction<Self>] = s1::CONTRADICTIONS;
+impl Measurable for tanabe2013::Designs {
+    const ENTRIES: &'static [&'static [Entry<Self>]] = tanabe2013::ENTRIES;
+    const CONTRADICTIONS: &'static [Contradiction<Self>] = tanabe2013::CONTRADICTIONS;
 }
 
-impl Measurable for s2::Designs {
-    const ENTRIES: &'static [&'static [Entry<Self>]] = s2::ENTRIES;
-    const CONTRADICTIONS: &'static [Contradiction<Self>] = s2::CONTRADICTIONS;
+impl Measurable for xiong2018::Designs {
+    const ENTRIES: &'static [&'static [Entry<Self>]] = xiong2018::ENTRIES;
+    const CONTRADICTIONS: &'static [Contradiction<Self>] = xiong2018::CONTRADICTIONS;
 }
 
 /// Nothing: a paper without models.

@@ -2,9 +2,9 @@
 //! Every claim of a paper with what was measured and what is to be made of it.
 
 use crate::curve::{Anchor, Curve};
+use crate::hemmert2007::{self, Parameter, Silicon};
 use crate::ledger::{Claim, Kind, Method};
 use crate::registry::{Measurable, Reading, Test};
-use crate::s0::{self, Parameter, Silicon};
 use crate::subject::{MeasureError, STUDY, Subject};
 use crate::verdict::{self, Mismatch, Verdict};
 use crate::{depth, study};
@@ -122,7 +122,7 @@ pub struct Figures {
     pub parameters: Vec<Parameter>,
 }
 
-/// What the figures of S0 are drawn from.
+/// What the figures of Hemmert et al. are drawn from.
 ///
 /// # Errors
 /// When the study cannot be read, or a design was not run.
@@ -130,10 +130,10 @@ pub fn figures(claims: &[Claim], subject: &Subject) -> Result<Figures, MeasureEr
     let found = study::find(STUDY)?;
     Ok(Figures {
         study: STUDY,
-        curves: s0::curves(&found, subject),
-        anchors: s0::anchors(claims, subject.clock),
-        silicon: s0::silicon(claims, subject)?,
-        parameters: s0::parameters(&found, &subject.processors),
+        curves: hemmert2007::curves(&found, subject),
+        anchors: hemmert2007::anchors(claims, subject.clock),
+        silicon: hemmert2007::silicon(claims, subject)?,
+        parameters: hemmert2007::parameters(&found, &subject.processors),
     })
 }
 

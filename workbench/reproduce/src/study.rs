@@ -13,9 +13,9 @@ use crate::curve::Limit;
 
 /// The studies of the project: name, and text of `study.toml`.
 pub const STUDIES: &[(&str, &str)] = &[
-    ("s0_figures", include_str!("../../../studies/s0_figures/study.toml")),
-    ("s1_figures", include_str!("../../../studies/s1_figures/study.toml")),
-    ("s2_figures", include_str!("../../../studies/s2_figures/study.toml")),
+    ("hemmert2007_figures", include_str!("../../../studies/hemmert2007_figures/study.toml")),
+    ("tanabe2013_figures", include_str!("../../../studies/tanabe2013_figures/study.toml")),
+    ("xiong2018_figures", include_str!("../../../studies/xiong2018_figures/study.toml")),
 ];
 
 /// A question, and what answers it.
@@ -46,7 +46,7 @@ pub struct Study {
     pub anchors: Vec<Told>,
 }
 
-/// One picture: a column of panels for each length of the list, over the depth of the match, which is S0's benchmark; or a
+/// One picture: a column of panels for each length of the list, over the depth of the match, which is Hemmert et al.'s benchmark; or a
 /// column for each of the benchmarks named, over the length.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +57,7 @@ pub struct Figure {
     pub title: String,
     /// Lengths of the list, ascending.
     pub lengths: Vec<usize>,
-    /// What is run, from left to right; S0's benchmark if there is none.
+    /// What is run, from left to right; Hemmert et al.'s benchmark if there is none.
     #[serde(default)]
     pub benchmarks: Vec<Benchmark>,
     /// The axis of lengths.

@@ -18,7 +18,7 @@ use mb_unit::machine::{Event, Machine};
 use mb_unit::programs::Builtin;
 use mb_unit::unit::{Tag, Unit, WRITE_STAGE};
 
-use crate::s0::{Processor, Simulated};
+use crate::hemmert2007::{Processor, Simulated};
 use crate::study::{self, Study, StudyError, World};
 
 /// Why a measurement could not be made.
@@ -94,17 +94,17 @@ impl Bound {
     #[must_use]
     pub const fn spec(self) -> &'static str {
         match self {
-            Self::Stated => "ideal:s0_stated",
-            Self::Reported => "ideal:s0_reported",
+            Self::Stated => "ideal:hemmert2007_stated",
+            Self::Reported => "ideal:hemmert2007_reported",
         }
     }
 }
 
 /// The preset of the match unit that is compared with the paper.
-pub const UNIT: &str = "microcode:s0";
+pub const UNIT: &str = "microcode:hemmert2007";
 
 /// The study whose designs and assumptions are measured.
-pub const STUDY: &str = "s0_figures";
+pub const STUDY: &str = "hemmert2007_figures";
 
 /// One point of figures 6 and 7: cycles for 64 matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,11 +174,11 @@ pub(crate) struct Search {
 }
 
 impl Subject {
-    /// The design point of the paper: preset `microcode:s0`, program `portals_s0`.
+    /// The design point of the paper: preset `microcode:hemmert2007`, program `portals_hemmert2007`.
     ///
     /// # Errors
     /// When a preset cannot be read or the program breaks the protocol.
-    pub fn s0() -> Result<Self, MeasureError> {
+    pub fn hemmert2007() -> Result<Self, MeasureError> {
         let settings = mb_catalog::find(UNIT)?.settings;
         let program = Builtin::from_name(settings.word("program")).ok_or(MeasureError::NotSeen("the match program"))?;
         let engine = mb_microcode::Microcode::new(&settings)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where S1 and S2 contradict themselves: each place once, with what comes of both statements.
+//! Where Tanabe and Ohta and Xiong et al. contradict themselves: each place once, with what comes of both statements.
 
 use mb_reproduce::contradictions::{Contradicted, contradictions};
-use mb_reproduce::{s1, s2};
+use mb_reproduce::{tanabe2013, xiong2018};
 
 const DOCS: &str = include_str!("../../../docs/reproduce.md");
 
 fn all() -> Vec<Contradicted> {
-    let (one, two) = (s1::Designs::published().unwrap(), s2::Designs::published().unwrap());
+    let (one, two) = (tanabe2013::Designs::published().unwrap(), xiong2018::Designs::published().unwrap());
     [contradictions(&one).unwrap(), contradictions(&two).unwrap()].concat()
 }
 

@@ -5,7 +5,7 @@ use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME, Method, Precision, 
 
 const CLAIM: &str = r#"
 [[claim]]
-id = "s0.mu.slots"
+id = "hemmert2007.mu.slots"
 seed = "p.txt"
 where = "§4.2"
 system = "mu, hw"
@@ -39,7 +39,7 @@ fn value(precision: &str, value: &str) -> Result<Value, String> {
 #[test]
 fn the_ledger_of_the_project_is_sound() {
     let claims = ledger::read(LEDGER_NAME, LEDGER).unwrap();
-    for paper in ["s0", "s1", "s2", "s3", "s4"] {
+    for paper in ["hemmert2007", "tanabe2013", "xiong2018", "gu2011", "crowley2000"] {
         assert!(claims.iter().any(|claim| claim.paper() == paper), "{paper}");
     }
 }
@@ -47,7 +47,10 @@ fn the_ledger_of_the_project_is_sound() {
 #[test]
 fn a_claim_has_the_fields_of_the_ledger() {
     let claim = read(CLAIM).unwrap().remove(0);
-    assert_eq!((claim.id.as_str(), claim.paper(), claim.place.as_str()), ("s0.mu.slots", "s0", "§4.2"));
+    assert_eq!(
+        (claim.id.as_str(), claim.paper(), claim.place.as_str()),
+        ("hemmert2007.mu.slots", "hemmert2007", "§4.2")
+    );
     assert_eq!(claim.systems, ["mu", "hw"]);
     assert_eq!((claim.value, claim.precision), (Value::Number(6.0, 0), Precision::Exact));
     assert_eq!((claim.testable_by, claim.also_by), (Method::RtlSim, vec![Method::CycleModel]));
@@ -97,7 +100,7 @@ fn a_value_of_another_form_is_refused() {
             "`value` is \"<= a\"; precision at-most calls for a number, \"< number\" or \"<= number\"",
         ),
     ] {
-        assert_eq!(value(precision, text), Err(format!("try.toml:3: claim `s0.mu.slots`: {message}")));
+        assert_eq!(value(precision, text), Err(format!("try.toml:3: claim `hemmert2007.mu.slots`: {message}")));
     }
 }
 
@@ -122,7 +125,7 @@ fn a_field_that_no_claim_has_is_refused() {
 fn an_empty_field_is_refused() {
     assert_eq!(
         edited("unit = \"slots\"", "unit = \" \""),
-        Err("try.toml:3: claim `s0.mu.slots`: `unit` is empty".to_owned())
+        Err("try.toml:3: claim `hemmert2007.mu.slots`: `unit` is empty".to_owned())
     );
 }
 
@@ -143,26 +146,26 @@ fn an_unknown_word_is_refused() {
              replay, synthesis, host measurement, cannot: WHY",
         ),
         (
-            "s0.mu.slots",
-            "s0.Mu",
-            "an id has the form s0.what or s0.subject.what, in small letters, digits and underscores",
+            "hemmert2007.mu.slots",
+            "hemmert2007.Mu",
+            "an id has the form hemmert2007.what or hemmert2007.subject.what, in small letters, digits and underscores",
         ),
     ] {
-        let id = if new == "s0.Mu" { new } else { "s0.mu.slots" };
+        let id = if new == "hemmert2007.Mu" { new } else { "hemmert2007.mu.slots" };
         assert_eq!(edited(old, new), Err(format!("try.toml:3: claim `{id}`: {message}")));
     }
 }
 
 #[test]
 fn an_id_that_is_used_twice_is_refused() {
-    let message = "try.toml:19: claim `s0.mu.slots`: the id is that of the claim in line 3";
+    let message = "try.toml:19: claim `hemmert2007.mu.slots`: the id is that of the claim in line 3";
     assert_eq!(read(&CLAIM.repeat(2)), Err(message.to_owned()));
 }
 
 #[test]
 fn claims_of_one_paper_come_from_one_file() {
     let second = CLAIM.replace("slots\"\nseed = \"p.txt", "words\"\nseed = \"q.txt");
-    let message = "try.toml:19: claim `s0.mu.words`: its paper is `q.txt`, but earlier claims of s0 are from `p.txt`";
+    let message = "try.toml:19: claim `hemmert2007.mu.words`: its paper is `q.txt`, but earlier claims of hemmert2007 are from `p.txt`";
     assert_eq!(read(&format!("{CLAIM}{second}")), Err(message.to_owned()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! S0's benchmark on its processors, few points of it, and claims on broken ones.
+//! Hemmert et al.'s benchmark on its processors, few points of it, and claims on broken ones.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,8 @@ use mb_reproduce::verdict::Verdict;
 use mb_reproduce::{Build, Pass, Processor, Processors, Run, Setup, Simulated, Subject, band, figures, reproduce};
 
 static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
-static STUDY: LazyLock<Study> = LazyLock::new(|| find("s0_figures").unwrap());
-static SUBJECT: LazyLock<Subject> = LazyLock::new(|| Subject::s0().unwrap());
+static STUDY: LazyLock<Study> = LazyLock::new(|| find("hemmert2007_figures").unwrap());
+static SUBJECT: LazyLock<Subject> = LazyLock::new(|| Subject::hemmert2007().unwrap());
 
 /// `processor` with other answers than the base's.
 fn setup(processor: Processor, answers: &[(&str, &str)]) -> Setup {
@@ -32,7 +32,7 @@ fn slope(setup: &Setup) -> f64 {
 fn verdict(processors: Processors, id: &str) -> Verdict {
     let subject = Subject { processors, fitted: None, ..SUBJECT.clone() };
     let claim = CLAIMS.iter().find(|claim| claim.id == id).unwrap();
-    reproduce(std::slice::from_ref(claim), "s0", &subject).unwrap()[0].verdict
+    reproduce(std::slice::from_ref(claim), "hemmert2007", &subject).unwrap()[0].verdict
 }
 
 /// The processors with one of them changed.
@@ -92,7 +92,7 @@ fn an_answer_that_no_model_knows_is_refused() {
 
 #[test]
 fn every_claim_of_the_processors_has_a_verdict_and_what_differs_a_reason() {
-    let findings = reproduce(&CLAIMS, "s0", &*SUBJECT).unwrap();
+    let findings = reproduce(&CLAIMS, "hemmert2007", &*SUBJECT).unwrap();
     for finding in &findings {
         let about = |system: &str| finding.claim.systems.iter().any(|known| known == system);
         if about("ppc440") || ["mt1", "mt2", "mt16", "mt", "bench"].into_iter().any(about) {
@@ -110,12 +110,12 @@ fn every_claim_of_the_processors_has_a_verdict_and_what_differs_a_reason() {
 #[test]
 fn a_processor_that_is_not_the_papers_differs() {
     let claims = [
-        ("s0.mt1.int_alus", Verdict::Holds),
-        ("s0.mt1.dl1_kb", Verdict::Differs),
-        ("s0.mt1.dl1_ways", Verdict::Differs),
-        ("s0.mt1.lat_mem", Verdict::Differs),
-        ("s0.mt1.mem_bw", Verdict::Differs),
-        ("s0.mt1.il1_kb", Verdict::Holds),
+        ("hemmert2007.mt1.int_alus", Verdict::Holds),
+        ("hemmert2007.mt1.dl1_kb", Verdict::Differs),
+        ("hemmert2007.mt1.dl1_ways", Verdict::Differs),
+        ("hemmert2007.mt1.lat_mem", Verdict::Differs),
+        ("hemmert2007.mt1.mem_bw", Verdict::Differs),
+        ("hemmert2007.mt1.il1_kb", Verdict::Holds),
     ];
     let other = changed(Processor::Threads1, |simulated| {
         let Build::Barrel(config) = &mut simulated.setup.build else { unreachable!("table 3") };
@@ -136,12 +136,12 @@ fn a_slower_processor_changes_what_is_made_of_it() {
             pass.cycles *= 5;
         }
     });
-    for id in ["s0.mt16.exceeds_hw_300", "s0.mt16.exceeds_mu_300"] {
+    for id in ["hemmert2007.mt16.exceeds_hw_300", "hemmert2007.mt16.exceeds_mu_300"] {
         assert_eq!(verdict(SUBJECT.processors.clone(), id), Verdict::Holds);
         assert_eq!(verdict(slower.clone(), id), Verdict::Differs);
     }
     let overtaken = changed(Processor::Threads2, |simulated| simulated.runs[0].overtaken = 1);
-    assert_eq!(verdict(overtaken, "s0.bench.locking"), Verdict::Differs);
+    assert_eq!(verdict(overtaken, "hemmert2007.bench.locking"), Verdict::Differs);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use mb_reproduce::study::{STUDIES, find, read};
 use mb_reproduce::{Figures, Subject, depth_figures, figures};
 
 static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
-static DRAWN: LazyLock<Figures> = LazyLock::new(|| figures(&CLAIMS, &Subject::s0().unwrap()).unwrap());
+static DRAWN: LazyLock<Figures> = LazyLock::new(|| figures(&CLAIMS, &Subject::hemmert2007().unwrap()).unwrap());
 
-/// What reading the study of S0 with `old` replaced comes to.
+/// What reading the study of Hemmert et al. with `old` replaced comes to.
 fn edited(old: &str, new: &str) -> String {
     let (name, text) = STUDIES[0];
     assert!(text.contains(old), "nothing to edit: {old}");
@@ -36,20 +36,24 @@ fn what_a_study_must_not_say_is_refused() {
         (
             "lengths = [10, 30]",
             "lengths = [10, 30]\nbenchmarks = [{ unloading = \"single\" }]",
-            "figure `s0-figure6` runs `bound`, which has no engine",
+            "figure `hemmert2007-figure6` runs `bound`, which has no engine",
         ),
         (
             "lengths = [10, 30]",
             "lengths = [10, 30]\ndesigns = [\"best\"]",
-            "figure `s0-figure6` draws `best`, which is no design",
+            "figure `hemmert2007-figure6` draws `best`, which is no design",
         ),
         (
             "lengths = [10, 30]",
             "lengths = [10, 30]\ndesigns = [\"unit\"]",
-            "figure `s0-figure6` has relative times and does not draw the baseline",
+            "figure `hemmert2007-figure6` has relative times and does not draw the baseline",
         ),
         ("baseline = \"bound\"", "baseline = \"zero\"", "baseline `zero` is no design"),
-        ("name = \"s0-figure7\"", "name = \"s0-figure6\"", "two of figure are called `s0-figure6`"),
+        (
+            "name = \"hemmert2007-figure7\"",
+            "name = \"hemmert2007-figure6\"",
+            "two of figure are called `hemmert2007-figure6`",
+        ),
         ("name = \"unit\"", "name = \"bound\"", "two of design are called `bound`"),
         (
             "quantity = \"each\"",
@@ -57,7 +61,7 @@ fn what_a_study_must_not_say_is_refused() {
             "unknown variant `most`, expected one of `total`, `each`, `relative`",
         ),
     ] {
-        assert_eq!(edited(old, new), format!("studies/s0_figures/study.toml: {message}"));
+        assert_eq!(edited(old, new), format!("studies/hemmert2007_figures/study.toml: {message}"));
     }
 }
 
@@ -90,11 +94,11 @@ fn an_anchor_reaches_as_far_as_precision_and_readings_of_its_claim() {
         );
     };
     // 34 % of 88 or of 97 cycles, printed to two digits; about three times 22 or 31 cycles.
-    close("s0.ppc440.fraction_of_hw_10", [64.0 * 88.0 / 0.345, 64.0 * 88.0 / 0.34, 64.0 * 97.0 / 0.335]);
-    close("s0.mu.speedup_1_conclusion", [64.0 * 22.0 * 2.25, 64.0 * 22.0 * 3.0, 64.0 * 31.0 * 3.75]);
-    let beaten = find("s0.mt16.exceeds_hw_300");
+    close("hemmert2007.ppc440.fraction_of_hw_10", [64.0 * 88.0 / 0.345, 64.0 * 88.0 / 0.34, 64.0 * 97.0 / 0.335]);
+    close("hemmert2007.mu.speedup_1_conclusion", [64.0 * 22.0 * 2.25, 64.0 * 22.0 * 3.0, 64.0 * 31.0 * 3.75]);
+    let beaten = find("hemmert2007.mt16.exceeds_hw_300");
     assert_eq!((beaten.limit, beaten.length, beaten.percent), (Limit::Below, 300, 100));
-    close("s0.mt16.exceeds_hw_300", [154_112.0, 154_112.0, 64.0 * (17.0 + 2400.0)]);
+    close("hemmert2007.mt16.exceeds_hw_300", [154_112.0, 154_112.0, 64.0 * (17.0 + 2400.0)]);
     for anchor in &DRAWN.anchors {
         assert!(anchor.low <= anchor.value && anchor.value <= anchor.high, "{}", anchor.claim);
     }
@@ -102,7 +106,7 @@ fn an_anchor_reaches_as_far_as_precision_and_readings_of_its_claim() {
 
 #[test]
 fn every_design_of_a_study_of_benchmarks_builds_and_is_drawn() {
-    for name in ["s1_figures", "s2_figures"] {
+    for name in ["tanabe2013_figures", "xiong2018_figures"] {
         let study = find(name).unwrap();
         for design in &study.designs {
             for settings in std::iter::once(&[][..]).chain(design.variants.iter().map(|variant| &*variant.settings)) {
@@ -116,7 +120,7 @@ fn every_design_of_a_study_of_benchmarks_builds_and_is_drawn() {
 
 #[test]
 fn the_picture_of_all_engines_has_each_with_its_default_preset() {
-    let study = find("s2_figures").unwrap();
+    let study = find("xiong2018_figures").unwrap();
     let figure = study.figures.iter().find(|figure| figure.name == "all-engines").unwrap();
     let mut drawn = BTreeSet::new();
     for design in study.designs.iter().filter(|design| figure.shows(&design.name)) {
@@ -135,7 +139,7 @@ fn the_picture_of_all_engines_has_each_with_its_default_preset() {
 
 #[test]
 fn the_points_of_s1_are_what_the_benchmark_gives_and_its_anchors_what_the_text_says() {
-    let drawn = depth_figures(&CLAIMS, "s1", 2).unwrap().unwrap();
+    let drawn = depth_figures(&CLAIMS, "tanabe2013", 2).unwrap().unwrap();
     let point = |design: &str, variant: &str, length| {
         let curve = drawn.curves.iter().find(|curve| curve.design == design && curve.variant == variant).unwrap();
         let point = curve.points.iter().find(|point| point.length == length).unwrap();

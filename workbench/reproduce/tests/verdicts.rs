@@ -7,7 +7,7 @@ use mb_reproduce::verdict::{Measured, Verdict, judge};
 
 fn claim(precision: &str, value: &str, testable_by: &str) -> Claim {
     let text = format!(
-        "[[claim]]\nid = \"s0.a.b\"\nseed = \"p\"\nwhere = \"1\"\nsystem = \"mu\"\nstatement = \"s\"\nquantity = \"q\"\n\
+        "[[claim]]\nid = \"hemmert2007.a.b\"\nseed = \"p\"\nwhere = \"1\"\nsystem = \"mu\"\nstatement = \"s\"\nquantity = \"q\"\n\
          value = {value}\nunit = \"u\"\nconditions = \"c\"\nkind = \"result\"\ntestable_by = \"{testable_by}\"\n\
          origin = \"stated\"\nprecision = \"{precision}\"\n"
     );
@@ -125,7 +125,7 @@ fn forms_that_cannot_be_compared_are_told() {
     let error = judge(&claim("exact", "44", "rtl sim"), &Measured::Text("x".to_owned())).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "claim `s0.a.b`: the ledger has `44`, which cannot be compared with the measured Text(\"x\")"
+        "claim `hemmert2007.a.b`: the ledger has `44`, which cannot be compared with the measured Text(\"x\")"
     );
 }
 

@@ -128,7 +128,7 @@ fn what_cannot_be_made_is_refused_in_words() {
     };
     assert_eq!(
         refuse("halo", 8, &[]),
-        "unknown pattern `halo`; expected one of: halo3d, sweep, transpose, many_to_one, random, depth, s1_table1, s2_depths"
+        "unknown pattern `halo`; expected one of: halo3d, sweep, transpose, many_to_one, random, depth, tanabe2013_table1, xiong2018_depths"
     );
     assert_eq!(refuse("transpose", 1, &[]), "pattern `transpose`: found 1 ranks, expected 2 to 2147483647");
     assert_eq!(

@@ -82,12 +82,13 @@ fn the_depth_pattern_searches_as_deep_as_it_says() {
     }
 }
 
-/// S1, Table 1: average search depth of the unexpected messages; half of the messages are unexpected.
+/// Tanabe and Ohta, Table 1: average search depth of the unexpected messages; half of the messages are unexpected.
 #[test]
 fn table_1_is_met_at_its_columns() {
     for (application, row) in [("ft", [5.0, 10.0, 27.0]), ("its", [7.0, 13.0, 21.0])] {
         for (ranks, depth) in [32, 64, 128].into_iter().zip(row) {
-            let (_, total) = of_pattern("s1_table1", ranks, &[("application", application), ("iterations", "2")]);
+            let (_, total) =
+                of_pattern("tanabe2013_table1", ranks, &[("application", application), ("iterations", "2")]);
             assert_eq!(total.unexpected_depth.mean(), Some(depth), "{application} on {ranks}");
             assert_eq!(total.unexpected_share(), Some(0.5), "{application} on {ranks}");
         }
@@ -100,7 +101,7 @@ fn half_of_the_lists_are_below_128_and_three_quarters_below_512() {
     let mut lengths: Vec<u64> = Vec::new();
     let settings = [("iterations".to_owned(), "1".to_owned())].into();
     for seed in 0..400 {
-        let trace = Plan::new("s2_depths", 2, seed, &settings).unwrap().in_memory();
+        let trace = Plan::new("xiong2018_depths", 2, seed, &settings).unwrap().in_memory();
         let (_, total) = stats(&trace);
         assert_eq!(total.posted_max, total.unexpected_max);
         lengths.push(total.posted_max);

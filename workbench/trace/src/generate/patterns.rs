@@ -34,7 +34,7 @@ pub(super) const MARGIN_NS: u64 = 8 * TURN_NS;
 /// Tag of the all-to-all exchange.
 const TRANSPOSE_TAG: i32 = 100;
 
-/// Depths of S1's Table 1 (average search depth of the unexpected messages) by ranks; the last column is the paper's own
+/// Depths of Tanabe and Ohta's Table 1 (average search depth of the unexpected messages) by ranks; the last column is the paper's own
 /// linear estimate. Source: papers/001, Table 1, where they are quoted from Brightwell et al.
 const TABLE1_RANKS: [u64; 4] = [32, 64, 128, 16_384];
 const TABLE1_FT: [u64; 4] = [5, 10, 27, 3_837];
@@ -188,8 +188,8 @@ pub static PATTERNS: &[Pattern] = &[
         run: depth,
     },
     Pattern {
-        name: "s1_table1",
-        summary: "Unexpected messages searched as deep, on average, as S1's Table 1 quotes for FT and ITS; half are unexpected.",
+        name: "tanabe2013_table1",
+        summary: "Unexpected messages searched as deep, on average, as Tanabe and Ohta's Table 1 quotes for FT and ITS; half are unexpected.",
         least_ranks: 2,
         parameters: &[
             choice("application", &["ft", "its"], "ft", "Row of the table."),
@@ -198,11 +198,11 @@ pub static PATTERNS: &[Pattern] = &[
             compute("10000", "Computation before each step."),
         ],
         prepare: |plan| plan.check_time(plan.whole("iterations")),
-        run: s1_table1,
+        run: tanabe2013_table1,
     },
     Pattern {
-        name: "s2_depths",
-        summary: "Both lists as long as S2 quotes from proxy applications: below 128 in 50 %, below 512 in 75 % of the steps.",
+        name: "xiong2018_depths",
+        summary: "Both lists as long as Xiong et al. quotes from proxy applications: below 128 in 50 %, below 512 in 75 % of the steps.",
         least_ranks: 2,
         parameters: &[
             iterations("40"),
@@ -213,7 +213,7 @@ pub static PATTERNS: &[Pattern] = &[
             choice("order", &["arrival", "reverse", "random"], "random", "Order of receives against that of messages."),
         ],
         prepare: |plan| plan.check_time(plan.whole("iterations")),
-        run: s2_depths,
+        run: xiong2018_depths,
     },
 ];
 
@@ -617,7 +617,7 @@ fn table1_depth(row: [u64; 4], ranks: u64) -> f64 {
     y0 + (ranks as f64 - x0) / (x1 - x0) * (y1 - y0)
 }
 
-fn s1_table1(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
+fn tanabe2013_table1(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
     let row = if plan.word("application") == "ft" { TABLE1_FT } else { TABLE1_ITS };
     // A list of n messages taken from the back is searched n, n - 1, ..., 1 deep: (n + 1) / 2 on average.
     let length = (2.0 * table1_depth(row, u64::from(plan.ranks)) - 1.0).round().max(1.0) as u64;
@@ -633,10 +633,10 @@ fn s1_table1(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError>
     Ok(())
 }
 
-/// A list length as S2 quotes Klenk and Fröning (papers/002, section II.B): below 128 in half of all points, below 512 in three
+/// A list length as Xiong et al. quotes Klenk and Fröning (papers/002, section II.B): below 128 in half of all points, below 512 in three
 /// quarters, in the others up to a few thousand. Within the first two classes evenly, above them evenly in the logarithm
 /// (assumed: the text gives no more than the quartiles and the order of the longest).
-fn s2_length(random: &mut Random, longest: u64) -> u64 {
+fn xiong2018_length(random: &mut Random, longest: u64) -> u64 {
     match random.below(4) {
         0 | 1 => random.within(1, 127),
         2 => random.within(128, 511),
@@ -648,10 +648,10 @@ fn s2_length(random: &mut Random, longest: u64) -> u64 {
     }
 }
 
-fn s2_depths(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
+fn xiong2018_depths(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
     let rank = u64::from(output.program.rank());
     for step in 0..plan.whole("iterations") {
-        let length = s2_length(&mut Random::of(plan.seed, &[step]), plan.whole("depth_max"));
+        let length = xiong2018_length(&mut Random::of(plan.seed, &[step]), plan.whole("depth_max"));
         output.program.compute(plan.ns("compute"));
         both_lists(plan, &mut output.program, length, plan.whole("sources"), |expected, receives| {
             plan.ordered(receives, &[rank, step, expected]);
