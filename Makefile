@@ -46,10 +46,9 @@ check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guar
 	$(VENV)/ruff check
 	$(VENV)/mypy
 
-bench: setup .venv/mpi.stamp ## speed: criterion, the matcher beside other libraries, the recorder, whole commands
-	cargo bench --workspace --exclude mb-py --exclude mbmatch --benches
-	cargo bench --package mbmatch --bench structures
-	cargo bench --package mbmatch --bench compare -- --csv $(CURDIR)/out/bench/matcher.csv
+bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
+	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
+	cargo bench --package mb-measure --bench compare -- --csv $(CURDIR)/out/bench/mbmatch.csv
 	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 
@@ -61,12 +60,12 @@ nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stam
 	# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
 	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=$(CASES) cargo test --quiet --release --no-fail-fast --workspace --exclude mb-py -- --include-ignored
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mbmatch --tests
-	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mbmatch --test lockstep \
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mbmatch --package mb-host_native --test lockstep --test oracle \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
-	# The matcher's vector code for a processor that this one is not.
+	# The NEON code of mbmatch, on an emulated processor.
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" CARGO_PROFILE_RELEASE_LTO=off \
-	  cargo test --quiet --release --package mbmatch --lib --tests --target aarch64-unknown-linux-gnu
+	  cargo test --quiet --release --package mbmatch --package mb-host_native --lib --tests --target aarch64-unknown-linux-gnu
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py tests/test_mpi_conform.py
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \

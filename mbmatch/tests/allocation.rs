@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is promised of the heap: no call allocates within what was reserved, or for a few entries; and a call that finds no
-//! memory changes nothing. The allocator of this program counts, and fails when it is told to.
+//! Heap contract: no call allocates within reserved capacity or for a few entries, and a call that runs out of memory
+//! changes nothing. The global allocator of this program counts allocations and fails on request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use mb_core::random::Random;
+use fastrand::Rng;
 use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, Structure};
 
 struct Counting;
@@ -13,23 +13,23 @@ struct Counting;
 thread_local! {
     /// Allocations of this thread.
     static COUNT: Cell<u64> = const { Cell::new(0) };
-    /// How many more of them succeed.
+    /// Allocations that still succeed.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-// SAFETY: the system's allocator, or none.
+// SAFETY: forwards to the system allocator, or returns null.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that ends may have no counters any more.
+        // The counters of a thread that is ending may be gone.
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
         let fails =
             LEFT.try_with(|left| left.replace(left.get().saturating_sub(u64::from(left.get() != u64::MAX))) == 0);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's contract.
         if fails == Ok(true) { std::ptr::null_mut() } else { unsafe { System.alloc(layout) } }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises; `alloc` got it from the system.
+        // SAFETY: the caller's contract; `alloc` got the memory from the system allocator.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `call` gives when no more than `left` allocations succeed.
+/// Runs `call` while no more than `left` allocations succeed.
 fn with_memory_for<R>(left: u64, call: impl FnOnce() -> R) -> R {
     LEFT.set(left);
     let result = call();
@@ -49,7 +49,7 @@ fn message(number: u64) -> Envelope {
     Envelope { bits: number, source: 1 }
 }
 
-/// Of MPI's kinds, one after the other.
+/// MPI's four kinds of pattern in turn.
 fn pattern(number: u64) -> Pattern {
     let exact = Pattern::exactly(message(number));
     match number % 4 {
@@ -61,9 +61,9 @@ fn pattern(number: u64) -> Pattern {
 }
 
 #[test]
-fn within_what_was_reserved_no_call_allocates() {
+fn within_the_reserved_capacity_no_call_allocates() {
     for &structure in Structure::ALL {
-        // All of one kind, and of all kinds.
+        // Step 4 gives patterns of one kind, step 1 of all kinds.
         for step in [1, 4] {
             let mut matcher = Matcher::new(structure, Options::default());
             matcher.reserve(100, 100).expect("memory");
@@ -88,9 +88,9 @@ fn within_what_was_reserved_no_call_allocates() {
     }
 }
 
-/// A queue that is short takes its entries without memory, whatever is in the other one.
+/// A short queue allocates nothing, whatever the other queue holds.
 #[test]
-fn a_few_entries_beside_many_take_no_memory() {
+fn a_short_queue_beside_a_deep_one_takes_no_memory() {
     let any_source = |bits| Pattern { bits, ignore: 0, source: None };
     let mut matcher = Matcher::new(Structure::Adaptive, Options::default());
     for number in 0..40 {
@@ -115,7 +115,7 @@ fn a_few_entries_beside_many_take_no_memory() {
     assert_eq!(matcher.memory().unexpected, 0);
 }
 
-/// Entries of a queue, oldest first, with the callers' numbers.
+/// Entries of a queue, oldest first, with their user values.
 type Queue<T> = Vec<(T, u64, Handle)>;
 
 fn take<T>(queue: &mut Queue<T>, fits: impl Fn(&T) -> bool) -> Option<(T, u64, Handle)> {
@@ -123,26 +123,27 @@ fn take<T>(queue: &mut Queue<T>, fits: impl Fn(&T) -> bool) -> Option<(T, u64, H
     Some(queue.remove(at))
 }
 
-fn any<T>(queue: &mut Queue<T>, random: &mut Random) -> Option<(T, u64, Handle)> {
-    (!queue.is_empty()).then(|| queue.remove(random.below(queue.len() as u64) as usize))
+fn take_random<T>(queue: &mut Queue<T>, random: &mut Rng) -> Option<(T, u64, Handle)> {
+    (!queue.is_empty()).then(|| queue.remove(random.usize(..queue.len())))
 }
 
-/// Random operations, a third of them with little memory: those that fail leave everything as it was. Returns how many.
-fn fail_now_and_then(structure: Structure, seed: u64, operations: u64) -> u64 {
-    let mut random = Random::of(seed, &[]);
+/// Random operations, a third of them with little memory; a call that fails must leave both queues unchanged. Returns the
+/// number of calls that failed.
+fn perform_with_little_memory(structure: Structure, seed: u64, operations: u64) -> u64 {
+    let mut random = Rng::with_seed(seed);
     let mut matcher = Matcher::new(structure, Options::default());
     let (mut posted, mut unexpected): (Queue<Pattern>, Queue<Envelope>) = (Vec::new(), Vec::new());
     let mut failed = 0;
-    // Of four patterns.
-    let masked = random.pick(&[0, 1, 4]);
+    // Patterns with ignore bits, of four.
+    let masked = [0, 1, 4][random.usize(..3)];
     for number in 0..operations {
-        let envelope = Envelope { bits: random.below(40), source: random.below(2) as u32 };
-        // More kinds than `adaptive` has classes.
-        let ignore = if random.below(4) < masked { 1 << random.below(14) } else { 0 };
-        let source = Some(envelope.source).filter(|_| random.below(3) > 0);
+        let envelope = Envelope { bits: random.u64(..40), source: random.u32(..2) };
+        // More wildcard kinds than `adaptive` has classes.
+        let ignore = if random.u64(..4) < masked { 1 << random.u64(..14) } else { 0 };
+        let source = Some(envelope.source).filter(|_| random.u64(..3) > 0);
         let pattern = Pattern { bits: envelope.bits, ignore, source };
-        let left = if random.below(3) == 0 { random.below(8) } else { u64::MAX };
-        match random.below(20) {
+        let left = if random.u64(..3) == 0 { random.u64(..8) } else { u64::MAX };
+        match random.u64(..20) {
             0..8 => {
                 let found = with_memory_for(left, || matcher.post(pattern, number));
                 let expected = take(&mut unexpected, |envelope| pattern.accepts(envelope));
@@ -152,7 +153,9 @@ fn fail_now_and_then(structure: Structure, seed: u64, operations: u64) -> u64 {
                     }
                     (Ok(Posted::Waiting(handle)), None) => posted.push((pattern, number, handle)),
                     (Err(_), None) if left < u64::MAX => failed += 1,
-                    (found, expected) => panic!("{structure}, operation {number}: {found:?}, not {expected:?}"),
+                    (found, expected) => {
+                        panic!("{structure}, operation {number}: {found:?} found, {expected:?} expected")
+                    }
                 }
             }
             8..16 => {
@@ -164,7 +167,9 @@ fn fail_now_and_then(structure: Structure, seed: u64, operations: u64) -> u64 {
                     }
                     (Ok(Arrived::Unexpected(handle)), None) => unexpected.push((envelope, number, handle)),
                     (Err(_), None) if left < u64::MAX => failed += 1,
-                    (found, expected) => panic!("{structure}, operation {number}: {found:?}, not {expected:?}"),
+                    (found, expected) => {
+                        panic!("{structure}, operation {number}: {found:?} found, {expected:?} expected")
+                    }
                 }
             }
             16 => {
@@ -177,12 +182,13 @@ fn fail_now_and_then(structure: Structure, seed: u64, operations: u64) -> u64 {
                 );
             }
             kind => {
-                // Some of them all at once, so that short queues come again.
-                for _ in 0..random.pick(&[1, 1, 100]) {
+                // At times many at once, so that short queues occur again.
+                for _ in 0..[1, 1, 100][random.usize(..3)] {
                     let user = if kind < 18 {
-                        any(&mut posted, &mut random).map(|(_, user, handle)| (matcher.cancel(handle), user))
+                        take_random(&mut posted, &mut random).map(|(_, user, handle)| (matcher.cancel(handle), user))
                     } else {
-                        any(&mut unexpected, &mut random).map(|(_, user, handle)| (matcher.discard(handle), user))
+                        take_random(&mut unexpected, &mut random)
+                            .map(|(_, user, handle)| (matcher.discard(handle), user))
                     };
                     assert!(user.is_none_or(|(found, user)| found == Some(user)), "{structure}, operation {number}");
                 }
@@ -194,11 +200,11 @@ fn fail_now_and_then(structure: Structure, seed: u64, operations: u64) -> u64 {
 }
 
 #[test]
-fn a_call_that_finds_no_memory_changes_nothing() {
+fn a_call_that_runs_out_of_memory_changes_nothing() {
     for &structure in Structure::ALL {
         let (seeds, operations) = if cfg!(miri) { (8, 100) } else { (400, 300) };
-        let failed: u64 = (0..seeds).map(|seed| fail_now_and_then(structure, seed, operations)).sum();
-        // So few operations as Miri gets need not meet an allocation at the wrong moment.
+        let failed: u64 = (0..seeds).map(|seed| perform_with_little_memory(structure, seed, operations)).sum();
+        // The few operations run under Miri need not reach a failing allocation.
         assert!(cfg!(miri) || 10 * failed > seeds, "{structure}: {failed} calls failed");
     }
 }

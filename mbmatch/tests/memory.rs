@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is promised of memory: at most 64 bytes for each entry beside the caller's own 8, everything counted that a
-//! matcher has allocated, while a queue fills and after it was churned; and no allocation within what was reserved.
+//! Memory contract: at most 64 bytes per entry beside the caller's own 8, all allocated memory counted, while a queue fills
+//! and after churn; and no allocation within reserved capacity.
 
+use fastrand::Rng;
 use mbmatch::{Arrived, Envelope, Matcher, Options, Pattern, Posted, Structure};
 
-/// Beside the caller's own.
-const MOST: usize = 64;
+/// Bytes per entry, without the user value.
+const LIMIT: usize = 64;
+/// Bytes of the user value.
 const USER: usize = 8;
 
 fn envelope(number: u64) -> Envelope {
     Envelope { bits: (3 << 33) | (number / 8), source: (number % 8) as u32 }
 }
 
-/// Without wildcards, of MPI's kinds, and with a mask of its own for each of forty.
+/// Kind 0 has no wildcards, kind 1 MPI's wildcards in turn, kind 2 forty different ignore bits.
 fn pattern(kind: u64, number: u64) -> Pattern {
     let exact = Pattern::exactly(envelope(number));
     match (kind, number % 4) {
@@ -24,68 +26,67 @@ fn pattern(kind: u64, number: u64) -> Pattern {
     }
 }
 
-/// Fills both queues of one matcher each, looking at every step, and then takes back and puts in what is in the middle.
-fn fill_and_churn(structure: Structure, kind: u64, count: u64) {
+/// Fills the receives of one matcher and the messages of another, checking at every step; then replaces random entries.
+fn check_filling_and_churning(structure: Structure, kind: u64, count: u64) {
     let mut receives = Matcher::new(structure, Options::default());
     let mut messages = Matcher::new(structure, Options::default());
     let mut handles = Vec::new();
     for number in 0..count {
-        // An index that only wildcards need counts too.
+        // The age index, which only wildcards need, counts too.
         if kind > 0 && number % 64 == 63 {
             assert_eq!(messages.probe(Pattern { bits: 1 << 50, ignore: 1, source: None }), None);
         }
         let receive = receives.post(pattern(kind, number), number).expect("memory");
         let message = messages.arrive(envelope(number), number).expect("memory");
         let (Posted::Waiting(receive), Arrived::Unexpected(message)) = (receive, message) else {
-            panic!("nothing can match");
+            panic!("no pattern accepts a message");
         };
         handles.push((receive, message));
-        // A few entries share what is allocated in steps.
+        // With few entries the growth step dominates.
         if number >= 2000 {
             let (entries, place) = (number as usize + 1, format!("{structure}, kind {kind}, {number} entries"));
-            assert!(receives.memory().posted <= entries * (MOST + USER), "{place}: {:?}", receives.memory());
-            assert!(messages.memory().unexpected <= entries * (MOST + USER), "{place}: {:?}", messages.memory());
+            assert!(receives.memory().posted <= entries * (LIMIT + USER), "{place}: {:?}", receives.memory());
+            assert!(messages.memory().unexpected <= entries * (LIMIT + USER), "{place}: {:?}", messages.memory());
         }
     }
-    let mut next = 1_u64;
+    let mut random = Rng::with_seed(1);
     for number in count..4 * count {
-        next = next * 48271 % 0x7fff_ffff;
-        let at = next as usize % handles.len();
+        let at = random.usize(..handles.len());
         assert!(receives.cancel(handles[at].0).is_some() && messages.discard(handles[at].1).is_some());
         let receive = receives.post(pattern(kind, number), number).expect("memory");
         let message = messages.arrive(envelope(number), number).expect("memory");
         let (Posted::Waiting(receive), Arrived::Unexpected(message)) = (receive, message) else {
-            panic!("nothing can match");
+            panic!("no pattern accepts a message");
         };
         handles[at] = (receive, message);
     }
     let (posted, unexpected) = (receives.memory().posted, messages.memory().unexpected);
     let place = format!("{structure}, kind {kind}, churned: {posted} and {unexpected} bytes for {count}");
-    assert!(posted.max(unexpected) <= count as usize * (MOST + USER), "{place}");
+    assert!(posted.max(unexpected) <= count as usize * (LIMIT + USER), "{place}");
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "counts bytes of deep queues")]
-fn an_entry_takes_at_most_64_bytes_beside_the_callers_own() {
+fn an_entry_takes_at_most_64_bytes_beside_the_user_value() {
     for &structure in Structure::ALL {
         for kind in 0..3 {
-            fill_and_churn(structure, kind, 5000);
+            check_filling_and_churning(structure, kind, 5000);
         }
     }
 }
 
 #[test]
-fn within_what_was_reserved_nothing_is_allocated() {
+fn within_the_reserved_capacity_nothing_is_allocated() {
     for &structure in Structure::ALL {
         let mut matcher = Matcher::new(structure, Options::default());
         matcher.reserve(700, 300).expect("memory");
         let reserved = matcher.memory();
         for round in 0..3 {
-            // The first ones have wildcards, of MPI's kinds.
+            // The first receives have MPI's wildcards.
             let kind = |number| u64::from(number < 20);
             let handles: Vec<_> = (0..700).map(|number| matcher.post(pattern(kind(number), number), number)).collect();
             for handle in handles.into_iter().skip(round) {
-                let Ok(Posted::Waiting(handle)) = handle else { panic!("nothing can match") };
+                let Ok(Posted::Waiting(handle)) = handle else { panic!("no pattern accepts a message") };
                 assert!(matcher.cancel(handle).is_some());
             }
             for number in 0..round as u64 {

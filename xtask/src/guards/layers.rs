@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("matching/oracle", &["core"]),
     ("matching/kit", &["core"]),
     ("matching/testkit", &["core", "oracle"]),
-    (MATCHER, &[]),
+    (MBMATCH, &[]),
     ("processor", &["core", "kit"]),
     ("guest", &["core", "processor"]),
     ("match_unit/asm", &[]),
@@ -49,8 +49,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// The matcher library: its only user among the engines is its adapter.
-const MATCHER: &str = "mbmatch";
+/// mbmatch: it uses no crate of the workspace, also not for its tests, so that its folder can be copied out. Among the
+/// engines only its adapter uses it.
+const MBMATCH: &str = "mbmatch";
 
 /// What every engine may depend on.
 const ENGINE_MAY_USE: &[&str] = &["core", "kit", "processor", "guest", "asm", "unit"];
@@ -89,7 +90,7 @@ fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<O
         Role::Engine(name) => name,
         Role::Shared(folder) => last(folder),
     };
-    let expected = if folder == "xtask" || folder == MATCHER { folder.to_owned() } else { format!("mb-{folder}") };
+    let expected = if folder == "xtask" || folder == MBMATCH { folder.to_owned() } else { format!("mb-{folder}") };
     let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
     if name != Some(&expected) {
         objections.push(Objection::new(path, 1, format!("the crate must be called `{expected}`, after its folder")));
@@ -104,7 +105,7 @@ fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<O
         ));
     }
     for (dependency, for_tests) in dependencies(&manifest) {
-        let used = if dependency == MATCHER { MATCHER } else { dependency.strip_prefix("mb-").unwrap_or("") };
+        let used = if dependency == MBMATCH { MBMATCH } else { dependency.strip_prefix("mb-").unwrap_or("") };
         if used.is_empty() {
             continue;
         }
@@ -123,19 +124,20 @@ fn last(folder: &str) -> &str {
 fn may_use(role: Role<'_>, used: &str) -> bool {
     match role {
         Role::Engine("ideal") if used == "oracle" => true,
-        Role::Engine("host_native") if used == MATCHER => true,
+        Role::Engine("host_native") if used == MBMATCH => true,
         Role::Engine(_) => ENGINE_MAY_USE.contains(&used),
         Role::Shared(folder) => allowed(folder)
             .is_some_and(|allowed| allowed.contains(&used) || allowed.contains(&"engines") && is_engine(used)),
     }
 }
 
-/// Tests of a crate above the engines may also build the engines themselves.
+/// Tests and benches of a crate above the engines may also use the engines and mbmatch.
 fn tests_may_use(role: Role<'_>, used: &str) -> bool {
+    if role == Role::Shared(MBMATCH) {
+        return false;
+    }
     let above_engines = matches!(role, Role::Shared(folder) if folder.starts_with("workbench/"));
-    // Until the benches of the matcher stand above it.
-    let times_matcher = role == Role::Shared(MATCHER) && used == "measure";
-    TESTS_MAY_USE.contains(&used) || above_engines && (is_engine(used) || used == "catalog") || times_matcher
+    TESTS_MAY_USE.contains(&used) || above_engines && (is_engine(used) || used == "catalog" || used == MBMATCH)
 }
 
 fn allowed(folder: &str) -> Option<&'static [&'static str]> {
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matcher_that_needs_anything_of_ours_and_an_engine_that_needs_the_matcher_are_rejected() {
+    fn mbmatch_with_a_crate_of_the_workspace_is_rejected_and_so_is_an_engine_with_mbmatch() {
         rejected(
             "mbmatch/Cargo.toml",
             "mbmatch",
@@ -209,6 +211,15 @@ mod tests {
             "mb-core.workspace = true",
             &["mbmatch/Cargo.toml:4: `mbmatch` must not have `core` as a dependency"],
         );
+        for of_ours in ["core", "testkit", "oracle", "measure"] {
+            rejected(
+                "mbmatch/Cargo.toml",
+                "mbmatch",
+                "dev-dependencies",
+                &format!("mb-{of_ours}.workspace = true"),
+                &[&format!("mbmatch/Cargo.toml:4: `mbmatch` must not have `{of_ours}` as a dev-dependency")],
+            );
+        }
         rejected(
             "engines/linear/Cargo.toml",
             "mb-linear",
@@ -269,7 +280,8 @@ mod tests {
             ("engines/alpu/Cargo.toml", "mb-alpu", "dev-dependencies", "mb-oracle.workspace = true"),
             ("engines/alpu/Cargo.toml", "mb-alpu", "dependencies", "mb-kit.workspace = true"),
             ("engines/host_native/Cargo.toml", "mb-host_native", "dependencies", "mbmatch.workspace = true"),
-            ("mbmatch/Cargo.toml", "mbmatch", "dev-dependencies", "mb-testkit.workspace = true"),
+            ("mbmatch/Cargo.toml", "mbmatch", "dev-dependencies", "fastrand = \"2\""),
+            ("workbench/measure/Cargo.toml", "mb-measure", "dev-dependencies", "mbmatch.workspace = true"),
             ("workbench/catalog/Cargo.toml", "mb-catalog", "dependencies", "mb-alpu.workspace = true"),
             ("workbench/replay/Cargo.toml", "mb-replay", "dev-dependencies", "mb-alpu.workspace = true"),
             ("workbench/reproduce/Cargo.toml", "mb-reproduce", "dependencies", "mb-alpu.workspace = true"),

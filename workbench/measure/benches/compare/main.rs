@@ -2,8 +2,8 @@
 //! Every structure of this library, side by side with each other and with the MPI libraries and UCX of this host.
 //!
 //! ```console
-//! $ cargo bench --package mbmatch --bench compare
-//! $ cargo bench --package mbmatch --bench compare -- --rounds 3 --depths 1,64,4096 --csv out/matcher.csv drain_posted
+//! $ cargo bench --package mb-measure --bench compare
+//! $ cargo bench --package mb-measure --bench compare -- --rounds 3 --depths 1,64,4096 --csv out/mbmatch.csv drain_posted
 //! ```
 //!
 //! Each contender has a process of its own; all are pinned to one core and work in turns, depth after depth and round
