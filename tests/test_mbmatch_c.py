@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The matcher for C programs, as somebody meets it who has only what `make install` leaves."""
+"""mbmatch from C, with nothing but what `make install` installs."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-LIBRARY = Path(__file__).resolve().parent.parent / "mbmatch"
-EXAMPLE = LIBRARY / "examples/matching.c"
+MBMATCH = Path(__file__).resolve().parent.parent / "mbmatch"
+EXAMPLE = MBMATCH / "examples/matching.c"
 STRUCTURES = ("list", "heads", "vector", "bins", "adaptive")
 
 
@@ -27,19 +28,19 @@ def run(*words: str | Path, **environment: str | Path) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the library under a prefix of its own."""
+    """Install mbmatch under a temporary prefix."""
     for tool in ("cc", "make", "pkg-config", "cargo"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     prefix = tmp_path_factory.mktemp("prefix")
-    made = run("make", "--silent", "-C", LIBRARY, "install", f"PREFIX={prefix}", "DESTDIR=")
+    made = run("make", "--silent", "-C", MBMATCH, "install", f"PREFIX={prefix}", "DESTDIR=")
     assert made.returncode == 0, made.stderr
     return prefix
 
 
 @pytest.fixture(params=["shared", "static"])
 def example(installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Build the example with the flags that pkg-config gives."""
+    """Build the example with the flags that pkg-config prints."""
     words = ["--cflags", "--libs", *(["--static"] if request.param == "static" else []), "mbmatch"]
     asked = run("pkg-config", *words, PKG_CONFIG_PATH=installed / "lib/pkgconfig")
     assert asked.returncode == 0, asked.stderr
@@ -50,22 +51,22 @@ def example(installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> 
     built = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", EXAMPLE, "-o", program, *flags)
     assert built.returncode == 0, built.stderr
     linked = run("ldd", program)
-    assert ("libmbmatch.so.0" in linked.stdout) == (request.param == "shared")
+    assert ("libmbmatch.so.1" in linked.stdout) == (request.param == "shared")
     return program
 
 
-def test_example_is_right_with_every_structure_and_leaves_no_memory_behind(
+def test_the_example_passes_with_every_structure_and_leaks_no_memory(
     installed: Path, example: Path
 ) -> None:
     valgrind = shutil.which("valgrind")
     checker = [valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
     for structure in STRUCTURES:
         words = [*(checker if valgrind else []), example, structure]
-        done = run(*map(str, words), LD_LIBRARY_PATH=installed / "lib")
+        done = run(*map(str, words), LD_MBMATCH_PATH=installed / "lib")
         assert (done.returncode, done.stderr) == (0, ""), structure
 
 
-def test_header_is_of_c_and_of_cxx(installed: Path) -> None:
+def test_the_header_compiles_as_c99_and_as_cxx11(installed: Path) -> None:
     header = installed / "include/mbmatch.h"
     for compiler, options in (("cc", ["-std=c99", "-x", "c"]), ("c++", ["-std=c++11", "-x", "c++"])):
         if shutil.which(compiler) is None:
@@ -74,3 +75,12 @@ def test_header_is_of_c_and_of_cxx(installed: Path) -> None:
             compiler, *options, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", header
         )
         assert checked.returncode == 0, checked.stderr
+
+
+def test_the_shared_library_exports_what_the_header_declares(installed: Path) -> None:
+    if shutil.which("nm") is None:
+        pytest.skip("nm is not installed")
+    listed = run("nm", "-D", "--defined-only", installed / "lib/libmbmatch.so").stdout
+    exported = set(re.findall(r" T (mbmatch_\w+)", listed))
+    declared = re.findall(r"^MBMATCH_API .*?(mbmatch_\w+)\(", (installed / "include/mbmatch.h").read_text(), re.M)
+    assert exported == set(declared)

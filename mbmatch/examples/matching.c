@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How an MPI library uses mbmatch: communicator, source and tag in the match bits, requests as user pointers, wildcards,
- * probe and cancel. Checks every answer; prints what it did and exits with 0 if all were right.
+ * How an MPI library uses mbmatch: communicator and tag in the match bits, requests as user pointers, wildcards, probe
+ * and cancel. Checks every result and exits with 0 if all are right.
  */
 #include <mbmatch.h>
 
@@ -12,7 +12,7 @@
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
+			fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition);    \
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
@@ -25,7 +25,7 @@ struct request {
 
 enum { ANY_SOURCE = -1, ANY_TAG = -2 };
 
-/* The context of the communicator above, the tag below: the mapping of the README. */
+/* The context of the communicator in the high bits, the tag in the low 32: the mapping in README.md. */
 static uint64_t bits_of(uint32_t context, int tag)
 {
 	return (uint64_t)context << 33 | (uint32_t)tag;
@@ -42,20 +42,22 @@ static mbmatch_pattern_t pattern_of(uint32_t context, int source, int tag)
 	return pattern;
 }
 
-static int post(mbmatch_t *matcher, struct request *request, int source, int tag, mbmatch_message_t *message)
+static mbmatch_status_t post(mbmatch_t *matcher, struct request *request, int source, int tag,
+                             mbmatch_message_t *message)
 {
 	mbmatch_pattern_t pattern = pattern_of(3, source, tag);
 	return mbmatch_post(matcher, &pattern, request, message, &request->handle);
 }
 
-static int arrive(mbmatch_t *matcher, struct request *message, uint32_t source, int tag, struct request **receive)
+static mbmatch_status_t arrive(mbmatch_t *matcher, struct request *message, uint32_t source, int tag,
+                               struct request **receive)
 {
 	mbmatch_envelope_t envelope = { .bits = bits_of(3, tag), .source = source };
 	void *user = NULL;
-	int code = mbmatch_arrive(matcher, &envelope, message, &user, &message->handle);
-	if (code == MBMATCH_MATCHED)
+	mbmatch_status_t status = mbmatch_arrive(matcher, &envelope, message, &user, &message->handle);
+	if (status == MBMATCH_MATCHED)
 		*receive = (struct request *)user;
-	return code;
+	return status;
 }
 
 int main(int argc, char **argv)
@@ -69,40 +71,43 @@ int main(int argc, char **argv)
 	void *user = NULL;
 	size_t posted, unexpected;
 
-	int code = mbmatch_create(structure, &matcher);
-	if (code != MBMATCH_NONE) {
-		fprintf(stderr, "%s: %s\n", structure ? structure : "adaptive", mbmatch_strerror(code));
+	/* A program that runs with another version of the shared library may find other statuses. */
+	CHECK(mbmatch_version() == MBMATCH_VERSION);
+
+	mbmatch_status_t status = mbmatch_create(structure, &matcher);
+	if (status != MBMATCH_OK) {
+		fprintf(stderr, "%s: %s\n", structure ? structure : "adaptive", mbmatch_strerror(status));
 		return 1;
 	}
-	CHECK(mbmatch_reserve(matcher, 1000, 1000) == MBMATCH_NONE);
+	CHECK(mbmatch_reserve(matcher, 1000, 1000) == MBMATCH_OK);
 
-	/* Two receives accept the message; the older one has it, wildcard or not. */
-	CHECK(post(matcher, &receives[0], ANY_SOURCE, 7, &message) == MBMATCH_NONE);
-	CHECK(post(matcher, &receives[1], 2, 7, &message) == MBMATCH_NONE);
-	CHECK(post(matcher, &receives[2], 2, ANY_TAG, &message) == MBMATCH_NONE);
+	/* Three receives accept the message. The oldest takes it, wildcards or not. */
+	CHECK(post(matcher, &receives[0], ANY_SOURCE, 7, &message) == MBMATCH_QUEUED);
+	CHECK(post(matcher, &receives[1], 2, 7, &message) == MBMATCH_QUEUED);
+	CHECK(post(matcher, &receives[2], 2, ANY_TAG, &message) == MBMATCH_QUEUED);
 	CHECK(arrive(matcher, &messages[0], 2, 7, &receive) == MBMATCH_MATCHED && receive == &receives[0]);
 
-	/* A receive that is taken back matches nothing any more, and is taken back only once. */
-	CHECK(mbmatch_cancel(matcher, receives[1].handle, &user) == MBMATCH_MATCHED && user == &receives[1]);
-	CHECK(mbmatch_cancel(matcher, receives[1].handle, &user) == MBMATCH_NONE);
+	/* A cancelled receive matches nothing, and its handle is stale. */
+	CHECK(mbmatch_cancel(matcher, receives[1].handle, &user) == MBMATCH_OK && user == &receives[1]);
+	CHECK(mbmatch_cancel(matcher, receives[1].handle, &user) == MBMATCH_STALE);
 	CHECK(arrive(matcher, &messages[1], 2, 7, &receive) == MBMATCH_MATCHED && receive == &receives[2]);
 
-	/* Messages that nobody waits for: found by a probe, taken by a matched probe and by a receive. */
-	CHECK(arrive(matcher, &messages[2], 5, 8, &receive) == MBMATCH_NONE);
-	CHECK(arrive(matcher, &messages[3], 5, 9, &receive) == MBMATCH_NONE);
+	/* Unexpected messages: found by a probe, taken by a matched probe and by a receive. */
+	CHECK(arrive(matcher, &messages[2], 5, 8, &receive) == MBMATCH_QUEUED);
+	CHECK(arrive(matcher, &messages[3], 5, 9, &receive) == MBMATCH_QUEUED);
 	mbmatch_pattern_t pattern = pattern_of(3, 5, ANY_TAG);
 	CHECK(mbmatch_probe(matcher, &pattern, &message) == MBMATCH_MATCHED && message.user == &messages[2]);
 	CHECK(mbmatch_mprobe(matcher, &pattern, &message) == MBMATCH_MATCHED && message.user == &messages[2]);
 	CHECK(post(matcher, &receives[3], ANY_SOURCE, ANY_TAG, &message) == MBMATCH_MATCHED);
 	CHECK(message.user == &messages[3] && message.envelope.source == 5 && message.envelope.bits == bits_of(3, 9));
-	CHECK(mbmatch_probe(matcher, &pattern, &message) == MBMATCH_NONE);
+	CHECK(mbmatch_probe(matcher, &pattern, &message) == MBMATCH_NO_MATCH);
 
-	/* What makes no sense is a code, and harms nothing. */
+	/* Invalid arguments and stale handles are refused without harm. */
 	CHECK(mbmatch_post(matcher, NULL, NULL, NULL, NULL) == MBMATCH_INVALID);
-	CHECK(mbmatch_cancel(matcher, 12345, NULL) == MBMATCH_NONE);
+	CHECK(mbmatch_cancel(matcher, 12345, NULL) == MBMATCH_STALE);
 
-	CHECK(mbmatch_lengths(matcher, &posted, &unexpected) == MBMATCH_NONE && posted == 0 && unexpected == 0);
+	CHECK(mbmatch_lengths(matcher, &posted, &unexpected) == MBMATCH_OK && posted == 0 && unexpected == 0);
 	mbmatch_destroy(matcher);
-	printf("%s: every answer is right\n", structure ? structure : "adaptive");
+	printf("%s: all checks passed\n", structure ? structure : "adaptive");
 	return 0;
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * mbmatch: the posted receives and unexpected messages of an MPI library or a libfabric provider.
+ * mbmatch: message matching for MPI libraries and libfabric providers.
  *
- * A message has 64 match bits and a source. A receive or a probe has match bits, 64 ignore bits (a bit set there is not
- * compared), and a source or any. Every match takes the oldest entry that fits.
+ * A matcher holds the posted-receive queue (PRQ) and the unexpected-message queue (UMQ) of one receiver. A message has
+ * 64 match bits and a source. A receive or a probe has 64 match bits, 64 ignore bits (a set bit is not compared), and a
+ * source or any source. Every match takes the oldest entry that fits.
  *
- * Threads: a matcher may be used by one thread at a time; whoever shares it brings the lock. A probe counts as use.
- * Different matchers share nothing.
+ * Threads: one thread at a time may use a matcher, and a probe is a use; threads that share a matcher need a lock.
+ * Different matchers share no state.
  *
- * Memory: entries are kept in pools that grow in steps and are freed by mbmatch_destroy. mbmatch_reserve grows them
- * ahead, so that no call allocates until there are more entries. Running out of memory is a code, and leaves the matcher
- * as it was.
+ * Memory: entries are kept in pools that grow in steps and are freed by mbmatch_destroy. After mbmatch_reserve no call
+ * allocates until a queue holds more entries. A call that runs out of memory leaves the matcher unchanged.
  *
- * `user` is the caller's own pointer, most often to its request or message. It is given back and never looked at.
+ * User pointers: `user` is the caller's own pointer, usually to its request or message. The matcher returns it with the
+ * match and never dereferences it. It may be NULL.
  */
 #ifndef MBMATCH_H
 #define MBMATCH_H
@@ -20,13 +21,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MBMATCH_VERSION_MAJOR 0
+#define MBMATCH_VERSION_MINOR 1
+#define MBMATCH_VERSION_PATCH 0
+/* One number that grows with the version: 1.2.3 is 10203. */
+#define MBMATCH_VERSION (MBMATCH_VERSION_MAJOR * 10000 + MBMATCH_VERSION_MINOR * 100 + MBMATCH_VERSION_PATCH)
+
+/* Marks the functions that the shared library exports. */
+#ifndef MBMATCH_API
+#if defined(_WIN32) && defined(MBMATCH_SHARED)
+#define MBMATCH_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define MBMATCH_API __attribute__((visibility("default")))
+#else
+#define MBMATCH_API
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct mbmatch mbmatch_t;
 
-/* Names an entry that waits, until it leaves; never 0. A stale one is refused, not mistaken for another entry. */
+/* Names a queued receive or message until it leaves its queue; never 0. A stale handle is refused: it never names
+ * another entry. */
 typedef uint64_t mbmatch_handle_t;
 
 typedef struct mbmatch_envelope {
@@ -35,7 +54,7 @@ typedef struct mbmatch_envelope {
 } mbmatch_envelope_t;
 
 typedef struct mbmatch_pattern {
-	uint64_t bits;       /* those under `ignore` have no meaning */
+	uint64_t bits;       /* bits set in `ignore` have no meaning */
 	uint64_t ignore;     /* 0: all bits are compared */
 	uint32_t source;     /* no meaning with `any_source` */
 	uint32_t any_source; /* not 0: the source is not compared */
@@ -46,57 +65,73 @@ typedef struct mbmatch_message {
 	mbmatch_envelope_t envelope;
 } mbmatch_message_t;
 
-/* What the functions return. */
-enum {
-	MBMATCH_NONE = 0,         /* nothing matched: the entry waits, or nothing was found; or simply done */
-	MBMATCH_MATCHED = 1,      /* an entry matched, or was found */
-	MBMATCH_INVALID = -1,     /* a pointer is null, or there is no such structure */
-	MBMATCH_NO_MEMORY = -2,   /* the matcher is as it was before the call */
-	MBMATCH_INTERNAL = -3     /* a defect of mbmatch; only mbmatch_destroy may follow */
-};
+/* What a function returns. Errors are negative. No other value is returned. */
+typedef enum mbmatch_status {
+	MBMATCH_OK = 0,         /* the function did what it is for */
+	MBMATCH_MATCHED = 1,    /* post, arrive: an entry matched and left its queue; probe, mprobe: a message was found */
+	MBMATCH_QUEUED = 2,     /* post, arrive: nothing matched, and the new entry was appended to its queue */
+	MBMATCH_NO_MATCH = 3,   /* probe, mprobe: no queued message matches */
+	MBMATCH_STALE = 4,      /* cancel, discard: the handle names no queued entry */
+	MBMATCH_INVALID = -1,   /* a required pointer is NULL, or no structure has this name */
+	MBMATCH_NO_MEMORY = -2, /* out of memory; the matcher is unchanged */
+	MBMATCH_INTERNAL = -3   /* a defect of mbmatch; only mbmatch_destroy may follow */
+} mbmatch_status_t;
+
+/* The MBMATCH_VERSION of the library that runs, to be compared with that of the header. */
+MBMATCH_API int mbmatch_version(void);
+
+/* What a status means, in English; never NULL. */
+MBMATCH_API const char *mbmatch_strerror(int status);
 
 /*
- * Makes a matcher. `structure` is how it keeps its entries ("adaptive", "list", ...); NULL is the best, "adaptive".
- * Returns NONE, INVALID or NO_MEMORY.
+ * Creates an empty matcher, *matcher. `structure` names the data structure ("adaptive", "list", ...); NULL selects the
+ * default, "adaptive". Returns OK, INVALID or NO_MEMORY.
  */
-int mbmatch_create(const char *structure, mbmatch_t **matcher);
+MBMATCH_API mbmatch_status_t mbmatch_create(const char *structure, mbmatch_t **matcher);
 
-/* Frees a matcher and all that waits in it; NULL is allowed. */
-void mbmatch_destroy(mbmatch_t *matcher);
+/* Frees a matcher and all its entries. NULL is allowed. */
+MBMATCH_API void mbmatch_destroy(mbmatch_t *matcher);
 
-/* Below, where a result is written (`message`, `receive`, `handle`, `user`, `posted`, `unexpected`), NULL is allowed. */
+/* Below, every output pointer (`message`, `receive`, `handle`, `user`, `posted`, `unexpected`) may be NULL, and is
+ * written only with the status that names it. Each function may also return INVALID and INTERNAL. */
 
-/* Posts a receive. MATCHED: it took the oldest message that it accepts, *message. NONE: it waits as *handle. */
-int mbmatch_post(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, void *user,
-                 mbmatch_message_t *message, mbmatch_handle_t *handle);
+/*
+ * Posts a receive. MATCHED: it took the oldest message that it accepts, *message. QUEUED: it waits, *handle names it.
+ * NO_MEMORY: it was not posted.
+ */
+MBMATCH_API mbmatch_status_t mbmatch_post(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, void *user,
+                                          mbmatch_message_t *message, mbmatch_handle_t *handle);
 
-/* A message arrives. MATCHED: it took the oldest receive that accepts it, *receive. NONE: it waits as *handle. */
-int mbmatch_arrive(mbmatch_t *matcher, const mbmatch_envelope_t *envelope, void *user,
-                   void **receive, mbmatch_handle_t *handle);
+/*
+ * Delivers an arriving message. MATCHED: it took the oldest receive that accepts it, whose user pointer is *receive.
+ * QUEUED: it is unexpected, *handle names it. NO_MEMORY: it was not queued.
+ */
+MBMATCH_API mbmatch_status_t mbmatch_arrive(mbmatch_t *matcher, const mbmatch_envelope_t *envelope, void *user,
+                                            void **receive, mbmatch_handle_t *handle);
 
-/* Takes a posted receive back. MATCHED: it did, and *user is its own. NONE: it no longer waits. */
-int mbmatch_cancel(mbmatch_t *matcher, mbmatch_handle_t receive, void **user);
+/* Removes a posted receive. OK: *user is its user pointer. STALE: it is not queued any more. */
+MBMATCH_API mbmatch_status_t mbmatch_cancel(mbmatch_t *matcher, mbmatch_handle_t receive, void **user);
 
-/* Takes an unexpected message back, as mbmatch_cancel does a receive: its sender failed, for example. */
-int mbmatch_discard(mbmatch_t *matcher, mbmatch_handle_t message, void **user);
+/* Removes an unexpected message, for example after its sender failed. OK: *user is its user pointer. STALE: it is not
+ * queued any more. */
+MBMATCH_API mbmatch_status_t mbmatch_discard(mbmatch_t *matcher, mbmatch_handle_t message, void **user);
 
-/* Finds the oldest message that `pattern` accepts and leaves it there. MATCHED: *message. NONE: there is none. */
-int mbmatch_probe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, mbmatch_message_t *message);
+/* Finds the oldest message that `pattern` accepts and leaves it queued. MATCHED: it is *message. NO_MATCH: none. */
+MBMATCH_API mbmatch_status_t mbmatch_probe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern,
+                                           mbmatch_message_t *message);
 
-/* The same, and takes it out of matching. */
-int mbmatch_mprobe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, mbmatch_message_t *message);
+/* As mbmatch_probe, and removes the message from its queue. */
+MBMATCH_API mbmatch_status_t mbmatch_mprobe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern,
+                                            mbmatch_message_t *message);
 
-/* Makes room for so many receives and messages in all. Returns NONE, INVALID or NO_MEMORY. */
-int mbmatch_reserve(mbmatch_t *matcher, size_t posted, size_t unexpected);
+/* Reserves memory for this many receives and messages in total. Returns OK or NO_MEMORY. */
+MBMATCH_API mbmatch_status_t mbmatch_reserve(mbmatch_t *matcher, size_t posted, size_t unexpected);
 
-/* The number of receives and of messages that wait. */
-int mbmatch_lengths(const mbmatch_t *matcher, size_t *posted, size_t *unexpected);
+/* The number of queued receives and of queued messages. Returns OK. */
+MBMATCH_API mbmatch_status_t mbmatch_lengths(const mbmatch_t *matcher, size_t *posted, size_t *unexpected);
 
-/* Bytes that are allocated for either, in use or not. */
-int mbmatch_memory(const mbmatch_t *matcher, size_t *posted, size_t *unexpected);
-
-/* What a returned code means; never NULL. */
-const char *mbmatch_strerror(int code);
+/* The bytes allocated for each queue, whether in use or not. Returns OK. */
+MBMATCH_API mbmatch_status_t mbmatch_memory(const mbmatch_t *matcher, size_t *posted, size_t *unexpected);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The C interface; `include/mbmatch.h` is its documentation.
 //!
-//! `unsafe` here is of one kind: pointers of the caller, which must be null or good for what the header says.
-//! Null is an error code where something must be there. A panic would be a defect of ours; it does not cross the
-//! boundary, but becomes an error code too.
+//! Safety: every `unsafe` block uses a pointer of the caller, which is null or valid as the header says. Null is an
+//! error status where the header requires a pointer. A panic, which would be a defect of mbmatch, does not cross the
+//! boundary: it becomes an error status.
 
-#![allow(unreachable_pub, reason = "reached by C, through the names of the symbols")]
+#![allow(unreachable_pub, reason = "exported to C by symbol name")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,11 +13,53 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::types::{Arrived, Envelope, Handle, Message, OutOfMemory, Pattern, Posted};
 use crate::{Matcher, Options, Structure};
 
-const NONE: c_int = 0;
-const MATCHED: c_int = 1;
-const INVALID: c_int = -1;
-const NO_MEMORY: c_int = -2;
-const INTERNAL: c_int = -3;
+use Status::{Internal, Invalid, Matched, NoMatch, NoMemory, Queued, Stale, Success};
+
+/// `mbmatch_status_t`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum Status {
+    Success = 0,
+    Matched = 1,
+    Queued = 2,
+    NoMatch = 3,
+    Stale = 4,
+    Invalid = -1,
+    NoMemory = -2,
+    Internal = -3,
+}
+
+impl Status {
+    const ALL: [Self; 8] = [Success, Matched, Queued, NoMatch, Stale, Invalid, NoMemory, Internal];
+
+    fn text(self) -> &'static CStr {
+        match self {
+            Success => c"success",
+            Matched => c"matched",
+            Queued => c"nothing matched: the entry was queued",
+            NoMatch => c"no queued message matches",
+            Stale => c"stale handle: it names no queued entry",
+            Invalid => c"invalid argument: a required pointer is NULL, or no structure has this name",
+            NoMemory => c"out of memory: the matcher is unchanged",
+            Internal => c"internal error: a defect of mbmatch; destroy the matcher",
+        }
+    }
+}
+
+/// A part of the crate's version as a number.
+const fn version_part(text: &str) -> c_int {
+    let (bytes, mut at, mut value) = (text.as_bytes(), 0, 0);
+    while at < bytes.len() {
+        value = value * 10 + (bytes[at] - b'0') as c_int;
+        at += 1;
+    }
+    value
+}
+
+/// `MBMATCH_VERSION`
+const VERSION: c_int = version_part(env!("CARGO_PKG_VERSION_MAJOR")) * 10_000
+    + version_part(env!("CARGO_PKG_VERSION_MINOR")) * 100
+    + version_part(env!("CARGO_PKG_VERSION_PATCH"));
 
 /// `mbmatch_envelope_t`
 #[derive(Clone, Copy)]
@@ -60,7 +102,7 @@ impl From<Message> for CMessage {
     }
 }
 
-// A caller's pointer is only kept: its provenance is exposed on the way in and taken up again on the way out.
+// A user pointer is only stored: its provenance is exposed on the way in and restored on the way out.
 #[inline(always)]
 fn to_pointer(user: u64) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(user as usize)
@@ -71,68 +113,79 @@ fn from_pointer(user: *mut c_void) -> u64 {
     user.expose_provenance() as u64
 }
 
-/// Runs `call` and turns what goes wrong into a code.
+/// Runs `call` and turns a missing pointer, an allocation failure or a panic into its status.
 #[inline(always)]
-fn guarded(call: impl FnOnce() -> Option<Result<c_int, OutOfMemory>>) -> c_int {
+fn guarded(call: impl FnOnce() -> Option<Result<Status, OutOfMemory>>) -> Status {
     match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Some(Ok(code))) => code,
-        Ok(Some(Err(OutOfMemory))) => NO_MEMORY,
-        Ok(None) => INVALID,
-        Err(_) => INTERNAL,
+        Ok(Some(Ok(status))) => status,
+        Ok(Some(Err(OutOfMemory))) => NoMemory,
+        Ok(None) => Invalid,
+        Err(_) => Internal,
     }
 }
 
-/// Writes `value` to where `to` points, unless that is null.
+/// Writes an output, unless its pointer is null.
 ///
 /// # Safety
-/// `to` is null or good for a write.
+/// `output` is null or valid for a write.
 #[inline(always)]
-unsafe fn give<T>(to: *mut T, value: T) {
-    if !to.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { to.write(value) }
+unsafe fn write_output<T>(output: *mut T, value: T) {
+    if !output.is_null() {
+        // SAFETY: the caller's contract.
+        unsafe { output.write(value) }
     }
 }
 
-/// # Safety
-/// `structure` is null or a string; `matcher` is null or good for a write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mbmatch_create(structure: *const c_char, matcher: *mut *mut Matcher) -> c_int {
+pub extern "C" fn mbmatch_version() -> c_int {
+    VERSION
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mbmatch_strerror(status: c_int) -> *const c_char {
+    let known = Status::ALL.iter().find(|known| **known as c_int == status);
+    known.map_or(c"unknown status", |known| known.text()).as_ptr()
+}
+
+/// # Safety
+/// `structure` is null or a string; `matcher` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mbmatch_create(structure: *const c_char, matcher: *mut *mut Matcher) -> Status {
     guarded(|| {
         let structure = if structure.is_null() {
             Structure::default()
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { CStr::from_ptr(structure) }.to_str().ok()?.parse().ok()?
         };
         if matcher.is_null() {
             return None;
         }
-        // A box that can fail: the same layout and allocator.
-        #[allow(clippy::cast_ptr_alignment, reason = "the layout says which alignment it has")]
-        // SAFETY: a matcher has a size; what is written to is fresh memory of its layout; the caller's promise.
+        // A `Box` whose allocation can fail: the same layout and allocator.
+        #[allow(clippy::cast_ptr_alignment, reason = "the layout has the alignment")]
+        // SAFETY: a matcher is not of size zero; the write is to fresh memory of its layout; the caller's contract.
         unsafe {
-            let place = std::alloc::alloc(std::alloc::Layout::new::<Matcher>()).cast::<Matcher>();
-            if place.is_null() {
+            let memory = std::alloc::alloc(std::alloc::Layout::new::<Matcher>()).cast::<Matcher>();
+            if memory.is_null() {
                 return Some(Err(OutOfMemory));
             }
-            place.write(Matcher::new(structure, Options::default()));
-            matcher.write(place);
+            memory.write(Matcher::new(structure, Options::default()));
+            matcher.write(memory);
         }
-        Some(Ok(NONE))
+        Some(Ok(Success))
     })
 }
 
 /// # Safety
-/// `matcher` is null or came from [`mbmatch_create`] and is not used any more.
+/// `matcher` is null or came from [`mbmatch_create`], and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mbmatch_destroy(matcher: *mut Matcher) {
     guarded(|| {
         if !matcher.is_null() {
-            // SAFETY: made as a box is; the caller's promise.
+            // SAFETY: allocated as a `Box` is; the caller's contract.
             drop(unsafe { Box::from_raw(matcher) });
         }
-        Some(Ok(NONE))
+        Some(Ok(Success))
     });
 }
 
@@ -145,20 +198,20 @@ pub unsafe extern "C" fn mbmatch_post(
     user: *mut c_void,
     message: *mut CMessage,
     handle: *mut u64,
-) -> c_int {
+) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let (matcher, pattern) = unsafe { (matcher.as_mut()?, *pattern.as_ref()?) };
         Some(matcher.post(pattern.into(), from_pointer(user)).map(|posted| match posted {
             Posted::Matched(found) => {
-                // SAFETY: the caller's promise.
-                unsafe { give(message, found.into()) };
-                MATCHED
+                // SAFETY: the caller's contract.
+                unsafe { write_output(message, found.into()) };
+                Matched
             }
             Posted::Waiting(waiting) => {
-                // SAFETY: the caller's promise.
-                unsafe { give(handle, waiting.into_raw()) };
-                NONE
+                // SAFETY: the caller's contract.
+                unsafe { write_output(handle, waiting.into_raw()) };
+                Queued
             }
         }))
     })
@@ -173,21 +226,21 @@ pub unsafe extern "C" fn mbmatch_arrive(
     user: *mut c_void,
     receive: *mut *mut c_void,
     handle: *mut u64,
-) -> c_int {
+) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let (matcher, envelope) = unsafe { (matcher.as_mut()?, *envelope.as_ref()?) };
         let envelope = Envelope { bits: envelope.bits, source: envelope.source };
         Some(matcher.arrive(envelope, from_pointer(user)).map(|arrived| match arrived {
             Arrived::Matched { user } => {
-                // SAFETY: the caller's promise.
-                unsafe { give(receive, to_pointer(user)) };
-                MATCHED
+                // SAFETY: the caller's contract.
+                unsafe { write_output(receive, to_pointer(user)) };
+                Matched
             }
             Arrived::Unexpected(waiting) => {
-                // SAFETY: the caller's promise.
-                unsafe { give(handle, waiting.into_raw()) };
-                NONE
+                // SAFETY: the caller's contract.
+                unsafe { write_output(handle, waiting.into_raw()) };
+                Queued
             }
         }))
     })
@@ -196,32 +249,32 @@ pub unsafe extern "C" fn mbmatch_arrive(
 /// # Safety
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mbmatch_cancel(matcher: *mut Matcher, receive: u64, user: *mut *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { take_back(matcher, user, |matcher| matcher.cancel(Handle::from_raw(receive))) }
+pub unsafe extern "C" fn mbmatch_cancel(matcher: *mut Matcher, receive: u64, user: *mut *mut c_void) -> Status {
+    // SAFETY: the caller's contract.
+    unsafe { remove_entry(matcher, user, |matcher| matcher.cancel(Handle::from_raw(receive))) }
 }
 
 /// # Safety
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mbmatch_discard(matcher: *mut Matcher, message: u64, user: *mut *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { take_back(matcher, user, |matcher| matcher.discard(Handle::from_raw(message))) }
+pub unsafe extern "C" fn mbmatch_discard(matcher: *mut Matcher, message: u64, user: *mut *mut c_void) -> Status {
+    // SAFETY: the caller's contract.
+    unsafe { remove_entry(matcher, user, |matcher| matcher.discard(Handle::from_raw(message))) }
 }
 
 /// # Safety
 /// Each pointer is null or as the header says.
-unsafe fn take_back(
+unsafe fn remove_entry(
     matcher: *mut Matcher,
     user: *mut *mut c_void,
-    take: impl FnOnce(&mut Matcher) -> Option<u64>,
-) -> c_int {
+    remove: impl FnOnce(&mut Matcher) -> Option<u64>,
+) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
-        let Some(found) = take(unsafe { matcher.as_mut()? }) else { return Some(Ok(NONE)) };
-        // SAFETY: the caller's promise.
-        unsafe { give(user, to_pointer(found)) };
-        Some(Ok(MATCHED))
+        // SAFETY: the caller's contract.
+        let Some(found) = remove(unsafe { matcher.as_mut()? }) else { return Some(Ok(Stale)) };
+        // SAFETY: the caller's contract.
+        unsafe { write_output(user, to_pointer(found)) };
+        Some(Ok(Success))
     })
 }
 
@@ -232,14 +285,14 @@ pub unsafe extern "C" fn mbmatch_probe(
     matcher: *mut Matcher,
     pattern: *const CPattern,
     message: *mut CMessage,
-) -> c_int {
+) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let (matcher, pattern) = unsafe { (matcher.as_mut()?, *pattern.as_ref()?) };
-        let Some(found) = matcher.probe(pattern.into()) else { return Some(Ok(NONE)) };
-        // SAFETY: the caller's promise.
-        unsafe { give(message, found.into()) };
-        Some(Ok(MATCHED))
+        let Some(found) = matcher.probe(pattern.into()) else { return Some(Ok(NoMatch)) };
+        // SAFETY: the caller's contract.
+        unsafe { write_output(message, found.into()) };
+        Some(Ok(Matched))
     })
 }
 
@@ -250,70 +303,60 @@ pub unsafe extern "C" fn mbmatch_mprobe(
     matcher: *mut Matcher,
     pattern: *const CPattern,
     message: *mut CMessage,
-) -> c_int {
+) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let (matcher, pattern) = unsafe { (matcher.as_mut()?, *pattern.as_ref()?) };
-        let Some(found) = matcher.mprobe(pattern.into()) else { return Some(Ok(NONE)) };
-        // SAFETY: the caller's promise.
-        unsafe { give(message, found.into()) };
-        Some(Ok(MATCHED))
+        let Some(found) = matcher.mprobe(pattern.into()) else { return Some(Ok(NoMatch)) };
+        // SAFETY: the caller's contract.
+        unsafe { write_output(message, found.into()) };
+        Some(Ok(Matched))
     })
 }
 
 /// # Safety
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mbmatch_reserve(matcher: *mut Matcher, posted: usize, unexpected: usize) -> c_int {
+pub unsafe extern "C" fn mbmatch_reserve(matcher: *mut Matcher, posted: usize, unexpected: usize) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let matcher = unsafe { matcher.as_mut()? };
-        Some(matcher.reserve(posted, unexpected).map(|()| NONE))
+        Some(matcher.reserve(posted, unexpected).map(|()| Success))
     })
 }
 
 /// # Safety
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mbmatch_lengths(matcher: *const Matcher, posted: *mut usize, unexpected: *mut usize) -> c_int {
+pub unsafe extern "C" fn mbmatch_lengths(
+    matcher: *const Matcher,
+    posted: *mut usize,
+    unexpected: *mut usize,
+) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             let matcher = matcher.as_ref()?;
-            give(posted, matcher.posted_len());
-            give(unexpected, matcher.unexpected_len());
+            write_output(posted, matcher.posted_len());
+            write_output(unexpected, matcher.unexpected_len());
         }
-        Some(Ok(NONE))
+        Some(Ok(Success))
     })
 }
 
 /// # Safety
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mbmatch_memory(matcher: *const Matcher, posted: *mut usize, unexpected: *mut usize) -> c_int {
+pub unsafe extern "C" fn mbmatch_memory(matcher: *const Matcher, posted: *mut usize, unexpected: *mut usize) -> Status {
     guarded(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             let memory = matcher.as_ref()?.memory();
-            give(posted, memory.posted);
-            give(unexpected, memory.unexpected);
+            write_output(posted, memory.posted);
+            write_output(unexpected, memory.unexpected);
         }
-        Some(Ok(NONE))
+        Some(Ok(Success))
     })
-}
-
-/// What a code means, as a string that is always there.
-#[unsafe(no_mangle)]
-pub extern "C" fn mbmatch_strerror(code: c_int) -> *const c_char {
-    let text = match code {
-        NONE => c"nothing matched",
-        MATCHED => c"matched",
-        INVALID => c"a pointer is null, or there is no such structure",
-        NO_MEMORY => c"out of memory",
-        INTERNAL => c"a defect of mbmatch; the matcher must not be used any more",
-        _ => c"no such code",
-    };
-    text.as_ptr()
 }
 
 #[cfg(test)]
@@ -326,48 +369,91 @@ mod tests {
     static ENVELOPE: CEnvelope = CEnvelope { bits: 7, source: 1 };
 
     #[test]
-    fn null_and_misuse_are_codes() {
-        // SAFETY: what is not null is good for what the header says.
+    fn null_and_misuse_are_statuses() {
+        // SAFETY: every pointer is null or valid as the header says.
         unsafe {
             let mut matcher = null_mut();
-            assert_eq!(mbmatch_create(null(), null_mut()), INVALID);
-            assert_eq!(mbmatch_create(c"tree".as_ptr(), &raw mut matcher), INVALID);
-            assert_eq!(mbmatch_create(c"\xff".as_ptr(), &raw mut matcher), INVALID);
+            assert_eq!(mbmatch_create(null(), null_mut()), Invalid);
+            assert_eq!(mbmatch_create(c"tree".as_ptr(), &raw mut matcher), Invalid);
+            assert_eq!(mbmatch_create(c"\xff".as_ptr(), &raw mut matcher), Invalid);
             assert!(matcher.is_null());
             mbmatch_destroy(matcher);
-            assert_eq!(mbmatch_post(null_mut(), &raw const PATTERN, null_mut(), null_mut(), null_mut()), INVALID);
-            assert_eq!(mbmatch_arrive(null_mut(), &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), INVALID);
-            assert_eq!(mbmatch_cancel(null_mut(), 1, null_mut()), INVALID);
-            assert_eq!(mbmatch_probe(null_mut(), &raw const PATTERN, null_mut()), INVALID);
-            assert_eq!(mbmatch_create(null(), &raw mut matcher), NONE);
-            assert_eq!(mbmatch_post(matcher, null(), null_mut(), null_mut(), null_mut()), INVALID);
-            assert_eq!(mbmatch_arrive(matcher, null(), null_mut(), null_mut(), null_mut()), INVALID);
-            assert_eq!(mbmatch_mprobe(matcher, null(), null_mut()), INVALID);
-            assert_eq!(mbmatch_reserve(matcher, usize::MAX, 0), NO_MEMORY);
+            assert_eq!(mbmatch_post(null_mut(), &raw const PATTERN, null_mut(), null_mut(), null_mut()), Invalid);
+            assert_eq!(mbmatch_arrive(null_mut(), &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), Invalid);
+            assert_eq!(mbmatch_cancel(null_mut(), 1, null_mut()), Invalid);
+            assert_eq!(mbmatch_probe(null_mut(), &raw const PATTERN, null_mut()), Invalid);
+            assert_eq!(mbmatch_create(null(), &raw mut matcher), Success);
+            assert_eq!(mbmatch_post(matcher, null(), null_mut(), null_mut(), null_mut()), Invalid);
+            assert_eq!(mbmatch_arrive(matcher, null(), null_mut(), null_mut(), null_mut()), Invalid);
+            assert_eq!(mbmatch_mprobe(matcher, null(), null_mut()), Invalid);
+            assert_eq!(mbmatch_reserve(matcher, usize::MAX, 0), NoMemory);
             for stale in [0, 1, 2 << 32, u64::MAX] {
-                assert_eq!(mbmatch_cancel(matcher, stale, null_mut()), NONE);
-                assert_eq!(mbmatch_discard(matcher, stale, null_mut()), NONE);
+                assert_eq!(mbmatch_cancel(matcher, stale, null_mut()), Stale);
+                assert_eq!(mbmatch_discard(matcher, stale, null_mut()), Stale);
             }
-            // Results that nobody wants.
-            assert_eq!(mbmatch_post(matcher, &raw const PATTERN, null_mut(), null_mut(), null_mut()), NONE);
-            assert_eq!(mbmatch_arrive(matcher, &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), MATCHED);
-            assert_eq!(mbmatch_lengths(matcher, null_mut(), null_mut()), NONE);
+            // Every output may be null.
+            assert_eq!(mbmatch_probe(matcher, &raw const PATTERN, null_mut()), NoMatch);
+            assert_eq!(mbmatch_post(matcher, &raw const PATTERN, null_mut(), null_mut(), null_mut()), Queued);
+            assert_eq!(mbmatch_arrive(matcher, &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), Matched);
+            assert_eq!(mbmatch_lengths(matcher, null_mut(), null_mut()), Success);
             mbmatch_destroy(matcher);
         }
     }
 
     #[test]
-    fn a_panic_is_a_code() {
-        assert_eq!(guarded(|| panic!("a defect")), INTERNAL);
+    fn a_panic_is_a_status() {
+        assert_eq!(guarded(|| panic!("a defect")), Internal);
+    }
+
+    fn text(status: c_int) -> String {
+        // SAFETY: the texts are constants.
+        unsafe { CStr::from_ptr(mbmatch_strerror(status)) }.to_str().expect("ASCII").to_owned()
     }
 
     #[test]
-    fn every_code_has_its_text() {
-        let texts = [1, 0, -1, -2, -3, 9].map(|code| {
-            // SAFETY: the texts are constants.
-            unsafe { CStr::from_ptr(mbmatch_strerror(code)) }.to_str().expect("ASCII").to_owned()
-        });
-        assert_eq!(texts[0], "matched");
-        assert!(texts.iter().skip(1).zip(&texts).all(|(a, b)| a != b));
+    fn every_status_has_a_text_of_its_own() {
+        let texts: std::collections::BTreeSet<String> =
+            Status::ALL.iter().map(|status| *status as c_int).chain([99]).map(text).collect();
+        assert_eq!(texts.len(), Status::ALL.len() + 1);
+        assert_eq!(text(1), "matched");
+    }
+
+    /// The numbers that the header gives to names that begin with `prefix`.
+    fn header_numbers(prefix: &str) -> Vec<(String, c_int)> {
+        include_str!("../include/mbmatch.h")
+            .lines()
+            .filter_map(|line| {
+                let line = line.trim_start();
+                let (name, value) = line.strip_prefix("#define ").unwrap_or(line).split_once(' ')?;
+                let value = value.trim_start_matches("= ").split([',', ' ']).next()?;
+                Some((name.strip_prefix(prefix)?.to_owned(), value.parse().ok()?))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_header_has_the_version_of_the_crate() {
+        let parts: Vec<_> =
+            header_numbers("MBMATCH_VERSION_").into_iter().map(|(_, value)| value.to_string()).collect();
+        assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
+        assert_eq!(version_part("12"), 12);
+        assert_eq!(mbmatch_version(), VERSION);
+    }
+
+    #[test]
+    fn the_header_has_the_numbers_of_the_statuses() {
+        let expected = [
+            ("OK", Success),
+            ("MATCHED", Matched),
+            ("QUEUED", Queued),
+            ("NO_MATCH", NoMatch),
+            ("STALE", Stale),
+            ("INVALID", Invalid),
+            ("NO_MEMORY", NoMemory),
+            ("INTERNAL", Internal),
+        ];
+        let expected = expected.map(|(name, status)| (name.to_owned(), status as c_int));
+        let statuses = header_numbers("MBMATCH_").into_iter().filter(|(name, _)| !name.starts_with("VERSION"));
+        assert_eq!(statuses.collect::<Vec<_>>(), expected);
     }
 }
