@@ -11,7 +11,7 @@ use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Patt
 /// In a head's `body`: the body must be asked too.
 const WILD: u32 = 1 << 31;
 /// The `body` of a head that was removed.
-const DEAD: u32 = u32::MAX;
+const REMOVED: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Head {
@@ -46,13 +46,13 @@ struct Queue {
     heads: Vec<Head>,
     /// Heads before this one were removed.
     first: usize,
-    live: usize,
+    len: usize,
     bodies: Pool<Body>,
 }
 
 impl Queue {
     fn new(kind: Kind) -> Self {
-        Self { heads: Vec::new(), first: 0, live: 0, bodies: Pool::new(kind) }
+        Self { heads: Vec::new(), first: 0, len: 0, bodies: Pool::new(kind) }
     }
 
     fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
@@ -67,7 +67,7 @@ impl Queue {
         let wild = if any_source || pattern.ignore != 0 { WILD } else { 0 };
         let (bits, source) = (pattern.bits, pattern.source.unwrap_or(0));
         self.heads.push(Head { bits, source, body: handle.index() | wild });
-        self.live += 1;
+        self.len += 1;
         Ok(handle)
     }
 
@@ -75,8 +75,8 @@ impl Queue {
     #[cold]
     fn make_room(&mut self) -> Result<(), OutOfMemory> {
         let capacity = self.heads.capacity();
-        if self.live * 5 > capacity * 4 || capacity == 0 {
-            if capacity >= DEAD as usize / 4 {
+        if self.len * 5 > capacity * 4 || capacity == 0 {
+            if capacity >= REMOVED as usize / 4 {
                 // Bodies are named by 31 bits.
                 return Err(OutOfMemory);
             }
@@ -86,7 +86,7 @@ impl Queue {
         let mut to = 0;
         for from in self.first..self.heads.len() {
             let head = self.heads[from];
-            if head.body != DEAD {
+            if head.body != REMOVED {
                 self.heads[to] = head;
                 self.bodies[head.body & !WILD].head = to as u32;
                 to += 1;
@@ -105,7 +105,7 @@ impl Queue {
             if head.body & WILD == 0 {
                 return head.bits == envelope.bits && head.source == envelope.source;
             }
-            if head.body == DEAD {
+            if head.body == REMOVED {
                 return false;
             }
             let body = &self.bodies[head.body & !WILD];
@@ -122,7 +122,7 @@ impl Queue {
         let walked = self.heads.get(self.first..)?;
         let found = walked.iter().position(|head| {
             let other_source = (head.source ^ source) & source_mask;
-            (head.bits ^ pattern.bits) & compared | u64::from(other_source) == 0 && head.body != DEAD
+            (head.bits ^ pattern.bits) & compared | u64::from(other_source) == 0 && head.body != REMOVED
         })?;
         Some(self.first + found)
     }
@@ -137,12 +137,12 @@ impl Queue {
         let body = self.heads[at].body & !WILD;
         let user = self.bodies[body].user;
         self.bodies.remove(body);
-        self.heads[at].body = DEAD;
-        self.live -= 1;
-        while self.heads.last().is_some_and(|head| head.body == DEAD) {
+        self.heads[at].body = REMOVED;
+        self.len -= 1;
+        while self.heads.last().is_some_and(|head| head.body == REMOVED) {
             self.heads.pop();
         }
-        while self.heads.get(self.first).is_some_and(|head| head.body == DEAD) {
+        while self.heads.get(self.first).is_some_and(|head| head.body == REMOVED) {
             self.first += 1;
         }
         if self.heads.is_empty() {
@@ -215,7 +215,7 @@ impl HeadsAndBodies {
     }
 
     pub(crate) fn lengths(&self) -> (usize, usize) {
-        (self.posted.live, self.unexpected.live)
+        (self.posted.len, self.unexpected.len)
     }
 
     pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {

@@ -2,13 +2,13 @@
 //! Keys in order of age, packed into blocks of 64 that a vector unit can compare.
 //!
 //! A key that is removed leaves a hole; blocks that become empty at either end are used again. When neither a free
-//! lane nor a free block is left and a fifth of the lanes are holes, [`Log::squeeze`] moves the keys together, so that
+//! lane nor a free block is left and a fifth of the lanes are holes, [`Log::compact`] moves the keys together, so that
 //! holes cost at most a quarter of the memory, and at most four moves for each key appended since.
 //! Growing adds a block and copies nothing.
 
 use std::collections::VecDeque;
 
-use crate::pool::foresee;
+use crate::pool::check_allocation;
 use crate::types::OutOfMemory;
 
 /// Lanes of a block.
@@ -19,10 +19,10 @@ pub(crate) trait Block: Default {
     /// The form of a key.
     type Key: Copy;
     /// A bit for each lane in use.
-    fn in_use(&self) -> u64;
+    fn used(&self) -> u64;
     /// The same, to be changed.
-    fn live(&mut self) -> &mut u64;
-    /// A key and the place in a pool that it belongs to.
+    fn used_mut(&mut self) -> &mut u64;
+    /// A key and the position in a pool that it belongs to.
     fn key(&self, lane: u32) -> (Self::Key, u32);
     /// Overwrites a key and its owner.
     fn put(&mut self, lane: u32, key: (Self::Key, u32));
@@ -32,11 +32,11 @@ pub(crate) trait Block: Default {
 #[derive(PartialEq, Eq)]
 pub(crate) enum Room {
     Made,
-    /// The caller must squeeze.
-    InHoles,
+    /// The caller must compact.
+    NeedsCompaction,
 }
 
-/// A place in a log is 64 times its block, which is no order of age, plus its lane.
+/// A position in a log is 64 times its block, which is no order of age, plus its lane.
 pub(crate) struct Log<B> {
     // One to an allocation, so that growing moves nothing; an array because a box cannot be tried for.
     blocks: Vec<Box<[B; 1]>>,
@@ -48,33 +48,33 @@ pub(crate) struct Log<B> {
     last: u32,
     /// Lanes of the last block that are used or before one that is.
     fill: u32,
-    live: u32,
+    len: u32,
 }
 
 impl<B: Block> Log<B> {
     pub(crate) const fn new() -> Self {
-        Self { blocks: Vec::new(), order: VecDeque::new(), free: Vec::new(), last: 0, fill: LANES, live: 0 }
+        Self { blocks: Vec::new(), order: VecDeque::new(), free: Vec::new(), last: 0, fill: LANES, len: 0 }
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.live
+        self.len
     }
 
     #[inline(always)]
-    pub(crate) fn block(&mut self, place: u32) -> &mut B {
-        &mut self.blocks[(place / LANES) as usize][0]
+    pub(crate) fn block(&mut self, position: u32) -> &mut B {
+        &mut self.blocks[(position / LANES) as usize][0]
     }
 
-    /// The key at `place`, and its owner.
+    /// The key at `position`, and its owner.
     #[inline(always)]
-    pub(crate) fn key(&self, place: u32) -> (B::Key, u32) {
-        self.blocks[(place / LANES) as usize][0].key(place % LANES)
+    pub(crate) fn key(&self, position: u32) -> (B::Key, u32) {
+        self.blocks[(position / LANES) as usize][0].key(position % LANES)
     }
 
-    /// Whose key is at `place`.
+    /// Whose key is at `position`.
     #[inline(always)]
-    pub(crate) fn owner(&self, place: u32) -> u32 {
-        self.key(place).1
+    pub(crate) fn owner(&self, position: u32) -> u32 {
+        self.key(position).1
     }
 
     /// Blocks in order of age, in two parts, and the blocks.
@@ -84,15 +84,15 @@ impl<B: Block> Log<B> {
         ([old, young], &self.blocks)
     }
 
-    /// The places and keys in order of age, one by one.
+    /// The positions and keys in order of age, one by one.
     #[inline(always)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, B::Key)> {
         self.order.iter().flat_map(|&number| {
             let block = &self.blocks[number as usize][0];
-            let mut live = block.in_use();
+            let mut used = block.used();
             std::iter::from_fn(move || {
-                let lane = (live != 0).then(|| live.trailing_zeros())?;
-                live &= live - 1;
+                let lane = (used != 0).then(|| used.trailing_zeros())?;
+                used &= used - 1;
                 Some((number * LANES + lane, block.key(lane).0))
             })
         })
@@ -108,8 +108,8 @@ impl<B: Block> Log<B> {
     fn next_block(&mut self) -> Result<Room, OutOfMemory> {
         if self.free.is_empty() {
             let lanes = self.order.len() as u64 * u64::from(LANES);
-            if lanes > 0 && u64::from(self.live) * 5 <= lanes * 4 {
-                return Ok(Room::InHoles);
+            if lanes > 0 && u64::from(self.len) * 5 <= lanes * 4 {
+                return Ok(Room::NeedsCompaction);
             }
             self.allocate()?;
         }
@@ -141,86 +141,86 @@ impl<B: Block> Log<B> {
     pub(crate) fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
         // With the holes that may be there, and one more that is begun.
         let blocks = keys.div_ceil(LANES as usize * 4 / 5) + 1;
-        foresee::<B>(blocks.saturating_sub(self.blocks.len()))?;
+        check_allocation::<B>(blocks.saturating_sub(self.blocks.len()))?;
         while self.blocks.len() < blocks {
             self.allocate()?;
         }
         Ok(())
     }
 
-    /// The place that the next [`Self::push`] will give.
+    /// The position that the next [`Self::push`] will give.
     #[inline(always)]
-    pub(crate) fn next_place(&self) -> u32 {
+    pub(crate) fn next_position(&self) -> u32 {
         self.last * LANES + self.fill
     }
 
-    /// Appends `key`, for which there must be a lane; returns its place.
+    /// Appends `key`, for which there must be a lane; returns its position.
     #[inline(always)]
     pub(crate) fn push(&mut self, key: (B::Key, u32)) -> u32 {
-        let place = self.next_place();
+        let position = self.next_position();
         let lane = self.fill % LANES;
-        let block = self.block(place);
+        let block = self.block(position);
         block.put(lane, key);
-        *block.live() |= 1 << lane;
+        *block.used_mut() |= 1 << lane;
         self.fill += 1;
-        self.live += 1;
-        place
+        self.len += 1;
+        position
     }
 
-    /// Removes the key at `place`.
+    /// Removes the key at `position`.
     #[inline(always)]
-    pub(crate) fn remove(&mut self, place: u32) {
-        let block = self.block(place);
-        let live = *block.live() & !(1 << (place % LANES));
-        *block.live() = live;
-        self.live -= 1;
-        if place / LANES == self.last {
+    pub(crate) fn remove(&mut self, position: u32) {
+        let block = self.block(position);
+        let used = *block.used_mut() & !(1 << (position % LANES));
+        *block.used_mut() = used;
+        self.len -= 1;
+        if position / LANES == self.last {
             // It stays when it becomes empty: the next key would ask for it again.
-            self.fill = LANES - live.leading_zeros();
-        } else if live == 0 {
-            self.give_back();
+            self.fill = LANES - used.leading_zeros();
+        } else if used == 0 {
+            self.release_empty_blocks();
         }
     }
 
     /// Frees empty blocks at both ends.
     #[inline(never)]
-    fn give_back(&mut self) {
-        while self.order.len() > 1 && *self.block(self.order[0] * LANES).live() == 0 {
+    fn release_empty_blocks(&mut self) {
+        while self.order.len() > 1 && *self.block(self.order[0] * LANES).used_mut() == 0 {
             self.free.extend(self.order.pop_front());
         }
-        while self.order.len() > 1 && *self.block(self.order[self.order.len() - 1] * LANES).live() == 0 {
+        while self.order.len() > 1 && *self.block(self.order[self.order.len() - 1] * LANES).used_mut() == 0 {
             self.free.extend(self.order.pop_back());
         }
         self.last = self.order[self.order.len() - 1];
-        self.fill = LANES - self.block(self.last * LANES).live().leading_zeros();
+        self.fill = LANES - self.block(self.last * LANES).used_mut().leading_zeros();
     }
 
-    /// Closes all holes; tells each key and its new place.
-    pub(crate) fn squeeze(&mut self, mut moved: impl FnMut((B::Key, u32), u32)) {
+    /// Closes all holes; tells each key and its new position.
+    pub(crate) fn compact(&mut self, mut moved: impl FnMut((B::Key, u32), u32)) {
         let mut rank = 0;
         for at in 0..self.order.len() {
             let from = self.order[at] as usize;
-            let mut live = *self.blocks[from][0].live();
-            while live != 0 {
-                let key = self.blocks[from][0].key(live.trailing_zeros());
-                let place = self.order[(rank / LANES) as usize] * LANES + rank % LANES;
+            let mut used = *self.blocks[from][0].used_mut();
+            while used != 0 {
+                let key = self.blocks[from][0].key(used.trailing_zeros());
+                let position = self.order[(rank / LANES) as usize] * LANES + rank % LANES;
                 // Never ahead of where it was, so that no key is overwritten before it is read.
-                self.block(place).put(rank % LANES, key);
-                moved(key, place);
+                self.block(position).put(rank % LANES, key);
+                moved(key, position);
                 rank += 1;
-                live &= live - 1;
+                used &= used - 1;
             }
         }
         let full = (rank / LANES) as usize;
         for at in 0..self.order.len() {
             let block = self.order[at];
-            *self.block(block * LANES).live() = match at.cmp(&full) {
+            *self.block(block * LANES).used_mut() = match at.cmp(&full) {
                 std::cmp::Ordering::Less => u64::MAX,
                 std::cmp::Ordering::Equal => (1 << (rank % LANES)) - 1,
                 std::cmp::Ordering::Greater => 0,
             };
         }
-        self.give_back();
+        self.release_empty_blocks();
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -235,20 +235,20 @@ mod tests {
     use crate::scan::Heads;
     use crate::types::Envelope;
 
-    /// The place of the oldest key.
+    /// The position of the oldest key.
     fn oldest(log: &Log<Heads>) -> Option<u32> {
-        let in_use = |block: &&u32| log.blocks[**block as usize][0].in_use();
-        let block = log.order.iter().find(|block| in_use(block) != 0)?;
-        Some(block * LANES + in_use(&block).trailing_zeros())
+        let used = |block: &&u32| log.blocks[**block as usize][0].used();
+        let block = log.order.iter().find(|block| used(block) != 0)?;
+        Some(block * LANES + used(&block).trailing_zeros())
     }
 
-    fn push(log: &mut Log<Heads>, number: u64, places: &mut Vec<(u64, u32)>) {
-        if log.make_room() == Ok(Room::InHoles) {
-            places.clear();
-            log.squeeze(|(envelope, _), place| places.push((envelope.bits, place)));
+    fn push(log: &mut Log<Heads>, number: u64, positions: &mut Vec<(u64, u32)>) {
+        if log.make_room() == Ok(Room::NeedsCompaction) {
+            positions.clear();
+            log.compact(|(envelope, _), position| positions.push((envelope.bits, position)));
             assert!(log.make_room() == Ok(Room::Made));
         }
-        places.push((number, log.push((Envelope { bits: number, source: 0 }, 0))));
+        positions.push((number, log.push((Envelope { bits: number, source: 0 }, 0))));
     }
 
     #[test]
@@ -257,22 +257,22 @@ mod tests {
         for pick in [|_| 0, |len| len - 1, |len: usize| len / 2, |len| len * 2 / 3, |len| (len * 7919 + 13) % len] {
             let pick: fn(usize) -> usize = pick;
             let mut log = Log::new();
-            let mut places: Vec<(u64, u32)> = Vec::new();
+            let mut positions: Vec<(u64, u32)> = Vec::new();
             let (deep, rounds) = if cfg!(miri) { (150, 200) } else { (1000, 4000) };
             for number in 0..deep {
-                push(&mut log, number, &mut places);
+                push(&mut log, number, &mut positions);
             }
             assert!(log.blocks.len() as u64 == deep.div_ceil(64));
             for number in deep..deep + rounds {
-                let (_, place) = places.remove(pick(places.len()));
-                log.remove(place);
-                push(&mut log, number, &mut places);
-                assert_eq!(log.len(), places.len() as u32);
+                let (_, position) = positions.remove(pick(positions.len()));
+                log.remove(position);
+                push(&mut log, number, &mut positions);
+                assert_eq!(log.len(), positions.len() as u32);
             }
             assert!(log.blocks.len() as u64 <= deep.div_ceil(51) + 2, "{} blocks", log.blocks.len());
-            for (_, place) in places {
-                assert_eq!(oldest(&log), Some(place));
-                log.remove(place);
+            for (_, position) in positions {
+                assert_eq!(oldest(&log), Some(position));
+                log.remove(position);
             }
             assert_eq!((log.len(), log.order.len(), log.fill), (0, 1, 0));
         }

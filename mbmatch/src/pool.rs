@@ -37,7 +37,7 @@ pub(crate) struct Pool<T> {
 }
 
 /// Refuses what cannot be allocated in one piece, before it is allocated in many.
-pub(crate) fn foresee<T>(count: usize) -> Result<(), OutOfMemory> {
+pub(crate) fn check_allocation<T>(count: usize) -> Result<(), OutOfMemory> {
     if count >= NIL as usize { Err(OutOfMemory) } else { Ok(Vec::<T>::new().try_reserve_exact(count)?) }
 }
 
@@ -87,7 +87,7 @@ impl<T: Entry> Pool<T> {
     }
 
     pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
-        foresee::<[T; CHUNK]>(entries.saturating_sub(self.capacity()).div_ceil(CHUNK))?;
+        check_allocation::<[T; CHUNK]>(entries.saturating_sub(self.capacity()).div_ceil(CHUNK))?;
         while self.capacity() < entries {
             self.grow()?;
         }

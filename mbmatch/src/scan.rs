@@ -14,12 +14,12 @@ pub(crate) struct Heads {
     bits: [u64; 64],
     source: [u32; 64],
     owner: [u32; 64],
-    live: u64,
+    used: u64,
 }
 
 impl Default for Heads {
     fn default() -> Self {
-        Self { bits: [0; 64], source: [0; 64], owner: [0; 64], live: 0 }
+        Self { bits: [0; 64], source: [0; 64], owner: [0; 64], used: 0 }
     }
 }
 
@@ -27,13 +27,13 @@ impl Block for Heads {
     type Key = Envelope;
 
     #[inline(always)]
-    fn in_use(&self) -> u64 {
-        self.live
+    fn used(&self) -> u64 {
+        self.used
     }
 
     #[inline(always)]
-    fn live(&mut self) -> &mut u64 {
-        &mut self.live
+    fn used_mut(&mut self) -> &mut u64 {
+        &mut self.used
     }
 
     #[inline(always)]
@@ -61,13 +61,13 @@ pub(crate) struct Patterns {
     owner: [u32; 64],
     /// A bit for each lane whose source is not compared.
     any: u64,
-    live: u64,
+    used: u64,
 }
 
 impl Default for Patterns {
     fn default() -> Self {
         let (bits, source) = ([0; 64], [0; 64]);
-        Self { bits, ignore: bits, source, owner: source, any: 0, live: 0 }
+        Self { bits, ignore: bits, source, owner: source, any: 0, used: 0 }
     }
 }
 
@@ -75,13 +75,13 @@ impl Block for Patterns {
     type Key = Pattern;
 
     #[inline(always)]
-    fn in_use(&self) -> u64 {
-        self.live
+    fn used(&self) -> u64 {
+        self.used
     }
 
     #[inline(always)]
-    fn live(&mut self) -> &mut u64 {
-        &mut self.live
+    fn used_mut(&mut self) -> &mut u64 {
+        &mut self.used
     }
 
     #[inline(always)]
@@ -202,7 +202,7 @@ fn first<B: Block>(log: &Log<B>, hits: impl Fn(&B) -> u64) -> Option<u32> {
     for part in parts {
         for &at in part {
             let block = &blocks[at as usize][0];
-            let hits = hits(block) & block.in_use();
+            let hits = hits(block) & block.used();
             if hits != 0 {
                 return Some(at * LANES + hits.trailing_zeros());
             }

@@ -13,13 +13,13 @@ use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Patt
 struct Body {
     user: u64,
     /// In the log.
-    place: u32,
+    position: u32,
     generation: u32,
 }
 
 impl Entry for Body {
     fn link(&mut self) -> &mut u32 {
-        &mut self.place
+        &mut self.position
     }
 
     fn generation(&mut self) -> &mut u32 {
@@ -41,30 +41,30 @@ impl<B: crate::log::Block> Queue<B> {
     #[inline]
     fn append(&mut self, key: B::Key, user: u64) -> Result<Handle, OutOfMemory> {
         self.bodies.make_room()?;
-        if self.log.make_room()? == Room::InHoles {
+        if self.log.make_room()? == Room::NeedsCompaction {
             let bodies = &mut self.bodies;
-            self.log.squeeze(|(_, owner), place| bodies[owner].place = place);
+            self.log.compact(|(_, owner), position| bodies[owner].position = position);
             // Takes the next block if all that are left are full.
             self.log.make_room()?;
         }
         let handle = self.bodies.insert(Body { user, ..Body::default() });
-        self.bodies[handle.index()].place = self.log.push((key, handle.index()));
+        self.bodies[handle.index()].position = self.log.push((key, handle.index()));
         Ok(handle)
     }
 
-    /// Removes what is at `place` in the log; returns its user value.
+    /// Removes what is at `position` in the log; returns its user value.
     #[inline]
-    fn remove(&mut self, place: u32) -> u64 {
-        let owner = self.log.owner(place);
+    fn remove(&mut self, position: u32) -> u64 {
+        let owner = self.log.owner(position);
         let user = self.bodies[owner].user;
-        self.log.remove(place);
+        self.log.remove(position);
         self.bodies.remove(owner);
         user
     }
 
     fn take_back(&mut self, handle: Handle) -> Option<u64> {
         let body = self.bodies.find(handle)?;
-        Some(self.remove(self.bodies[body].place))
+        Some(self.remove(self.bodies[body].position))
     }
 
     fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
@@ -99,9 +99,9 @@ impl Vector {
     #[inline]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
         if self.posted.log.len() != 0
-            && let Some(place) = first_accepting(self.unit, &self.posted.log, envelope)
+            && let Some(position) = first_accepting(self.unit, &self.posted.log, envelope)
         {
-            return Ok(Arrived::Matched { user: self.posted.remove(place) });
+            return Ok(Arrived::Matched { user: self.posted.remove(position) });
         }
         Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?))
     }
@@ -126,9 +126,9 @@ impl Vector {
 
     #[inline]
     pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        let place = self.find(pattern)?;
-        let (envelope, _) = self.unexpected.log.key(place);
-        Some(Message { user: self.unexpected.remove(place), envelope })
+        let position = self.find(pattern)?;
+        let (envelope, _) = self.unexpected.log.key(position);
+        Some(Message { user: self.unexpected.remove(position), envelope })
     }
 
     pub(crate) fn lengths(&self) -> (usize, usize) {

@@ -1,24 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `adaptive`: each entry in the structure that serves its kind, and age across all of them.
+//! `adaptive`: short queues as packed arrays, longer ones as hash tables, with order of age across all of them.
 //!
-//! What decides, at run time:
-//! - Up to nine receives, and up to nine messages, are side by side. A queue that has had more goes on as follows, until
-//!   it was empty twice and had up to nine in between.
-//! - Receives without wildcards, and those of each of the first seven kinds of wildcards, are in a hash table at any
-//!   depth, by what is compared of them; receives of a further kind are compared 64 at a time.
-//! - Unexpected messages are in a hash table by envelope, and, once a receive or a probe with wildcards has come to them,
-//!   in blocks of 64 in order of age besides.
+//! Each queue picks its structure at run time:
+//!
+//! | entries | receives ([`posted`]) | messages ([`unexpected`]) |
+//! |---|---|---|
+//! | up to 9 | side by side ([`short`]) | side by side ([`short`]) |
+//! | more | hash table by class and key ([`table`]) | hash table by envelope ([`table`]) |
+//! | with wildcards | a class for each kind, up to 7 kinds; more are scanned ([`scanned`]) | an age index, scanned 64 at a time |
+//!
+//! A queue that had ten entries or more becomes short again when it was emptied twice with at most nine in between.
+//!
+//! # The hash table
+//!
+//! Open addressing with chains: the slots hold the entries, and each slot also holds the head of a collision chain. `free`
+//! is a bitmap of slots that may be free ([`free_slots`]); `hash` gives the home slot of a key ([`hash`]).
+//!
+//! ```text
+//! slots, of 32 bytes                                             links, of 8 bytes
+//!       bits  user  stamp          source  head                  next  prev
+//!   0   B     ..    age 4          ..      1    home of A and B  (no links)
+//!   1   A     ..    age 5, linked  ..      NIL                   3     4
+//!   2   C     ..    age 6          ..      2    home of C        (no links)
+//!   3   A     ..    age 7, linked  ..      NIL                   4     1
+//!   4   A     ..    age 8, linked  ..      NIL                   0     3
+//!   5               free                   NIL
+//!
+//! collision chain of slot 0:   head -> A -> B
+//! key list of A:               slot 1 -> slot 3 -> slot 4
+//! ```
+//!
+//! - *Home slot*: the slot that the hash gives a key. An entry takes its home slot if it is free; else it is *displaced* to
+//!   the next slot of the bitmap. The entries of A are displaced, since B has their home slot.
+//! - *Key list*: the entries of one key, oldest first, doubly linked. Its oldest entry answers a search, so that entries of
+//!   one key never lengthen the search for another.
+//! - *Collision chain*: the keys that share a home slot. `head` of the home slot is the oldest entry of the first key; `next`
+//!   of the youngest entry of a key is the oldest entry of the next key; `prev` of the oldest entry of a key is the youngest,
+//!   so that both are found from the oldest.
+//! - *Stamp*: the age of the entry and data of the queue; 0 says that the slot is free, bit 0 that the links are valid. An
+//!   entry gets links when its key list or its collision chain continues after it.
+//!
+//! Invariants: every entry is in exactly one key list; every key list is in the collision chain of its home slot; an entry
+//! never moves, since handles name its slot; growth changes home slots and rebuilds the chains only.
+//!
+//! Cost: post and match touch one line of the cache where the entry is in its home slot and alone. Consecutive tags have
+//! consecutive home slots, so that this is the common case and the hardware prefetcher covers it.
+//!
+//! # Fast paths
+//!
+//! An operation first tries a *fast path*: inlined, without calls, for a short queue or for a table without wildcards and
+//! index. It either completes or declines without any change ([`FastPath`]); then the slow path, which is not inlined, does
+//! the whole operation.
 
-mod chains;
-mod homes;
-mod odd;
-mod places;
+mod free_slots;
+mod hash;
 mod posted;
+mod scanned;
 mod short;
+mod table;
 mod unexpected;
 
-use chains::Quick;
 use posted::PostedReceives;
+use table::FastPath;
 use unexpected::UnexpectedMessages;
 
 use crate::matcher::InMemory;
@@ -35,42 +78,42 @@ impl Adaptive {
         Self { posted: PostedReceives::new(unit), unexpected: UnexpectedMessages::new(unit) }
     }
 
-    // What is quick is inlined, and nothing else, so that it needs no registers for the rest.
+    // The fast paths are inlined and nothing else is, so that they need no registers for the rest.
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        // Twice the same, but without wildcards less is to be kept in registers.
+        // Two copies: without wildcards the compiler keeps fewer values in registers.
         if let Pattern { bits, ignore: 0, source: Some(source) } = pattern {
-            self.post_one(Pattern { bits, ignore: 0, source: Some(source) }, user)
+            self.post_inlined(Pattern { bits, ignore: 0, source: Some(source) }, user)
         } else {
-            self.post_one(pattern, user)
+            self.post_inlined(pattern, user)
         }
     }
 
     /// Posts a receive; inlined for each kind of pattern.
     #[inline(always)]
-    fn post_one(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
+    fn post_inlined(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
-        let taken = if self.unexpected.is_empty() { Quick::Nothing } else { self.unexpected.take_quickly(pattern) };
+        let taken = if self.unexpected.is_empty() { FastPath::NoMatch } else { self.unexpected.take_fast(pattern) };
         match taken {
-            Quick::Taken(message) => return Ok(Posted::Matched(message)),
-            Quick::Nothing => {
-                if let Some(handle) = self.posted.append_quickly(pattern, user) {
+            FastPath::Taken(message) => return Ok(Posted::Matched(message)),
+            FastPath::NoMatch => {
+                if let Some(handle) = self.posted.append_fast(pattern, user) {
                     return Ok(Posted::Waiting(handle));
                 }
             }
-            Quick::Ask => {}
+            FastPath::Decline => {}
         }
-        self.post_any(bits, ignore, source, user)
+        self.post_slow(bits, ignore, source, user)
     }
 
-    /// Posts a receive where that is no matter of a few instructions.
+    /// Posts a receive where a fast path declined.
     #[inline(never)]
-    fn post_any(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+    fn post_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
-        if let Some(message) = self.unexpected.take_of_many(pattern) {
+        if let Some(message) = self.unexpected.take_slow(pattern) {
             return Ok(Posted::Matched(message));
         }
-        // Twice the same here too.
+        // Two copies here too.
         let handle = match source {
             Some(source) if ignore == 0 => self.posted.append(Pattern { bits, ignore: 0, source: Some(source) }, user),
             _ => self.posted.append(pattern, user),
@@ -81,24 +124,24 @@ impl Adaptive {
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
         let Envelope { bits, source } = envelope;
-        let taken = if self.posted.is_empty() { Quick::Nothing } else { self.posted.take_quickly(envelope) };
+        let taken = if self.posted.is_empty() { FastPath::NoMatch } else { self.posted.take_fast(envelope) };
         match taken {
-            Quick::Taken(user) => return Ok(Arrived::Matched { user }),
-            Quick::Nothing => {
-                if let Some(handle) = self.unexpected.append_quickly(envelope, user) {
+            FastPath::Taken(user) => return Ok(Arrived::Matched { user }),
+            FastPath::NoMatch => {
+                if let Some(handle) = self.unexpected.append_fast(envelope, user) {
                     return Ok(Arrived::Unexpected(handle));
                 }
             }
-            Quick::Ask => {}
+            FastPath::Decline => {}
         }
-        self.arrive_any(bits, source, user).value
+        self.arrive_slow(bits, source, user).value
     }
 
-    /// A message arrives where that is no matter of a few instructions.
+    /// Delivers a message where a fast path declined.
     #[inline(never)]
-    fn arrive_any(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Arrived, OutOfMemory>> {
+    fn arrive_slow(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Arrived, OutOfMemory>> {
         let envelope = Envelope { bits, source };
-        InMemory::new(match self.posted.take_of_many(envelope) {
+        InMemory::new(match self.posted.take_slow(envelope) {
             Some(user) => Ok(Arrived::Matched { user }),
             None => self.unexpected.append(envelope, user).map(Arrived::Unexpected),
         })

@@ -1,103 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The unexpected messages of `adaptive`.
 //!
-//! A few are in [`Short`]. Of more, a receive without wildcards can take only messages of one envelope: one chain. A
-//! receive with wildcards takes the oldest that it accepts, whatever its envelope. The first such receive or probe has an
-//! index made, envelopes in order of age, which are compared 64 at a time; what that finds is the oldest of its envelope
-//! too, the first of its chain. Programs without wildcards never pay for it, and others once for each message at most: it
-//! is given up only when the queue is empty, and had been so before without such a receive or probe in between, or with
-//! so few messages that the queue is short from then on.
+//! A short queue is a [`ShortQueue`]. A longer one is a table by envelope: a receive without wildcards looks up one key. A
+//! receive or probe with wildcards needs the oldest message of any key that it accepts. The first one builds an *age
+//! index*: all envelopes in order of age, compared 64 at a time. What it finds is also the oldest message of its key, so
+//! that it leaves both structures in a few steps.
+//!
+//! Programs without wildcards never build the index. It is dropped when the queue is empty, if it was not used since the
+//! queue was last empty or if the queue becomes a short one; so each message is indexed at most once.
 
-use super::chains::{Chains, Quick};
-use super::short::{At, Entry, SLOTS, Short};
+use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
+use super::table::{EntryTable, FastPath};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 
-/// So many messages in the index are sooner looked at one by one than 64 at once.
-const SEVERAL: u32 = 16;
+/// Scalar-scan threshold: up to this many messages the index is compared one by one, which is faster than 64 at a time.
+const SCALAR_SCAN_THRESHOLD: u32 = 16;
 
-/// The age of the first message. Bit 1 tells a message's handle from a receive's, and bit 0 is free for [`Chains`].
-const FIRST: u64 = 2;
-/// From one age to the next.
-const NEXT: u64 = 4;
+/// The age of the first message. Bit 1 tells its handle from a receive's. Bit 0 belongs to the table.
+const FIRST_AGE: u64 = 2;
+/// The difference of successive ages.
+const AGE_STEP: u64 = 4;
 
-/// What a message is stamped with where there is no index: its age. This is what its handle has of that.
+/// The part of an age that a handle holds. Without an index, the stamp of a message is its age.
 #[inline(always)]
 fn generation(age: u64) -> u32 {
     age as u32 & !1
 }
 
-/// The handle of a message in a chain whose age, bit 0 still zero, is the next.
+/// The handle of a message in the table, from its age, whose bit 0 is zero.
 #[inline(always)]
-fn handle(place: u32, age: u64) -> Handle {
-    Handle::from_raw(age << 32 | u64::from(place))
+fn handle(slot: u32, age: u64) -> Handle {
+    Handle::from_raw(age << 32 | u64::from(slot))
 }
 
-/// What a message is stamped with where there is an index: what its handle has, and its place there.
+/// The stamp of a message while there is an index: the generation in its handle, and its position in the index.
 #[inline(always)]
-fn indexed(generation: u32, place: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(place << 1)
+fn indexed_stamp(generation: u32, position: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(position << 1)
 }
 
-/// The place in the index of a message that is stamped so.
+/// The position in the index, from such a stamp.
 #[inline(always)]
-fn place_in_index(stamp: u64) -> u32 {
+fn index_position(stamp: u64) -> u32 {
     stamp as u32 >> 1
 }
 
-/// Replaces the place and age of the oldest that a pattern accepts, where there is no index, by those of a message that is
-/// older.
-fn older(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
-    move |place, envelope, age| {
+/// A visitor of messages without an index: keeps the slot and age of the oldest that a pattern accepts.
+fn keep_oldest(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
+    move |slot, envelope, age| {
         if pattern.accepts(&envelope) && oldest.is_none_or(|(_, least)| age < least) {
-            *oldest = Some((place, age));
+            *oldest = Some((slot, age));
         }
     }
 }
 
 /// Where the messages are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kept {
-    /// All in `short`, and else none.
-    Short,
-    /// In `chains`, without an index.
-    Chained,
-    /// In `chains`, and the index is there.
+enum Storage {
+    /// All in the short queue; the table is empty.
+    ShortQueue,
+    /// In the table, without an index.
+    Table,
+    /// In the table and in the index.
     Indexed,
 }
 
+/// The unexpected-message queue.
 pub(super) struct UnexpectedMessages {
-    /// Whether no message is there, wherever it would be.
+    /// Whether there is no message, in any structure.
     is_empty: bool,
-    /// Whether some are in `chains`, and there is no index: what comes next is most often a matter of a few instructions.
-    is_quick: bool,
-    kept: Kept,
-    /// Whether the index was asked since the queue was last empty.
-    was_searched: bool,
+    /// Whether the table is not empty and there is no index.
+    use_fast_path: bool,
+    storage: Storage,
+    /// Whether the index was used since the queue was last empty.
+    index_used: bool,
     /// The age of the next message.
     age: u64,
-    /// The age when the queue was last empty and in chains.
-    began: u64,
-    short: Short,
-    chains: Chains,
+    /// The age when the queue, not a short one, was last empty.
+    age_when_empty: u64,
+    short: ShortQueue,
+    table: EntryTable,
     index: Log<Heads>,
     unit: Unit,
 }
 
 impl UnexpectedMessages {
     pub(super) fn new(unit: Unit) -> Self {
-        // There may be an index besides, so that there is less room to spare.
-        let chains = Chains::new(16);
+        // Grows by less than the table of receives, since an index may need memory too.
+        let table = EntryTable::new(16);
         Self {
             is_empty: true,
-            is_quick: false,
-            kept: Kept::Short,
-            was_searched: false,
-            age: FIRST,
-            began: FIRST,
-            short: Short::new(),
-            chains,
+            use_fast_path: false,
+            storage: Storage::ShortQueue,
+            index_used: false,
+            age: FIRST_AGE,
+            age_when_empty: FIRST_AGE,
+            short: ShortQueue::new(),
+            table,
             index: Log::new(),
             unit,
         }
@@ -109,117 +110,118 @@ impl UnexpectedMessages {
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.short.len() + self.chains.len()
+        self.short.len() + self.table.len()
     }
 
-    /// Appends a message if that is a matter of a few instructions; else nothing happens.
+    /// Fast path of [`Self::append`]. `None`: it does not apply, and nothing was changed.
     #[inline(always)]
-    pub(super) fn append_quickly(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        if self.is_quick {
+    pub(super) fn append_fast(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
+        if self.use_fast_path {
             let (Envelope { bits, source }, age) = (envelope, self.age);
-            let place = self.chains.append_quickly((bits, source), age, user, |_| true)?;
-            self.age = age + NEXT;
-            return Some(handle(place, age));
+            let slot = self.table.append_fast((bits, source), age, user, |_| true)?;
+            self.age = age + AGE_STEP;
+            return Some(handle(slot, age));
         }
-        if self.kept != Kept::Short || !self.short.has_room() {
+        if self.storage != Storage::ShortQueue || !self.short.has_room() {
             return None;
         }
         Some(self.append_short(envelope, user))
     }
 
-    /// Appends a message to the short queue, which has room.
+    /// Appends a message to the short queue, which must have room.
     #[inline(always)]
     fn append_short(&mut self, envelope: Envelope, user: u64) -> Handle {
         let age = self.age;
-        let slot = self.short.insert(Entry::message(envelope, user, age), true);
-        (self.age, self.is_empty) = (age + NEXT, false);
-        Short::handle(slot, generation(age))
+        let slot = self.short.insert(ShortEntry::message(envelope, user, age), true);
+        (self.age, self.is_empty) = (age + AGE_STEP, false);
+        ShortQueue::handle(slot, generation(age))
     }
 
     #[cfg(test)]
     fn append_any(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        self.append_quickly(envelope, user).map_or_else(|| self.append(envelope, user), Ok)
+        self.append_fast(envelope, user).map_or_else(|| self.append(envelope, user), Ok)
     }
 
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        // What was not quick was perhaps that of the other queue.
-        if self.kept == Kept::Short && self.short.has_room() {
+        // The caller may have declined the fast path of the other queue without trying this one.
+        if self.storage == Storage::ShortQueue && self.short.has_room() {
             return Ok(self.append_short(Envelope { bits, source }, user));
         }
-        if self.kept == Kept::Short {
-            self.leave_short()?;
+        if self.storage == Storage::ShortQueue {
+            self.move_to_table()?;
         }
-        self.chains.make_room()?;
-        let place = if self.kept == Kept::Indexed {
-            if self.index.make_room()? == Room::InHoles {
-                self.squeeze();
+        self.table.make_room()?;
+        let slot = if self.storage == Storage::Indexed {
+            if self.index.make_room()? == Room::NeedsCompaction {
+                self.compact_index();
             }
-            let stamp = indexed(generation(self.age), self.index.next_place());
-            let place = self.chains.append((bits, source), stamp, user, |_| true);
-            self.index.push((Envelope { bits, source }, place));
-            place
+            let stamp = indexed_stamp(generation(self.age), self.index.next_position());
+            let slot = self.table.append((bits, source), stamp, user, |_| true);
+            self.index.push((Envelope { bits, source }, slot));
+            slot
         } else {
-            self.chains.append((bits, source), self.age, user, |_| true)
+            self.table.append((bits, source), self.age, user, |_| true)
         };
-        let handle = handle(place, self.age);
-        (self.age, self.is_empty) = (self.age + NEXT, false);
-        self.is_quick = self.kept == Kept::Chained;
+        let handle = handle(slot, self.age);
+        (self.age, self.is_empty) = (self.age + AGE_STEP, false);
+        self.use_fast_path = self.storage == Storage::Table;
         Ok(handle)
     }
 
-    /// Moves all messages to where many can be.
+    /// The short queue is full: moves its messages to the table.
     #[cold]
     #[inline(never)]
-    fn leave_short(&mut self) -> Result<(), OutOfMemory> {
-        self.chains.reserve(SLOTS)?;
-        for at in self.short.each() {
-            let Entry { bits, user, stamp, source, .. } = *self.short.entry(at);
-            let place = self.chains.append((bits, source), stamp, user, |_| true);
-            self.short.move_to(at, Handle::new(place, generation(stamp)));
+    fn move_to_table(&mut self) -> Result<(), OutOfMemory> {
+        self.table.reserve(SHORT_CAPACITY)?;
+        for at in self.short.positions() {
+            let ShortEntry { bits, user, stamp, source, .. } = *self.short.entry(at);
+            let slot = self.table.append((bits, source), stamp, user, |_| true);
+            self.short.set_forward(at, Handle::new(slot, generation(stamp)));
         }
-        self.short.end();
-        self.kept = Kept::Chained;
+        self.short.close();
+        self.storage = Storage::Table;
         Ok(())
     }
 
-    /// The last message has left a queue that is not short: the next ones are in a short one again, if that had been
-    /// enough since it was empty before. The index is given up then, and if nobody asked for it in that time.
+    /// The last message of the table has left. The queue becomes a short queue again if no more messages arrived since it was
+    /// last empty than a short queue holds.
     #[cold]
     #[inline(never)]
-    fn empty(&mut self) {
-        self.chains.begin_anew();
-        self.kept = match self.kept {
-            _ if self.age - self.began <= SLOTS as u64 * NEXT => Kept::Short,
-            Kept::Indexed if self.was_searched => Kept::Indexed,
-            _ => Kept::Chained,
+    fn on_empty(&mut self) {
+        self.table.restart_free_slots();
+        self.storage = match self.storage {
+            _ if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP => Storage::ShortQueue,
+            Storage::Indexed if self.index_used => Storage::Indexed,
+            _ => Storage::Table,
         };
-        (self.is_empty, self.began, self.was_searched) = (true, self.age, false);
-        self.is_quick = false;
+        (self.is_empty, self.age_when_empty, self.index_used) = (true, self.age, false);
+        self.use_fast_path = false;
     }
 
     #[cold]
     #[inline(never)]
-    fn squeeze(&mut self) {
-        let chains = &mut self.chains;
-        self.index.squeeze(|(_, owner), place| chains.restamp(owner, |old| indexed((old >> 32) as u32, place)));
-        // There are holes at the end now.
+    fn compact_index(&mut self) {
+        let table = &mut self.table;
+        self.index
+            .compact(|(_, owner), position| table.restamp(owner, |old| indexed_stamp((old >> 32) as u32, position)));
+        // Compaction left lanes at the end.
         let made = self.index.make_room();
         debug_assert!(made == Ok(Room::Made));
     }
 
-    /// The place of the oldest message that a pattern with wildcards accepts, of a queue that is not short.
+    /// The slot of the oldest message that a pattern with wildcards accepts, not in a short queue.
     #[inline(never)]
-    fn oldest(&mut self, pattern: Pattern) -> Option<u32> {
-        self.was_searched = true;
-        if self.kept == Kept::Chained && self.make_index().is_err() {
-            // One by one, as many as there are.
+    fn find_oldest(&mut self, pattern: Pattern) -> Option<u32> {
+        self.index_used = true;
+        if self.storage == Storage::Table && self.build_index().is_err() {
+            // Without memory for an index, all messages are compared, in no order.
             let mut oldest = None;
-            self.chains.each_item(older(pattern, &mut oldest));
-            return oldest.map(|(place, _)| place);
+            self.table.for_each_entry(keep_oldest(pattern, &mut oldest));
+            return oldest.map(|(slot, _)| slot);
         }
-        let found = if self.chains.len() <= SEVERAL {
-            self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(place, _)| place)
+        let found = if self.table.len() <= SCALAR_SCAN_THRESHOLD {
+            self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(slot, _)| slot)
         } else {
             first_accepted(self.unit, &self.index, pattern)
         };
@@ -228,20 +230,20 @@ impl UnexpectedMessages {
 
     #[cold]
     #[inline(never)]
-    fn make_index(&mut self) -> Result<(), OutOfMemory> {
+    fn build_index(&mut self) -> Result<(), OutOfMemory> {
         let mut messages = Vec::new();
-        messages.try_reserve_exact(self.chains.len() as usize)?;
-        self.index.reserve(self.chains.len() as usize)?;
-        self.chains.each_item(|place, envelope, age| messages.push((age, place, envelope)));
+        messages.try_reserve_exact(self.table.len() as usize)?;
+        self.index.reserve(self.table.len() as usize)?;
+        self.table.for_each_entry(|slot, envelope, age| messages.push((age, slot, envelope)));
         messages.sort_unstable_by_key(|(age, ..)| *age);
-        for (age, place, envelope) in messages {
-            // The index was empty, and has blocks for all.
+        for (age, slot, envelope) in messages {
+            // The index was empty, and blocks for all messages are reserved.
             let made = self.index.make_room();
             debug_assert!(made == Ok(Room::Made));
-            let at = self.index.push((envelope, place));
-            self.chains.restamp(place, |_| indexed(generation(age), at));
+            let at = self.index.push((envelope, slot));
+            self.table.restamp(slot, |_| indexed_stamp(generation(age), at));
         }
-        (self.kept, self.is_quick) = (Kept::Indexed, false);
+        (self.storage, self.use_fast_path) = (Storage::Indexed, false);
         Ok(())
     }
 
@@ -249,131 +251,130 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
         if self.short.len() == 0 {
-            return if self.kept == Kept::Short { None } else { self.probe_many(pattern) };
+            return if self.storage == Storage::ShortQueue { None } else { self.probe_slow(pattern) };
         }
-        self.short.first_accepted(pattern).map(|at| self.message_at(at))
+        self.short.oldest_accepted(pattern).map(|at| self.message_at(at))
     }
 
-    /// The oldest message that a pattern accepts, of a queue that is not short. Out of the way of short ones, whose probe
-    /// is a few cycles.
+    /// As [`Self::probe`], not in a short queue. Outlined, since a probe of a short queue takes a few cycles.
     #[cold]
     #[inline(never)]
-    fn probe_many(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.chains.len() == 0 {
+    fn probe_slow(&mut self, pattern: Pattern) -> Option<Message> {
+        if self.table.len() == 0 {
             return None;
         }
         match pattern.source {
             Some(source) if pattern.ignore == 0 => {
-                let first = self.chains.find(pattern.bits, source, |_| true)?;
-                Some(self.chains.message(first))
+                let first = self.table.find(pattern.bits, source, |_| true)?;
+                Some(self.table.message(first))
             }
             _ => {
-                let place = self.oldest(pattern)?;
-                Some(self.chains.message_at(place))
+                let slot = self.find_oldest(pattern)?;
+                Some(self.table.message_at(slot))
             }
         }
     }
 
     /// A message of the short queue.
     #[inline(always)]
-    fn message_at(&self, at: At) -> Message {
-        let Entry { bits, source, user, .. } = *self.short.entry(at);
+    fn message_at(&self, at: Position) -> Message {
+        let ShortEntry { bits, source, user, .. } = *self.short.entry(at);
         Message { user, envelope: Envelope { bits, source } }
     }
 
-    /// Takes the oldest message that a pattern accepts, if that is a matter of a few instructions.
+    /// Fast path of matching: takes the oldest message that a pattern accepts.
     #[inline(always)]
-    pub(super) fn take_quickly(&mut self, pattern: Pattern) -> Quick<Message> {
-        debug_assert!(self.is_quick == (self.kept == Kept::Chained && self.chains.len() > 0));
-        if self.is_quick {
-            // More is to be done with the last.
-            if self.chains.len() == 1 {
-                return Quick::Ask;
+    pub(super) fn take_fast(&mut self, pattern: Pattern) -> FastPath<Message> {
+        debug_assert!(self.use_fast_path == (self.storage == Storage::Table && self.table.len() > 0));
+        if self.use_fast_path {
+            // The last message needs `on_empty`.
+            if self.table.len() == 1 {
+                return FastPath::Decline;
             }
-            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return Quick::Ask };
-            let taken = self.chains.take_quickly(bits, source);
+            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
+            let taken = self.table.take_fast(bits, source);
             return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
         }
         if self.short.len() == 0 {
-            return if self.kept == Kept::Short { Quick::Nothing } else { Quick::Ask };
+            return if self.storage == Storage::ShortQueue { FastPath::NoMatch } else { FastPath::Decline };
         }
-        let Some(at) = self.short.first_accepted(pattern) else { return Quick::Nothing };
+        let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
         let message = self.message_at(at);
         self.short.remove(at);
         self.is_empty = self.short.len() == 0;
-        Quick::Taken(message)
+        FastPath::Taken(message)
     }
 
     /// Takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
-        match self.take_quickly(pattern) {
-            Quick::Taken(message) => Some(message),
-            Quick::Nothing => None,
-            Quick::Ask => self.take_of_many(pattern),
+        match self.take_fast(pattern) {
+            FastPath::Taken(message) => Some(message),
+            FastPath::NoMatch => None,
+            FastPath::Decline => self.take_slow(pattern),
         }
     }
 
-    /// Takes the oldest message that a pattern accepts, of a queue that is not short.
+    /// Takes the oldest message that a pattern accepts, not from a short queue.
     #[inline(always)]
-    pub(super) fn take_of_many(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.chains.len() == 0 {
+    pub(super) fn take_slow(&mut self, pattern: Pattern) -> Option<Message> {
+        if self.table.len() == 0 {
             return None;
         }
         let (stamp, message) = match pattern.source {
             Some(source) if pattern.ignore == 0 => {
-                let first = self.chains.find(pattern.bits, source, |_| true)?;
-                (self.chains.stamp_of(first), self.chains.take(first))
+                let first = self.table.find(pattern.bits, source, |_| true)?;
+                (self.table.stamp_of(first), self.table.take(first))
             }
             _ => {
-                let place = self.oldest(pattern)?;
-                (self.chains.stamp_at(place)?, self.chains.take_first_at(place, |_| true))
+                let slot = self.find_oldest(pattern)?;
+                (self.table.stamp_at(slot)?, self.table.take_oldest_at(slot, |_| true))
             }
         };
-        self.has_left(stamp);
+        self.on_removed(stamp);
         Some(message)
     }
 
-    /// A message with this stamp has left the chains.
+    /// A message with this stamp has left the table.
     #[inline(always)]
-    fn has_left(&mut self, stamp: u64) {
-        if self.kept == Kept::Indexed {
-            self.index.remove(place_in_index(stamp));
+    fn on_removed(&mut self, stamp: u64) {
+        if self.storage == Storage::Indexed {
+            self.index.remove(index_position(stamp));
         }
-        if self.chains.len() == 0 {
-            self.empty();
+        if self.table.len() == 0 {
+            self.on_empty();
         }
     }
 
-    /// Takes a message back; returns its user value.
+    /// Removes a message by its handle; returns its user value.
     pub(super) fn discard(&mut self, handle: Handle) -> Option<u64> {
-        let Some(slot) = Short::slot(handle) else { return self.discard_moved(handle) };
-        let is_it = |age| generation(age) == handle.generation();
-        if self.kept == Kept::Short {
-            let user = self.short.take_back(slot, is_it);
+        let Some(slot) = ShortQueue::slot(handle) else { return self.discard_in_table(handle) };
+        let is_named = |age| generation(age) == handle.generation();
+        if self.storage == Storage::ShortQueue {
+            let user = self.short.remove_slot(slot, is_named);
             self.is_empty = self.short.len() == 0;
             return user;
         }
-        self.discard_moved(self.short.moved(slot, is_it)?)
+        self.discard_in_table(self.short.forwarded(slot, is_named)?)
     }
 
-    /// Takes a message back that is not in a short queue.
-    fn discard_moved(&mut self, handle: Handle) -> Option<u64> {
-        let place = handle.index();
-        let stamp = self.chains.stamp_at(place)?;
-        let generation = if self.kept == Kept::Indexed { (stamp >> 32) as u32 } else { generation(stamp) };
-        let user = self.chains.take_back(place, |_| generation == handle.generation(), |_| true)?;
-        self.has_left(stamp);
+    /// Removes a message that is not in a short queue.
+    fn discard_in_table(&mut self, handle: Handle) -> Option<u64> {
+        let slot = handle.index();
+        let stamp = self.table.stamp_at(slot)?;
+        let generation = if self.storage == Storage::Indexed { (stamp >> 32) as u32 } else { generation(stamp) };
+        let user = self.table.remove_at(slot, |_| generation == handle.generation(), |_| true)?;
+        self.on_removed(stamp);
         Some(user)
     }
 
     pub(super) fn reserve(&mut self, messages: usize) -> Result<(), OutOfMemory> {
-        self.chains.reserve(messages)?;
+        self.table.reserve(messages)?;
         if messages > 0 { self.index.reserve(messages) } else { Ok(()) }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.chains.bytes() + self.index.bytes()
+        self.table.bytes() + self.index.bytes()
     }
 }
 
@@ -388,41 +389,44 @@ mod tests {
 
     fn messages(count: u32) -> (UnexpectedMessages, Vec<Handle>) {
         let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
-        messages.age = FIRST + ((1 << 30) - 3) * NEXT;
-        messages.began = messages.age;
+        messages.age = FIRST_AGE + ((1 << 30) - 3) * AGE_STEP;
+        messages.age_when_empty = messages.age;
         let handles = (0..count).map(|n| messages.append_any(envelope(n), n.into()).unwrap()).collect();
         (messages, handles)
     }
 
     const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
 
-    /// As many messages as a handle can tell apart, and around there a short queue and others, with an index of few and of
-    /// many.
+    /// Runs up to the last generation and beyond it: a short queue and longer ones, with an index of few and of many
+    /// messages.
     #[test]
-    fn age_goes_on_where_handles_begin_anew() {
-        for count in [5, SLOTS as u32 + 1, SEVERAL + 2, 300] {
+    fn order_holds_when_the_generation_wraps() {
+        for count in [5, SHORT_CAPACITY as u32 + 1, SCALAR_SCAN_THRESHOLD + 2, 300] {
             let (mut messages, handles) = messages(count);
             assert_eq!(messages.discard(handles[3]), Some(3));
             assert_eq!(messages.discard(handles[3]), None);
             for number in (0..count).filter(|number| *number != 3) {
                 let expected = Message { user: number.into(), envelope: envelope(number) };
                 assert_eq!(messages.probe(ANY), Some(expected));
-                assert_eq!(messages.kept, if count > SLOTS as u32 { Kept::Indexed } else { Kept::Short });
+                assert_eq!(
+                    messages.storage,
+                    if count > SHORT_CAPACITY as u32 { Storage::Indexed } else { Storage::ShortQueue }
+                );
                 assert_eq!(messages.take(ANY), Some(expected));
             }
             assert_eq!(messages.len(), 0);
         }
     }
 
-    /// Handles name their messages through the end of a short queue, and it comes again after a time with few messages.
+    /// Handles stay valid when a short queue overflows, and the queue becomes short again after a phase with few messages.
     #[test]
-    fn a_queue_is_short_again_when_that_was_enough() {
-        let (mut messages, handles) = messages(SLOTS as u32);
+    fn a_queue_becomes_short_again_after_few_messages() {
+        let (mut messages, handles) = messages(SHORT_CAPACITY as u32);
         assert_eq!(messages.discard(handles[2]), Some(2));
         let last = messages.append_any(envelope(99), 99).unwrap();
-        assert_eq!(messages.kept, Kept::Short);
+        assert_eq!(messages.storage, Storage::ShortQueue);
         let many = messages.append_any(envelope(100), 100).unwrap();
-        assert_eq!(messages.kept, Kept::Chained);
+        assert_eq!(messages.storage, Storage::Table);
         assert_eq!(messages.discard(handles[2]), None);
         for (handle, user) in [(handles[1], 1), (last, 99), (many, 100), (handles[0], 0)] {
             assert_eq!(messages.discard(handle), Some(user));
@@ -430,12 +434,12 @@ mod tests {
         }
         assert_eq!(messages.probe(ANY).map(|message| message.user), Some(3));
         while messages.take(ANY).is_some() {}
-        // The last time was too much for it, and an index was asked for.
-        assert_eq!(messages.kept, Kept::Indexed);
+        // This phase was too long for a short queue, and used the index.
+        assert_eq!(messages.storage, Storage::Indexed);
         for _ in 0..2 {
             messages.append_any(envelope(0), 0).unwrap();
-            messages.take(Pattern::exactly(envelope(0))).expect("it is there");
-            assert_eq!(messages.kept, Kept::Short);
+            messages.take(Pattern::exactly(envelope(0))).expect("the message is queued");
+            assert_eq!(messages.storage, Storage::ShortQueue);
         }
     }
 }

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The posted receives of `adaptive`.
+//!
+//! A short queue is a [`ShortQueue`]. In a longer one, a receive belongs to the class of its wildcards ([`Classes`]). An
+//! arrival can match receives of one key only in each class: it looks up that key in each class that has receives, and
+//! takes the oldest result. Receives that find no free class are compared one by one ([`ScannedReceives`]).
+
+mod classes;
+#[cfg(test)]
+mod tests;
+
+use classes::{CLASSES, Classes, EXACT, SCANNED};
+
+use super::scanned::ScannedReceives;
+use super::short::{SHORT_CAPACITY, ShortEntry, ShortQueue};
+use super::table::{EntryTable, FastPath, Oldest};
+use crate::scan::Unit;
+use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
+
+/// The age of the first receive. Its bit 7 becomes bit 0 of the generation in a handle; a message has bit 1 there instead.
+const FIRST_AGE: u64 = 1 << 7;
+/// The difference of successive ages. The bits below it hold the class in a stamp.
+const AGE_STEP: u64 = 1 << 9;
+
+/// The stamp of a receive: its age and its class. Bit 0 belongs to the table.
+#[inline(always)]
+fn stamp(age: u64, class: u8) -> u64 {
+    age | u64::from(class) << 1
+}
+
+#[inline(always)]
+fn age(stamp: u64) -> u64 {
+    stamp & !(FIRST_AGE - 1)
+}
+
+#[inline(always)]
+fn class(stamp: u64) -> u8 {
+    (stamp & (FIRST_AGE - 1)) as u8 >> 1
+}
+
+/// The part of an age that a handle holds.
+#[inline(always)]
+fn generation(age: u64) -> u32 {
+    (age >> 7) as u32
+}
+
+/// The handle of a receive in the table.
+#[inline(always)]
+fn handle(slot: u32, age: u64) -> Handle {
+    // One shift of both parts: no age has a bit below `FIRST_AGE`.
+    Handle::from_raw(age << 25 | u64::from(slot))
+}
+
+/// Where the receives are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Storage {
+    /// All in the short queue; the table is empty.
+    ShortQueue,
+    /// All in the table, and of one class.
+    OneClass,
+    /// In the table and among the scanned receives, of several classes. The queue is of one class again when the last
+    /// receive with wildcards leaves, or when it is empty; not whenever the only receive without wildcards leaves, since
+    /// the next one may follow at once.
+    Mixed,
+}
+
+/// The posted-receive queue.
+pub(super) struct PostedReceives {
+    /// Whether there is no receive, in any structure.
+    is_empty: bool,
+    /// Whether the table is not empty and all receives are in it and have no wildcards.
+    use_fast_path: bool,
+    storage: Storage,
+    /// The class of all, with [`Storage::OneClass`].
+    class: u8,
+    /// The number of receives with wildcards.
+    wildcards: u32,
+    /// The age of the next receive.
+    age: u64,
+    /// The age when the queue, not a short one, was last empty.
+    age_when_empty: u64,
+    short: ShortQueue,
+    table: EntryTable,
+    classes: Classes,
+    scanned: ScannedReceives,
+}
+
+impl PostedReceives {
+    pub(super) fn new(unit: Unit) -> Self {
+        Self {
+            is_empty: true,
+            use_fast_path: false,
+            storage: Storage::ShortQueue,
+            class: EXACT,
+            wildcards: 0,
+            age: FIRST_AGE,
+            age_when_empty: FIRST_AGE,
+            short: ShortQueue::new(),
+            table: EntryTable::new(4),
+            classes: Classes::new(),
+            scanned: ScannedReceives::new(unit),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        debug_assert!(self.is_empty == (self.len() == 0));
+        self.is_empty
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> u32 {
+        self.short.len() + self.table.len() + self.scanned.len()
+    }
+
+    /// Fast path of [`Self::append`]. `None`: it does not apply, and nothing was changed.
+    #[inline(always)]
+    pub(super) fn append_fast(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        debug_assert!(self.use_fast_path == self.only_exact_in_table());
+        let age = self.age;
+        if self.use_fast_path {
+            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
+            let slot = self.table.append_fast((bits, source), stamp(age, EXACT), user, |_| true)?;
+            self.age = age + AGE_STEP;
+            return Some(handle(slot, age));
+        }
+        if self.storage != Storage::ShortQueue || !self.short.has_room() {
+            return None;
+        }
+        let slot = self.short.insert(ShortEntry::receive(pattern, user, age), pattern.is_exact());
+        (self.age, self.is_empty) = (age + AGE_STEP, false);
+        Some(ShortQueue::handle(slot, generation(age)))
+    }
+
+    #[inline(always)]
+    pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        // The caller may have declined the fast path of the other queue without trying this one.
+        if self.storage == Storage::ShortQueue && self.short.has_room() {
+            return self.append_fast(pattern, user).ok_or(OutOfMemory);
+        }
+        if self.storage == Storage::ShortQueue {
+            self.move_to_table()?;
+        }
+        // A fast path that applies was tried before. Trying it again would take one more slot of the bitmap, and fill the table
+        // with displaced entries.
+        if !self.use_fast_path
+            && let Some(handle) = self.append_fast_mixed(pattern, user)
+        {
+            return Ok(handle);
+        }
+        let handle = self.append_with_age(pattern, user, self.age)?;
+        (self.age, self.is_empty) = (self.age + AGE_STEP, false);
+        self.update_fast_path();
+        Ok(handle)
+    }
+
+    /// Fast path for a class that the queue already has, with wildcards or without. `None`: it does not apply.
+    #[inline(always)]
+    fn append_fast_mixed(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        if self.storage == Storage::ShortQueue || self.table.len() == 0 {
+            return None;
+        }
+        let Pattern { bits, ignore, source } = pattern;
+        let of_class = self.classes.of_pattern(pattern);
+        if of_class == SCANNED || self.storage == Storage::OneClass && self.class != of_class {
+            return None;
+        }
+        let age = self.age;
+        let key = (bits & !ignore, source.unwrap_or(0));
+        let slot = self.table.append_fast(key, stamp(age, of_class), user, |other| class(other) == of_class)?;
+        self.count_in(of_class);
+        self.age = age + AGE_STEP;
+        Some(handle(slot, age))
+    }
+
+    /// Appends a receive to the table or to the scanned receives.
+    #[inline(never)]
+    fn append_with_age(&mut self, pattern: Pattern, user: u64, age: u64) -> Result<Handle, OutOfMemory> {
+        let Pattern { bits, ignore, source } = pattern;
+        let of_class = self.classes.of_pattern(pattern);
+        if of_class == SCANNED {
+            let handle = self.scanned.append(pattern, user, age)?;
+            self.storage = Storage::Mixed;
+            self.count_in(SCANNED);
+            return Ok(handle);
+        }
+        self.table.make_room()?;
+        if self.table.len() + self.scanned.len() == 0 {
+            (self.storage, self.class) = (Storage::OneClass, of_class);
+        } else if self.class != of_class {
+            self.storage = Storage::Mixed;
+        }
+        self.count_in(of_class);
+        let key = (bits & !ignore, source.unwrap_or(0));
+        let slot = self.table.append(key, stamp(age, of_class), user, |other| class(other) == of_class);
+        Ok(handle(slot, age))
+    }
+
+    /// The short queue is full: moves its receives to the table.
+    #[cold]
+    #[inline(never)]
+    fn move_to_table(&mut self) -> Result<(), OutOfMemory> {
+        // Everything that can fail comes before the first change.
+        self.table.reserve(SHORT_CAPACITY)?;
+        if self.short.wildcard_kinds() >= CLASSES {
+            self.scanned.reserve(SHORT_CAPACITY)?;
+        }
+        self.storage = Storage::OneClass;
+        for at in self.short.positions() {
+            let entry = *self.short.entry(at);
+            let handle = self.append_with_age(entry.pattern(), entry.user, entry.stamp)?;
+            self.short.set_forward(at, handle);
+        }
+        self.short.close();
+        self.update_fast_path();
+        Ok(())
+    }
+
+    /// The last receive of the table has left. If the queue is empty, it becomes a short queue again, provided that no more
+    /// receives were posted since it was last empty than a short queue holds.
+    #[cold]
+    #[inline(never)]
+    fn on_empty(&mut self) {
+        self.table.restart_free_slots();
+        if self.scanned.len() == 0 {
+            let stayed_short = self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP;
+            self.storage = if stayed_short { Storage::ShortQueue } else { Storage::OneClass };
+            (self.is_empty, self.age_when_empty) = (true, self.age);
+        }
+        self.update_fast_path();
+    }
+
+    fn update_fast_path(&mut self) {
+        self.use_fast_path = self.only_exact_in_table();
+    }
+
+    fn only_exact_in_table(&self) -> bool {
+        self.storage == Storage::OneClass && self.class == EXACT && self.table.len() > 0
+    }
+
+    /// Fast path of matching: takes the oldest receive that accepts `envelope`.
+    #[inline(always)]
+    pub(super) fn take_fast(&mut self, envelope: Envelope) -> FastPath<u64> {
+        debug_assert!(self.use_fast_path == self.only_exact_in_table());
+        if self.use_fast_path {
+            // The last receive needs `on_empty`.
+            let is_last = self.table.len() == 1;
+            return if is_last { FastPath::Decline } else { self.table.take_fast(envelope.bits, envelope.source) };
+        }
+        if self.storage != Storage::ShortQueue {
+            return FastPath::Decline;
+        }
+        let Some(at) = self.short.oldest_accepting(envelope) else { return FastPath::NoMatch };
+        let user = self.short.remove(at);
+        self.is_empty = self.short.len() == 0;
+        FastPath::Taken(user)
+    }
+
+    /// Takes the oldest receive that accepts an envelope, not from a short queue; returns its user value.
+    #[inline(always)]
+    pub(super) fn take_slow(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
+        let (of_class, user) = match self.storage {
+            Storage::OneClass if self.table.len() > 0 => {
+                let (bits, source) = self.classes.get(self.class).key(bits, source);
+                let first = self.table.find(bits, source, |_| true)?;
+                (self.class, self.table.take(first).user)
+            }
+            Storage::Mixed => self.take_oldest(bits, source)?,
+            Storage::ShortQueue | Storage::OneClass => return None,
+        };
+        self.on_removed(of_class);
+        Some(user)
+    }
+
+    /// Takes the oldest receive that accepts an envelope, of any class; returns its class and user value.
+    #[inline(always)]
+    fn take_oldest(&mut self, bits: u64, source: u32) -> Option<(u8, u64)> {
+        let oldest = self.oldest_of_classes(bits, source);
+        if self.scanned.len() > 0
+            && let Some(first) = self.scanned.find(Envelope { bits, source })
+            && oldest.is_none_or(|(_, stamp)| self.scanned.age(first) < age(stamp))
+        {
+            return Some((SCANNED, self.scanned.take(first)));
+        }
+        let (first, stamp) = oldest?;
+        Some((class(stamp), self.table.take(first).user))
+    }
+
+    /// The oldest receive of the table that accepts an envelope, and its stamp.
+    #[inline(always)]
+    fn oldest_of_classes(&self, bits: u64, source: u32) -> Option<(Oldest, u64)> {
+        let mut oldest = None;
+        let mut visit = |first, stamp| {
+            if oldest.is_none_or(|(_, least)| stamp < least) {
+                oldest = Some((first, stamp));
+            }
+        };
+        // Any receive whose stored key equals the full envelope accepts it, whatever its class.
+        let has_exact = self.table.len() + self.scanned.len() > self.wildcards;
+        if has_exact {
+            self.table.for_each_oldest(bits, source, &mut visit);
+        }
+        for (of_class, class_of_wildcards) in self.classes.with_wildcards() {
+            let key = class_of_wildcards.key(bits, source);
+            if class_of_wildcards.len > 0 && (key != (bits, source) || !has_exact) {
+                self.table.for_each_oldest(key.0, key.1, |first, stamp| {
+                    if class(stamp) == of_class {
+                        visit(first, stamp);
+                    }
+                });
+            }
+        }
+        oldest
+    }
+
+    /// A receive of a class was appended, not to a short queue.
+    #[inline(always)]
+    fn count_in(&mut self, class: u8) {
+        if class != EXACT {
+            self.wildcards += 1;
+            if class != SCANNED {
+                self.classes.get_mut(class).len += 1;
+            }
+        }
+    }
+
+    /// A receive of a class has left, not from a short queue.
+    #[inline(always)]
+    fn on_removed(&mut self, class: u8) {
+        if class != EXACT {
+            self.wildcards -= 1;
+            if class != SCANNED {
+                self.classes.get_mut(class).len -= 1;
+            }
+            if self.wildcards == 0 {
+                self.on_last_wildcard_removed();
+            }
+        }
+        if self.table.len() == 0 {
+            self.on_empty();
+        }
+    }
+
+    fn on_last_wildcard_removed(&mut self) {
+        (self.storage, self.class) = (Storage::OneClass, EXACT);
+        self.update_fast_path();
+        // The classes of MPI stay, so that the next receive with a wildcard finds its class.
+        self.classes.forget_unusual();
+    }
+
+    /// Removes a receive by its handle; returns its user value.
+    #[inline(always)]
+    pub(super) fn cancel(&mut self, handle: Handle) -> Option<u64> {
+        if let Some(slot) = ShortQueue::slot(handle) {
+            return self.cancel_short(slot, handle);
+        }
+        self.cancel_in_table(handle)
+    }
+
+    #[inline(always)]
+    fn cancel_short(&mut self, slot: u32, handle: Handle) -> Option<u64> {
+        let is_named = |age| generation(age) == handle.generation();
+        if self.storage == Storage::ShortQueue {
+            let user = self.short.remove_slot(slot, is_named);
+            self.is_empty = self.short.len() == 0;
+            return user;
+        }
+        self.cancel_in_table(self.short.forwarded(slot, is_named)?)
+    }
+
+    /// Removes a receive that is not in a short queue.
+    #[inline(never)]
+    fn cancel_in_table(&mut self, handle: Handle) -> Option<u64> {
+        let slot = handle.index();
+        let Some(stamp) = self.table.stamp_at(slot) else { return self.cancel_scanned(handle) };
+        let of_class = class(stamp);
+        let is_named = |stamp| generation(age(stamp)) == handle.generation();
+        let user = self.table.remove_at(slot, is_named, |other| class(other) == of_class)?;
+        self.on_removed(of_class);
+        Some(user)
+    }
+
+    #[cold]
+    fn cancel_scanned(&mut self, handle: Handle) -> Option<u64> {
+        let user = self.scanned.cancel(handle)?;
+        self.on_removed(SCANNED);
+        Some(user)
+    }
+
+    pub(super) fn reserve(&mut self, receives: usize) -> Result<(), OutOfMemory> {
+        self.table.reserve(receives)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes() + self.scanned.bytes()
+    }
+}

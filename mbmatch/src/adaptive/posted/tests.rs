@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Overflow of a short queue, and changes between queues of one class and of several.
+
+use super::*;
+use crate::scan::VectorUnit;
+
+fn post(receives: &mut PostedReceives, pattern: Pattern, user: u64) -> Handle {
+    receives.append_fast(pattern, user).unwrap_or_else(|| receives.append(pattern, user).unwrap())
+}
+
+fn take(receives: &mut PostedReceives, envelope: Envelope) -> Option<u64> {
+    match receives.take_fast(envelope) {
+        FastPath::Taken(user) => Some(user),
+        FastPath::NoMatch => None,
+        FastPath::Decline => receives.take_slow(envelope),
+    }
+}
+
+/// A short queue with more kinds of wildcards than there are classes overflows: handles and order of age remain.
+#[test]
+fn receives_keep_order_and_handles_when_a_short_queue_overflows() {
+    let mut receives = PostedReceives::new(VectorUnit::or_best(None));
+    let envelope = Envelope { bits: 0, source: 1 };
+    let pattern = |number: u64| Pattern { bits: 1 << number, ignore: 1 << number, source: Some(1) };
+    let mut handles: Vec<Handle> = (0..9).map(|number| post(&mut receives, pattern(number), number)).collect();
+    assert_eq!(receives.cancel(handles[4]), Some(4));
+    handles.push(post(&mut receives, Pattern::exactly(envelope), 9));
+    assert_eq!(receives.storage, Storage::ShortQueue);
+    handles.push(post(&mut receives, Pattern::exactly(envelope), 10));
+    assert_eq!((receives.storage, receives.scanned.len() > 0), (Storage::Mixed, true));
+    assert_eq!(receives.len(), 10);
+    for (number, expected) in [(4, None), (0, Some(0)), (0, None), (8, Some(8)), (10, Some(10))] {
+        assert_eq!(receives.cancel(handles[number]), expected);
+    }
+    for user in [1, 2, 3, 5, 6, 7, 9] {
+        assert_eq!(take(&mut receives, envelope), Some(user));
+        assert_eq!(receives.cancel(handles[user as usize]), None);
+    }
+    assert_eq!((take(&mut receives, envelope), receives.len()), (None, 0));
+    // The first round was too long for a short queue, the second was not.
+    for expected in [Storage::OneClass, Storage::ShortQueue] {
+        assert_eq!(receives.storage, expected);
+        let handle = post(&mut receives, pattern(3), 3);
+        assert_eq!(receives.cancel(handle), Some(3));
+    }
+}
+
+/// A queue of one class is told from a mixed one while classes come and go.
+#[test]
+fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
+    let mut receives = PostedReceives::new(VectorUnit::or_best(None));
+    let envelope = |bits| Envelope { bits, source: 7 };
+    let from_any = |bits| Pattern { bits, ignore: 0, source: None };
+    for tag in 0..12 {
+        post(&mut receives, from_any(tag), tag);
+    }
+    let any_source = receives.class;
+    assert_eq!((receives.storage, any_source == EXACT, receives.use_fast_path), (Storage::OneClass, false, false));
+    post(&mut receives, Pattern::exactly(envelope(20)), 20);
+    let last = post(&mut receives, Pattern::exactly(envelope(21)), 21);
+    assert_eq!(receives.storage, Storage::Mixed);
+    assert_eq!(take(&mut receives, envelope(20)), Some(20));
+    assert_eq!(receives.storage, Storage::Mixed);
+    assert_eq!(receives.cancel(last), Some(21));
+    assert_eq!(receives.storage, Storage::Mixed);
+    for tag in 20..30 {
+        post(&mut receives, Pattern::exactly(envelope(tag)), tag);
+    }
+    for tag in 0..12 {
+        assert_eq!((receives.storage, receives.use_fast_path), (Storage::Mixed, false));
+        assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
+    }
+    assert_eq!((receives.storage, receives.class, receives.use_fast_path), (Storage::OneClass, EXACT, true));
+    for tag in 20..30 {
+        assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
+    }
+    assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, false, true));
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The fast paths of posting and matching.
+//!
+//! They are inlined into the callers, make no calls, and decline whatever needs more than the head of a collision chain.
+
+use super::{EntryTable, FREE, Slot, is_slot};
+
+/// The result of a fast path.
+pub(in crate::adaptive) enum FastPath<T> {
+    /// No entry matches.
+    NoMatch,
+    /// The oldest entry that matches was removed.
+    Taken(T),
+    /// The fast path does not apply. Nothing was changed; use the slow path.
+    Decline,
+}
+
+impl<T> FastPath<T> {
+    #[inline(always)]
+    pub(in crate::adaptive) fn map<U>(self, to: impl FnOnce(T) -> U) -> FastPath<U> {
+        match self {
+            Self::NoMatch => FastPath::NoMatch,
+            Self::Taken(entry) => FastPath::Taken(to(entry)),
+            Self::Decline => FastPath::Decline,
+        }
+    }
+}
+
+impl EntryTable {
+    /// Takes the oldest entry of a key if it is the first of its collision chain; returns its user value. The table must have
+    /// been grown before.
+    #[inline(always)]
+    pub(in crate::adaptive) fn take_fast(&mut self, bits: u64, source: u32) -> FastPath<u64> {
+        let home = self.hash.home_slot(bits, source);
+        let slot = self.get(home).head;
+        // An entry in its home slot has a branch of its own: the processor predicts it, and then neither the loads from the
+        // entry nor the addresses of the stores wait for the load of the head.
+        if slot == home {
+            return self.take_fast_at(home, home, bits, source);
+        }
+        if !is_slot(slot) {
+            return FastPath::NoMatch;
+        }
+        self.take_fast_at(home, slot, bits, source)
+    }
+
+    /// Takes the entry in `slot`, the head of its collision chain, if it has this key.
+    #[inline(always)]
+    fn take_fast_at(&mut self, home: u32, slot: u32, bits: u64, source: u32) -> FastPath<u64> {
+        let Slot { bits: its_bits, user, source: its_source, .. } = *self.get(slot);
+        if its_bits != bits || its_source != source {
+            return if is_slot(self.next_key(slot)) { FastPath::Decline } else { FastPath::NoMatch };
+        }
+        let successor = self.successor(slot);
+        let slots = self.slots.as_mut_slice();
+        // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of the slots again.
+        unsafe {
+            slots.get_unchecked_mut(home as usize).head = successor;
+            slots.get_unchecked_mut(slot as usize).stamp = FREE;
+            self.free.release(slot);
+        }
+        self.len -= 1;
+        FastPath::Taken(user)
+    }
+
+    /// Appends an entry to a table that is not empty, if its key is the first of its collision chain or new beside at most
+    /// one other. Otherwise changes nothing. Does not check the capacity: it is enough that a free slot is found.
+    #[inline(always)]
+    pub(in crate::adaptive) fn append_fast(
+        &mut self,
+        (bits, source): (u64, u32),
+        stamp: u64,
+        user: u64,
+        same_class: impl Fn(u64) -> bool,
+    ) -> Option<u32> {
+        debug_assert!(self.len > 0);
+        let home = self.hash.home_slot(bits, source);
+        let first = self.get(home).head;
+        if is_slot(first) {
+            let other = self.get(first);
+            if other.bits == bits && other.source == source && same_class(other.stamp) {
+                let slot = self.free.next()?;
+                if !self.is_free(slot) {
+                    return None;
+                }
+                self.put_youngest(first, slot, (bits, source), stamp, user);
+                return Some(slot);
+            }
+            if is_slot(self.next_key(first)) {
+                return None;
+            }
+        }
+        let mut slot = home;
+        if !self.is_free(home) {
+            slot = self.free.next()?;
+            if !self.is_free(slot) {
+                return None;
+            }
+        }
+        self.put(slot, (bits, source), stamp, user);
+        self.push_key(home, slot, first);
+        Some(slot)
+    }
+}
