@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `bins`: lists by hash, with sequence numbers across them, as binned matching has it (Flajslik, Dinan and Underwood,
+//! `bins`: lists by hash, with sequence numbers across them: binned matching as published (Flajslik, Dinan and Underwood,
 //! "Mitigating MPI Message Matching Misery", ISC 2016).
 //!
-//! A receive without wildcards waits in the bin of its key, every other in one more list. An arrival walks its bin and
-//! that list and takes whichever hit has the lower number. A message waits in the bin of its envelope and in a list of
-//! all, which a receive with wildcards walks. The number of bins is fixed.
+//! A receive without wildcards is in the bin of its key; all others are in one more list. An arrival walks its bin and that
+//! list, and takes the hit with the lower sequence number. A message is in the bin of its envelope and in a list of all
+//! messages, which a receive with wildcards walks. The number of bins is fixed.
 
 use crate::pool::{Entry, Kind, NIL, Pool};
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
@@ -12,22 +12,22 @@ use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Patt
 /// Next and previous in a list.
 type Links = [u32; 2];
 
-/// An entry in the lists number `WHICH`.
-trait Linked<const WHICH: usize> {
+/// An entry that can be in a list of this number: 0 for bins, 1 for the list of all.
+trait Linked<const NUMBER: usize> {
     fn links(&mut self) -> &mut Links;
 }
 
 /// First and last of a list.
 #[derive(Clone, Copy)]
-struct List<const WHICH: usize> {
+struct List<const NUMBER: usize> {
     first: u32,
     last: u32,
 }
 
-impl<const WHICH: usize> List<WHICH> {
+impl<const NUMBER: usize> List<NUMBER> {
     const EMPTY: Self = Self { first: NIL, last: NIL };
 
-    fn append<T: Entry + Linked<WHICH>>(&mut self, pool: &mut Pool<T>, at: u32) {
+    fn append<T: Entry + Linked<NUMBER>>(&mut self, pool: &mut Pool<T>, at: u32) {
         *pool[at].links() = [NIL, self.last];
         if self.last == NIL {
             self.first = at;
@@ -37,7 +37,7 @@ impl<const WHICH: usize> List<WHICH> {
         self.last = at;
     }
 
-    fn unlink<T: Entry + Linked<WHICH>>(&mut self, pool: &mut Pool<T>, at: u32) {
+    fn unlink<T: Entry + Linked<NUMBER>>(&mut self, pool: &mut Pool<T>, at: u32) {
         let [next, prev] = *pool[at].links();
         if prev == NIL {
             self.first = next;
@@ -57,7 +57,7 @@ struct Receive {
     bits: u64,
     ignore: u64,
     user: u64,
-    /// Counts the receives.
+    /// Sequence number.
     age: u64,
     source: u32,
     any_source: bool,
@@ -115,7 +115,7 @@ impl Linked<1> for Arrival {
 
 pub(crate) struct Bins {
     receives: Pool<Receive>,
-    /// One list for each bin, and then the receives with wildcards.
+    /// One list for each bin, then the receives with wildcards.
     posted: Vec<List<0>>,
     age: u64,
     arrivals: Pool<Arrival>,
@@ -142,7 +142,7 @@ impl Bins {
         (((hash(bits, source) >> 32) * self.unexpected.len() as u64) >> 32) as usize
     }
 
-    /// Where a receive waits: in a bin, or with those that have wildcards.
+    /// The list of a receive: a bin, or the list of those with wildcards.
     fn bin_of(&self, receive: &Receive) -> usize {
         if receive.any_source || receive.ignore != 0 {
             self.unexpected.len()
@@ -173,7 +173,7 @@ impl Bins {
         Ok(Posted::Waiting(handle))
     }
 
-    /// The first in a list that accepts `envelope`.
+    /// The oldest receive of a list that accepts `envelope`.
     fn first_accepting(&self, list: List<0>, envelope: Envelope) -> Option<u32> {
         let mut at = list.first;
         while at != NIL {
@@ -279,7 +279,7 @@ impl Bins {
     }
 }
 
-/// Mixes what is compared into 64 bits of which all are good: both halves of a product.
+/// Mixes the key into 64 bits by combining both halves of a product.
 #[inline(always)]
 fn hash(bits: u64, source: u32) -> u64 {
     let left = bits ^ 0x9e37_79b9_7f4a_7c15;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `heads`: limited-length head separation (Tanabe and Ohta) in software. The heads, of 16 bytes, lie side by side and are walked in
-//! order of age, four to a line of the cache; the bodies are elsewhere and are touched by a match only.
+//! `heads`: limited-length head separation (`tanabe2013`) in software.
 //!
-//! A head has room for match bits and source. What a receive with wildcards does not compare is in its body: such a
-//! head is looked up there.
+//! Heads of 16 bytes are stored side by side, four to a cache line, and walked in order of age. Bodies are stored elsewhere
+//! and read after a match only. A head holds match bits and source; the wildcards of a receive are in its body, which the
+//! walk reads for such heads.
 
 use crate::pool::{Entry, Kind, Pool};
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 
-/// In a head's `body`: the body must be asked too.
-const WILD: u32 = 1 << 31;
-/// The `body` of a head that was removed.
+/// Flag in a head's `body`: the receive has wildcards, which are in its body.
+const WILDCARD: u32 = 1 << 31;
+/// The `body` of a removed head.
 const REMOVED: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -20,12 +20,12 @@ struct Head {
     body: u32,
 }
 
-/// What is not in the head.
+/// The rest of an entry.
 #[derive(Clone, Copy, Default)]
 struct Body {
     user: u64,
     ignore: u64,
-    /// Where the head is; links free bodies.
+    /// Index of the head. Links free bodies.
     head: u32,
     any_source: bool,
     generation: u32,
@@ -44,7 +44,7 @@ impl Entry for Body {
 /// One queue.
 struct Queue {
     heads: Vec<Head>,
-    /// Heads before this one were removed.
+    /// All heads before this one are removed.
     first: usize,
     len: usize,
     bodies: Pool<Body>,
@@ -64,20 +64,20 @@ impl Queue {
         let head = self.heads.len() as u32;
         let body = Body { user, ignore: pattern.ignore, head, any_source, ..Body::default() };
         let handle = self.bodies.insert(body);
-        let wild = if any_source || pattern.ignore != 0 { WILD } else { 0 };
+        let flag = if any_source || pattern.ignore != 0 { WILDCARD } else { 0 };
         let (bits, source) = (pattern.bits, pattern.source.unwrap_or(0));
-        self.heads.push(Head { bits, source, body: handle.index() | wild });
+        self.heads.push(Head { bits, source, body: handle.index() | flag });
         self.len += 1;
         Ok(handle)
     }
 
-    /// Moves the heads together if a fifth of the room is holes, or else makes room for a quarter more.
+    /// Compacts the heads if a fifth of the capacity is holes, else grows by a quarter.
     #[cold]
     fn make_room(&mut self) -> Result<(), OutOfMemory> {
         let capacity = self.heads.capacity();
         if self.len * 5 > capacity * 4 || capacity == 0 {
             if capacity >= REMOVED as usize / 4 {
-                // Bodies are named by 31 bits.
+                // A body index has 31 bits.
                 return Err(OutOfMemory);
             }
             self.heads.try_reserve_exact((capacity / 4).max(16))?;
@@ -88,7 +88,7 @@ impl Queue {
             let head = self.heads[from];
             if head.body != REMOVED {
                 self.heads[to] = head;
-                self.bodies[head.body & !WILD].head = to as u32;
+                self.bodies[head.body & !WILDCARD].head = to as u32;
                 to += 1;
             }
         }
@@ -102,13 +102,13 @@ impl Queue {
     fn find_receive(&self, envelope: Envelope) -> Option<usize> {
         let walked = self.heads.get(self.first..)?;
         let found = walked.iter().position(|head| {
-            if head.body & WILD == 0 {
+            if head.body & WILDCARD == 0 {
                 return head.bits == envelope.bits && head.source == envelope.source;
             }
             if head.body == REMOVED {
                 return false;
             }
-            let body = &self.bodies[head.body & !WILD];
+            let body = &self.bodies[head.body & !WILDCARD];
             (head.bits ^ envelope.bits) & !body.ignore == 0 && (body.any_source || head.source == envelope.source)
         })?;
         Some(self.first + found)
@@ -134,7 +134,7 @@ impl Queue {
 
     /// Removes the head at `at` and its body; returns the user value.
     fn remove(&mut self, at: usize) -> u64 {
-        let body = self.heads[at].body & !WILD;
+        let body = self.heads[at].body & !WILDCARD;
         let user = self.bodies[body].user;
         self.bodies.remove(body);
         self.heads[at].body = REMOVED;
@@ -151,14 +151,14 @@ impl Queue {
         user
     }
 
-    fn take_back(&mut self, handle: Handle) -> Option<u64> {
+    fn remove_by_handle(&mut self, handle: Handle) -> Option<u64> {
         let body = self.bodies.find(handle)?;
         Some(self.remove(self.bodies[body].head as usize))
     }
 
     fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         self.bodies.reserve(entries)?;
-        // With the holes that may be there.
+        // Including the holes that may exist.
         let room = entries.checked_add(entries / 4).ok_or(OutOfMemory)?;
         Ok(self.heads.try_reserve_exact(room.saturating_sub(self.heads.len()))?)
     }
@@ -195,11 +195,11 @@ impl HeadsAndBodies {
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
-        self.posted.take_back(handle)
+        self.posted.remove_by_handle(handle)
     }
 
     pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
-        self.unexpected.take_back(handle)
+        self.unexpected.remove_by_handle(handle)
     }
 
     pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {

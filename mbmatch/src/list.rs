@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `list`: a linked list through request objects, as most MPI libraries have it.
+//! `list`: a linked list through request objects, the structure of most MPI libraries.
 //!
-//! The yardstick, and therefore made as well as a linked list can be: nodes of 48 bytes in one array, a free list of
-//! the most recently used, no other work. [`Options::request_bytes`](crate::Options) spreads the nodes out to the size
-//! that request objects have in an MPI library, which costs what it costs there.
+//! The baseline of every comparison, and therefore as fast as a linked list can be: nodes of 48 bytes in one array, a free
+//! list that reuses the most recent node first, and no other work. [`Options::request_bytes`](crate::Options) spreads the
+//! nodes to the distance that request objects have in an MPI library, with its cost in cache misses.
 //!
-//! Cost: one node for each entry visited. No state is shared between the two queues.
+//! Cost: one node for each entry visited. The two queues share no state.
 
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 
 /// No node.
 const NIL: u32 = u32::MAX;
-/// Bytes of a node when nodes lie side by side.
+/// Bytes of a node.
 pub(crate) const NODE_BYTES: usize = size_of::<Node>();
 
 /// A receive or a message in a list, or a free node.
@@ -26,7 +26,7 @@ struct Node {
     source_mask: u32,
     next: u32,
     prev: u32,
-    /// Two steps for each tenant; see [`Queue::free`].
+    /// Two steps for each entry of the node; see [`Queue::free`].
     generation: u32,
 }
 
@@ -35,7 +35,7 @@ struct Queue {
     nodes: Vec<Node>,
     /// Nodes from one request object to the next.
     stride: u32,
-    /// Parity of the generations: receives and messages have different ones.
+    /// Parity of the generations, different for receives and messages.
     kind: u32,
     free: u32,
     head: u32,
@@ -49,7 +49,7 @@ impl Queue {
         Self { nodes: Vec::new(), stride, kind, free: NIL, head: NIL, tail: NIL, len: 0 }
     }
 
-    /// Makes room for `more` nodes and puts them on the free list, the first of them on top.
+    /// Allocates `more` nodes and puts them on the free list, the first of them on top.
     #[cold]
     fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let stride = self.stride as usize;
@@ -74,7 +74,7 @@ impl Queue {
     #[inline]
     fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         if self.free == NIL {
-            // A quarter more, at least 16: seldom enough, and at most 60 bytes for each entry.
+            // A quarter more, at least 16: growth is rare, and unused memory is at most 12 bytes for each entry.
             self.grow((self.nodes.len() / self.stride as usize / 4).max(16))?;
         }
         let at = self.free;
@@ -139,7 +139,7 @@ impl Queue {
         Message { user: node.user, envelope: Envelope { bits: node.bits, source: node.source } }
     }
 
-    /// Takes node `at` out of the list; returns its user value.
+    /// Removes node `at` from the list; returns its user value.
     #[inline]
     fn remove(&mut self, at: u32) -> u64 {
         let Node { user, next, prev, .. } = self.nodes[at as usize];
@@ -158,7 +158,7 @@ impl Queue {
         user
     }
 
-    /// A living node's generation has bit 1 set, a free one's has not: no handle names a free node.
+    /// Frees a node. Bit 1 of the generation is set while a node is in use, so that no handle names a free node.
     #[inline]
     fn free(&mut self, at: u32) {
         let node = &mut self.nodes[at as usize];
@@ -167,10 +167,10 @@ impl Queue {
         self.free = at;
     }
 
-    fn take_back(&mut self, handle: Handle) -> Option<u64> {
+    fn remove_by_handle(&mut self, handle: Handle) -> Option<u64> {
         let node = self.nodes.get(handle.index() as usize)?;
-        let names_it = node.generation == handle.generation() && node.generation & 3 == 2 | self.kind;
-        names_it.then(|| self.remove(handle.index()))
+        let is_current = node.generation == handle.generation() && node.generation & 3 == 2 | self.kind;
+        is_current.then(|| self.remove(handle.index()))
     }
 }
 
@@ -202,11 +202,11 @@ impl List {
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
-        self.posted.take_back(handle)
+        self.posted.remove_by_handle(handle)
     }
 
     pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
-        self.unexpected.take_back(handle)
+        self.unexpected.remove_by_handle(handle)
     }
 
     #[inline]

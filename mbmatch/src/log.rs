@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keys in order of age, packed into blocks of 64 that a vector unit can compare.
+//! Keys in order of age, packed into blocks of 64 lanes that a vector unit can compare.
 //!
-//! A key that is removed leaves a hole; blocks that become empty at either end are used again. When neither a free
-//! lane nor a free block is left and a fifth of the lanes are holes, [`Log::compact`] moves the keys together, so that
-//! holes cost at most a quarter of the memory, and at most four moves for each key appended since.
-//! Growing adds a block and copies nothing.
+//! A removed key leaves a hole. A block that becomes empty at either end is reused. When neither a free lane nor a free
+//! block is left and a fifth of the lanes are holes, [`Log::compact`] closes them: holes take at most a quarter of the
+//! memory, and compaction at most four moves for each key appended since. Growth adds a block and copies nothing.
 
 use std::collections::VecDeque;
 
@@ -14,39 +13,39 @@ use crate::types::OutOfMemory;
 /// Lanes of a block.
 pub(crate) const LANES: u32 = 64;
 
-/// 64 keys of some form.
+/// 64 keys of a type.
 pub(crate) trait Block: Default {
-    /// The form of a key.
+    /// The type of a key.
     type Key: Copy;
     /// A bit for each lane in use.
     fn used(&self) -> u64;
-    /// The same, to be changed.
+    /// The same, mutable.
     fn used_mut(&mut self) -> &mut u64;
-    /// A key and the position in a pool that it belongs to.
+    /// A key and its owner, an index in a pool.
     fn key(&self, lane: u32) -> (Self::Key, u32);
-    /// Overwrites a key and its owner.
+    /// Stores a key and its owner.
     fn put(&mut self, lane: u32, key: (Self::Key, u32));
 }
 
-/// What [`Log::make_room`] did.
+/// The result of [`Log::make_room`].
 #[derive(PartialEq, Eq)]
 pub(crate) enum Room {
     Made,
-    /// The caller must compact.
+    /// The caller must call [`Log::compact`].
     NeedsCompaction,
 }
 
-/// A position in a log is 64 times its block, which is no order of age, plus its lane.
+/// The keys. A position is 64 times the number of the block, plus the lane; it does not grow with age.
 pub(crate) struct Log<B> {
-    // One to an allocation, so that growing moves nothing; an array because a box cannot be tried for.
+    // One allocation each, so that growth moves no block. An array, since allocating a `Box` cannot report failure.
     blocks: Vec<Box<[B; 1]>>,
-    /// Blocks in order of age. The last one, which is always there once there are blocks, is being filled.
+    /// Blocks in order of age. The last one is being filled.
     order: VecDeque<u32>,
     /// Empty blocks.
     free: Vec<u32>,
     /// The last block of `order`.
     last: u32,
-    /// Lanes of the last block that are used or before one that is.
+    /// The next lane of the last block.
     fill: u32,
     len: u32,
 }
@@ -71,20 +70,20 @@ impl<B: Block> Log<B> {
         self.blocks[(position / LANES) as usize][0].key(position % LANES)
     }
 
-    /// Whose key is at `position`.
+    /// The owner of the key at `position`.
     #[inline(always)]
     pub(crate) fn owner(&self, position: u32) -> u32 {
         self.key(position).1
     }
 
-    /// Blocks in order of age, in two parts, and the blocks.
+    /// Blocks in order of age, as two slices, and the blocks.
     #[inline(always)]
     pub(crate) fn parts(&self) -> ([&[u32]; 2], &[Box<[B; 1]>]) {
         let (old, young) = self.order.as_slices();
         ([old, young], &self.blocks)
     }
 
-    /// The positions and keys in order of age, one by one.
+    /// Positions and keys in order of age, one by one.
     #[inline(always)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, B::Key)> {
         self.order.iter().flat_map(|&number| {
@@ -98,7 +97,7 @@ impl<B: Block> Log<B> {
         })
     }
 
-    /// Makes sure that the next [`Self::push`] has a lane, unless holes must be closed first.
+    /// Makes sure that there is a lane for the next [`Self::push`], unless compaction must come first.
     #[inline(always)]
     pub(crate) fn make_room(&mut self) -> Result<Room, OutOfMemory> {
         if self.fill < LANES { Ok(Room::Made) } else { self.next_block() }
@@ -125,8 +124,9 @@ impl<B: Block> Log<B> {
         if self.blocks.len() >= (u32::MAX / LANES) as usize {
             return Err(OutOfMemory);
         }
-        // The lists of blocks have room for every block, so that they never grow elsewhere.
+        // The lists of blocks are reserved for every block here, so that they grow nowhere else.
         self.blocks.try_reserve(1)?;
+        // Including the holes that may exist, and one block that is partly filled.
         let blocks = self.blocks.len() + 1;
         self.free.try_reserve(blocks - self.free.len())?;
         self.order.try_reserve(blocks - self.order.len())?;
@@ -139,7 +139,6 @@ impl<B: Block> Log<B> {
     }
 
     pub(crate) fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
-        // With the holes that may be there, and one more that is begun.
         let blocks = keys.div_ceil(LANES as usize * 4 / 5) + 1;
         check_allocation::<B>(blocks.saturating_sub(self.blocks.len()))?;
         while self.blocks.len() < blocks {
@@ -148,7 +147,7 @@ impl<B: Block> Log<B> {
         Ok(())
     }
 
-    /// The position that the next [`Self::push`] will give.
+    /// The position of the next [`Self::push`].
     #[inline(always)]
     pub(crate) fn next_position(&self) -> u32 {
         self.last * LANES + self.fill
@@ -175,7 +174,7 @@ impl<B: Block> Log<B> {
         *block.used_mut() = used;
         self.len -= 1;
         if position / LANES == self.last {
-            // It stays when it becomes empty: the next key would ask for it again.
+            // The last block stays when it becomes empty, since the next key needs a block.
             self.fill = LANES - used.leading_zeros();
         } else if used == 0 {
             self.release_empty_blocks();
@@ -195,7 +194,7 @@ impl<B: Block> Log<B> {
         self.fill = LANES - self.block(self.last * LANES).used_mut().leading_zeros();
     }
 
-    /// Closes all holes; tells each key and its new position.
+    /// Closes all holes; calls `moved` with each key and its new position.
     pub(crate) fn compact(&mut self, mut moved: impl FnMut((B::Key, u32), u32)) {
         let mut rank = 0;
         for at in 0..self.order.len() {
@@ -204,7 +203,7 @@ impl<B: Block> Log<B> {
             while used != 0 {
                 let key = self.blocks[from][0].key(used.trailing_zeros());
                 let position = self.order[(rank / LANES) as usize] * LANES + rank % LANES;
-                // Never ahead of where it was, so that no key is overwritten before it is read.
+                // Never after its old position, so that no key is overwritten before it is read.
                 self.block(position).put(rank % LANES, key);
                 moved(key, position);
                 rank += 1;
@@ -253,7 +252,7 @@ mod tests {
 
     #[test]
     fn keys_stay_in_order_of_age_and_holes_cost_a_quarter_at_most() {
-        // What is removed next, among so many: the oldest, the youngest, one of the middle, two of three.
+        // The key to be removed next, of so many: the oldest, the youngest, one in the middle, at two thirds, scattered.
         for pick in [|_| 0, |len| len - 1, |len: usize| len / 2, |len| len * 2 / 3, |len| (len * 7919 + 13) % len] {
             let pick: fn(usize) -> usize = pick;
             let mut log = Log::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! [`Matcher`]: one interface, and behind it the structure that was chosen.
+//! [`Matcher`]: one interface to every structure.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use crate::scan::VectorUnit;
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 use crate::vector::Vector;
 
-/// How a matcher keeps its entries. Every structure gives the same outcomes.
+/// The data structure of a matcher. Every structure gives the same outcomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Structure {
@@ -25,16 +25,16 @@ pub enum Structure {
     Vector,
     /// Lists by hash, with sequence numbers across them.
     Bins,
-    /// What serves best, decided at run time: a few side by side, more by hash, wildcards by kind or by vector.
+    /// Chosen at run time: short queues side by side, longer ones by hash, wildcards by class or by vector.
     #[default]
     Adaptive,
 }
 
 impl Structure {
-    /// Every structure, the plainest first.
+    /// Every structure, the simplest first.
     pub const ALL: &[Self] = &[Self::List, Self::Heads, Self::Vector, Self::Bins, Self::Adaptive];
 
-    /// Its name, as [`FromStr`] reads it.
+    /// Its name, which [`FromStr`] parses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,23 +68,22 @@ pub struct UnknownStructure;
 impl fmt::Display for UnknownStructure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = Structure::ALL.iter().map(|structure| structure.name()).collect();
-        write!(f, "no such structure; there are: {}", names.join(", "))
+        write!(f, "unknown structure; expected one of: {}", names.join(", "))
     }
 }
 
 impl std::error::Error for UnknownStructure {}
 
-/// What can be chosen about a structure. The defaults are the fastest; the rest is for experiments.
+/// Parameters of a structure. The defaults are the fastest; other values are for experiments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// `list`: bytes from one request object to the next, rounded up to whole nodes of 48 bytes.
-    /// 768 is what Open MPI's ob1 has.
+    /// Open MPI's ob1 has 768.
     pub request_bytes: usize,
-    /// `bins`: their number.
+    /// `bins`: the number of bins.
     pub bins: usize,
-    /// `vector` and `adaptive`: the vector unit, or `None` for the best there is. One that this processor lacks counts as
-    /// `None`.
+    /// `vector` and `adaptive`: the vector unit. `None`, or one that this processor lacks, selects the best available.
     pub vector_unit: Option<VectorUnit>,
 }
 
@@ -94,11 +93,10 @@ impl Default for Options {
     }
 }
 
-/// The posted receives and the unexpected messages of one communicator, or of all of them if their match bits tell
-/// them apart.
+/// The posted-receive queue and the unexpected-message queue of one communicator, or of several that are told apart by
+/// their match bits.
 ///
-/// Threads: a matcher may move between threads, and one thread at a time may use it; whoever shares it brings the
-/// lock. Different matchers share nothing.
+/// A matcher may move between threads, and one thread at a time may use it. Different matchers share no state.
 pub struct Matcher {
     inner: Inner,
     structure: Structure,
@@ -106,10 +104,10 @@ pub struct Matcher {
 
 #[allow(
     clippy::large_enum_variant,
-    reason = "the default is the largest, and lies here and not behind one more pointer"
+    reason = "the default is the largest variant; a pointer to it would cost a load in each operation"
 )]
-// With a tag of its own: to tell the variants by what is impossible in a field of one takes ten instructions.
-// In this order: two comparisons that are not taken lead to the default, and a jump that is to the list.
+// An explicit discriminant: decoding one from a niche of a field takes ten instructions.
+// In this order: the default is reached by two branches that fall through, the list by one that is taken.
 #[repr(u8)]
 enum Inner {
     List(List),
@@ -117,15 +115,15 @@ enum Inner {
     Other(Other),
 }
 
-/// Apart, since few variants are told apart without a table of jumps.
+/// The rest, in an enum of its own: a match of few variants compiles to branches and not to a jump table.
 enum Other {
     Heads(HeadsAndBodies),
     Vector(Vector),
     Bins(Bins),
 }
 
-/// Calls the same method on whichever structure is there. What is long and not the default is called and not inlined, so
-/// that it takes no registers from what is.
+/// Calls the same method on the structure. Structures other than the default and `list` are not inlined, so that they take
+/// no registers from those.
 macro_rules! each {
     ($inner:expr, $structure:ident => $call:expr) => {
         match $inner {
@@ -143,21 +141,21 @@ macro_rules! each {
     };
 }
 
-/// What a function returns in memory, and not in two registers. Where such a pair meets the same pairs of code that is
-/// inlined, the compiler keeps those too as pairs, and asks anew what is known of each.
+/// A return value that is passed in memory and not in two registers. Where such a pair of registers joins the results of
+/// inlined code, the compiler builds the pair there too, and tests its discriminant a second time.
 pub(crate) struct InMemory<T> {
     pub(crate) value: T,
-    _more: [MaybeUninit<u64>; 2],
+    _padding: [MaybeUninit<u64>; 2],
 }
 
 impl<T> InMemory<T> {
     #[inline(always)]
     pub(crate) fn new(value: T) -> Self {
-        Self { value, _more: [MaybeUninit::uninit(); 2] }
+        Self { value, _padding: [MaybeUninit::uninit(); 2] }
     }
 }
 
-// Cold, so that it is out of the way of the default and of the list.
+// Cold, so that its code is placed apart from that of the default and of the list.
 #[cold]
 #[inline(never)]
 fn outlined<T>(call: impl FnOnce() -> T) -> InMemory<T> {
@@ -165,7 +163,7 @@ fn outlined<T>(call: impl FnOnce() -> T) -> InMemory<T> {
 }
 
 impl Matcher {
-    /// An empty matcher. Allocates nothing yet but `bins` its bins.
+    /// An empty matcher. Allocates nothing, except the bins of `bins`.
     #[must_use]
     pub fn new(structure: Structure, options: Options) -> Self {
         let unit = VectorUnit::or_best(options.vector_unit);
@@ -179,58 +177,58 @@ impl Matcher {
         Self { inner, structure }
     }
 
-    /// The structure that was chosen.
+    /// Its structure.
     #[must_use]
     pub fn structure(&self) -> Structure {
         self.structure
     }
 
-    /// Posts a receive: it takes the oldest unexpected message that it accepts, or waits.
+    /// Posts a receive. It takes the oldest unexpected message that it accepts, else it is queued.
     ///
     /// # Errors
-    /// When there is no memory for it; it then waits nowhere.
+    /// Out of memory; the matcher is unchanged.
     #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         self.post_parts(pattern.bits, pattern.ignore, pattern.source, user)
     }
 
-    /// The parts come in registers. A pattern in memory, which the caller has just written word by word, would be copied
-    /// by wider loads, and those wait until the words have reached the cache.
+    /// The parts of the pattern are passed in registers. A pattern in memory, just written word by word, would be copied with
+    /// wider loads, for which store-to-load forwarding fails.
     #[inline]
     fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         each!(&mut self.inner, structure => structure.post(Pattern { bits, ignore, source }, user))
     }
 
-    /// A message arrives: it takes the oldest posted receive that accepts it, or waits.
+    /// Delivers an arriving message. It takes the oldest posted receive that accepts it, else it is queued as unexpected.
     ///
     /// # Errors
-    /// When there is no memory for it; it then waits nowhere.
+    /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
         each!(&mut self.inner, structure => structure.arrive(envelope, user))
     }
 
-    /// Takes a posted receive back; returns the caller's value of it, or `None` if it no longer waits.
+    /// Removes a posted receive. Returns its user value, or `None` if the handle is stale.
     #[inline]
     pub fn cancel(&mut self, receive: Handle) -> Option<u64> {
         each!(&mut self.inner, structure => structure.cancel(receive))
     }
 
-    /// Takes an unexpected message back, of a process that failed for example; returns the caller's value of it, or
-    /// `None` if it no longer waits.
+    /// Removes an unexpected message, for example of a process that failed. Returns its user value, or `None` if the handle
+    /// is stale.
     #[inline]
     pub fn discard(&mut self, message: Handle) -> Option<u64> {
         each!(&mut self.inner, structure => structure.discard(message))
     }
 
-    /// Finds the oldest unexpected message that `pattern` accepts and leaves it where it is.
+    /// Finds the oldest unexpected message that `pattern` accepts and leaves it queued.
     #[inline]
     #[must_use]
     pub fn probe(&mut self, pattern: Pattern) -> Option<Message> {
         each!(&mut self.inner, structure => structure.probe(pattern))
     }
 
-    /// Takes the oldest unexpected message that `pattern` accepts.
+    /// Finds and removes the oldest unexpected message that `pattern` accepts.
     #[inline]
     pub fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
         each!(&mut self.inner, structure => structure.mprobe(pattern))
@@ -248,15 +246,15 @@ impl Matcher {
         each!(&self.inner, structure => structure.lengths().1)
     }
 
-    /// Makes room for so many receives and messages in all, so that no call allocates until there are more.
+    /// Reserves memory for this many receives and messages in total: no call allocates until there are more.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// Out of memory; the queues are unchanged.
     pub fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
         each!(&mut self.inner, structure => structure.reserve(posted, unexpected))
     }
 
-    /// What is allocated. Memory is kept for later entries and is given back when the matcher is dropped.
+    /// The memory allocated. It is kept for later entries until the matcher is dropped.
     #[must_use]
     pub fn memory(&self) -> Memory {
         each!(&self.inner, structure => structure.memory())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A pool of entries that never move, with generations that tell a place's tenants apart.
+//! A pool of entries that never move. Generations tell the successive entries of a slot apart.
 //!
-//! Chunks of 64 entries: growing copies nothing, and wastes less than one chunk. The entry that was freed last is used
+//! Chunks of 64 entries: growth copies nothing, and wastes less than one chunk. The slot that was freed last is reused
 //! first, because it is in the cache.
 
 use std::ops::{Index, IndexMut};
@@ -12,11 +12,11 @@ use crate::types::{Handle, OutOfMemory};
 pub(crate) const NIL: u32 = u32::MAX;
 const CHUNK: usize = 64;
 
-/// What an entry lends to the pool.
+/// The fields of an entry that the pool uses.
 pub(crate) trait Entry: Copy + Default {
     /// Links free entries.
     fn link(&mut self) -> &mut u32;
-    /// Bit 0 tells messages from receives, bit 1 the living from the free; the others count tenants.
+    /// Bit 0 tells messages from receives, bit 1 used slots from free ones; the rest counts the entries of the slot.
     fn generation(&mut self) -> &mut u32;
 }
 
@@ -29,25 +29,25 @@ pub(crate) enum Kind {
 
 pub(crate) struct Pool<T> {
     chunks: Vec<Box<[T; CHUNK]>>,
-    /// The free entry that was used last, or `NIL`.
+    /// Head of the list of freed slots, or `NIL`.
     free: u32,
-    /// Entries from here on were never used.
+    /// Slots from here on were never used.
     fresh: u32,
     kind: Kind,
 }
 
-/// Refuses what cannot be allocated in one piece, before it is allocated in many.
+/// Refuses at once what cannot be allocated in one piece, before it is allocated in many.
 pub(crate) fn check_allocation<T>(count: usize) -> Result<(), OutOfMemory> {
     if count >= NIL as usize { Err(OutOfMemory) } else { Ok(Vec::<T>::new().try_reserve_exact(count)?) }
 }
 
-/// Has what is there in the cache before it is asked for.
+/// Prefetches the cache lines of a slice.
 pub(crate) fn prefetch<T>(some: &[T]) {
     let bytes = some.as_ptr_range();
     let mut line = bytes.start.cast::<u8>();
     while line < bytes.end.cast() {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: reads nothing, and whatever the address is, it is allowed.
+        // SAFETY: a prefetch reads nothing, and any address is allowed.
         unsafe {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(line.cast());
@@ -81,7 +81,7 @@ impl<T: Entry> Pool<T> {
         let mut entry = T::default();
         *entry.generation() = self.kind as u32;
         chunk.resize(CHUNK, entry);
-        // Of exactly this length and capacity, so that nothing is allocated.
+        // Length and capacity are exact, so that the conversion allocates nothing.
         self.chunks.push(chunk.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?);
         Ok(())
     }
@@ -94,15 +94,15 @@ impl<T: Entry> Pool<T> {
         Ok(())
     }
 
-    /// Makes sure that the next [`Self::insert`] has room.
+    /// Makes sure that there is room for the next [`Self::insert`].
     #[inline]
     pub(crate) fn make_room(&mut self) -> Result<(), OutOfMemory> {
         if self.free == NIL && self.fresh as usize == self.capacity() { self.grow() } else { Ok(()) }
     }
 
-    /// Gives out a free place, for which there must be room, as its last tenant left it; and its handle.
+    /// Allocates a slot, for which there must be room. Returns the slot with its old contents, and its handle.
     #[inline(always)]
-    pub(crate) fn take_place(&mut self) -> (&mut T, Handle) {
+    pub(crate) fn allocate(&mut self) -> (&mut T, Handle) {
         let at = if self.free == NIL { self.fresh } else { self.free };
         let entry = &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK];
         if self.free == NIL {
@@ -115,16 +115,16 @@ impl<T: Entry> Pool<T> {
         (entry, Handle::new(at, generation))
     }
 
-    /// Puts `entry` into a free place, for which there must be room; returns the place's handle.
+    /// Stores `entry`, for which there must be room; returns its handle.
     #[inline(always)]
     pub(crate) fn insert(&mut self, mut entry: T) -> Handle {
-        let (place, handle) = self.take_place();
+        let (slot, handle) = self.allocate();
         *entry.generation() = handle.generation();
-        *place = entry;
+        *slot = entry;
         handle
     }
 
-    /// Frees the place of a living entry; returns what was there.
+    /// Removes an entry and frees its slot.
     #[inline(always)]
     pub(crate) fn remove(&mut self, at: u32) -> T {
         let free = self.free;
@@ -136,13 +136,13 @@ impl<T: Entry> Pool<T> {
         removed
     }
 
-    /// The place of the living entry that `handle` names.
+    /// The index of the entry that `handle` names, unless it is stale.
     pub(crate) fn find(&self, handle: Handle) -> Option<u32> {
         let at = handle.index() as usize;
         let mut entry = *self.chunks.get(at / CHUNK)?.get(at % CHUNK)?;
         let generation = *entry.generation();
-        let is_it = generation == handle.generation() && generation & 3 == 2 | self.kind as u32;
-        is_it.then_some(handle.index())
+        let is_current = generation == handle.generation() && generation & 3 == 2 | self.kind as u32;
+        is_current.then_some(handle.index())
     }
 
     pub(crate) fn bytes(&self) -> usize {

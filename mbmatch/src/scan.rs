@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Comparing 64 keys at once, with whatever vector unit there is.
+//! Comparison of 64 keys at once, with the vector unit of the processor.
 //!
-//! `unsafe` here is of two kinds: calls of functions that need a vector unit which was asked for, and loads from
-//! within an array.
+//! Safety: `unsafe` blocks call functions for a vector unit that was detected, or load from within an array.
 
 use crate::log::{Block, LANES, Log};
 use crate::types::{Envelope, Pattern};
 
-/// 64 envelopes, each with the place in a pool that it belongs to.
+/// 64 envelopes, each with its owner, an index in a pool.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Heads {
@@ -51,7 +50,7 @@ impl Block for Heads {
     }
 }
 
-/// 64 patterns, each with the place in a pool that it belongs to.
+/// 64 patterns, each with its owner, an index in a pool.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Patterns {
@@ -106,7 +105,7 @@ impl Block for Patterns {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum VectorUnit {
-    /// None: one key after the other.
+    /// None: keys are compared one by one.
     Scalar,
     /// x86-64: 256 bits.
     Avx2,
@@ -138,23 +137,23 @@ impl VectorUnit {
         units
     }
 
-    /// The best that this processor has.
+    /// The best vector unit of this processor.
     #[must_use]
     pub fn best() -> Self {
         Self::available().pop().unwrap_or(Self::Scalar)
     }
 
-    /// This unit, or the best if this processor lacks it: what is handed to the functions below is there.
+    /// This unit, or the best if it is `None` or this processor lacks it.
     pub(crate) fn or_best(unit: Option<Self>) -> Unit {
         Unit(unit.filter(|unit| Self::available().contains(unit)).unwrap_or_else(Self::best))
     }
 }
 
-/// A vector unit that this processor has.
+/// A vector unit of this processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit(VectorUnit);
 
-/// A pattern, ready to be compared with envelopes.
+/// A pattern in the form that is compared with envelopes.
 #[derive(Clone, Copy)]
 struct Wanted {
     bits: u64,
@@ -162,11 +161,11 @@ struct Wanted {
     source: Option<u32>,
 }
 
-/// The place of the oldest message in `log` that `pattern` accepts.
+/// The position of the oldest message in `log` that `pattern` accepts.
 pub(crate) fn first_accepted(unit: Unit, log: &Log<Heads>, pattern: Pattern) -> Option<u32> {
     let wanted = Wanted { bits: pattern.bits, compared: !pattern.ignore, source: pattern.source };
     match unit.0 {
-        // SAFETY: a `Unit` is one that this processor has.
+        // SAFETY: a `Unit` is a vector unit of this processor.
         #[cfg(target_arch = "x86_64")]
         VectorUnit::Avx512 => unsafe { x86::accepted_avx512(log, wanted) },
         // SAFETY: as above.
@@ -179,10 +178,10 @@ pub(crate) fn first_accepted(unit: Unit, log: &Log<Heads>, pattern: Pattern) -> 
     }
 }
 
-/// The place of the oldest receive in `log` that accepts `envelope`.
+/// The position of the oldest receive in `log` that accepts `envelope`.
 pub(crate) fn first_accepting(unit: Unit, log: &Log<Patterns>, envelope: Envelope) -> Option<u32> {
     match unit.0 {
-        // SAFETY: a `Unit` is one that this processor has.
+        // SAFETY: a `Unit` is a vector unit of this processor.
         #[cfg(target_arch = "x86_64")]
         VectorUnit::Avx512 => unsafe { x86::accepting_avx512(log, envelope) },
         // SAFETY: as above.
@@ -195,7 +194,7 @@ pub(crate) fn first_accepting(unit: Unit, log: &Log<Patterns>, envelope: Envelop
     }
 }
 
-/// The place of the oldest key among the hits, of which `hits` gives a word for a block, the unused lanes included.
+/// The position of the oldest hit. `hits` returns a bit for each lane of a block, unused lanes included.
 #[inline(always)]
 fn first<B: Block>(log: &Log<B>, hits: impl Fn(&B) -> u64) -> Option<u32> {
     let (parts, blocks) = log.parts();
@@ -231,7 +230,7 @@ fn accepting(block: &Patterns, envelope: Envelope) -> u64 {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::cast_ptr_alignment, reason = "the loads are of those that take any address")]
+#[allow(clippy::cast_ptr_alignment, reason = "the loads are unaligned ones")]
 mod x86 {
     use std::arch::x86_64::{
         __m256i, __m512i, _mm256_and_si256, _mm256_andnot_si256, _mm256_castsi256_pd, _mm256_castsi256_ps,
@@ -397,7 +396,7 @@ mod arm {
         })
     }
 
-    /// A bit for each of 64 lanes, of which `pair` gives two at a time as all ones or zero.
+    /// A bit for each of 64 lanes. `pair` returns two lanes, each all ones or zero.
     #[inline]
     #[target_feature(enable = "neon")]
     fn words(pair: impl Fn(usize) -> uint32x2_t) -> u64 {
@@ -440,7 +439,7 @@ mod arm {
 mod tests {
     use super::*;
 
-    /// Blocks in which each lane differs from what is looked for in one bit, in the source, or not at all.
+    /// Each lane of a block differs from the wanted key in one bit or in the source, or equals it.
     #[test]
     fn every_vector_unit_hits_the_lanes_that_scalar_code_hits() {
         let (near, source) = (0x0123_4567_89ab_cdef_u64, 0x8000_0001_u32);
@@ -466,7 +465,7 @@ mod tests {
                     assert_eq!(first_accepted(unit, &heads, pattern), expected.map(|lane| lane as u32));
                 }
                 assert_eq!(first_accepting(unit, &patterns, sought), Some(hit));
-                // Older than the hit: one that accepts any source, one that ignores a bit, one that was removed.
+                // Older than the hit: a receive of any source, one that ignores a bit, and a removed one.
                 if hit > 3 {
                     for (lane, bit) in [(1, 0), (2, 1 << 2), (3, 0)] {
                         let source = (lane != 1).then_some(source ^ u32::from(lane == 2) << 9);

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes in and what comes out: envelopes, patterns, handles and outcomes.
+//! The types of the interface: envelopes, patterns, handles and outcomes.
 
 use std::fmt;
 
-/// What an arriving message carries to be matched by.
+/// The matching information of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Envelope {
     /// 64 match bits.
     pub bits: u64,
-    /// The process that sent it.
+    /// The sender.
     pub source: u32,
 }
 
 /// What a receive or a probe accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pattern {
-    /// Match bits; those under `ignore` have no meaning.
+    /// Match bits; bits set in `ignore` have no meaning.
     pub bits: u64,
-    /// A bit set here is not compared.
+    /// Ignore bits: a set bit is not compared.
     pub ignore: u64,
-    /// The one process that may send, or `None` for any.
+    /// The accepted sender, or `None` for any.
     pub source: Option<u32>,
 }
 
 impl Pattern {
-    /// A pattern without wildcards: accepts exactly `envelope`.
+    /// A pattern without wildcards, which accepts `envelope` alone.
     #[must_use]
     pub const fn exactly(envelope: Envelope) -> Self {
         Self { bits: envelope.bits, ignore: 0, source: Some(envelope.source) }
@@ -44,10 +44,10 @@ impl Pattern {
     }
 }
 
-/// Names a receive or a message that waits in a matcher, until it leaves.
+/// Names a queued receive or message, until it leaves its queue.
 ///
-/// A handle that has gone stale is refused and never names another entry: a place of the pool is told apart from its
-/// former tenants by 30 bits of generation, and receives from messages by one more.
+/// A stale handle is refused and names no other entry: a handle holds 30 bits of generation, which tell the successive
+/// entries of a slot apart, and a bit that tells receives from messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Handle(pub(crate) u64);
 
@@ -64,58 +64,58 @@ impl Handle {
         (self.0 >> 32) as u32
     }
 
-    /// The handle as a number, never 0, to be kept where there is no room for a type.
+    /// The handle as a number, never 0.
     #[must_use]
     pub const fn into_raw(self) -> u64 {
         self.0
     }
 
-    /// The handle that [`Handle::into_raw`] made this number of. Any other number is a handle that nobody was given: a
-    /// stale one, but for numbers by which a matcher knows an entry of its own besides.
+    /// The inverse of [`Handle::into_raw`]. Any other number is a stale handle, unless it happens to be that of a queued
+    /// entry.
     #[must_use]
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 }
 
-/// What became of a posted receive.
+/// The outcome of [`Matcher::post`](crate::Matcher::post).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Posted {
-    /// It took the oldest unexpected message that it accepts.
+    /// The receive took the oldest unexpected message that it accepts.
     Matched(Message),
-    /// It waits; the handle takes it back.
+    /// The receive is queued; the handle cancels it.
     Waiting(Handle),
 }
 
-/// What became of an arrived message.
+/// The outcome of [`Matcher::arrive`](crate::Matcher::arrive).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrived {
-    /// It took the oldest posted receive that accepts it.
+    /// The message took the oldest posted receive that accepts it.
     Matched {
-        /// The caller's value of the receive.
+        /// The user value of the receive.
         user: u64,
     },
-    /// It waits; the handle takes it back.
+    /// The message is queued; the handle discards it.
     Unexpected(Handle),
 }
 
 /// An unexpected message that a receive or a probe found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The caller's value of the message.
+    /// The user value of the message.
     pub user: u64,
-    /// What it was matched by.
+    /// Its envelope.
     pub envelope: Envelope,
 }
 
-/// There was no memory for one more entry, or there are as many already as the structure can number, 2^30 or nearly so
-/// at least. The matcher is as it was before the call.
+/// Out of memory for one more entry, or the queue is at the limit of its structure, which is about 2^30 entries or more.
+/// The matcher is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("out of memory for a receive or a message")
+        f.write_str("out of memory: no room for one more receive or message; the matcher is unchanged")
     }
 }
 
@@ -127,7 +127,7 @@ impl From<std::collections::TryReserveError> for OutOfMemory {
     }
 }
 
-/// Bytes that a matcher has allocated, whether in use or not.
+/// Bytes allocated by a matcher, whether in use or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Memory {
     /// For posted receives.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `vector`: every key in packed blocks in order of age, compared 64 at a time.
+//! `vector`: all keys in packed blocks in order of age, compared 64 at a time.
 //!
-//! Wildcards cost nothing, depth costs a little for each entry. What is removed leaves a hole; see [`crate::log`].
+//! Wildcards are free, and each entry passed costs a fraction of a nanosecond. A removed entry leaves a hole; see
+//! [`crate::log`].
 
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Heads, Patterns, Unit, first_accepted, first_accepting};
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
 
-/// What is not compared of a receive or a message.
+/// The part of an entry that is not compared.
 #[derive(Clone, Copy, Default)]
 struct Body {
     user: u64,
@@ -44,7 +45,7 @@ impl<B: crate::log::Block> Queue<B> {
         if self.log.make_room()? == Room::NeedsCompaction {
             let bodies = &mut self.bodies;
             self.log.compact(|(_, owner), position| bodies[owner].position = position);
-            // Takes the next block if all that are left are full.
+            // After compaction this takes the next block if all others are full.
             self.log.make_room()?;
         }
         let handle = self.bodies.insert(Body { user, ..Body::default() });
@@ -52,7 +53,7 @@ impl<B: crate::log::Block> Queue<B> {
         Ok(handle)
     }
 
-    /// Removes what is at `position` in the log; returns its user value.
+    /// Removes the entry at `position` in the log; returns its user value.
     #[inline]
     fn remove(&mut self, position: u32) -> u64 {
         let owner = self.log.owner(position);
@@ -62,7 +63,7 @@ impl<B: crate::log::Block> Queue<B> {
         user
     }
 
-    fn take_back(&mut self, handle: Handle) -> Option<u64> {
+    fn remove_by_handle(&mut self, handle: Handle) -> Option<u64> {
         let body = self.bodies.find(handle)?;
         Some(self.remove(self.bodies[body].position))
     }
@@ -107,11 +108,11 @@ impl Vector {
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
-        self.posted.take_back(handle)
+        self.posted.remove_by_handle(handle)
     }
 
     pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
-        self.unexpected.take_back(handle)
+        self.unexpected.remove_by_handle(handle)
     }
 
     #[inline]

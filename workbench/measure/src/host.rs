@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! This host: its processor's name, and a core of it for one thread.
+//! This host: the name of its processor, and pinning of a thread to one core.
 
 use std::fs;
 
-/// The processor's name as the system gives it, or that of its architecture.
+/// The name of the processor from the system, or else of its architecture.
 #[must_use]
 pub fn cpu() -> String {
     let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -14,10 +14,10 @@ pub fn cpu() -> String {
     )
 }
 
-/// The calling thread stays on one core for as long as this lives.
+/// Pins the calling thread to one core until it is dropped.
 #[derive(Debug)]
 pub struct Pinned {
-    /// The core, or `None` where the system does not let a thread choose.
+    /// The core, or `None` where the system refuses.
     pub core: Option<usize>,
     #[cfg(target_os = "linux")]
     before: Option<libc::cpu_set_t>,
@@ -28,7 +28,7 @@ impl Pinned {
     /// Pins the calling thread to the last core that it may run on: the first ones serve most interrupts.
     #[must_use]
     pub fn new() -> Self {
-        // SAFETY: a set of bits may be all zero; the call writes no more than the size it is given, and 0 is the calling thread.
+        // SAFETY: an all-zero set is valid; the call writes at most the size it is given, and 0 is the calling thread.
         let before = unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0).then_some(set)
@@ -51,7 +51,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // SAFETY: the call reads the set that the system gave. Where it fails the thread stays where it is.
+            // SAFETY: the call reads the set that the system returned. If it fails, the thread stays pinned.
             unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), before) };
         }
     }
@@ -59,7 +59,7 @@ impl Drop for Pinned {
 
 #[cfg(not(target_os = "linux"))]
 impl Pinned {
-    /// Leaves the thread where it is.
+    /// Does nothing on this system.
     #[must_use]
     pub fn new() -> Self {
         Self { core: None }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_thread_has_one_core_and_then_those_that_it_had() {
+    fn a_thread_has_one_core_while_pinned_and_its_former_ones_afterwards() {
         let before = allowed();
         {
             let pinned = Pinned::new();

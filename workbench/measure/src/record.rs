@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each receiver's engine was asked for, in order of acceptance.
+//! The operations of each receiver's engine, in order of acceptance.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mb_core::{Op, Outcome};
 
-/// The most operations that are recorded of one replay; what follows is charged with the mean of its kind. 64 bytes each.
+/// The most operations recorded of one replay, 64 bytes each. Later ones take the mean time of their kind.
 pub(crate) const MOST: usize = 1 << 22;
 
 /// A kind of operation.
@@ -16,7 +16,7 @@ pub enum Kind {
     Post,
     /// A message arrives.
     Arrive,
-    /// A receive is taken back.
+    /// A receive is cancelled.
     Cancel,
     /// A probe.
     Probe,
@@ -28,7 +28,7 @@ impl Kind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Post, Self::Arrive, Self::Cancel, Self::Probe, Self::MatchedProbe];
 
-    /// The word in tables.
+    /// The name in tables.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// That of `op`.
+    /// The kind of `op`.
     #[must_use]
     pub const fn of(op: &Op) -> Self {
         match op {
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// One operation and what became of it.
+/// An operation and its outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recorded {
     /// The operation.
@@ -62,11 +62,11 @@ pub struct Recorded {
     pub outcome: Outcome,
 }
 
-const _: () = assert!(size_of::<Recorded>() <= 64, "`MOST` says what a record takes");
+const _: () = assert!(size_of::<Recorded>() <= 64, "`MOST` states the size of a record");
 
 impl Recorded {
-    /// Whether both ask for the same. Names are reused, so they tell nothing; of a cancel there is nothing but its name.
-    fn asks_as(&self, other: &Self) -> bool {
+    /// Whether both are the same operation. Identifiers are reused and therefore not compared; a cancel has nothing else.
+    fn is_same_operation(&self, other: &Self) -> bool {
         match (self.op, other.op) {
             (Op::Post { pattern, .. }, Op::Post { pattern: theirs, .. })
             | (Op::Probe { pattern, .. }, Op::Probe { pattern: theirs, .. })
@@ -84,7 +84,7 @@ pub(crate) struct Records {
     left: Arc<AtomicUsize>,
 }
 
-/// Where one receiver's engine writes.
+/// The record of one receiver, for its engine to append to.
 pub(crate) struct Recorder {
     record: Arc<Mutex<Vec<Recorded>>>,
     left: Arc<AtomicUsize>,
@@ -105,7 +105,7 @@ impl Records {
         Recorder { record, left: Arc::clone(&self.left), full: false }
     }
 
-    /// What was recorded, by receiver.
+    /// The records, by receiver.
     pub(crate) fn take(self) -> Vec<Vec<Recorded>> {
         let receivers = self.receivers.into_inner().unwrap_or_else(PoisonError::into_inner);
         let taken = |record: Arc<Mutex<Vec<Recorded>>>| {
@@ -116,7 +116,7 @@ impl Records {
 }
 
 impl Recorder {
-    /// Writes down one operation; nothing once the records are full, so that each receiver's is a beginning without gaps.
+    /// Records one operation. Records nothing once they are full, so that each record is a prefix without gaps.
     pub(crate) fn add(&mut self, recorded: Recorded) {
         if self.full
             || self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
@@ -128,12 +128,12 @@ impl Recorder {
     }
 }
 
-/// The share of `charged` whose operations stand in the same place in `measured`.
-pub(crate) fn same_places(measured: &[Vec<Recorded>], charged: &[Vec<Recorded>]) -> f64 {
+/// The share of operations that are at the same position in `replayed` and in `measured`.
+pub(crate) fn share_at_same_position(measured: &[Vec<Recorded>], replayed: &[Vec<Recorded>]) -> f64 {
     let (mut same, mut all) = (0_u64, 0_u64);
-    for (measured, charged) in measured.iter().zip(charged) {
-        same += measured.iter().zip(charged).filter(|(one, other)| one.asks_as(other)).count() as u64;
-        all += measured.len().max(charged.len()) as u64;
+    for (measured, replayed) in measured.iter().zip(replayed) {
+        same += measured.iter().zip(replayed).filter(|(one, other)| one.is_same_operation(other)).count() as u64;
+        all += measured.len().max(replayed.len()) as u64;
     }
     if all == 0 { 1.0 } else { same as f64 / all as f64 }
 }
@@ -143,23 +143,25 @@ mod tests {
     use super::*;
     use mb_core::{Envelope, Initiator, MsgId, Pattern, RecvId};
 
-    fn arrive(name: u64, tag: u64) -> Recorded {
+    fn arrive(id: u64, tag: u64) -> Recorded {
         let envelope = Envelope { bits: tag, initiator: Initiator(1) };
-        Recorded { op: Op::Arrive { msg: MsgId(name), envelope }, outcome: Outcome::Unexpected(MsgId(name)) }
+        Recorded { op: Op::Arrive { msg: MsgId(id), envelope }, outcome: Outcome::Unexpected(MsgId(id)) }
     }
 
     #[test]
-    fn places_are_compared_by_what_is_asked_for_and_not_by_names() {
+    fn positions_are_compared_by_operation_and_not_by_identifier() {
         let pattern = Pattern { bits: 7, ignore: 0, initiator: None };
         let post = Recorded { op: Op::Post { recv: RecvId(3), pattern }, outcome: Outcome::Posted(RecvId(3)) };
         let one = [vec![arrive(1, 7), arrive(2, 8), post], vec![]];
-        assert!((same_places(&one, &[vec![arrive(5, 7), arrive(1, 8), post], vec![]]) - 1.0).abs() < 1e-12);
-        assert!((same_places(&one, &[vec![arrive(5, 8), arrive(1, 7), post], vec![]]) - 1.0 / 3.0).abs() < 1e-12);
-        assert!((same_places(&one, &[vec![arrive(1, 7), arrive(1, 8)], vec![post]]) - 0.5).abs() < 1e-12);
+        assert!((share_at_same_position(&one, &[vec![arrive(5, 7), arrive(1, 8), post], vec![]]) - 1.0).abs() < 1e-12);
+        assert!(
+            (share_at_same_position(&one, &[vec![arrive(5, 8), arrive(1, 7), post], vec![]]) - 1.0 / 3.0).abs() < 1e-12
+        );
+        assert!((share_at_same_position(&one, &[vec![arrive(1, 7), arrive(1, 8)], vec![post]]) - 0.5).abs() < 1e-12);
     }
 
     #[test]
-    fn a_full_record_ends_and_has_no_gaps() {
+    fn a_full_record_is_a_prefix_without_gaps() {
         let records = Records { left: Arc::new(AtomicUsize::new(3)), ..Records::new() };
         let (mut first, mut second) = (records.of(0), records.of(1));
         for tag in 0..3 {

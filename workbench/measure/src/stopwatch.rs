@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long each operation of recorded sequences takes on the bare structures.
+//! The time of each operation of recorded sequences on bare structures.
 //!
-//! One operation takes less time than reading the clock does, so it is measured in two ways, in turns:
+//! An operation takes less time than reading the clock. It is therefore measured in two ways, in turns:
 //!
-//! - *Readings far apart* tell how long operations take when nothing stands between them: the clock is read after each
-//!   segment of [`Effort::segment`] operations, and the cost of a reading is subtracted. The median over the repetitions is
-//!   the segment's time; repetitions that were interrupted fall out.
-//! - *Readings after each operation* hinder the processor and are too long, but show which operation of the segment takes
-//!   more. Their medians, the cost of a reading subtracted, divide the segment's time among its operations.
+//! - *One timestamp per segment*, of [`Effort::segment`] operations, gives the time of the segment. The cost of a timestamp is
+//!   subtracted. The median over the repetitions is the time of the segment; interrupted repetitions fall out.
+//! - *One timestamp per operation* perturbs the pipeline, and its times are too long, but it shows which operations of a
+//!   segment take longer. The medians, less the cost of a timestamp, are the weights that divide the time of the segment
+//!   among its operations.
 //!
-//! So the times of a segment's operations add up to what the segment took, to the picosecond. All receivers are run one after
-//! the other, as often as the effort says: what a cache or a branch predictor learns of one is displaced by the others, as far as
-//! they are large enough; what the program between two operations would displace is not. Cost: `repetitions + warm_up` times two runs,
-//! 4 bytes for each operation and repetition.
+//! The times of the operations of a segment add up to the time of the segment, to the picosecond. Each repetition runs all
+//! receivers in turn, so that they displace each other's lines and branch history where they are large enough. What the
+//! program between two operations would displace is not measured.
+//!
+//! Cost: `warm_up + repetitions` times two runs; 4 bytes for each operation and repetition.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -26,29 +27,29 @@ use crate::record::{Kind, Recorded};
 /// A time for each operation, by receiver.
 pub type Spans = Vec<Vec<Picos>>;
 
-/// Something that is read before and after what is measured.
+/// A source of timestamps.
 pub trait Clock {
-    /// The present in ticks; all operations before it have ended, and none after it has begun.
+    /// A timestamp in ticks. Instructions before it have completed, and none after it has started.
     fn read(&mut self) -> u64;
 
     /// Picoseconds in a tick.
     fn tick_ps(&self) -> f64;
 
-    /// What it is, in words.
+    /// Its description in reports.
     fn name(&self) -> String;
 }
 
-/// The clock of this host: the processor's time stamp counter where it runs evenly, else the system's.
+/// The clock of this host: the time stamp counter of the processor if its rate is constant, else the system clock.
 #[derive(Clone, Copy, Debug)]
 pub enum HostClock {
-    /// The time stamp counter, with picoseconds in a tick.
+    /// The time stamp counter, with the picoseconds of a tick.
     Counter(f64),
-    /// `Instant`, in nanoseconds from its birth.
+    /// `Instant`, in nanoseconds since creation.
     System(Instant),
 }
 
 impl HostClock {
-    /// Finds the better clock; the first call compares the counter with the system's clock for 20 ms.
+    /// Selects the clock. The first call calibrates the counter against the system clock for 20 ms.
     #[must_use]
     pub fn new() -> Self {
         static TICK_PS: OnceLock<Option<f64>> = OnceLock::new();
@@ -70,7 +71,7 @@ impl Clock for HostClock {
     fn read(&mut self) -> u64 {
         match self {
             Self::Counter(_) => counter(),
-            Self::System(birth) => birth.elapsed().as_nanos() as u64,
+            Self::System(created) => created.elapsed().as_nanos() as u64,
         }
     }
 
@@ -97,7 +98,7 @@ fn now() -> Instant {
 #[cfg(target_arch = "x86_64")]
 fn counter() -> u64 {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
-    // SAFETY: every processor of this architecture has both instructions; they read and write no memory.
+    // SAFETY: every x86-64 processor has both instructions; they access no memory.
     unsafe {
         _mm_lfence();
         let ticks = _rdtsc();
@@ -106,12 +107,12 @@ fn counter() -> u64 {
     }
 }
 
-/// Picoseconds in a tick of the time stamp counter, if it runs at the same speed whatever the core does.
+/// Picoseconds of a tick of the time stamp counter, if the processor guarantees a constant rate.
 #[cfg(target_arch = "x86_64")]
 fn counter_tick_ps() -> Option<f64> {
     use std::arch::x86_64::__cpuid;
     use std::time::Duration;
-    // SAFETY: every processor of this architecture has the instruction.
+    // SAFETY: every x86-64 processor has the instruction.
     #[allow(unused_unsafe, reason = "safe in newer versions of the standard library")]
     let invariant = unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 };
     if !invariant {
@@ -127,7 +128,7 @@ fn counter_tick_ps() -> Option<f64> {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn counter() -> u64 {
-    unreachable!("only a counter that was found is read")
+    unreachable!("there is no counter on this architecture")
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -135,23 +136,23 @@ fn counter_tick_ps() -> Option<f64> {
     None
 }
 
-/// How much is done for a measurement.
+/// The effort of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
-    /// Operations between two readings that are far apart.
+    /// Operations of a segment.
     pub segment: usize,
-    /// Runs before the first that counts.
+    /// Repetitions before the first that is evaluated.
     pub warm_up: u32,
-    /// Fewest repetitions, whatever they take.
+    /// Minimum number of repetitions.
     pub least: u32,
-    /// Most repetitions.
+    /// Maximum number of repetitions.
     pub most: u32,
-    /// Time after which no more than the fewest are begun.
+    /// Time for all repetitions; exceeded only to reach the minimum.
     pub budget: Picos,
 }
 
 impl Effort {
-    /// Enough to tell in which order operations come when they take their time: a median of three.
+    /// A draft, enough to find the order in which operations come with times: a median of three.
     #[must_use]
     pub const fn draft(&self) -> Self {
         Self { warm_up: 1, least: 3, most: 3, ..*self }
@@ -159,17 +160,17 @@ impl Effort {
 }
 
 impl Default for Effort {
-    /// Segments in which a reading costs a third of a nanosecond per operation before it is subtracted, and repetitions enough
-    /// for a median that single interruptions do not move.
+    /// Segments long enough that a timestamp costs a third of a nanosecond per operation before it is subtracted, and enough
+    /// repetitions for a median that single interrupts do not move.
     fn default() -> Self {
         Self { segment: 64, warm_up: 2, least: 7, most: 31, budget: Picos(60_000_000_000) }
     }
 }
 
-/// What the operations of one kind took in all.
+/// The total time of the operations of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KindTimes {
-    /// How many.
+    /// Number of operations.
     pub operations: u64,
     /// Sum of their times, from the medians of the segments.
     pub time: Picos,
@@ -179,23 +180,23 @@ pub struct KindTimes {
     pub high: Picos,
 }
 
-/// A measurement in numbers.
+/// Summary of a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Measurement {
-    /// Repetitions that count.
+    /// Repetitions evaluated.
     pub repetitions: u32,
-    /// Operations between two readings that are far apart.
+    /// Operations of a segment.
     pub segment: usize,
-    /// Cost of one reading, which was subtracted.
-    pub reading: Picos,
-    /// What the clock is.
+    /// Cost of a timestamp, which was subtracted.
+    pub timestamp: Picos,
+    /// Description of the clock.
     pub clock: String,
     /// By kind of operation, as in [`Kind::ALL`].
     pub kinds: [KindTimes; Kind::ALL.len()],
 }
 
 impl Measurement {
-    /// All kinds together.
+    /// The sum over all kinds.
     #[must_use]
     pub fn all(&self) -> KindTimes {
         self.kinds.iter().fold(KindTimes::default(), |sum, kind| KindTimes {
@@ -207,8 +208,8 @@ impl Measurement {
     }
 }
 
-/// Measures what each operation of `recorded` takes on structures of the engine that `build` makes, one for each receiver.
-/// The caller pins the thread. `keep_on` is asked between runs.
+/// Measures the time of each operation of `recorded` on bare structures of the engine that `build` makes, one for each
+/// receiver. The caller pins the thread. `keep_on` is called between runs and may stop the measurement.
 ///
 /// # Errors
 /// [`MeasureError`].
@@ -227,10 +228,10 @@ pub fn measure(
         runs: recorded.iter().map(bare).collect::<Result<_, _>>()?,
         lengths: recorded.iter().map(Vec::len).collect(),
         segment: effort.segment.max(1),
-        reading: 0,
+        timestamp_cost: 0,
         clock,
     };
-    bench.reading = bench.cost_of_reading();
+    bench.timestamp_cost = bench.cost_of_timestamp();
     let mut keep_on = || if keep_on().is_break() { Err(MeasureError::Interrupted) } else { Ok(()) };
 
     let mut pair = 0;
@@ -244,25 +245,26 @@ pub fn measure(
     check(&bench.runs, recorded)?;
     let affordable = effort.budget.0 as f64 / (pair as f64 * bench.clock.tick_ps()).max(1.0);
     let repetitions = (affordable as u32).clamp(effort.least.max(1), effort.most.max(effort.least).max(1));
-    let (mut far, mut near) = (Vec::new(), Vec::new());
+    let (mut per_segment, mut per_operation) = (Vec::new(), Vec::new());
     for _ in 0..repetitions {
         keep_on()?;
-        far.push(bench.run(bench.segment));
+        per_segment.push(bench.run(bench.segment));
         keep_on()?;
-        near.push(bench.run(1));
+        per_operation.push(bench.run(1));
     }
     check(&bench.runs, recorded)?;
-    Ok(bench.evaluate(recorded, &far, &near))
+    Ok(bench.evaluate(recorded, &per_segment, &per_operation))
 }
 
-/// Objects to a structure that did not do what its engine did.
+/// Compares the outcomes of the structures with those of their engines.
 fn check(runs: &[Box<dyn BareRun>], recorded: &[Vec<Recorded>]) -> Result<(), MeasureError> {
     for (receiver, (run, operations)) in runs.iter().zip(recorded).enumerate() {
         let outcomes = run.outcomes();
         let differs = (0..operations.len().max(outcomes.len()))
             .find(|&at| outcomes.get(at) != operations.get(at).map(|recorded| &recorded.outcome));
         if let Some(at) = differs {
-            let text = |outcome: Option<&mb_core::Outcome>| outcome.map_or("nothing".to_owned(), ToString::to_string);
+            let text =
+                |outcome: Option<&mb_core::Outcome>| outcome.map_or("no outcome".to_owned(), ToString::to_string);
             return Err(MeasureError::Outcome {
                 receiver,
                 operation: at + 1,
@@ -274,32 +276,32 @@ fn check(runs: &[Box<dyn BareRun>], recorded: &[Vec<Recorded>]) -> Result<(), Me
     Ok(())
 }
 
-/// Structures, a clock, and the cost of reading it in ticks.
+/// Structures, a clock, and the cost of a timestamp in ticks.
 struct Bench<'a> {
     runs: Vec<Box<dyn BareRun>>,
     lengths: Vec<usize>,
     segment: usize,
-    reading: u64,
+    timestamp_cost: u64,
     clock: &'a mut dyn Clock,
 }
 
-/// Readings of which the median is the cost of one.
-const EMPTY_READINGS: usize = 1001;
+/// Timestamps in a row; the median of their distances is the cost of one.
+const EMPTY_TIMESTAMPS: usize = 1001;
 
 impl Bench<'_> {
-    fn cost_of_reading(&mut self) -> u64 {
-        let mut spans = Vec::with_capacity(EMPTY_READINGS);
+    fn cost_of_timestamp(&mut self) -> u64 {
+        let mut spans = Vec::with_capacity(EMPTY_TIMESTAMPS);
         let mut last = self.clock.read();
-        for _ in 0..EMPTY_READINGS {
+        for _ in 0..EMPTY_TIMESTAMPS {
             let now = self.clock.read();
             spans.push(now - last);
             last = now;
         }
         spans.sort_unstable();
-        spans[EMPTY_READINGS / 2]
+        spans[EMPTY_TIMESTAMPS / 2]
     }
 
-    /// Runs all receivers from empty lists on; gives the ticks of each `segment` operations, without the reading.
+    /// Runs all receivers from empty queues; returns the ticks of each `segment` operations, less the cost of a timestamp.
     fn run(&mut self, segment: usize) -> Vec<u32> {
         let segments = self.lengths.iter().map(|length| length.div_ceil(segment)).sum();
         let mut spans = Vec::with_capacity(segments);
@@ -309,26 +311,31 @@ impl Bench<'_> {
             for _ in 0..length.div_ceil(segment) {
                 run.perform(segment);
                 let now = self.clock.read();
-                spans.push(u32::try_from((now - last).saturating_sub(self.reading)).unwrap_or(u32::MAX));
+                spans.push(u32::try_from((now - last).saturating_sub(self.timestamp_cost)).unwrap_or(u32::MAX));
                 last = now;
             }
         }
         spans
     }
 
-    /// Divides the time of each segment among its operations.
-    fn evaluate(&self, recorded: &[Vec<Recorded>], far: &[Vec<u32>], near: &[Vec<u32>]) -> (Spans, Measurement) {
+    /// Divides the time of each segment among its operations by their weights.
+    fn evaluate(
+        &self,
+        recorded: &[Vec<Recorded>],
+        per_segment: &[Vec<u32>],
+        per_operation: &[Vec<u32>],
+    ) -> (Spans, Measurement) {
         let mut kinds = [KindTimes::default(); Kind::ALL.len()];
         let (mut segments, mut operation) = (0, 0);
-        let mut scratch = Vec::with_capacity(far.len());
+        let mut scratch = Vec::with_capacity(per_segment.len());
         let mut spans: Spans = Vec::with_capacity(recorded.len());
         for operations in recorded {
             let mut mine = Vec::with_capacity(operations.len());
             for part in operations.chunks(self.segment) {
-                let [low, time, high] = quartiles(far, segments, &mut scratch).map(|ticks| self.picos(ticks));
+                let [low, time, high] = quartiles(per_segment, segments, &mut scratch).map(|ticks| self.picos(ticks));
                 segments += 1;
                 let weights: Vec<u64> = (operation..operation + part.len())
-                    .map(|at| u64::from(quartiles(near, at, &mut scratch)[1]))
+                    .map(|at| u64::from(quartiles(per_operation, at, &mut scratch)[1]))
                     .collect();
                 operation += part.len();
                 for (sum, of) in [(low, 0), (time, 1), (high, 2)] {
@@ -349,9 +356,9 @@ impl Bench<'_> {
             spans.push(mine);
         }
         let measurement = Measurement {
-            repetitions: far.len() as u32,
+            repetitions: per_segment.len() as u32,
             segment: self.segment,
-            reading: Picos((self.reading as f64 * self.clock.tick_ps()).round() as u64),
+            timestamp: Picos((self.timestamp_cost as f64 * self.clock.tick_ps()).round() as u64),
             clock: self.clock.name(),
             kinds,
         };
@@ -372,7 +379,7 @@ fn quartiles(rows: &[Vec<u32>], at: usize, scratch: &mut Vec<u32>) -> [u32; 3] {
     [scratch[last / 4], scratch[last / 2], scratch[last - last / 4]]
 }
 
-/// `sum` in parts as `weights`, to the picosecond; in equal parts where all weigh nothing.
+/// Divides `sum` in proportion to `weights`, to the picosecond; in equal parts if all weights are zero.
 fn divide(sum: Picos, weights: &[u64]) -> impl Iterator<Item = Picos> + '_ {
     let all: u64 = weights.iter().sum();
     let (all, equal) = if all == 0 { (weights.len() as u64, 1) } else { (all, 0) };
@@ -391,12 +398,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_of_this_host_goes_on_and_never_back() {
+    fn the_clock_of_this_host_never_goes_back() {
         let mut clock = HostClock::new();
         let first = clock.read();
-        let readings: Vec<u64> = (0..1000).map(|_| clock.read()).collect();
-        assert!(readings.is_sorted() && readings[0] >= first && readings[999] > first);
-        // From 100 MHz to 10 GHz: more is no time stamp counter.
+        let timestamps: Vec<u64> = (0..1000).map(|_| clock.read()).collect();
+        assert!(timestamps.is_sorted() && timestamps[0] >= first && timestamps[999] > first);
+        // From 100 MHz to 10 GHz.
         assert!((100.0..=10_000.0).contains(&clock.tick_ps()), "{}", clock.name());
     }
 
@@ -405,7 +412,7 @@ mod tests {
         for (sum, weights) in [(1000, vec![1, 1, 1]), (7, vec![0, 5, 0, 2]), (0, vec![3]), (10, vec![0, 0, 0, 0])] {
             let parts: Vec<Picos> = divide(Picos(sum), &weights).collect();
             assert_eq!(parts.iter().copied().sum::<Picos>(), Picos(sum));
-            // Each part is what is due, but for the rounding of its two ends.
+            // Each part is exact up to the rounding of its two ends.
             let all = weights.iter().sum::<u64>();
             for (part, weight) in parts.iter().zip(&weights) {
                 let due = (sum * weight).checked_div(all).unwrap_or(sum / weights.len() as u64);

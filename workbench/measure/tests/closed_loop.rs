@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A structure whose operations take planted times, on a clock that only they and its readings move: what is measured is what
-//! was planted, and what is charged is what was measured. No test reads the host's clock.
+//! A structure whose operations take known times, on a clock that only its operations and timestamps advance. The measured
+//! times equal the known ones, and the replay takes the measured ones. No test reads the host's clock.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use mb_kit::MatchLists;
 use mb_measure::{Clock, Effort, Kind, MeasureError, NextEngine, PASSES, Recorded, closed_loop, measure};
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
 
-/// Ticks of 500 ps since the test began, and runs of a structure.
+/// A clock of 500 ps per tick, and a count of runs.
 #[derive(Clone, Default)]
-struct World {
+struct TestClock {
     now: Arc<AtomicU64>,
     runs: Arc<AtomicU64>,
-    /// Whether the bare structure finds a match where there is none.
+    /// Whether the bare structure reports a match where there is none.
     wrong: bool,
 }
 
-const READING: u64 = 40;
+const TIMESTAMP: u64 = 40;
 const TICK_PS: u64 = 500;
 
-impl Clock for World {
+impl Clock for TestClock {
     fn read(&mut self) -> u64 {
-        self.now.fetch_add(READING, Ordering::Relaxed)
+        self.now.fetch_add(TIMESTAMP, Ordering::Relaxed)
     }
 
     fn tick_ps(&self) -> f64 {
@@ -35,12 +35,12 @@ impl Clock for World {
     }
 
     fn name(&self) -> String {
-        "planted".to_owned()
+        "test clock".to_owned()
     }
 }
 
-/// Ticks that an operation takes: most of them far less than a reading.
-fn planted(op: &Op) -> u64 {
+/// The known ticks of an operation, mostly far less than a timestamp.
+fn known_ticks(op: &Op) -> u64 {
     match op {
         Op::Post { recv, .. } => 3 + recv.0 % 5,
         Op::Arrive { msg, .. } => 11 + msg.0 % 17,
@@ -51,26 +51,26 @@ fn planted(op: &Op) -> u64 {
 }
 
 fn span(op: &Op) -> Picos {
-    Picos(planted(op) * TICK_PS)
+    Picos(known_ticks(op) * TICK_PS)
 }
 
-/// The engine, and its structure by itself.
-struct Planted {
-    world: World,
+/// The engine and its bare structure.
+struct TestEngine {
+    clock: TestClock,
     lists: MatchLists,
     ops: Vec<Op>,
     outcomes: Vec<Outcome>,
 }
 
-impl Planted {
-    fn new(world: &World, ops: &[Op]) -> Self {
-        Self { world: world.clone(), lists: MatchLists::new(), ops: ops.to_vec(), outcomes: Vec::new() }
+impl TestEngine {
+    fn new(clock: &TestClock, ops: &[Op]) -> Self {
+        Self { clock: clock.clone(), lists: MatchLists::new(), ops: ops.to_vec(), outcomes: Vec::new() }
     }
 }
 
-impl Engine for Planted {
+impl Engine for TestEngine {
     fn offer(&mut self, _: Picos, _: Op) -> Accepted {
-        unreachable!("it answers at the offer")
+        unreachable!("the engine completes an operation when it is offered")
     }
 
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
@@ -93,17 +93,17 @@ impl Engine for Planted {
     }
 
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
-        Some(Box::new(Self::new(&self.world, ops)))
+        Some(Box::new(Self::new(&self.clock, ops)))
     }
 }
 
-impl BareRun for Planted {
+impl BareRun for TestEngine {
     fn rewind(&mut self) {
         self.lists = MatchLists::new();
         self.outcomes.clear();
-        self.world.runs.fetch_add(1, Ordering::Relaxed);
-        // What is not measured takes time too.
-        self.world.now.fetch_add(12_345, Ordering::Relaxed);
+        self.clock.runs.fetch_add(1, Ordering::Relaxed);
+        // Time passes outside of the measurement too.
+        self.clock.now.fetch_add(12_345, Ordering::Relaxed);
     }
 
     fn perform(&mut self, count: usize) {
@@ -111,12 +111,12 @@ impl BareRun for Planted {
             let done = self.outcomes.len();
             let Some(&op) = self.ops.get(done) else { return };
             let (outcome, _) = self.lists.apply(op);
-            let wrong = self.world.wrong && matches!(outcome, Outcome::Posted(_));
+            let wrong = self.clock.wrong && matches!(outcome, Outcome::Posted(_));
             self.outcomes.push(if wrong { Outcome::Matched(RecvId(0), MsgId(0)) } else { outcome });
-            // A quarter of the runs are interrupted, each at another operation.
-            let run = self.world.runs.load(Ordering::Relaxed);
+            // A quarter of the runs are interrupted, each at a different operation.
+            let run = self.clock.runs.load(Ordering::Relaxed);
             let interrupted = run.is_multiple_of(4) && (done as u64) % 7 == run / 4 % 7;
-            self.world.now.fetch_add(planted(&op) + u64::from(interrupted) * 1_000_000, Ordering::Relaxed);
+            self.clock.now.fetch_add(known_ticks(&op) + u64::from(interrupted) * 1_000_000, Ordering::Relaxed);
         }
     }
 
@@ -129,7 +129,7 @@ fn envelope(tag: u64) -> Envelope {
     Envelope { bits: tag, initiator: Initiator(0) }
 }
 
-/// Posts, arrivals, probes and cancels, some of them in vain.
+/// Posts, arrivals, probes and cancels, some of them unsuccessful.
 fn operations(count: u64) -> Vec<Op> {
     let op = |at: u64| {
         let (recv, msg, probe) = (RecvId(at), MsgId(at), ProbeId(at));
@@ -155,64 +155,65 @@ fn go_on() -> ControlFlow<()> {
 }
 
 #[test]
-fn what_is_measured_is_what_was_planted_whatever_interrupts() {
-    let mut world = World::default();
-    let engine = world.clone();
-    let build = || Box::new(Planted::new(&engine, &[])) as Box<dyn Engine>;
-    // A segment and a part of one, no operation at all, and one.
+fn measured_times_equal_the_known_times_despite_interrupts() {
+    let mut clock = TestClock::default();
+    let engine = clock.clone();
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+    // One segment and a part of one; no operation; one operation.
     let recorded: Vec<_> = [100, 0, 1].map(|count| record(&operations(count))).into();
     let effort = Effort { segment: 64, warm_up: 1, least: 9, most: 9, budget: Picos::ZERO };
-    let (spans, measurement) = measure(&build, &recorded, &effort, &mut world, &mut go_on).unwrap();
+    let (spans, measurement) = measure(&build, &recorded, &effort, &mut clock, &mut go_on).unwrap();
     for (operations, spans) in recorded.iter().zip(&spans) {
         let expected: Vec<_> = operations.iter().map(|recorded| span(&recorded.op)).collect();
         assert_eq!(spans, &expected);
     }
-    assert_eq!((measurement.reading, measurement.repetitions), (Picos(READING * TICK_PS), 9));
+    assert_eq!((measurement.timestamp, measurement.repetitions), (Picos(TIMESTAMP * TICK_PS), 9));
     let all = measurement.all();
     assert_eq!(all.operations, 101);
     assert_eq!(all.time, spans.iter().flatten().copied().sum());
     assert_eq!(measurement.kinds[Kind::Cancel as usize].time, Picos(2 * TICK_PS) * 4);
-    // A quarter of the repetitions is interrupted: the quartiles are not.
+    // A quarter of the repetitions are interrupted, which the lower quartile does not show.
     assert!(all.low == all.time && all.high <= Picos(all.time.0 + 7_000_000 * TICK_PS), "{all:?}");
 }
 
 #[test]
-fn a_budget_decides_between_the_fewest_repetitions_and_the_most() {
+fn the_budget_sets_the_repetitions_between_minimum_and_maximum() {
     let repetitions = |budget| {
-        let mut world = World::default();
-        let engine = world.clone();
-        let build = || Box::new(Planted::new(&engine, &[])) as Box<dyn Engine>;
+        let mut clock = TestClock::default();
+        let engine = clock.clone();
+        let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
         let effort = Effort { segment: 64, warm_up: 1, least: 3, most: 5, budget };
-        measure(&build, &[record(&operations(64))], &effort, &mut world, &mut go_on).unwrap().1.repetitions
+        measure(&build, &[record(&operations(64))], &effort, &mut clock, &mut go_on).unwrap().1.repetitions
     };
     assert_eq!(repetitions(Picos::ZERO), 3);
     assert_eq!(repetitions(Picos(1_000_000_000_000)), 5);
 }
 
 #[test]
-fn what_cannot_be_measured_is_told() {
-    let mut world = World { wrong: true, ..World::default() };
-    let engine = world.clone();
-    let build = || Box::new(Planted::new(&engine, &[])) as Box<dyn Engine>;
+fn errors_of_a_measurement_are_reported() {
+    let mut clock = TestClock { wrong: true, ..TestClock::default() };
+    let engine = clock.clone();
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
     let recorded = [record(&operations(8))];
-    let wrong = measure(&build, &recorded, &Effort::default(), &mut world, &mut go_on).unwrap_err();
+    let wrong = measure(&build, &recorded, &Effort::default(), &mut clock, &mut go_on).unwrap_err();
     assert_eq!(
         wrong.to_string(),
-        "receiver 0, operation 1: `receive 0 matched message 0` when measured, but `receive 0 posted` in the replay"
+        "receiver 0, operation 1: `receive 0 matched message 0` found when measured, `receive 0 posted` expected from the \
+         replay"
     );
     let mut stop = || ControlFlow::Break(());
-    let stopped = measure(&build, &recorded, &Effort::default(), &mut world, &mut stop).unwrap_err();
+    let stopped = measure(&build, &recorded, &Effort::default(), &mut clock, &mut stop).unwrap_err();
     assert_eq!(stopped, MeasureError::Interrupted);
     let model = || mb_catalog::find("linear").unwrap().build().unwrap();
-    let model = measure(&model, &recorded, &Effort::default(), &mut world, &mut go_on).unwrap_err();
+    let model = measure(&model, &recorded, &Effort::default(), &mut clock, &mut go_on).unwrap_err();
     assert_eq!(model, MeasureError::NothingToMeasure);
 }
 
 #[test]
-fn a_replay_is_charged_with_what_was_measured_for_the_order_in_which_operations_come() {
-    let mut world = World::default();
-    let engine = world.clone();
-    let build = || Box::new(Planted::new(&engine, &[])) as Box<dyn Engine>;
+fn a_replay_takes_the_times_measured_for_its_order_of_operations() {
+    let mut clock = TestClock::default();
+    let engine = clock.clone();
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
     let mut passes = 0;
     let mut replay = |number: u32, build: &mut NextEngine<'_>| {
         assert_eq!(number, passes);
@@ -220,7 +221,7 @@ fn a_replay_is_charged_with_what_was_measured_for_the_order_in_which_operations_
         let mut receivers = [build(), build()];
         let ops = operations(50);
         let mut done = Vec::new();
-        // The second receiver swaps a post and an arrival as soon as operations take time.
+        // The second receiver swaps a post and an arrival once operations take time.
         let mut swapped = ops.clone();
         swapped.swap(3, 4);
         for (receiver, (ops, late)) in receivers.iter_mut().zip([(&ops, &ops), (&ops, &swapped)]) {
@@ -238,18 +239,18 @@ fn a_replay_is_charged_with_what_was_measured_for_the_order_in_which_operations_
         }
         Ok::<_, MeasureError>(done)
     };
-    let found = closed_loop(&build, &Effort::default(), &mut world, &mut replay, &mut go_on).unwrap();
+    let found = closed_loop(&build, &Effort::default(), &mut clock, &mut replay, &mut go_on).unwrap();
     assert_eq!(passes, PASSES);
     assert!((found.same_order - 1.0).abs() < 1e-12);
-    // Nothing is lost between what was measured, what was charged, and what the replay reports.
+    // The measured times, the applied times and the busy time of the replay have the same sum.
     assert_eq!(found.replay.iter().copied().sum::<Picos>(), found.measurement.all().time);
 }
 
 #[test]
-fn an_order_that_does_not_settle_is_told() {
-    let mut world = World::default();
-    let engine = world.clone();
-    let build = || Box::new(Planted::new(&engine, &[])) as Box<dyn Engine>;
+fn an_order_that_still_changes_lowers_the_reported_share() {
+    let mut clock = TestClock::default();
+    let engine = clock.clone();
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
     let mut replay = |number: u32, build: &mut NextEngine<'_>| {
         let mut ops = operations(20);
         if number == 2 {
@@ -261,15 +262,15 @@ fn an_order_that_does_not_settle_is_told() {
         }
         Ok::<_, MeasureError>(())
     };
-    let found = closed_loop(&build, &Effort::default(), &mut world, &mut replay, &mut go_on).unwrap();
+    let found = closed_loop(&build, &Effort::default(), &mut clock, &mut replay, &mut go_on).unwrap();
     assert!((found.same_order - 0.9).abs() < 1e-12, "{}", found.same_order);
 }
 
 #[test]
-fn a_charged_engine_keeps_the_promises_of_an_engine() {
-    let mut world = World::default();
-    let engine = world.clone();
-    let build = || Box::new(Planted::new(&engine, &[])) as Box<dyn Engine>;
+fn a_timed_engine_keeps_the_contract_of_an_engine() {
+    let mut clock = TestClock::default();
+    let engine = clock.clone();
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
     let at = |(number, op)| Offer { at: Picos(number as u64 / 5 * 20_000), op };
     let offers: Vec<Offer> = operations(200).into_iter().enumerate().map(at).collect();
     let mut replay = |_: u32, build: &mut NextEngine<'_>| {
@@ -280,7 +281,7 @@ fn a_charged_engine_keeps_the_promises_of_an_engine() {
         }
         Ok::<_, MeasureError>(answers)
     };
-    let found = closed_loop(&build, &Effort::default(), &mut world, &mut replay, &mut go_on).unwrap();
+    let found = closed_loop(&build, &Effort::default(), &mut clock, &mut replay, &mut go_on).unwrap();
     let mut free = Picos::ZERO;
     for (offer, answer) in offers.iter().zip(&found.replay[0]) {
         free = free.max(offer.at) + span(&offer.op);

@@ -123,7 +123,7 @@ fn measurement<'py>(py: Python<'py>, found: &Found<()>, core: Option<usize>) -> 
     all.set_item("host", host::cpu())?;
     all.set_item("core", core)?;
     all.set_item("clock", &measurement.clock)?;
-    all.set_item("reading_ns", ns(measurement.reading))?;
+    all.set_item("reading_ns", ns(measurement.timestamp))?;
     all.set_item("repetitions", measurement.repetitions)?;
     all.set_item("same_order", found.same_order)?;
     all.set_item("kinds", dict)?;
