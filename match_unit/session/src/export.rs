@@ -8,13 +8,13 @@
 
 use std::fmt::Write as _;
 
-use mb_asm::Program;
+use mb_asm::MatchProgram;
 use mb_core::{Clock, Cycles};
 use mb_kit::kanata::Diagram;
 
-use mb_unit::list_manager::Cause;
-use mb_unit::machine::{Event, Observer};
-use mb_unit::unit::{Sent, Tag, Unit, WRITE_STAGE};
+use mb_unit::list_manager::StallCause;
+use mb_unit::match_processor::{IssueEvent, Observer};
+use mb_unit::unit::{FifoTag, MatchUnit, OutputWord, WRITE_STAGE};
 
 /// Writes to a text, which cannot fail.
 macro_rules! put {
@@ -34,7 +34,7 @@ pub struct Kanata {
 impl Kanata {
     /// A diagram without words.
     #[must_use]
-    pub fn new(program: &Program) -> Self {
+    pub fn new(program: &MatchProgram) -> Self {
         let mut label = (0, String::new());
         let names = (0..program.words.len())
             .map(|address| {
@@ -67,11 +67,11 @@ impl Kanata {
 }
 
 impl Observer for Kanata {
-    fn issued(&mut self, event: &Event, _: &Unit) {
+    fn issued(&mut self, event: &IssueEvent, _: &MatchUnit) {
         let issue = event.cycle;
-        let (waited, cause) = event.stall.unwrap_or((0, Cause::Idle));
+        let (waited, cause) = event.stall.unwrap_or((0, StallCause::Idle));
         // A word that waited for work and not for input enters the diagram when the work is there.
-        let begin = if cause == Cause::Idle { issue } else { issue - waited };
+        let begin = if cause == StallCause::Idle { issue } else { issue - waited };
         self.flush(begin);
         let branch = match (event.issued.taken, event.issued.cancelled) {
             (true, _) => ", branch taken",
@@ -98,7 +98,7 @@ pub struct Vcd {
     text: String,
     values: Vec<Option<u64>>,
     /// Words sent and not yet in the output FIFO.
-    leaving: Vec<(u64, Sent)>,
+    leaving: Vec<(u64, OutputWord)>,
     now: Option<u64>,
     written: Option<u64>,
     end: u64,
@@ -127,7 +127,7 @@ impl Vcd {
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let mut text = String::from("$comment signals of the match unit; stall:");
-        for (number, cause) in Cause::ALL.into_iter().enumerate() {
+        for (number, cause) in StallCause::ALL.into_iter().enumerate() {
             let _ = write!(text, " {}={}", number + 1, cause.as_str());
         }
         text.push_str("; in_tag: 0=header 1=item 2=end $end\n$timescale 1 ps $end\n$scope module match_unit $end\n");
@@ -224,7 +224,7 @@ fn code(index: usize) -> char {
 }
 
 impl Observer for Vcd {
-    fn issued(&mut self, event: &Event, unit: &Unit) {
+    fn issued(&mut self, event: &IssueEvent, unit: &MatchUnit) {
         if let Some((cycles, cause)) = event.stall {
             self.quiet(event.cycle - cycles + 1);
             self.at(self.now.map_or(event.cycle - cycles, |now| now.max(event.cycle - cycles)));
@@ -238,9 +238,9 @@ impl Observer for Vcd {
         self.set(3, u64::from(event.took.is_some()));
         if let Some(entry) = event.took {
             let tag = match entry.tag {
-                Tag::Header => 0,
-                Tag::Item => 1,
-                Tag::End => 2,
+                FifoTag::Header => 0,
+                FifoTag::Item => 1,
+                FifoTag::End => 2,
             };
             self.set(4, tag);
             self.set(5, entry.word);
