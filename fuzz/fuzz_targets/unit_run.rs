@@ -8,22 +8,22 @@
 
 use std::sync::LazyLock;
 
-use mb_asm::{Encoded, Program, Word, disassemble};
+use mb_asm::{Encoded, MatchProgram, Word, disassemble};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_unit::list_manager::{List, Memory};
-use mb_unit::machine::Machine;
-use mb_unit::programs::Builtin;
-use mb_unit::unit::{Head, Tag, Unit};
+use mb_unit::list_manager::{List, ListManagerParameters};
+use mb_unit::match_processor::MatchProcessor;
+use mb_unit::programs::BuiltinProgram;
+use mb_unit::unit::{FifoHead, FifoTag, MatchUnit};
 
 /// Words that the unit issues by itself; the longest program has fewer than 64.
 const WORDS: u64 = 2000;
 
-const MEMORY: Memory = Memory::HEMMERT2007;
+const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
-static PROGRAMS: LazyLock<[Program; 4]> = LazyLock::new(|| Builtin::ALL.map(Builtin::assemble));
+static PROGRAMS: LazyLock<[MatchProgram; 4]> = LazyLock::new(|| BuiltinProgram::ALL.map(BuiltinProgram::assemble));
 
 /// Changes one bit of a word, or puts another word in its place, unless that makes a word or a program that is refused.
-fn edit(program: &mut Program, [at, what, bit]: [u8; 3]) {
+fn edit(program: &mut MatchProgram, [at, what, bit]: [u8; 3]) {
     let count = program.words.len();
     let at = usize::from(at) % count;
     let old = program.words[at];
@@ -56,18 +56,18 @@ fn item(bits: u64) -> Item {
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((&choice, edits)) = data.split_first() else { return };
-    let mut program = Program::from_words("fuzz", PROGRAMS[usize::from(choice) % 4].words.clone());
+    let mut program = MatchProgram::from_words("fuzz", PROGRAMS[usize::from(choice) % 4].words.clone());
     for chunk in edits.chunks_exact(3) {
         edit(&mut program, chunk.try_into().expect("three bytes"));
     }
-    let mut unit = Unit::new(&program.words);
+    let mut unit = MatchUnit::new(&program.words);
     for word in 0..WORDS {
         assert!(unit.need().is_some(), "runs past its end:\n{}", disassemble(&program));
-        let tag = [Tag::Header, Tag::Item, Tag::Item, Tag::End][usize::from(choice >> (word % 7) & 3)];
-        unit.issue(Head { word: word.wrapping_mul(0x9e37_79b9_7f4a_7c15), tag });
+        let tag = [FifoTag::Header, FifoTag::Item, FifoTag::Item, FifoTag::End][usize::from(choice >> (word % 7) & 3)];
+        unit.issue(FifoHead { word: word.wrapping_mul(0x9e37_79b9_7f4a_7c15), tag });
     }
 
-    let Ok(mut watched) = Machine::new(&program.words, MEMORY) else { return };
+    let Ok(mut watched) = MatchProcessor::new(&program.words, MEMORY) else { return };
     for list in [List::Posted, List::Unexpected] {
         for bits in [1, 1, 1, 2, 1] {
             watched.lists_mut().append(list, item(bits), 0, 0);

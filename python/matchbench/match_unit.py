@@ -335,7 +335,7 @@ def _csv(path: Path, text: str, tables: Sequence[str]) -> Iterator[_Entry]:
         raise MatchbenchError(msg) from None
 
 
-def load_program(program: str) -> _native.Microcode:
+def load_program(program: str) -> _native.MatchProgram:
     """Return a built-in program by its name, or that of a file: an image, or text to assemble.
 
     Raises
@@ -345,15 +345,15 @@ def load_program(program: str) -> _native.Microcode:
     """
     builtin = dict(_native.match_programs())
     if program in builtin:
-        return _native.Microcode.assemble(f"{program}.mb", builtin[program].encode())
+        return _native.MatchProgram.assemble(f"{program}.mb", builtin[program].encode())
     path = Path(program)
     if not path.exists() and path.suffix == "" and "/" not in program:
         msg = f"unknown program `{program}`; expected one of: {', '.join(builtin)}, or a file"
         raise MatchbenchError(msg)
     data = path.read_bytes()
     if data.startswith(b"mb-ucode"):
-        return _native.Microcode.load(program, data)
-    return _native.Microcode.assemble(program, data)
+        return _native.MatchProgram.load(program, data)
+    return _native.MatchProgram.assemble(program, data)
 
 
 @dataclass(frozen=True, slots=True)

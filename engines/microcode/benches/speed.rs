@@ -6,18 +6,18 @@ use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 use mb_kit::Server;
 use mb_microcode::{ENTRY, Microcode};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_unit::list_manager::{List, Memory};
-use mb_unit::machine::Machine;
-use mb_unit::programs::Builtin;
+use mb_unit::list_manager::{List, ListManagerParameters};
+use mb_unit::match_processor::MatchProcessor;
+use mb_unit::programs::BuiltinProgram;
 
-const MEMORY: Memory = Memory::HEMMERT2007;
+const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
 /// One search of a list of `items` whose last item matches.
 fn cycles(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("cycles");
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         for items in [1, 10, 100] {
-            let mut machine = Machine::new(&program.assemble().words, MEMORY).unwrap();
+            let mut machine = MatchProcessor::new(&program.assemble().words, MEMORY).unwrap();
             for bits in (0..items).rev() {
                 let item = Item {
                     bits,

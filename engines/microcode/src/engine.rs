@@ -6,7 +6,7 @@
 //! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next
 //! one starts. Full lists refuse nothing: order would forbid the very operation that makes room, so items beyond
 //! `capacity` go to host memory.
-//! Cost: that of the words the unit issues, see [`mb_unit::machine`]; items that fail alike cost a few nanoseconds.
+//! Cost: that of the words the unit issues, see [`mb_unit::match_processor`]; items that fail alike cost a few nanoseconds.
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
@@ -14,9 +14,9 @@ use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, P
 use mb_kit::{InputQueue, Served, Server, Service};
 
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
-use mb_unit::list_manager::{Answer, List, MAX_HEAD_CACHE, Memory};
-use mb_unit::machine::Machine;
-use mb_unit::programs::Builtin;
+use mb_unit::list_manager::{List, ListManagerParameters, MAX_HEAD_CACHE, SearchResult};
+use mb_unit::match_processor::MatchProcessor;
+use mb_unit::programs::BuiltinProgram;
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -43,7 +43,7 @@ const SETTINGS: &[SettingSpec] = &[
     SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of unit and list manager.", range: (1, 100_000) },
     SettingSpec {
         key: "program",
-        unit: Unit::Choice(Builtin::NAMES),
+        unit: Unit::Choice(BuiltinProgram::NAMES),
         help: "Match program, a file of `ucode/`.",
         range: (0, 0),
     },
@@ -95,8 +95,8 @@ const SETTINGS: &[SettingSpec] = &[
 
 /// What the settings of this engine say of the list manager, for tools that run programs by hand.
 #[must_use]
-pub fn memory(settings: &Settings) -> Memory {
-    Memory {
+pub fn memory(settings: &Settings) -> ListManagerParameters {
+    ListManagerParameters {
         latency: settings.cycles("memory_latency").0,
         words_per_cycle: settings.whole("words_per_cycle"),
         head_cache: settings.whole("head_cache") as usize,
@@ -112,7 +112,7 @@ pub fn memory(settings: &Settings) -> Memory {
 #[derive(Debug)]
 pub struct Microcode {
     clock: Clock,
-    machine: Machine,
+    machine: MatchProcessor,
     queue: InputQueue,
 }
 
@@ -125,28 +125,29 @@ impl Microcode {
     /// # Panics
     /// When a program of `ucode/` is wrong, which the tests exclude.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let program = Builtin::from_name(settings.word("program")).expect("the setting names a program");
+        let program = BuiltinProgram::from_name(settings.word("program")).expect("the setting names a program");
         Ok(Self {
             clock: settings.clock("clock"),
-            machine: Machine::new(&program.assemble().words, memory(settings)).expect("the program waits for a header"),
+            machine: MatchProcessor::new(&program.assemble().words, memory(settings))
+                .expect("the program waits for a header"),
             queue: InputQueue::new(settings.whole("commands") as usize),
         })
     }
 
     /// The machine inside.
     #[must_use]
-    pub const fn machine(&self) -> &Machine {
+    pub const fn machine(&self) -> &MatchProcessor {
         &self.machine
     }
 
-    fn search(&mut self, list: List, header: Header, start: u64) -> Answer {
+    fn search(&mut self, list: List, header: Header, start: u64) -> SearchResult {
         self.machine
             .search_fast(list, header.words(), start)
             .expect("the programs of ucode/ keep the protocol of the list manager")
     }
 
     /// Searches the unexpected list for `pattern`; takes what it finds if `take` says so.
-    fn find_message(&mut self, pattern: &Pattern, take: bool, start: u64) -> (Option<MsgId>, Answer) {
+    fn find_message(&mut self, pattern: &Pattern, take: bool, start: u64) -> (Option<MsgId>, SearchResult) {
         let answer = self.search(List::Unexpected, pattern_header(pattern), start);
         let found = answer.found.map(|position| {
             MsgId(if take {

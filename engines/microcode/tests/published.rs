@@ -5,12 +5,12 @@ use mb_microcode::ENTRY;
 use mb_microcode::engine::memory;
 use mb_session::figure5::{self, LENGTHS};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_unit::list_manager::{List, Memory};
-use mb_unit::machine::{Event, Machine};
-use mb_unit::programs::Builtin;
-use mb_unit::unit::{Unit, WRITE_STAGE};
+use mb_unit::list_manager::{List, ListManagerParameters};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor};
+use mb_unit::programs::BuiltinProgram;
+use mb_unit::unit::{MatchUnit, WRITE_STAGE};
 
-const MEMORY: Memory = Memory::HEMMERT2007;
+const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
 fn item(bits: u64) -> Item {
     Item {
@@ -30,8 +30,8 @@ fn header(bits: u64) -> Header {
 }
 
 /// A machine with a list of `length` items of which the last matches `header(1)`.
-fn machine(length: usize) -> Machine {
-    let mut machine = Machine::new(&Builtin::PortalsHemmert2007.assemble().words, MEMORY).unwrap();
+fn machine(length: usize) -> MatchProcessor {
+    let mut machine = MatchProcessor::new(&BuiltinProgram::PortalsHemmert2007.assemble().words, MEMORY).unwrap();
     for position in 0..length {
         let bits = if position + 1 == length { 1 } else { 2 };
         machine.lists_mut().append(List::Posted, item(bits), position as u64, 0);
@@ -41,15 +41,15 @@ fn machine(length: usize) -> Machine {
 }
 
 /// The words of one search, from the first that takes a header word on.
-fn words(machine: &mut Machine, arrival: u64) -> Vec<Event> {
+fn words(machine: &mut MatchProcessor, arrival: u64) -> Vec<IssueEvent> {
     let mut events = Vec::new();
-    let mut watch = |event: &Event, _: &Unit| events.push(*event);
+    let mut watch = |event: &IssueEvent, _: &MatchUnit| events.push(*event);
     machine.search(List::Posted, header(1).words(), arrival, &mut watch).unwrap();
     events
 }
 
 /// Cycles from the read stage of the first word to the write stage of the last.
-fn cycles(events: &[Event]) -> u64 {
+fn cycles(events: &[IssueEvent]) -> u64 {
     events[events.len() - 1].cycle + WRITE_STAGE + 1 - events[0].cycle
 }
 
@@ -60,7 +60,7 @@ fn the_memory_of_the_tests_is_that_of_the_preset() {
 
 #[test]
 fn the_program_has_the_words_of_table_1() {
-    let program = Builtin::PortalsHemmert2007.assemble();
+    let program = BuiltinProgram::PortalsHemmert2007.assemble();
     let words = |name: &str| program.segments.iter().find(|segment| segment.name == name).unwrap().words;
     let split = ["init", "header", "shared", "fast", "slow", "flush"].map(words);
     assert_eq!(split, [4, 9, 6, 7, 10, 8]);
@@ -76,10 +76,10 @@ fn a_header_with_one_item_takes_29_words_and_31_cycles() {
 
 #[test]
 fn a_full_match_takes_12_words_in_14_cycles() {
-    let program = Builtin::PortalsHemmert2007.assemble();
+    let program = BuiltinProgram::PortalsHemmert2007.assemble();
     let events = words(&mut machine(1), 1000);
     let at = |label: &str| program.labels[label].index() as u16;
-    let matched: Vec<Event> =
+    let matched: Vec<IssueEvent> =
         events.iter().filter(|event| (at("shared")..at("flush")).contains(&event.issued.at)).copied().collect();
     assert_eq!(matched.len(), 12);
     assert_eq!(matched.iter().filter(|event| event.issued.at < at("fast")).count(), 5);
@@ -98,7 +98,7 @@ fn an_item_that_fails_on_match_bits_takes_8_cycles_and_nothing_else() {
 #[test]
 fn the_benchmark_of_figure_5_takes_21_and_8_for_each_item_and_two_at_the_end() {
     for length in LENGTHS {
-        let rows = figure5::run(&Builtin::PortalsHemmert2007.assemble().words, MEMORY, length).unwrap();
+        let rows = figure5::run(&BuiltinProgram::PortalsHemmert2007.assemble().words, MEMORY, length).unwrap();
         assert_eq!(rows.iter().map(|row| row.percent).collect::<Vec<_>>(), (0..=100).step_by(10).collect::<Vec<_>>());
         assert_eq!((rows[0].traversed, rows[10].traversed), (1, length));
         for row in rows {
@@ -117,7 +117,7 @@ fn the_benchmark_of_figure_5_takes_21_and_8_for_each_item_and_two_at_the_end() {
 /// none with the stated one.
 #[test]
 fn the_printed_overheads_are_those_over_the_reported_bound() {
-    let words = Builtin::PortalsHemmert2007.assemble().words;
+    let words = BuiltinProgram::PortalsHemmert2007.assemble().words;
     let overhead = |length: usize, percent: usize| {
         let row = figure5::run(&words, MEMORY, length).unwrap()[percent / 10];
         let of = |bound: u64| 100.0 * (1.0 - bound as f64 / row.one_by_one as f64);
@@ -134,7 +134,7 @@ fn the_printed_overheads_are_those_over_the_reported_bound() {
 /// The cycles between headers that follow each other, beyond eight for each item.
 #[test]
 fn our_leaner_program_saves_three_words_and_a_cycle_for_each_match() {
-    let program = Builtin::PortalsLean.assemble();
+    let program = BuiltinProgram::PortalsLean.assemble();
     let words = |name: &str| program.segments.iter().find(|segment| segment.name == name).unwrap().words;
     let split = ["init", "header", "shared", "fast", "slow", "flush"].map(words);
     assert_eq!(split, [4, 9, 6, 6, 8, 8]);
@@ -147,7 +147,7 @@ fn our_leaner_program_saves_three_words_and_a_cycle_for_each_match() {
 /// and the end-of-list mark. Every header but the first waits one cycle for it.
 #[test]
 fn mpi_is_limited_by_the_stream_of_the_list_manager() {
-    for row in figure5::run(&Builtin::Mpi.assemble().words, MEMORY, 30).unwrap() {
+    for row in figure5::run(&BuiltinProgram::Mpi.assemble().words, MEMORY, 30).unwrap() {
         let items = row.traversed as u64;
         assert_eq!(row.words, 64 * (16 + 8 * items));
         assert_eq!(row.streamed, row.words + 63 + 2);

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::layout::{CompareOp, ComputeOp, PermuteOp, Rule, STORE_WORDS};
-use crate::lexer::{Kind, Problem, Token, tokens};
-use crate::program::{Program, ProgramFault, Segment, SourceLine};
-use crate::word::{Address, AluReg, Fault, Predicate, Register, Slot, TernaryReg, Word};
+use crate::lexer::{SourceError, Token, TokenKind, tokens};
+use crate::program::{MatchProgram, ProgramFault, Segment, SourceLine};
+use crate::word::{Address, AluReg, Predicate, Register, Slot, TernaryReg, Word, WordFault};
 use cursor::Cursor;
 
 /// Longest line, in characters.
@@ -25,13 +25,13 @@ pub const ERROR_LIMIT: usize = 100;
 /// Words of the language that cannot be names; mnemonics cannot either.
 const KEYWORDS: [&str; 11] = ["wait", "nop", "goto", "if", "in", "out", "match", "lut", "care", "ignore", "_"];
 
-type Parsed<T> = Result<T, Problem>;
+type ParseResult<T> = Result<T, SourceError>;
 
 /// Assembles the program `text`; `name` is what messages call it.
 ///
 /// # Errors
 /// Everything that is wrong with the text, in the order of the lines.
-pub fn assemble(name: &str, text: &str) -> Result<Program, Vec<Diagnostic>> {
+pub fn assemble(name: &str, text: &str) -> Result<MatchProgram, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
     assembler.read(text);
     let program = assembler.finish(name);
@@ -55,7 +55,7 @@ pub fn assemble_word(text: &str) -> Result<Word, Vec<Diagnostic>> {
         words => {
             if assembler.problems.is_empty() {
                 let message = format!("expected one word, found {}", words.len());
-                assembler.problems.push(Problem { span: START, message, rule: Rule::Syntax });
+                assembler.problems.push(SourceError { span: START, message, rule: Rule::Syntax });
             }
             Word::default()
         }
@@ -70,14 +70,14 @@ const START: Span = Span { line: 1, column: 1, width: 1 };
 
 /// What a name stands for.
 #[derive(Clone, Copy)]
-enum Meaning {
+enum Symbol {
     Constant(u64),
     Register(Register),
     Label(Address),
 }
 
 /// A word and where its parts were written.
-struct Draft {
+struct WordDraft {
     word: Word,
     span: Span,
     text: String,
@@ -90,12 +90,12 @@ struct Draft {
 
 #[derive(Default)]
 struct Assembler {
-    names: BTreeMap<String, (Meaning, usize)>,
-    words: Vec<Draft>,
+    names: BTreeMap<String, (Symbol, usize)>,
+    words: Vec<WordDraft>,
     segments: Vec<(String, usize)>,
     segment_names: BTreeSet<String>,
     store: Option<usize>,
-    problems: Vec<Problem>,
+    problems: Vec<SourceError>,
 }
 
 impl Assembler {
@@ -108,7 +108,11 @@ impl Assembler {
             let length = source.chars().count();
             if length > LINE_LIMIT {
                 let message = format!("the line has {length} characters, at most {LINE_LIMIT} are read");
-                self.problems.push(Problem { span: Span { line, column: 1, width: 1 }, message, rule: Rule::Range });
+                self.problems.push(SourceError {
+                    span: Span { line, column: 1, width: 1 },
+                    message,
+                    rule: Rule::Range,
+                });
                 continue;
             }
             match tokens(source, line) {
@@ -123,7 +127,7 @@ impl Assembler {
     }
 
     fn begin(&mut self, span: Span) {
-        self.words.push(Draft {
+        self.words.push(WordDraft {
             word: Word::default(),
             span,
             text: String::new(),
@@ -136,10 +140,10 @@ impl Assembler {
     fn line(&mut self, cursor: &mut Cursor<'_>) {
         let mut labelled = false;
         while let [name, colon, ..] = cursor.rest()
-            && name.kind == Kind::Name
+            && name.kind == TokenKind::Name
             && colon.text == ":"
         {
-            let meaning = Meaning::Label(Address::new(self.words.len()).unwrap_or_default());
+            let meaning = Symbol::Label(Address::new(self.words.len()).unwrap_or_default());
             let defined = self.define(*name, meaning);
             self.note(defined);
             cursor.next += 2;
@@ -184,13 +188,13 @@ impl Assembler {
         }
     }
 
-    fn note(&mut self, result: Parsed<()>) {
+    fn note(&mut self, result: ParseResult<()>) {
         if let Err(problem) = result {
             self.problems.push(problem);
         }
     }
 
-    fn define(&mut self, name: Token<'_>, meaning: Meaning) -> Parsed<()> {
+    fn define(&mut self, name: Token<'_>, meaning: Symbol) -> ParseResult<()> {
         if is_reserved(name.text) {
             return Err(name.problem(Rule::Names, &format!("`{}` is reserved and cannot be a name", name.text)));
         }
@@ -201,7 +205,7 @@ impl Assembler {
         Ok(())
     }
 
-    fn directive(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+    fn directive(&mut self, cursor: &mut Cursor<'_>) -> ParseResult<()> {
         cursor.expect(".")?;
         let directive = cursor.name("a directive")?;
         match directive.text {
@@ -209,13 +213,13 @@ impl Assembler {
                 let name = cursor.name("a name")?;
                 cursor.expect("=")?;
                 let value = self.expression(cursor)?;
-                self.define(name, Meaning::Constant(value))?;
+                self.define(name, Symbol::Constant(value))?;
             }
             "reg" => {
                 let name = cursor.name("a name")?;
                 cursor.expect("=")?;
                 let register = self.register(cursor)?;
-                self.define(name, Meaning::Register(register))?;
+                self.define(name, Symbol::Register(register))?;
             }
             "segment" => {
                 let name = cursor.name("a name")?;
@@ -232,7 +236,7 @@ impl Assembler {
                 }
                 if words == 0 || words > STORE_WORDS as u64 {
                     let message = format!("a store has 1 to {STORE_WORDS} words, not {words}");
-                    return Err(Problem { span: place, message, rule: Rule::Range });
+                    return Err(SourceError { span: place, message, rule: Rule::Range });
                 }
                 self.store = Some(words as usize);
             }
@@ -247,7 +251,7 @@ impl Assembler {
         }
     }
 
-    fn draft(&mut self) -> &mut Draft {
+    fn draft(&mut self) -> &mut WordDraft {
         self.words.last_mut().expect("statements are read only inside a word")
     }
 
@@ -256,20 +260,20 @@ impl Assembler {
         for draft in &mut self.words {
             let Some((label, span)) = draft.label.take() else { continue };
             match self.names.get(&label) {
-                Some((Meaning::Label(address), _)) => {
+                Some((Symbol::Label(address), _)) => {
                     if let Some(branch) = &mut draft.word.branch {
                         branch.target = *address;
                     }
                 }
                 other => {
                     let message = match other {
-                        Some((Meaning::Constant(_), line)) => {
+                        Some((Symbol::Constant(_), line)) => {
                             format!("the constant `{label}` is defined only in line {line}")
                         }
                         Some(_) => format!("`{label}` is not a label"),
                         None => format!("unknown label `{label}`"),
                     };
-                    self.problems.push(Problem { span, message, rule: Rule::Names });
+                    self.problems.push(SourceError { span, message, rule: Rule::Names });
                 }
             }
         }
@@ -279,34 +283,33 @@ impl Assembler {
         for draft in &self.words {
             for fault in draft.word.faults() {
                 let span = match fault {
-                    Fault::ConstantWritten { slot, register } | Fault::TwoWriters { second: slot, register, .. } => {
-                        draft.written(slot, register)
-                    }
-                    Fault::PredicateReach(reg) => draft.written(Slot::Predicate, Register::Predicate(reg)),
-                    Fault::InnerSection { slot, section, .. } => {
+                    WordFault::ConstantWritten { slot, register }
+                    | WordFault::TwoWriters { second: slot, register, .. } => draft.written(slot, register),
+                    WordFault::PredicateReach(reg) => draft.written(Slot::Predicate, Register::Predicate(reg)),
+                    WordFault::InnerSection { slot, section, .. } => {
                         let of = if slot == Slot::Alu { Predicate::of_alu } else { Predicate::of_ternary };
                         draft.written(slot, Register::Predicate(of(section)))
                     }
                     _ => draft.slots[fault.slot() as usize],
                 };
                 let span = span.unwrap_or(draft.span);
-                self.problems.push(Problem { span, message: fault.to_string(), rule: fault.rule() });
+                self.problems.push(SourceError { span, message: fault.to_string(), rule: fault.rule() });
             }
         }
     }
 
     /// Resolves and checks everything; the program means something only if no problem was found.
-    fn finish(&mut self, name: &str) -> Program {
+    fn finish(&mut self, name: &str) -> MatchProgram {
         self.resolve();
         let sound = self.problems.is_empty();
         self.check_words();
-        let mut program = Program::from_words(name, self.words.iter().map(|draft| draft.word).collect());
+        let mut program = MatchProgram::from_words(name, self.words.iter().map(|draft| draft.word).collect());
         program.store = self.store.unwrap_or(STORE_WORDS);
         for (name, (meaning, _)) in &self.names {
             match *meaning {
-                Meaning::Constant(value) => drop(program.constants.insert(name.clone(), value)),
-                Meaning::Register(register) => drop(program.registers.insert(name.clone(), register)),
-                Meaning::Label(address) => drop(program.labels.insert(name.clone(), address)),
+                Symbol::Constant(value) => drop(program.constants.insert(name.clone(), value)),
+                Symbol::Register(register) => drop(program.registers.insert(name.clone(), register)),
+                Symbol::Label(address) => drop(program.labels.insert(name.clone(), address)),
             }
         }
         for (place, (name, first)) in self.segments.iter().enumerate() {
@@ -324,7 +327,7 @@ impl Assembler {
                 };
                 let branch = fault.at().and(draft).and_then(|draft| draft.slots[Slot::Branch as usize]);
                 let span = branch.or(draft.map(|draft| draft.span)).unwrap_or(START);
-                self.problems.push(Problem { span, message: fault.to_string(), rule: fault.rule() });
+                self.problems.push(SourceError { span, message: fault.to_string(), rule: fault.rule() });
             }
         }
         program
@@ -344,7 +347,7 @@ impl Assembler {
         };
         self.problems
             .into_iter()
-            .map(|Problem { span, message, rule }| Diagnostic {
+            .map(|SourceError { span, message, rule }| Diagnostic {
                 file: file.to_owned(),
                 span,
                 message,
@@ -355,7 +358,7 @@ impl Assembler {
     }
 }
 
-impl Draft {
+impl WordDraft {
     /// Where a slot was told to write a register; of several the last.
     fn written(&self, slot: Slot, register: Register) -> Option<Span> {
         self.writes.iter().rev().find(|write| (write.0, write.1) == (slot, register)).map(|write| write.2)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use crate::layout::{Combine, ComputeOp, Half, MaskMode, STORE_WORDS};
-use crate::program::Program;
+use crate::program::MatchProgram;
 use crate::word::{
     Address, Alu, AluReg, Branch, ByteSelect, ByteSource, Chain, Condition, DataCopy, FieldPermute, Input, Merge,
     Operand2, Output, Predicate, Sections, Slot, Ternary, Word,
@@ -41,7 +41,7 @@ impl Word {
 
 /// The program as text: labels and segments as it has them, other branch targets as `L` and the address.
 #[must_use]
-pub fn disassemble(program: &Program) -> String {
+pub fn disassemble(program: &MatchProgram) -> String {
     let labels = labels(program);
     let name = |target| name_of(&labels, target);
     let mut out = String::new();
@@ -67,14 +67,14 @@ pub fn disassemble(program: &Program) -> String {
 }
 
 /// Labels behind the last word.
-fn write_behind(out: &mut String, labels: &BTreeMap<usize, Vec<String>>, program: &Program) {
+fn write_behind(out: &mut String, labels: &BTreeMap<usize, Vec<String>>, program: &MatchProgram) {
     for name in labels.get(&program.words.len()).into_iter().flatten() {
         let _ = writeln!(out, "{name}:");
     }
 }
 
 /// Names of addresses: the program's labels, and a made one for every branch target that has none.
-fn labels(program: &Program) -> BTreeMap<usize, Vec<String>> {
+fn labels(program: &MatchProgram) -> BTreeMap<usize, Vec<String>> {
     let mut labels: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (name, address) in &program.labels {
         labels.entry(address.index()).or_default().push(name.clone());
@@ -103,7 +103,7 @@ fn name_of(labels: &BTreeMap<usize, Vec<String>>, target: Address) -> String {
 ///
 /// Occupancy shows a letter for each used slot: input, ALU, ternary, predicate, branch, copy.
 #[must_use]
-pub fn listing(program: &Program) -> String {
+pub fn listing(program: &MatchProgram) -> String {
     let labels = labels(program);
     let name = |target| name_of(&labels, target);
     let mut out = format!("; {}: {} words, store of {}\n", program.name, program.words.len(), program.store);

@@ -4,7 +4,7 @@
 //! Contract: the reader takes exactly what the writer makes, and nothing that the assembler would refuse.
 
 use crate::layout::STORE_WORDS;
-use crate::program::{Program, ProgramFault};
+use crate::program::{MatchProgram, ProgramFault};
 use crate::word::{DecodeError, Encoded, Word};
 
 /// The first eight bytes of an image.
@@ -70,7 +70,7 @@ pub enum ImageError {
     },
     /// Words that are no program.
     #[error(transparent)]
-    Program(#[from] ProgramFault),
+    MatchProgram(#[from] ProgramFault),
 }
 
 /// The image of a program.
@@ -78,7 +78,7 @@ pub enum ImageError {
 /// # Panics
 /// When the program has more words than any store; none that the assembler returns has.
 #[must_use]
-pub fn write(program: &Program) -> Vec<u8> {
+pub fn write(program: &MatchProgram) -> Vec<u8> {
     assert!(program.words.len() <= STORE_WORDS, "a program fits the largest store");
     let mut bytes = Vec::with_capacity(HEADER + WORD * program.words.len() + CHECKSUM);
     bytes.extend(MAGIC);
@@ -97,7 +97,7 @@ pub fn write(program: &Program) -> Vec<u8> {
 ///
 /// # Errors
 /// When a byte is not as the format says, or the program breaks a rule.
-pub fn read(name: &str, bytes: &[u8]) -> Result<Program, ImageError> {
+pub fn read(name: &str, bytes: &[u8]) -> Result<MatchProgram, ImageError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(ImageError::Magic);
     }
@@ -131,7 +131,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Program, ImageError> {
         encoded.copy_from_slice(word);
         words.push(Word::decode(Encoded::from_bytes(encoded)).map_err(|source| ImageError::Word { at, source })?);
     }
-    let mut program = Program::from_words(name, words);
+    let mut program = MatchProgram::from_words(name, words);
     program.store = store as usize;
     match program.faults().first() {
         Some(&fault) => Err(fault.into()),

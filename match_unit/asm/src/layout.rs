@@ -6,35 +6,43 @@
 /// Bits of an instruction word.
 pub const WORD_BITS: u32 = 164;
 
-/// Words the microcode store holds, and addresses a branch can reach.
+/// Words of the microcode store, and addresses that a branch can reach.
 pub const STORE_WORDS: usize = 1024;
 
 /// The fields of one word, each with its bits at the low end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields {
-    /// Immediate that replaces one half of operand 2; in a permute, the low 32 bits of the byte selectors.
+    /// Immediate that replaces one half of operand 2; in a permute, the low 32 bits of the byte
+    /// selectors.
     pub alu_imm: u32,
-    /// Which half of operand 2 the immediate replaces; the other half comes from register rs2 unchanged.
+    /// Which half of operand 2 the immediate replaces; the other half comes from register rs2
+    /// unchanged.
     pub alu_imm_sel: u8,
-    /// How a comparison result enters its predicate; in a permute, bit 0 is bit 39 of the byte selectors and bit 1 is zero.
+    /// How a comparison result enters its predicate; in a permute, bit 0 is bit 39 of the byte
+    /// selectors and bit 1 is zero.
     pub alu_combine: u8,
-    /// Bit s lets the comparison result of section s be written to predicate p(8+s); in a permute, bits 38 to 35 of the byte selectors.
+    /// Bit s lets the comparison result of section s be written to predicate p(8+s); in a
+    /// permute, bits 38 to 35 of the byte selectors.
     pub alu_cmp_we: u8,
-    /// Bit i chains section i to section i+1; in a permute, bits 34 to 32 of the byte selectors; zero in logic operations, where it would have no effect.
+    /// Bit i chains section i to section i+1; in a permute, bits 34 to 32 of the byte selectors;
+    /// zero in logic operations, where it would have no effect.
     pub alu_simd: u8,
     /// ALU register read as operand 2.
     pub alu_rs2: u8,
     /// ALU register read as operand 1.
     pub alu_rs1: u8,
-    /// ALU register that receives the result; zero in comparisons, never zero in other operations.
+    /// ALU register that receives the result; zero in comparisons, never zero in other
+    /// operations.
     pub alu_rd: u8,
-    /// Predicate that guards the write of the result; zero in comparisons, which are not predicated.
+    /// Predicate that guards the write of the result; zero in comparisons, which are not
+    /// predicated.
     pub alu_pred: u8,
     /// The operation; zero is an idle slot, whose other fields are zero.
     pub alu_op: u8,
     /// How the result enters its predicate.
     pub ternary_combine: u8,
-    /// Bit s lets the result of section s be written to predicate p(12+s); zero is an idle slot, whose other fields are zero.
+    /// Bit s lets the result of section s be written to predicate p(12+s); zero is an idle slot,
+    /// whose other fields are zero.
     pub ternary_we: u8,
     /// Bit i chains section i to section i+1.
     pub ternary_simd: u8,
@@ -52,7 +60,8 @@ pub struct Fields {
     pub predicate_b0: u8,
     /// Truth table of logic unit 0: bit 2a+b is the result for inputs a and b.
     pub predicate_lut0: u8,
-    /// Predicate p1 to p7 that receives the result of logic unit 0; zero is an idle unit, whose other fields are zero.
+    /// Predicate p1 to p7 that receives the result of logic unit 0; zero is an idle unit, whose
+    /// other fields are zero.
     pub predicate_rd0: u8,
     /// First input of logic unit 1.
     pub predicate_a1: u8,
@@ -60,19 +69,23 @@ pub struct Fields {
     pub predicate_b1: u8,
     /// Truth table of logic unit 1.
     pub predicate_lut1: u8,
-    /// Predicate p1 to p7 that receives the result of logic unit 1; zero is an idle unit; unit 1 is used only together with unit 0.
+    /// Predicate p1 to p7 that receives the result of logic unit 1; zero is an idle unit; unit 1
+    /// is used only together with unit 0.
     pub predicate_rd1: u8,
     /// Address of the word to continue with.
     pub branch_target: u16,
-    /// Predicate that is tested; p0 with polarity zero tests the input FIFO instead: it holds when the tag of the word at the head is not item.
+    /// Predicate that is tested; p0 with polarity zero tests the input FIFO instead: it holds
+    /// when the tag of the word at the head is not item.
     pub branch_pred: u8,
     /// Value of the predicate on which the branch is taken.
     pub branch_polarity: u8,
     /// The slot holds a branch; zero is an idle slot, whose other fields are zero.
     pub branch_enable: u8,
-    /// The whole word waits until the input FIFO holds a word; set in every word that pops or tests the tag.
+    /// The whole word waits until the input FIFO holds a word; set in every word that pops or
+    /// tests the tag.
     pub input_needs: u8,
-    /// Bits 2i+1 and 2i name the 16-bit field of the popped word that goes to field i of the ternary register; zero without a ternary destination.
+    /// Bits 2i+1 and 2i name the 16-bit field of the popped word that goes to field i of the
+    /// ternary register; zero without a ternary destination.
     pub input_permute: u8,
     /// Ternary register that receives the permuted word; zero is none.
     pub input_trd: u8,
@@ -84,7 +97,8 @@ pub struct Fields {
     pub copy_last: u8,
     /// Send the register to the output FIFO.
     pub copy_out: u8,
-    /// Ternary register that receives the copy; zero is none; zero with out zero is an idle slot, whose other fields are zero.
+    /// Ternary register that receives the copy; zero is none; zero with out zero is an idle
+    /// slot, whose other fields are zero.
     pub copy_trd: u8,
     /// ALU register that is read; a0 sends zero.
     pub copy_rs: u8,
@@ -136,7 +150,7 @@ pub const FIELDS: [(&str, usize, usize); 39] = [
 ];
 
 impl Fields {
-    /// The word these fields make, least significant bits first.
+    /// Packs the fields into a word, least significant bits first.
     ///
     /// # Panics
     /// When a value has more bits than its field.
@@ -184,8 +198,7 @@ impl Fields {
         put(&mut word, 160, 4, self.copy_pred as u64);
         word
     }
-
-    /// The fields of a word; bits beyond the word are not looked at.
+    /// Unpacks the fields of a word; bits beyond the word are ignored.
     #[must_use]
     pub const fn unpack(word: [u64; 3]) -> Self {
         Self {
@@ -271,8 +284,15 @@ pub enum ComputeOp {
 
 impl ComputeOp {
     /// Every value, in the order of the codes.
-    pub const ALL: [Self; 7] = [Self::Add, Self::Sub, Self::And, Self::Or, Self::Xor, Self::AndNot, Self::Nor];
-
+    pub const ALL: [Self; 7] = [
+        Self::Add,
+        Self::Sub,
+        Self::And,
+        Self::Or,
+        Self::Xor,
+        Self::AndNot,
+        Self::Nor,
+    ];
     /// Its bits in the field `alu.op`.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -286,7 +306,6 @@ impl ComputeOp {
             Self::Nor => 7,
         }
     }
-
     /// The value with these bits, if there is one.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
@@ -301,8 +320,7 @@ impl ComputeOp {
             _ => None,
         }
     }
-
-    /// How it is written in a program.
+    /// Its text in a program.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -315,8 +333,7 @@ impl ComputeOp {
             Self::Nor => "nor",
         }
     }
-
-    /// The value that is written so, if there is one.
+    /// The value with this text, if there is one.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
@@ -326,14 +343,15 @@ impl ComputeOp {
 /// The ALU operation that rearranges bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PermuteOp {
-    /// `perm`: Each byte of the result is any byte of operand 1 (selector 0 to 7), any byte of operand 2 (selector 8 to 15) or zero (selector 16); selector i is bits 5i+4 to 5i of the 40-bit control.
+    /// `perm`: Each byte of the result is any byte of operand 1 (selector 0 to 7), any byte of
+    /// operand 2 (selector 8 to 15) or zero (selector 16); selector i is bits 5i+4 to 5i of the
+    /// 40-bit control.
     Permute,
 }
 
 impl PermuteOp {
     /// Every value, in the order of the codes.
     pub const ALL: [Self; 1] = [Self::Permute];
-
     /// Its bits in the field `alu.op`.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -341,7 +359,6 @@ impl PermuteOp {
             Self::Permute => 8,
         }
     }
-
     /// The value with these bits, if there is one.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
@@ -350,23 +367,22 @@ impl PermuteOp {
             _ => None,
         }
     }
-
-    /// How it is written in a program.
+    /// Its text in a program.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Permute => "perm",
         }
     }
-
-    /// The value that is written so, if there is one.
+    /// The value with this text, if there is one.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
     }
 }
 
-/// An ALU comparison: each group compares operand 1 with operand 2 and gives its result at the group's highest section.
+/// An ALU comparison: each group compares operand 1 with operand 2 and gives its result at
+/// the group's highest section.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CompareOp {
     /// `eq`: Holds when the operands are equal.
@@ -393,8 +409,18 @@ pub enum CompareOp {
 
 impl CompareOp {
     /// Every value, in the order of the codes.
-    pub const ALL: [Self; 10] = [Self::Equal, Self::NotEqual, Self::Less, Self::GreaterEqual, Self::LessEqual, Self::Greater, Self::LessSigned, Self::GreaterEqualSigned, Self::LessEqualSigned, Self::GreaterSigned];
-
+    pub const ALL: [Self; 10] = [
+        Self::Equal,
+        Self::NotEqual,
+        Self::Less,
+        Self::GreaterEqual,
+        Self::LessEqual,
+        Self::Greater,
+        Self::LessSigned,
+        Self::GreaterEqualSigned,
+        Self::LessEqualSigned,
+        Self::GreaterSigned,
+    ];
     /// Its bits in the field `alu.op`.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -411,7 +437,6 @@ impl CompareOp {
             Self::GreaterSigned => 29,
         }
     }
-
     /// The value with these bits, if there is one.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
@@ -429,8 +454,7 @@ impl CompareOp {
             _ => None,
         }
     }
-
-    /// How it is written in a program.
+    /// Its text in a program.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -446,8 +470,7 @@ impl CompareOp {
             Self::GreaterSigned => "sgt",
         }
     }
-
-    /// The value that is written so, if there is one.
+    /// The value with this text, if there is one.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
@@ -466,7 +489,6 @@ pub enum Half {
 impl Half {
     /// Every value, in the order of the codes.
     pub const ALL: [Self; 2] = [Self::Low, Self::High];
-
     /// Its bits in the field `alu.imm_sel`.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -475,7 +497,6 @@ impl Half {
             Self::High => 2,
         }
     }
-
     /// The value with these bits, if there is one.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
@@ -485,8 +506,7 @@ impl Half {
             _ => None,
         }
     }
-
-    /// How it is written in a program.
+    /// Its text in a program.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -494,8 +514,7 @@ impl Half {
             Self::High => "high",
         }
     }
-
-    /// The value that is written so, if there is one.
+    /// The value with this text, if there is one.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
@@ -516,7 +535,6 @@ pub enum Combine {
 impl Combine {
     /// Every value, in the order of the codes.
     pub const ALL: [Self; 3] = [Self::Overwrite, Self::And, Self::Or];
-
     /// Its bits in the field `alu.combine`.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -526,7 +544,6 @@ impl Combine {
             Self::Or => 2,
         }
     }
-
     /// The value with these bits, if there is one.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
@@ -537,8 +554,7 @@ impl Combine {
             _ => None,
         }
     }
-
-    /// How it is written in a program.
+    /// Its text in a program.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -547,8 +563,7 @@ impl Combine {
             Self::Or => "|=",
         }
     }
-
-    /// The value that is written so, if there is one.
+    /// The value with this text, if there is one.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
@@ -567,7 +582,6 @@ pub enum MaskMode {
 impl MaskMode {
     /// Every value, in the order of the codes.
     pub const ALL: [Self; 2] = [Self::Ignore, Self::Care];
-
     /// Its bits in the field `ternary.mode`.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -576,7 +590,6 @@ impl MaskMode {
             Self::Care => 1,
         }
     }
-
     /// The value with these bits, if there is one.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
@@ -586,8 +599,7 @@ impl MaskMode {
             _ => None,
         }
     }
-
-    /// How it is written in a program.
+    /// Its text in a program.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -595,15 +607,14 @@ impl MaskMode {
             Self::Care => "care",
         }
     }
-
-    /// The value that is written so, if there is one.
+    /// The value with this text, if there is one.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|value| value.text() == text)
     }
 }
 
-/// Why a text, a word or a program is refused.
+/// The rule by which a text, a word or a program is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rule {
     /// Text that is no statement, no directive and no label.
@@ -620,7 +631,8 @@ pub enum Rule {
     ConstantRegister,
     /// Two slots of one word that write the same register or predicate.
     TwoWriters,
-    /// Writing p8 to p15 from the predicate unit, p12 to p15 from the ALU, p8 to p11 from the ternary unit, or p1 to p7 from a comparison.
+    /// Writing p8 to p15 from the predicate unit, p12 to p15 from the ALU, p8 to p11 from the
+    /// ternary unit, or p1 to p7 from a comparison.
     PredicateReach,
     /// Enabling the comparison result of a section that is not the highest of its group.
     InnerSection,
@@ -632,9 +644,11 @@ pub enum Rule {
     Target,
     /// A branch whose two delay slots are not both words of the program.
     DelaySlots,
-    /// A branch that execution reaches only in delay slots of unconditional branches: it is always cancelled.
+    /// A branch that execution reaches only in delay slots of unconditional branches: it is
+    /// always cancelled.
     DeadBranch,
-    /// A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words behind it.
+    /// A program that can run past its last word: the third word from the end must be an
+    /// unconditional branch, and no branch may go to the two words behind it.
     End,
     /// More words than the microcode store holds.
     Store,
@@ -642,8 +656,24 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, in the order of the specification.
-    pub const ALL: [Self; 16] = [Self::Syntax, Self::Names, Self::Range, Self::Slot, Self::Predication, Self::ConstantRegister, Self::TwoWriters, Self::PredicateReach, Self::InnerSection, Self::ImmediateAndPermute, Self::InputUnsaid, Self::Target, Self::DelaySlots, Self::DeadBranch, Self::End, Self::Store];
-
+    pub const ALL: [Self; 16] = [
+        Self::Syntax,
+        Self::Names,
+        Self::Range,
+        Self::Slot,
+        Self::Predication,
+        Self::ConstantRegister,
+        Self::TwoWriters,
+        Self::PredicateReach,
+        Self::InnerSection,
+        Self::ImmediateAndPermute,
+        Self::InputUnsaid,
+        Self::Target,
+        Self::DelaySlots,
+        Self::DeadBranch,
+        Self::End,
+        Self::Store,
+    ];
     /// Its short name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -666,26 +696,45 @@ impl Rule {
             Self::Store => "store",
         }
     }
-
-    /// What is refused.
+    /// What it rejects.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Syntax => "Text that is no statement, no directive and no label.",
             Self::Names => "A name that is unknown, given twice or reserved.",
             Self::Range => "A number that does not fit where it stands.",
-            Self::Slot => "A statement for a slot that cannot do it, or that the word already uses.",
-            Self::Predication => "A guard on anything but an ALU result, a copy or a branch.",
+            Self::Slot => {
+                "A statement for a slot that cannot do it, or that the word already uses."
+            }
+            Self::Predication => {
+                "A guard on anything but an ALU result, a copy or a branch."
+            }
             Self::ConstantRegister => "Writing a0, t0 or p0.",
-            Self::TwoWriters => "Two slots of one word that write the same register or predicate.",
-            Self::PredicateReach => "Writing p8 to p15 from the predicate unit, p12 to p15 from the ALU, p8 to p11 from the ternary unit, or p1 to p7 from a comparison.",
-            Self::InnerSection => "Enabling the comparison result of a section that is not the highest of its group.",
-            Self::ImmediateAndPermute => "An immediate in a permute: the field holds byte selectors.",
-            Self::InputUnsaid => "Popping the input FIFO or testing its tag in a word that is not tagged as needing input.",
+            Self::TwoWriters => {
+                "Two slots of one word that write the same register or predicate."
+            }
+            Self::PredicateReach => {
+                "Writing p8 to p15 from the predicate unit, p12 to p15 from the ALU, p8 to p11 from the ternary unit, or p1 to p7 from a comparison."
+            }
+            Self::InnerSection => {
+                "Enabling the comparison result of a section that is not the highest of its group."
+            }
+            Self::ImmediateAndPermute => {
+                "An immediate in a permute: the field holds byte selectors."
+            }
+            Self::InputUnsaid => {
+                "Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
+            }
             Self::Target => "A branch to an address that holds no word of the program.",
-            Self::DelaySlots => "A branch whose two delay slots are not both words of the program.",
-            Self::DeadBranch => "A branch that execution reaches only in delay slots of unconditional branches: it is always cancelled.",
-            Self::End => "A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words behind it.",
+            Self::DelaySlots => {
+                "A branch whose two delay slots are not both words of the program."
+            }
+            Self::DeadBranch => {
+                "A branch that execution reaches only in delay slots of unconditional branches: it is always cancelled."
+            }
+            Self::End => {
+                "A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words behind it."
+            }
             Self::Store => "More words than the microcode store holds.",
         }
     }

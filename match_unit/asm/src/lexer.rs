@@ -6,7 +6,7 @@ use crate::layout::Rule;
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A name or keyword.
     Name,
     /// A number.
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 /// A token and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token<'t> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) text: &'t str,
     pub(crate) span: Span,
     /// Byte offset in the line.
@@ -27,7 +27,7 @@ pub(crate) struct Token<'t> {
 
 /// An error at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Problem {
+pub(crate) struct SourceError {
     pub(crate) span: Span,
     pub(crate) message: String,
     pub(crate) rule: Rule,
@@ -38,7 +38,7 @@ const PAIRS: [&str; 5] = ["||", "&=", "|=", "<<", ">>"];
 const SINGLES: &str = "=,.:[]{}()!&|^~+-*";
 
 /// The tokens of line number `line`.
-pub(crate) fn tokens(text: &str, line: usize) -> Result<Vec<Token<'_>>, Problem> {
+pub(crate) fn tokens(text: &str, line: usize) -> Result<Vec<Token<'_>>, SourceError> {
     let mut tokens = Vec::new();
     let (mut start, mut column) = (0, 1);
     while let Some(first) = text[start..].chars().next() {
@@ -59,14 +59,16 @@ pub(crate) fn tokens(text: &str, line: usize) -> Result<Vec<Token<'_>>, Problem>
             1
         } else {
             let span = Span { line, column, width: 1 };
-            return Err(Problem { span, message: format!("unexpected character {first:?}"), rule: Rule::Syntax });
+            return Err(SourceError { span, message: format!("unexpected character {first:?}"), rule: Rule::Syntax });
         };
         let text = &rest[..bytes];
         let span = Span { line, column, width: bytes };
         let kind = match first {
-            '0'..='9' => Kind::Number(number(text).map_err(|message| Problem { span, message, rule: Rule::Range })?),
-            c if c.is_ascii_alphabetic() || c == '_' => Kind::Name,
-            _ => Kind::Mark,
+            '0'..='9' => {
+                TokenKind::Number(number(text).map_err(|message| SourceError { span, message, rule: Rule::Range })?)
+            }
+            c if c.is_ascii_alphabetic() || c == '_' => TokenKind::Name,
+            _ => TokenKind::Mark,
         };
         tokens.push(Token { kind, text, span, start });
         start += bytes;

@@ -23,5 +23,5 @@ pub mod word;
 pub use assembler::{ERROR_LIMIT, LINE_LIMIT, assemble, assemble_word};
 pub use diagnostic::{Diagnostic, Span, render};
 pub use disassembler::{disassemble, listing};
-pub use program::Program;
+pub use program::MatchProgram;
 pub use word::{DecodeError, Encoded, Word};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A program: its words in store order, its names, and where each word was written.
 //!
-//! Contract: [`Program::faults`] is empty for whatever the assembler or the image reader returns.
+//! Contract: [`MatchProgram::faults`] is empty for whatever the assembler or the image reader returns.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::word::{Address, Condition, Register, Word};
 
 /// A program for the match unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Program {
+pub struct MatchProgram {
     /// What it is called in messages: a file's name.
     pub name: String,
     /// The words; word i lies at address i.
@@ -126,7 +126,7 @@ impl ProgramFault {
     }
 }
 
-impl Program {
+impl MatchProgram {
     /// A program of bare words, without names.
     #[must_use]
     pub fn from_words(name: &str, words: Vec<Word>) -> Self {

@@ -2,7 +2,7 @@
 //! The decoded instruction word: one type per slot, what a word must not say, and its 164-bit form.
 //!
 //! Contract: one meaning, one word. [`Word::decode`] refuses unknown codes, bits that have no effect where
-//! they stand, and every [`Fault`]; so decoding and encoding are inverse to each other on what it accepts.
+//! they stand, and every [`WordFault`]; so decoding and encoding are inverse to each other on what it accepts.
 //! Source: `spec/isa/match_unit.toml` (manual: `docs/isa_match_unit.md`), which names the paper's sections.
 
 mod coding;
@@ -16,7 +16,7 @@ use std::fmt;
 use crate::layout::{Combine, CompareOp, ComputeOp, MaskMode};
 
 pub use coding::{DecodeError, Encoded};
-pub use fault::Fault;
+pub use fault::WordFault;
 pub use operand::{ByteSelect, ByteSource, FieldPermute, Operand2, TruthTable};
 pub use register::{Address, AluReg, Predicate, Register, TernaryReg};
 pub use section::{Chain, Group, Sections};

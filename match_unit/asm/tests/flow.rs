@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use mb_asm::Program;
+use mb_asm::MatchProgram;
 use mb_asm::layout::Rule;
 use mb_asm::program::ProgramFault;
 use mb_asm::word::{Address, Branch, Condition, Predicate, Word};
@@ -38,7 +38,7 @@ fn states(words: &[Word]) -> BTreeSet<State> {
     seen
 }
 
-fn program() -> impl Strategy<Value = Program> {
+fn program() -> impl Strategy<Value = MatchProgram> {
     let condition = prop_oneof![
         3 => Just(Condition::Always),
         2 => Just(Condition::If(Predicate::new(1).expect("a predicate"))),
@@ -54,7 +54,7 @@ fn program() -> impl Strategy<Value = Program> {
             });
             Word { branch, ..Word::default() }
         };
-        Program::from_words("random", words.into_iter().enumerate().map(word).collect())
+        MatchProgram::from_words("random", words.into_iter().enumerate().map(word).collect())
     })
 }
 

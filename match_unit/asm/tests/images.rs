@@ -2,7 +2,7 @@
 //! Images: what is written is read, and what is damaged is refused by its reason.
 
 use mb_asm::image::{checksum, read, write};
-use mb_asm::{Program, assemble, disassemble, listing, render};
+use mb_asm::{MatchProgram, assemble, disassemble, listing, render};
 
 const LOOP: &str = "\
 .store 16
@@ -16,7 +16,7 @@ start:  wait || a1, t1 = in || goto start if !in.item
         nop
 ";
 
-fn program() -> Program {
+fn program() -> MatchProgram {
     assemble("loop.mb", LOOP).unwrap_or_else(|errors| panic!("{}", render(&errors)))
 }
 

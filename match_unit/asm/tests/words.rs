@@ -3,8 +3,8 @@
 
 use mb_asm::layout::{CompareOp, ComputeOp, Half};
 use mb_asm::word::{
-    Address, Alu, AluReg, Branch, ByteSelect, ByteSource, Chain, Condition, DecodeError, Encoded, Fault, FieldPermute,
-    Operand2, Predicate, Slot, TruthTable, Word,
+    Address, Alu, AluReg, Branch, ByteSelect, ByteSource, Chain, Condition, DecodeError, Encoded, FieldPermute,
+    Operand2, Predicate, Slot, TruthTable, Word, WordFault,
 };
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn a_bit_without_effect_is_refused() {
 #[test]
 fn a_pop_that_does_not_say_so_is_refused() {
     let error = Word::decode(bits(&[(149, 1)])).expect_err("pop without needs");
-    assert_eq!(error, DecodeError::Fault { fault: Fault::PopUnsaid });
+    assert_eq!(error, DecodeError::WordFault { fault: WordFault::PopUnsaid });
     assert_eq!(error.to_string(), "input slot: this word pops the input FIFO but does not say `wait`");
 }
 

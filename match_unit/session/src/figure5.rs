@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The benchmark of hemmert2007 figure 5: 64 identical headers that match at 0 to 100 % of a list, nothing removed.
 //!
-//! Contract: every number of a row but the two bounds is measured on the model. The bounds are the formulas that Hemmert et al.
-//! states (8 cycles per header and 8 per item) and that its percentages imply (17 and 8).
+//! Contract: every number of a row except the two bounds is measured on the model. One bound is the formula that Hemmert
+//! et al. state (8 cycles per header and 8 per item), the other the one that their percentages imply (17 and 8).
 //! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 6.1.
 
 use mb_asm::word::Word;
 
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_unit::list_manager::{List, Memory, ProtocolError};
-use mb_unit::machine::{Event, Machine};
-use mb_unit::unit::{Unit, WRITE_STAGE};
+use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor};
+use mb_unit::unit::{MatchUnit, WRITE_STAGE};
 
 /// Headers of one pass.
 pub const HEADERS: u64 = 64;
@@ -23,44 +23,44 @@ pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 pub struct Row {
     /// Items of the list.
     pub length: usize,
-    /// How deep the match lies, in percent of the list.
+    /// Position of the match, in percent of the list.
     pub percent: u32,
-    /// Items traversed for each header, the one that matches included.
+    /// Items traversed per header, including the matching one.
     pub traversed: usize,
-    /// Headers that follow each other, from the first read stage to the last write stage.
+    /// Cycles for back-to-back headers, from the first read stage to the last write stage.
     pub streamed: u64,
-    /// Headers that come one by one, each timed by itself in the same way, added up.
+    /// Cycles for isolated headers, each timed in the same way, summed.
     pub one_by_one: u64,
     /// Words issued.
     pub words: u64,
-    /// Cycles in which the unit waited, while the headers followed each other.
+    /// Stall cycles of the back-to-back headers.
     pub stalls: u64,
-    /// The hardware bound as hemmert2007 6.1 states it.
+    /// The hardware bound that hemmert2007 6.1 states.
     pub bound_stated: u64,
     /// The hardware bound that the percentages of hemmert2007 6.1 imply.
     pub bound_reported: u64,
 }
 
-/// Cycles of the hardware bound for [`HEADERS`] headers: `fixed` for each header and 8 for each item.
+/// Cycles of the hardware bound for [`HEADERS`] headers: `fixed` per header and 8 per item.
 const fn bound(fixed: u64, traversed: usize) -> u64 {
     HEADERS * (fixed + 8 * traversed as u64)
 }
 
-/// The position that matches at `percent` of a list: 0 % is the first item, 100 % the last.
+/// The matching position at `percent` of a list: 0 % is the first item, 100 % the last.
 const fn position(percent: u32, length: usize) -> usize {
     (percent as usize * (length - 1) + 50) / 100
 }
 
-/// All points for one length of the list: twelve passes, the first of which primes and is not reported.
+/// All points for one list length. The first of twelve passes warms up and is not reported.
 ///
 /// # Errors
-/// When `words` is no program that answers as the protocol of the list manager says.
+/// When the program violates the protocol of the list manager.
 ///
 /// # Panics
 /// When `length` is zero.
-pub fn run(words: &[Word], memory: Memory, length: usize) -> Result<Vec<Row>, ProtocolError> {
+pub fn run(words: &[Word], memory: ListManagerParameters, length: usize) -> Result<Vec<Row>, ProtocolError> {
     assert!(length > 0, "the benchmark needs an item to match");
-    let mut machine = Machine::new(words, memory)?;
+    let mut machine = MatchProcessor::new(words, memory)?;
     for bits in 0..length as u64 {
         machine.lists_mut().append(List::Posted, item(bits), bits, 0);
     }
@@ -73,8 +73,8 @@ pub fn run(words: &[Word], memory: Memory, length: usize) -> Result<Vec<Row>, Pr
     Ok(rows)
 }
 
-/// One turn of the outer loop of hemmert2007 figure 5, headers in a stream and then one by one.
-fn pass(machine: &mut Machine, length: usize, percent: u32) -> Result<Row, ProtocolError> {
+/// One iteration of the outer loop of hemmert2007 figure 5: back-to-back headers, then isolated ones.
+fn pass(machine: &mut MatchProcessor, length: usize, percent: u32) -> Result<Row, ProtocolError> {
     let position = position(percent, length);
     let header = Header { op: op::PUT, bits: position as u64, ..Header::default() }.words();
     let (words, stalls) = (machine.issued(), machine.stalls().total());
@@ -82,14 +82,14 @@ fn pass(machine: &mut Machine, length: usize, percent: u32) -> Result<Row, Proto
     let streamed = timed(machine, |machine, watch| {
         for _ in 0..HEADERS {
             let answer = machine.search(List::Posted, header, arrival, watch)?;
-            debug_assert_eq!(answer.found, Some(position), "the header matches where it is meant to");
+            debug_assert_eq!(answer.found, Some(position), "the header matches at the intended position");
         }
         Ok(())
     })?;
     let (words, stalls) = (machine.issued() - words, machine.stalls().total() - stalls);
     let mut one_by_one = 0;
     for _ in 0..HEADERS {
-        // Long enough for everything of the search before to be over.
+        // Late enough for the previous search to be complete.
         let arrival = machine.now() + 1000;
         one_by_one +=
             timed(machine, |machine, watch| machine.search(List::Posted, header, arrival, watch).map(|_| ()))?;
@@ -108,12 +108,12 @@ fn pass(machine: &mut Machine, length: usize, percent: u32) -> Result<Row, Proto
 }
 
 /// Cycles from the read stage of the first word to the write stage of the last.
-fn timed<F>(machine: &mut Machine, run: F) -> Result<u64, ProtocolError>
+fn timed<F>(machine: &mut MatchProcessor, run: F) -> Result<u64, ProtocolError>
 where
-    F: FnOnce(&mut Machine, &mut dyn FnMut(&Event, &Unit)) -> Result<(), ProtocolError>,
+    F: FnOnce(&mut MatchProcessor, &mut dyn FnMut(&IssueEvent, &MatchUnit)) -> Result<(), ProtocolError>,
 {
     let (mut first, mut last) = (None, 0);
-    let mut watch = |event: &Event, _: &Unit| {
+    let mut watch = |event: &IssueEvent, _: &MatchUnit| {
         first.get_or_insert(event.cycle);
         last = event.cycle;
     };
@@ -121,7 +121,7 @@ where
     Ok(last + WRITE_STAGE + 1 - first.unwrap_or(last))
 }
 
-/// An item that accepts exactly the header with its bits, in every program.
+/// An item that matches exactly the header with the same bits, in every program.
 fn item(bits: u64) -> Item {
     Item {
         bits,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sessions on the match unit, and what to make of them.
+//! Sessions on the match unit: run, trace, debug, profile, export.
 //!
-//! - [`session`]: runs and the debugger.
-//! - [`trace`], [`profile`] and [`export`]: what happened, cycle by cycle.
+//! - [`session`]: runs; [`debugger`]: runs with breakpoints.
+//! - [`trace`], [`profile`], [`export`]: a run cycle by cycle, summed up by label, and as files for viewers.
 //! - [`figure5`]: the benchmark of hemmert2007 figure 5.
 
+pub mod debugger;
 pub mod export;
 pub mod figure5;
 pub mod profile;

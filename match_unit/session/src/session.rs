@@ -1,87 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Running programs by hand: a list of items, a queue of headers, and a debugger over both.
+//! Sessions: a match program, both lists and a queue of headers.
 //!
-//! Contract: a [`Session`] begins in reset and takes one header after the other; watching or stopping it changes no
-//! cycle. Everything a tool shows (answers, cycles, stalls, registers, FIFOs) is read from here.
-//! Cost: that of [`mb_unit::machine`]; nothing is kept but the answers.
+//! Contract: a [`Session`] starts in reset and serves one header after the other. Observers have no effect on the
+//! simulated cycles. The tools read everything they show (results, cycles, stalls, registers, FIFOs) from here.
+//! Cost: that of [`mb_unit::match_processor`]; only the results are kept.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
-use mb_asm::Program;
+use mb_asm::MatchProgram;
 
 use mb_unit::layout::{Header, Item, Words, flags};
-use mb_unit::list_manager::{Answer, List, Memory, ProtocolError};
-use mb_unit::machine::{Event, Machine, Observer, Stalls, Step};
-use mb_unit::unit::{Sent, WRITE_STAGE};
+use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, SearchResult};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor, Observer, StallCycles, StepResult};
+use mb_unit::unit::{OutputWord, WRITE_STAGE};
 
-/// What becomes of an item that matched.
+/// What the session does with a matching item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AfterMatch {
-    /// It stays, as in the benchmark of hemmert2007 figure 5.
+    /// Leave it in its list, as in the benchmark of hemmert2007 figure 5.
     #[default]
     Keep,
-    /// It is taken out of its list.
+    /// Remove it from its list.
     Remove,
 }
 
-/// One header, answered.
+/// The completed search of one header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answered {
-    /// Place of the header in the order of arrival.
+pub struct CompletedSearch {
+    /// Index of the header in the order of arrival.
     pub header: usize,
     /// The list that was searched.
     pub list: List,
     /// Cycle in which the list manager began to send the header.
     pub begun: u64,
-    /// Id of the item that matched.
+    /// Id of the matching item.
     pub item: Option<u64>,
-    /// The answer and its time.
-    pub answer: Answer,
+    /// The result and its time.
+    pub result: SearchResult,
 }
 
-/// What a session did in one step.
+/// Result of one step of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum SessionStep {
     /// One word was issued.
-    Issued(Event),
-    /// A search ended, its flush included, and the unit waits for the next header.
-    Answered(Answered),
+    Issued(IssueEvent),
+    /// A search ended, including its flush; the unit waits for the next header.
+    SearchDone(CompletedSearch),
     /// No header is left.
     Idle,
 }
 
-/// A machine with headers to come.
+/// A match processor with a queue of headers.
 #[derive(Clone, Debug)]
 pub struct Session {
-    machine: Machine,
+    processor: MatchProcessor,
     after_match: AfterMatch,
     headers: VecDeque<(List, Words, u64)>,
-    /// The list being searched, and since which cycle.
+    /// The list being searched, and the first cycle of the search.
     current: Option<(List, u64)>,
-    answers: Vec<Answered>,
-    /// Words sent that the list manager has not acted on: when each reaches the output FIFO.
-    leaving: VecDeque<(u64, Sent)>,
+    answers: Vec<CompletedSearch>,
+    /// Sent words that the list manager has not acted on, with the cycle in which each reaches the output FIFO.
+    leaving: VecDeque<(u64, OutputWord)>,
 }
 
-/// The sum of a run.
+/// Totals of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
-    /// An answer for each header, in the order of arrival.
-    pub answers: Vec<Answered>,
-    /// Cycles from reset until the unit waits for a header that does not come.
+pub struct RunReport {
+    /// The completed search of each header, in the order of arrival.
+    pub answers: Vec<CompletedSearch>,
+    /// Cycles from reset until the unit waits for a header and none is left.
     pub cycles: u64,
     /// Words issued.
     pub words: u64,
-    /// Cycles of waiting, by cause.
-    pub stalls: Stalls,
+    /// Stall cycles, by cause.
+    pub stalls: StallCycles,
 }
 
 impl Session {
     /// A session in reset, with empty lists and no headers.
     #[must_use]
-    pub fn new(program: &Program, memory: Memory, after_match: AfterMatch) -> Self {
+    pub fn new(program: &MatchProgram, parameters: ListManagerParameters, after_match: AfterMatch) -> Self {
         Self {
-            machine: Machine::in_reset(&program.words, memory),
+            processor: MatchProcessor::in_reset(&program.words, parameters),
             after_match,
             headers: VecDeque::new(),
             current: None,
@@ -90,265 +90,104 @@ impl Session {
         }
     }
 
-    /// Appends an item under `id`, which costs no time.
+    /// Appends an item under `id` at cycle 0.
     pub fn append(&mut self, list: List, item: Item, id: u64) {
-        self.machine.lists_mut().append(list, item, id, 0);
+        self.processor.lists_mut().append(list, item, id, 0);
     }
 
-    /// Queues a header that is there from cycle `arrival` on. It searches the list that its flags name.
+    /// Queues a header that is available from cycle `arrival` on. Its flags select the list.
     pub fn arrive(&mut self, header: Header, arrival: u64) {
         let list = if header.flags & flags::SEARCH == 0 { List::Posted } else { List::Unexpected };
         self.arrive_words(list, header.words(), arrival);
     }
 
-    /// Queues a header of any layout, which searches `list` and is there from cycle `arrival` on.
+    /// Queues a header of any layout that searches `list` and is available from cycle `arrival` on.
     pub fn arrive_words(&mut self, list: List, header: Words, arrival: u64) {
         self.headers.push_back((list, header, arrival));
     }
 
-    /// Headers whose search has not begun.
+    /// Number of headers whose search has not started.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.headers.len()
     }
 
-    /// The search that is under way: its header's place in the order of arrival, and the list.
+    /// The current search: index of its header in the order of arrival, and the list.
     #[must_use]
     pub fn searching(&self) -> Option<(usize, List)> {
         self.current.map(|(list, _)| (self.answers.len(), list))
     }
 
-    /// Issues one word, or ends a search.
+    /// Issues one word or completes a search.
     ///
     /// # Errors
-    /// When the program breaks the protocol.
-    pub fn step(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<Progress, ProtocolError> {
+    /// When the program violates the protocol.
+    pub fn step(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<SessionStep, ProtocolError> {
         loop {
-            if let Step::Issued(event) = self.machine.step(observer)? {
+            if let StepResult::Issued(event) = self.processor.step(observer)? {
                 self.note_sent(&event);
-                return Ok(Progress::Issued(event));
+                return Ok(SessionStep::Issued(event));
             }
             if let Some((list, begun)) = self.current.take() {
-                return self.finish(list, begun).map(Progress::Answered);
+                return self.finish(list, begun).map(SessionStep::SearchDone);
             }
-            let Some((list, header, arrival)) = self.headers.pop_front() else { return Ok(Progress::Idle) };
-            let begun = self.machine.lists_mut().begin(list, header, arrival);
+            let Some((list, header, arrival)) = self.headers.pop_front() else { return Ok(SessionStep::Idle) };
+            let begun = self.processor.lists_mut().begin(list, header, arrival);
             self.current = Some((list, begun));
         }
     }
 
-    fn note_sent(&mut self, event: &Event) {
-        let reaction = self.machine.lists().memory().reaction;
+    fn note_sent(&mut self, event: &IssueEvent) {
+        let reaction = self.processor.lists().parameters().reaction;
         while self.leaving.front().is_some_and(|(enters, _)| enters + reaction <= event.cycle) {
             self.leaving.pop_front();
         }
         self.leaving.extend(event.issued.sent.map(|sent| (event.cycle + WRITE_STAGE, sent)));
     }
 
-    /// Words that were sent and, at the last issue, not acted on; and the cycle in which each reaches the output FIFO.
-    pub fn leaving(&self) -> impl Iterator<Item = (u64, Sent)> {
+    /// Sent words that the list manager had not acted on at the last issue, with the cycle in which each reaches the
+    /// output FIFO.
+    pub fn leaving(&self) -> impl Iterator<Item = (u64, OutputWord)> {
         self.leaving.iter().copied()
     }
 
-    fn finish(&mut self, list: List, begun: u64) -> Result<Answered, ProtocolError> {
-        let lists = self.machine.lists();
-        let unanswered = ProtocolError::Unanswered { pc: self.machine.unit().pc(), item: lists.answered() };
-        let answer = *lists.answer().ok_or(unanswered)?;
-        let item = answer.found.map(|position| lists.item(list, position).1);
-        if let (AfterMatch::Remove, Some(position)) = (self.after_match, answer.found) {
-            self.machine.lists_mut().remove(list, position, answer.at);
+    fn finish(&mut self, list: List, begun: u64) -> Result<CompletedSearch, ProtocolError> {
+        let lists = self.processor.lists();
+        let unanswered = ProtocolError::Unanswered { pc: self.processor.unit().pc(), item: lists.answered() };
+        let result = *lists.result().ok_or(unanswered)?;
+        let item = result.found.map(|position| lists.item(list, position).1);
+        if let (AfterMatch::Remove, Some(position)) = (self.after_match, result.found) {
+            self.processor.lists_mut().remove(list, position, result.at);
         }
-        let answered = Answered { header: self.answers.len(), list, begun, item, answer };
-        self.answers.push(answered);
-        Ok(answered)
+        let completed = CompletedSearch { header: self.answers.len(), list, begun, item, result };
+        self.answers.push(completed);
+        Ok(completed)
     }
 
-    /// Runs until every header is answered.
+    /// Runs until every search is complete.
     ///
     /// # Errors
-    /// When the program breaks the protocol.
-    pub fn run(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<Report, ProtocolError> {
-        while self.step(observer)? != Progress::Idle {}
-        let machine = &self.machine;
-        Ok(Report {
+    /// When the program violates the protocol.
+    pub fn run(&mut self, observer: &mut (impl Observer + ?Sized)) -> Result<RunReport, ProtocolError> {
+        while self.step(observer)? != SessionStep::Idle {}
+        let processor = &self.processor;
+        Ok(RunReport {
             answers: self.answers.clone(),
-            cycles: machine.now(),
-            words: machine.issued(),
-            stalls: *machine.stalls(),
+            cycles: processor.now(),
+            words: processor.issued(),
+            stalls: *processor.stalls(),
         })
     }
 
-    /// The answers so far, in the order of arrival of their headers.
+    /// The completed searches so far, in the order of arrival of their headers.
     #[must_use]
-    pub fn answers(&self) -> &[Answered] {
+    pub fn answers(&self) -> &[CompletedSearch] {
         &self.answers
     }
 
-    /// The machine.
+    /// The match processor.
     #[must_use]
-    pub const fn machine(&self) -> &Machine {
-        &self.machine
-    }
-}
-
-/// Why a debugger stopped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
-    /// As many words as were asked for have been issued.
-    Stepped,
-    /// The word at a breakpoint is next.
-    Breakpoint(u16),
-    /// The word that was asked for is next.
-    Reached(u16),
-    /// A search ended.
-    Answered(Answered),
-    /// No header is left.
-    Idle,
-}
-
-/// A place that a program does not have.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum UnknownPlace {
-    /// No label of this name.
-    #[error("no label `{label}`; expected one of: {known}")]
-    Label {
-        /// What was asked for.
-        label: String,
-        /// The labels there are.
-        known: String,
-    },
-    /// No word at this address.
-    #[error("no word at address {address}; the last one is at {last}")]
-    Address {
-        /// What was asked for.
-        address: usize,
-        /// Address of the last word.
-        last: usize,
-    },
-}
-
-/// A session that stops where it is told to.
-#[derive(Clone, Debug)]
-pub struct Debugger {
-    program: Program,
-    session: Session,
-    breakpoints: BTreeSet<u16>,
-    last: Option<Event>,
-}
-
-impl Debugger {
-    /// A debugger over `session`, which runs `program`.
-    #[must_use]
-    pub const fn new(program: Program, session: Session) -> Self {
-        Self { program, session, breakpoints: BTreeSet::new(), last: None }
-    }
-
-    /// The address of a label, or of a number.
-    ///
-    /// # Errors
-    /// When the program has no such place.
-    pub fn place(&self, text: &str) -> Result<u16, UnknownPlace> {
-        if let Ok(address) = text.parse::<usize>() {
-            let last = self.program.words.len() - 1;
-            return if address <= last { Ok(address as u16) } else { Err(UnknownPlace::Address { address, last }) };
-        }
-        match self.program.labels.get(text) {
-            Some(address) => Ok(address.index() as u16),
-            None => Err(UnknownPlace::Label {
-                label: text.to_owned(),
-                known: self.program.labels.keys().cloned().collect::<Vec<_>>().join(", "),
-            }),
-        }
-    }
-
-    /// Stops from now on whenever the word at `address` is next.
-    pub fn break_at(&mut self, address: u16) {
-        self.breakpoints.insert(address);
-    }
-
-    /// Stops there no more; tells whether it did.
-    pub fn clear(&mut self, address: u16) -> bool {
-        self.breakpoints.remove(&address)
-    }
-
-    /// The breakpoints in the order of addresses.
-    pub fn breakpoints(&self) -> impl Iterator<Item = u16> {
-        self.breakpoints.iter().copied()
-    }
-
-    /// Issues up to `words` words; the end of a search stops it earlier, breakpoints do not.
-    ///
-    /// # Errors
-    /// When the program breaks the protocol.
-    pub fn step(&mut self, words: u64) -> Result<Stop, ProtocolError> {
-        self.go(|_, issued| (issued >= words).then_some(Stop::Stepped))
-    }
-
-    /// Runs to a breakpoint or the end of a search.
-    ///
-    /// # Errors
-    /// When the program breaks the protocol.
-    pub fn resume(&mut self) -> Result<Stop, ProtocolError> {
-        let breakpoints = self.breakpoints.clone();
-        self.go(|pc, _| breakpoints.contains(&pc).then_some(Stop::Breakpoint(pc)))
-    }
-
-    /// Runs until the word at `address` is next, through the ends of searches; breakpoints stop it too.
-    ///
-    /// # Errors
-    /// When the program breaks the protocol.
-    pub fn run_to(&mut self, address: u16) -> Result<Stop, ProtocolError> {
-        let breakpoints = self.breakpoints.clone();
-        loop {
-            let stop = self.go(|pc, _| match pc {
-                pc if pc == address => Some(Stop::Reached(pc)),
-                pc if breakpoints.contains(&pc) => Some(Stop::Breakpoint(pc)),
-                _ => None,
-            })?;
-            if !matches!(stop, Stop::Answered(_)) {
-                return Ok(stop);
-            }
-        }
-    }
-
-    /// Issues words until `stop` says so; it sees the next address and how many words were issued, at least one.
-    fn go(&mut self, stop: impl Fn(u16, u64) -> Option<Stop>) -> Result<Stop, ProtocolError> {
-        let mut issued = 0;
-        loop {
-            match self.session.step(&mut ())? {
-                Progress::Issued(event) => {
-                    self.last = Some(event);
-                    issued += 1;
-                    if let Some(stop) = stop(self.session.machine.unit().pc(), issued) {
-                        return Ok(stop);
-                    }
-                }
-                Progress::Answered(answered) => return Ok(Stop::Answered(answered)),
-                Progress::Idle => return Ok(Stop::Idle),
-            }
-        }
-    }
-
-    /// The word issued last.
-    #[must_use]
-    pub const fn last(&self) -> Option<&Event> {
-        self.last.as_ref()
-    }
-
-    /// The program.
-    #[must_use]
-    pub const fn program(&self) -> &Program {
-        &self.program
-    }
-
-    /// The session, to be looked at.
-    #[must_use]
-    pub const fn session(&self) -> &Session {
-        &self.session
-    }
-
-    /// The session, to be given more items and headers.
-    pub const fn session_mut(&mut self) -> &mut Session {
-        &mut self.session
+    pub const fn processor(&self) -> &MatchProcessor {
+        &self.processor
     }
 }

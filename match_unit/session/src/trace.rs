@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each word of a run did, as a listing shows it: registers written, branches, FIFO levels.
+//! Rows of a trace listing: registers written, branches and FIFO levels of each issued word.
 //!
-//! Contract: a [`Tracer`] is shown every issued word of one session, in order, right after its issue.
-//! Cost: a copy of the list manager for each word (see [`mb_unit::list_manager::ListManager::fifo`]); meant for reading, not for speed.
+//! Contract: a [`Tracer`] receives every issued word of one session, in order, right after its issue.
+//! Cost: one copy of the list manager per word (see [`mb_unit::list_manager::ListManager::fifo`]).
 
 use mb_asm::Word;
 use mb_asm::word::{Alu, Predicate, Register, Slot};
 
 use crate::session::Session;
-use mb_unit::machine::Event;
-use mb_unit::unit::State;
+use mb_unit::match_processor::IssueEvent;
+use mb_unit::unit::UnitState;
 
-/// One issued word and what it did.
+/// One issued word with its effects.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct TraceRow {
     /// The word.
-    pub event: Event,
-    /// Registers and predicates that it wrote, with their new values.
+    pub event: IssueEvent,
+    /// Registers and predicates it wrote, with their new values.
     pub writes: Vec<(Register, u64)>,
     /// Words and marks in the input FIFO at the end of the cycle.
     pub input: usize,
@@ -24,27 +24,27 @@ pub struct Row {
     pub output: usize,
 }
 
-/// Follows a session from word to word.
+/// Computes the rows of a session.
 #[derive(Clone, Debug)]
 pub struct Tracer {
     words: Vec<Word>,
-    before: State,
+    before: UnitState,
 }
 
 impl Tracer {
-    /// A tracer for a session that runs `words`, in the state that it is in now.
+    /// A tracer for a session that runs `words`, starting from its current state.
     #[must_use]
     pub fn new(words: &[Word], session: &Session) -> Self {
-        Self { words: words.to_vec(), before: session.machine().unit().state() }
+        Self { words: words.to_vec(), before: session.processor().unit().state() }
     }
 
-    /// What the word did that `session` has just issued.
+    /// The row of the word that `session` has just issued.
     ///
     /// # Panics
-    /// When the session runs another program.
-    pub fn row(&mut self, event: &Event, session: &Session) -> Row {
-        let machine = session.machine();
-        let state = machine.unit().state();
+    /// When the session runs a different program.
+    pub fn row(&mut self, event: &IssueEvent, session: &Session) -> TraceRow {
+        let processor = session.processor();
+        let state = processor.unit().state();
         let word = &self.words[usize::from(event.issued.at)];
         let writes = targets(word, self.before.predicates)
             .into_iter()
@@ -52,13 +52,13 @@ impl Tracer {
             .collect();
         self.before = state;
         let output = session.leaving().filter(|(enters, _)| *enters <= event.cycle).count();
-        Row { event: *event, writes, input: machine.lists().fifo(event.cycle).len(), output }
+        TraceRow { event: *event, writes, input: processor.lists().fifo(event.cycle).len(), output }
     }
 }
 
 /// The value of a register.
 #[must_use]
-pub fn value(state: &State, register: Register) -> u64 {
+pub fn value(state: &UnitState, register: Register) -> u64 {
     match register {
         Register::Alu(reg) => state.alu[reg.index()],
         Register::Ternary(reg) => state.ternary[reg.index()],
@@ -66,7 +66,7 @@ pub fn value(state: &State, register: Register) -> u64 {
     }
 }
 
-/// What `word` writes when it issues with these predicates, in the order of the slots.
+/// The registers that `word` writes when it issues with these predicates, in the order of the slots.
 fn targets(word: &Word, predicates: u16) -> Vec<Register> {
     let guard = |slot: Slot| match (slot, word.alu, word.copy) {
         (Slot::Alu, Some(Alu::Compute { guard, .. } | Alu::Permute { guard, .. }), _) => guard,

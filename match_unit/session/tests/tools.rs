@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs, profiles, the debugger, and exported files read back by readers of their own.
+//! Runs, profiles, the debugger, and exported files, which independent readers parse.
 
 use std::collections::BTreeMap;
 
 use mb_asm::word::{Slot, Word};
 use mb_core::Clock;
+use mb_session::debugger::{Debugger, StopReason, UnknownAddress};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
-use mb_session::session::{AfterMatch, Debugger, Progress, Session, Stop, UnknownPlace};
+use mb_session::session::{AfterMatch, Session, SessionStep};
 use mb_session::trace::{Tracer, value};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
-use mb_unit::list_manager::{Cause, List, Memory, ProtocolError};
-use mb_unit::machine::{Event, Machine};
-use mb_unit::programs::Builtin;
-use mb_unit::unit::{State, Unit, WRITE_STAGE};
+use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, StallCause};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor};
+use mb_unit::programs::BuiltinProgram;
+use mb_unit::unit::{MatchUnit, UnitState, WRITE_STAGE};
 
-const MEMORY: Memory = Memory::HEMMERT2007;
+const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
 fn item(bits: u64) -> Item {
     Item {
@@ -35,7 +36,7 @@ fn header(bits: u64) -> Header {
 }
 
 /// Items 1 to 5 in both lists, and headers for the third, for none, and for the second unexpected one.
-fn session(program: Builtin, memory: Memory, after_match: AfterMatch) -> Session {
+fn session(program: BuiltinProgram, memory: ListManagerParameters, after_match: AfterMatch) -> Session {
     let mut session = Session::new(&program.assemble(), memory, after_match);
     for bits in 1..=5 {
         session.append(List::Posted, item(bits), bits);
@@ -50,45 +51,47 @@ fn session(program: Builtin, memory: Memory, after_match: AfterMatch) -> Session
 
 #[test]
 fn a_run_answers_every_header_and_counts_cycles_words_and_stalls() {
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         let mut events = Vec::new();
-        let report =
-            session(program, MEMORY, AfterMatch::Keep).run(&mut |event: &Event, _: &Unit| events.push(*event)).unwrap();
+        let report = session(program, MEMORY, AfterMatch::Keep)
+            .run(&mut |event: &IssueEvent, _: &MatchUnit| events.push(*event))
+            .unwrap();
         let items: Vec<Option<u64>> = report.answers.iter().map(|answered| answered.item).collect();
         assert_eq!(items, [Some(3), None, Some(20)]);
-        let visits: Vec<u32> = report.answers.iter().map(|answered| answered.answer.visits).collect();
+        let visits: Vec<u32> = report.answers.iter().map(|completed| completed.result.visits).collect();
         assert_eq!(visits, [3, 5, 2]);
         assert_eq!(report.words, events.len() as u64);
         let waited: u64 = events.iter().filter_map(|event| event.stall).map(|(cycles, _)| cycles).sum();
         assert_eq!(report.cycles, report.words + waited, "every cycle issues a word or waits");
-        assert_eq!(waited, report.stalls.total() + report.stalls.of(Cause::Idle));
+        assert_eq!(waited, report.stalls.total() + report.stalls.of(StallCause::Idle));
     }
 }
 
 #[test]
 fn a_removed_item_is_found_once() {
-    let mut session = session(Builtin::Mpi, MEMORY, AfterMatch::Remove);
+    let mut session = session(BuiltinProgram::Mpi, MEMORY, AfterMatch::Remove);
     session.arrive(header(3), 2000);
     let report = session.run(&mut ()).unwrap();
     assert_eq!(report.answers[3].item, None);
-    assert_eq!(session.machine().lists().len(List::Posted), 4);
+    assert_eq!(session.processor().lists().len(List::Posted), 4);
 }
 
 #[test]
 fn slow_memory_shows_as_memory_stalls_and_a_slow_list_manager_as_answer_stalls() {
-    let stalls = |memory| session(Builtin::PortalsHemmert2007, memory, AfterMatch::Keep).run(&mut ()).unwrap().stalls;
-    assert_eq!(stalls(MEMORY).of(Cause::Memory), 0);
-    assert_eq!(stalls(MEMORY).of(Cause::Answer), 0);
-    assert!(stalls(Memory { latency: 40, ..MEMORY }).of(Cause::Memory) > 20);
-    assert!(stalls(Memory { reaction: 20, ..MEMORY }).of(Cause::Answer) > 10);
+    let stalls =
+        |memory| session(BuiltinProgram::PortalsHemmert2007, memory, AfterMatch::Keep).run(&mut ()).unwrap().stalls;
+    assert_eq!(stalls(MEMORY).of(StallCause::Memory), 0);
+    assert_eq!(stalls(MEMORY).of(StallCause::Answer), 0);
+    assert!(stalls(ListManagerParameters { latency: 40, ..MEMORY }).of(StallCause::Memory) > 20);
+    assert!(stalls(ListManagerParameters { reaction: 20, ..MEMORY }).of(StallCause::Answer) > 10);
 }
 
 #[test]
 fn a_profile_adds_up_to_the_run() {
-    let program = Builtin::PortalsHemmert2007.assemble();
+    let program = BuiltinProgram::PortalsHemmert2007.assemble();
     let mut profile = Profile::new(&program);
-    let report = session(Builtin::PortalsHemmert2007, MEMORY, AfterMatch::Keep).run(&mut profile).unwrap();
-    let parts = profile.parts(&program);
+    let report = session(BuiltinProgram::PortalsHemmert2007, MEMORY, AfterMatch::Keep).run(&mut profile).unwrap();
+    let parts = profile.by_label(&program);
     assert_eq!(parts.iter().map(|part| part.issued).sum::<u64>(), report.words);
     assert_eq!(parts.iter().map(|part| part.words).sum::<usize>(), program.words.len());
     let stalled: u64 = parts.iter().flat_map(|part| part.stalled).sum();
@@ -99,49 +102,49 @@ fn a_profile_adds_up_to_the_run() {
         assert!(uses > 0 && uses <= report.words, "{slot}: {uses}");
     }
     let input = profile.slots(&program).iter().find(|(slot, _)| *slot == Slot::Input).unwrap().1;
-    assert!(input * 10 > report.words * 8, "the input slot is what limits the program");
+    assert!(input * 10 > report.words * 8, "the input slot limits the program");
 }
 
 #[test]
 fn a_debugger_steps_breaks_and_shows_the_state() {
-    let program = Builtin::PortalsHemmert2007.assemble();
-    let mut debugger = Debugger::new(program, session(Builtin::PortalsHemmert2007, MEMORY, AfterMatch::Keep));
-    assert_eq!(debugger.step(4), Ok(Stop::Stepped));
-    let state = debugger.session().machine().unit().state();
+    let program = BuiltinProgram::PortalsHemmert2007.assemble();
+    let mut debugger = Debugger::new(program, session(BuiltinProgram::PortalsHemmert2007, MEMORY, AfterMatch::Keep));
+    assert_eq!(debugger.step(4), Ok(StopReason::Stepped));
+    let state = debugger.session().processor().unit().state();
     assert_eq!((state.pc, state.alu[10]), (4, u64::MAX), "the constant for any");
-    assert_eq!(debugger.step(1), Ok(Stop::Stepped), "the first word of the header, after a wait");
+    assert_eq!(debugger.step(1), Ok(StopReason::Stepped), "the first word of the header, after a wait");
     assert_eq!(debugger.last().unwrap().cycle, 101);
-    assert_eq!(debugger.last().unwrap().stall, Some((97, Cause::Idle)));
+    assert_eq!(debugger.last().unwrap().stall, Some((97, StallCause::Idle)));
 
-    let decide = debugger.place("decide").unwrap();
-    debugger.break_at(decide);
-    assert_eq!(debugger.resume(), Ok(Stop::Breakpoint(decide)));
-    let machine = debugger.session().machine();
-    assert_eq!(machine.lists().answered(), 3, "two items have failed and the answer to the third has begun");
-    let fifo = machine.lists().fifo(machine.now());
+    let decide = debugger.address_of("decide").unwrap();
+    debugger.set_breakpoint(decide);
+    assert_eq!(debugger.resume(), Ok(StopReason::Breakpoint(decide)));
+    let processor = debugger.session().processor();
+    assert_eq!(processor.lists().answered(), 3, "two items have failed and the answer to the third has begun");
+    let fifo = processor.lists().fifo(processor.now());
     assert_eq!(fifo[0].word, 4, "the match bits of the item behind the one that matches are next");
     assert!(fifo.windows(2).all(|pair| pair[0].entered < pair[1].entered));
     assert_eq!(debugger.breakpoints().collect::<Vec<_>>(), [decide]);
-    assert!(debugger.clear(decide) && !debugger.clear(decide));
+    assert!(debugger.clear_breakpoint(decide) && !debugger.clear_breakpoint(decide));
 
-    let Ok(Stop::Answered(answered)) = debugger.resume() else { panic!("the search ends") };
+    let Ok(StopReason::SearchDone(answered)) = debugger.resume() else { panic!("the search ends") };
     assert_eq!((answered.header, answered.item), (0, Some(3)));
-    let unexpected = debugger.place("unexpected").unwrap();
-    assert_eq!(debugger.run_to(unexpected), Ok(Stop::Reached(unexpected)));
-    assert!(matches!(debugger.resume(), Ok(Stop::Answered(_))));
-    assert_eq!(debugger.resume(), Ok(Stop::Idle));
+    let unexpected = debugger.address_of("unexpected").unwrap();
+    assert_eq!(debugger.run_to(unexpected), Ok(StopReason::Reached(unexpected)));
+    assert!(matches!(debugger.resume(), Ok(StopReason::SearchDone(_))));
+    assert_eq!(debugger.resume(), Ok(StopReason::Idle));
 }
 
 #[test]
-fn a_place_that_is_not_there_is_told_with_those_that_are() {
-    let program = Builtin::Mpi.assemble();
-    let debugger = Debugger::new(program, session(Builtin::Mpi, MEMORY, AfterMatch::Keep));
+fn an_unknown_label_is_reported_with_the_known_ones() {
+    let program = BuiltinProgram::Mpi.assemble();
+    let debugger = Debugger::new(program, session(BuiltinProgram::Mpi, MEMORY, AfterMatch::Keep));
     assert_eq!(
-        debugger.place("lost").unwrap_err().to_string(),
-        "no label `lost`; expected one of: arrived, flush, header, posted, rest, unexpected"
+        debugger.address_of("lost").unwrap_err().to_string(),
+        "label `lost`: not in the program; expected one of: arrived, flush, header, posted, rest, unexpected"
     );
-    assert_eq!(debugger.place("41"), Ok(41));
-    assert_eq!(debugger.place("42").unwrap_err(), UnknownPlace::Address { address: 42, last: 41 });
+    assert_eq!(debugger.address_of("41"), Ok(41));
+    assert_eq!(debugger.address_of("42").unwrap_err(), UnknownAddress::Address { address: 42, last: 41 });
 }
 
 /// The error of a program that has eight words of header and then `rest`.
@@ -158,63 +161,69 @@ fn error_of(rest: &str) -> String {
 }
 
 #[test]
-fn a_program_that_breaks_the_protocol_is_told_where() {
+fn a_protocol_violation_is_reported_with_its_word() {
     assert_eq!(
         error_of(&"wait || _ = in\n".repeat(17)),
-        "word 24 waits for input that the list manager will not send: item 2 follows only after an answer for item 0"
+        "word 24: waits for item 2, which is sent only after an answer for item 0; at most two items may be unanswered"
     );
-    assert_eq!(error_of("out.last = a0"), "word 8 answers item 0, but only 0 items were sent");
+    assert_eq!(
+        error_of("out.last = a0"),
+        "word 8: answers item 0, but only 0 items were sent; expected one answer per item"
+    );
     assert_eq!(
         error_of("here: nop\ngoto here\nnop\nnop"),
-        "no word was taken and none was sent in 65537 words up to word 8: the program does not end"
+        "word 8: 65537 words issued without input or output; expected the program to wait for input"
     );
     let answered = "wait || _ = in || out.last = a0\n";
     let item = "wait || _ = in\n".repeat(7);
     let two = format!("{answered}{item}{answered}{item}");
     assert_eq!(
         error_of(&format!("a1 = 7\n{two}wait || _ = in || out.last = a1")),
-        "word 25 answers that the end of the list matched: its first word is 0x7, expected 0"
+        "word 25: answers the end of the list with 0x7; expected 0"
     );
     assert_eq!(
         error_of(&format!("a1 = 7\nwait || _ = in || out.last = a1\n{item}out.last = a0")),
-        "word 17 sends an answer after the one that ended the search"
+        "word 17: sends an answer after the search has ended; expected none before the next header"
     );
     assert_eq!(
         error_of(&format!("{two}{}", "wait || _ = in\n".repeat(9))),
-        "word 32 waits for the next header, but item 2 was not answered"
+        "word 32: waits for the next header, but item 2 is unanswered; expected one answer per item"
     );
 }
 
-/// The assembler refuses such a program; a machine takes bare words.
+/// The assembler rejects such a program; a match processor accepts bare words.
 #[test]
-fn a_program_without_a_closing_branch_is_told_where_it_ends() {
-    let error = Machine::new(&[Word::default(); 3], MEMORY).unwrap_err();
-    assert_eq!(error.to_string(), "execution runs past the last word: word 3 is not part of the program");
+fn execution_past_the_last_word_is_reported() {
+    let error = MatchProcessor::new(&[Word::default(); 3], MEMORY).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "word 3: not part of the program; expected an unconditional branch in the third word from the end"
+    );
 }
 
-/// A run and what a watcher saw of it.
-fn watched(program: Builtin) -> Vec<(Event, State)> {
+/// The events of a run with the state after each.
+fn watched(program: BuiltinProgram) -> Vec<(IssueEvent, UnitState)> {
     let mut seen = Vec::new();
-    let mut watch = |event: &Event, unit: &Unit| seen.push((*event, unit.state()));
-    session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut watch).unwrap();
+    let mut watch = |event: &IssueEvent, unit: &MatchUnit| seen.push((*event, unit.state()));
+    session(program, ListManagerParameters { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut watch).unwrap();
     seen
 }
 
 #[test]
-fn a_tracer_tells_every_change_of_a_register_and_both_fifos() {
-    for program in Builtin::ALL {
+fn a_tracer_reports_every_register_change_and_both_fifo_levels() {
+    for program in BuiltinProgram::ALL {
         let words = program.assemble().words;
-        let mut session = session(program, Memory { reaction: 3, ..MEMORY }, AfterMatch::Keep);
+        let mut session = session(program, ListManagerParameters { reaction: 3, ..MEMORY }, AfterMatch::Keep);
         let mut tracer = Tracer::new(&words, &session);
-        let mut before = session.machine().unit().state();
+        let mut before = session.processor().unit().state();
         let mut sent = Vec::new();
         loop {
             match session.step(&mut ()).unwrap() {
-                Progress::Idle => break,
-                Progress::Answered(_) => {}
-                Progress::Issued(event) => {
+                SessionStep::Idle => break,
+                SessionStep::SearchDone(_) => {}
+                SessionStep::Issued(event) => {
                     let row = tracer.row(&event, &session);
-                    let state = session.machine().unit().state();
+                    let state = session.processor().unit().state();
                     for (register, written) in &row.writes {
                         assert_eq!(value(&state, *register), *written);
                     }
@@ -227,7 +236,7 @@ fn a_tracer_tells_every_change_of_a_register_and_both_fifos() {
                     sent.extend(event.issued.sent.map(|_| event.cycle + WRITE_STAGE));
                     let waiting = sent.iter().filter(|&&at| at <= event.cycle && event.cycle < at + 3).count();
                     assert_eq!(row.output, waiting);
-                    assert_eq!(row.input, session.machine().lists().fifo(event.cycle).len());
+                    assert_eq!(row.input, session.processor().lists().fifo(event.cycle).len());
                     before = state;
                 }
             }
@@ -272,9 +281,9 @@ fn read_kanata(text: &str) -> BTreeMap<u64, BTreeMap<String, (u64, u64)>> {
 
 #[test]
 fn a_kanata_file_has_every_word_in_its_stages() {
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         let mut kanata = Kanata::new(&program.assemble());
-        session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut kanata).unwrap();
+        session(program, ListManagerParameters { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut kanata).unwrap();
         let words = read_kanata(&kanata.finish());
         let seen = watched(program);
         assert_eq!(words.len(), seen.len());
@@ -284,7 +293,7 @@ fn a_kanata_file_has_every_word_in_its_stages() {
             assert_eq!(stages["Rd"], (at, at + 1));
             assert_eq!(stages["Op"], (at + 1, at + 2));
             assert_eq!(stages["Wr"], (at + WRITE_STAGE, at + WRITE_STAGE + 1));
-            let waited = event.stall.filter(|(_, cause)| *cause != Cause::Idle);
+            let waited = event.stall.filter(|(_, cause)| *cause != StallCause::Idle);
             assert_eq!(stages.get("Wt").copied(), waited.map(|(cycles, _)| (at - cycles, at)));
             waits += u64::from(waited.is_some());
         }
@@ -327,9 +336,9 @@ fn read_vcd(text: &str) -> BTreeMap<String, BTreeMap<u64, u64>> {
 #[test]
 fn a_vcd_file_has_the_state_of_every_cycle() {
     let clock = Clock::from_mhz(500);
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         let mut vcd = Vcd::new(clock);
-        session(program, Memory { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut vcd).unwrap();
+        session(program, ListManagerParameters { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut vcd).unwrap();
         let signals = read_vcd(&vcd.finish());
         let at = |name: &str, cycle: u64| {
             signals

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The 64 bytes of a list item and of a header, word by word: what the list manager writes and the programs read.
+//! The 64 bytes of a list item and of a header, word by word.
 //!
 //! ```text
 //!  item    63        32 31    16 15     0      header  63  56 55  48 47    32 31        0
@@ -13,13 +13,14 @@
 //!   w7   start address
 //! ```
 //!
-//! Source: the fields are those of hemmert2007 figure 1, in the order in which the function tests them; the packing is ours (the
-//! paper prints none), and differs between header and item so that the header code has to rearrange, as hemmert2007 4.3 says it does.
+//! Source: the fields of hemmert2007 figure 1, in the order in which the function tests them. The packing is ours, since
+//! the paper prints none. It differs between header and item, because hemmert2007 4.3 describes header code that
+//! rearranges fields.
 
 /// Words of an item and of a header: 64 bytes (hemmert2007 3.1).
 pub const WORDS: usize = 8;
 
-/// Eight words as they pass the input FIFO.
+/// The words of an item or a header in the order in which they enter the input FIFO.
 pub type Words = [u64; WORDS];
 
 /// Network id that accepts any (`ANY` of hemmert2007 figure 1).
@@ -35,9 +36,9 @@ pub mod options {
     pub const PUT: u16 = 0x0002;
     /// Gets are accepted.
     pub const GET: u16 = 0x0004;
-    /// A message longer than the room is cut to fit.
+    /// A message longer than the remaining space is truncated.
     pub const TRUNCATE: u16 = 0x0008;
-    /// The offset is the one in the header.
+    /// The offset is taken from the header.
     pub const REMOTE_OFFSET: u16 = 0x0010;
     /// The descriptor is closed when less than its max size remains.
     pub const MAX_SIZE: u16 = 0x0020;
@@ -47,23 +48,23 @@ pub mod options {
     pub const USE_ONCE: u16 = 0x0080;
     /// `portals4`, in place of [`MAX_SIZE`]: the entry unlinks when less than its min free size remains.
     pub const MIN_FREE: u16 = 0x0020;
-    /// The item is the end of the list and no entry.
+    /// The item marks the end of the list.
     pub const END: u16 = 0x8000;
 }
 
 /// Operations in a header's top byte. Others than put and get pass every operation test (hemmert2007 figure 1, lines 21 and 22).
 pub mod op {
-    /// Data arrives.
+    /// Data is written to the target.
     pub const PUT: u8 = 1;
-    /// Data is fetched.
+    /// Data is read from the target.
     pub const GET: u8 = 2;
 }
 
-/// Flags of a header. They lie on the bits of two item options, so that one constant tests them all.
+/// Flags of a header. They use the bits of two item options, so that one constant tests both.
 pub mod flags {
     /// Of a search: any initiator is accepted.
     pub const ANY_SOURCE: u8 = 0x10;
-    /// The words are a pattern to look for in the unexpected list.
+    /// The header is a search of the unexpected list.
     pub const SEARCH: u8 = 0x20;
 }
 
@@ -82,15 +83,15 @@ pub struct Item {
     pub options: u16,
     /// Length of the memory.
     pub length: u64,
-    /// Offset kept by the item.
+    /// Local offset.
     pub local_offset: u64,
     /// Max size, or min free size in `portals4`.
     pub max_size: u32,
     /// Uses left; an item with none is inactive.
     pub threshold: u32,
-    /// Where events go.
+    /// Event queue.
     pub event_queue: u32,
-    /// Names the item in an answer; not zero.
+    /// Identifies the item in an answer; not zero.
     pub handle: u32,
     /// Address of the memory.
     pub start: u64,
@@ -131,8 +132,8 @@ impl Item {
         }
     }
 
-    /// The item that closes every list: it accepts every header, so that each program gets as far as its
-    /// [`options::END`], and its handle is zero, so that the answer says that nothing was found.
+    /// The item that marks the end of every list. It matches every header, so that each program reaches the test of
+    /// [`options::END`]; its handle is zero, which answers "no match".
     #[must_use]
     pub const fn end() -> Self {
         Self {
@@ -172,9 +173,9 @@ pub struct Header {
     pub bits: u64,
     /// Length of the message; of a search, the bits that take part in the match.
     pub length: u64,
-    /// Offset that the sender asks for.
+    /// Offset requested by the sender.
     pub remote_offset: u64,
-    /// Passed on to the event.
+    /// Passed to the event.
     pub data: u64,
 }
 

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The match programs of `ucode/`, assembled.
 
-use mb_asm::Program;
+use mb_asm::MatchProgram;
 
-/// A program that comes with the engine.
+/// A built-in match program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Builtin {
-    /// 64 match bits under a mask, and the initiator or any.
+pub enum BuiltinProgram {
+    /// MPI: 64 match bits with ignore bits, and one initiator or any.
     Mpi,
-    /// The whole match function of hemmert2007 figure 1.
+    /// The complete match function of hemmert2007 figure 1.
     PortalsHemmert2007,
-    /// The same function in fewer words and cycles.
+    /// The same function with fewer words and cycles.
     PortalsLean,
     /// Match list entries of Portals 4.
     Portals4,
 }
 
-impl Builtin {
-    /// Every program.
+impl BuiltinProgram {
+    /// Every built-in program.
     pub const ALL: [Self; 4] = [Self::Mpi, Self::PortalsHemmert2007, Self::PortalsLean, Self::Portals4];
 
-    /// Their names, in the order of [`Builtin::ALL`].
+    /// The names, in the order of [`BuiltinProgram::ALL`].
     pub const NAMES: &[&str] = &["mpi", "portals_hemmert2007", "portals_lean", "portals4"];
 
-    /// Its name, which is that of its file.
+    /// The name, which is also the file name without `.mb`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// The program of this name.
+    /// The program with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|program| program.name() == name)
     }
 
-    /// Its text.
+    /// The source text.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -46,12 +46,12 @@ impl Builtin {
         }
     }
 
-    /// The program.
+    /// The assembled program.
     ///
     /// # Panics
-    /// When its file has an error, which a test excludes.
+    /// When the source does not assemble; tests cover every program.
     #[must_use]
-    pub fn assemble(self) -> Program {
+    pub fn assemble(self) -> MatchProgram {
         let file = format!("{}.mb", self.name());
         match mb_asm::assemble(&file, self.text()) {
             Ok(program) => program,

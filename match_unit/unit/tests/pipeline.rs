@@ -14,10 +14,10 @@ use mb_asm::word::{
     Operand2, Output, Pop, Predicate, Sections, Ternary, TernaryReg, TruthTable, Word,
 };
 use mb_core::random;
-use mb_unit::unit::{Head, Need, Sent, Tag, Unit};
+use mb_unit::unit::{FifoHead, FifoTag, InputNeed, MatchUnit, OutputWord};
 
 /// A word of the input FIFO and the cycle from which on it is there.
-type Arrival = (u64, Head);
+type Arrival = (u64, FifoHead);
 
 /// What was seen of a run.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -25,7 +25,7 @@ struct Seen {
     /// Cycle and address of each issue.
     issues: Vec<(u64, usize)>,
     /// Cycle and word of each write to the output FIFO.
-    sent: Vec<(u64, Sent)>,
+    sent: Vec<(u64, OutputWord)>,
     alu: Vec<u64>,
     ternary: Vec<u64>,
     predicates: Vec<bool>,
@@ -45,7 +45,7 @@ struct Read {
 struct Operated {
     alu: Option<(usize, u64)>,
     ternary: Option<(usize, u64)>,
-    sent: Option<Sent>,
+    sent: Option<OutputWord>,
     /// Comparison results: predicate, result, how it enters.
     compared: Vec<(usize, bool, Combine)>,
     /// Inputs that the predicate unit read.
@@ -121,7 +121,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The write stage: results go to the files, comparisons and merged predicates to the predicate file.
-    fn write_stage(&mut self) -> Option<Sent> {
+    fn write_stage(&mut self) -> Option<OutputWord> {
         let done = self.write.take()?;
         if let Some((register, value)) = done.alu {
             self.alu[register] = value;
@@ -180,13 +180,13 @@ impl<'a> Pipeline<'a> {
             && holds(copy.guard)
         {
             done.ternary = copy.ternary.map(|register| (register.index(), read.copied));
-            done.sent = copy.output.map(|output| Sent { word: read.copied, last: output == Output::Last });
+            done.sent = copy.output.map(|output| OutputWord { word: read.copied, last: output == Output::Last });
         }
         Some(done)
     }
 
     /// One cycle; `head` is what the input FIFO shows. Tells what was issued, whether it popped, and what was sent.
-    fn cycle(&mut self, head: Option<Head>) -> (Option<(usize, bool)>, Option<Sent>) {
+    fn cycle(&mut self, head: Option<FifoHead>) -> (Option<(usize, bool)>, Option<OutputWord>) {
         let sent = self.write_stage();
         let operated = self.operate_stage();
         let issued = self.read_stage(head, operated.as_ref());
@@ -207,7 +207,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The read stage. Operands come from the files, or from the operate stage of the word before.
-    fn read_stage(&mut self, head: Option<Head>, ahead: Option<&Operated>) -> Option<(usize, bool, Option<Pop>)> {
+    fn read_stage(&mut self, head: Option<FifoHead>, ahead: Option<&Operated>) -> Option<(usize, bool, Option<Pop>)> {
         let at = self.pc;
         let word = self.words[at];
         if word.input.needs_input && head.is_none() {
@@ -238,7 +238,7 @@ impl<'a> Pipeline<'a> {
             Condition::Always => true,
             Condition::If(predicate) => self.after(predicate, ahead),
             Condition::Unless(predicate) => !self.after(predicate, ahead),
-            Condition::NoItem => head.is_some_and(|head| head.tag != Tag::Item),
+            Condition::NoItem => head.is_some_and(|head| head.tag != FifoTag::Item),
         });
         self.pc += 1;
         match &mut self.branch {
@@ -313,15 +313,15 @@ fn run_pipeline(words: &[Word], arrivals: &[Arrival], cycles: u64) -> Seen {
 }
 
 fn run_unit(words: &[Word], arrivals: &[Arrival], cycles: u64) -> Seen {
-    let mut unit = Unit::new(words);
+    let mut unit = MatchUnit::new(words);
     let mut fifo: VecDeque<Arrival> = arrivals.iter().copied().collect();
     let mut seen = Seen::default();
     for cycle in 0..cycles {
         let head = fifo.front().filter(|(at, _)| *at <= cycle).map(|(_, head)| *head);
-        if head.is_none() && unit.need() != Some(Need::Nothing) {
+        if head.is_none() && unit.need() != Some(InputNeed::Nothing) {
             continue;
         }
-        let issued = unit.issue(head.unwrap_or(Head { word: 0, tag: Tag::End }));
+        let issued = unit.issue(head.unwrap_or(FifoHead { word: 0, tag: FifoTag::End }));
         seen.issues.push((cycle, usize::from(issued.at)));
         seen.sent.extend(issued.sent.map(|sent| (cycle + 2, sent)));
         if issued.popped {
@@ -517,7 +517,7 @@ fn a_word_executed_whole_is_a_word_that_passes_three_stages() {
         let arrivals: Vec<Arrival> = (0..300)
             .map(|_| {
                 at += random.of(&[0, 0, 1, 1, 1, 2, 9]);
-                (at, Head { word: random.value(), tag: random.of(&[Tag::Item, Tag::Header]) })
+                (at, FifoHead { word: random.value(), tag: random.of(&[FifoTag::Item, FifoTag::Header]) })
             })
             .collect();
         let (expected, seen) = (run_pipeline(&words, &arrivals, 200), run_unit(&words, &arrivals, 200));

@@ -4,35 +4,35 @@
 //! `MICROCODE_ROUNDS` sets the number of random lists per program (default 3000; each is searched eight times).
 
 use mb_core::random;
-use mb_unit::golden::{self, Match};
+use mb_unit::golden::{self, GoldenMatch};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
-use mb_unit::list_manager::{List, Memory};
-use mb_unit::machine::Machine;
-use mb_unit::programs::Builtin;
+use mb_unit::list_manager::{List, ListManagerParameters};
+use mb_unit::match_processor::MatchProcessor;
+use mb_unit::programs::BuiltinProgram;
 
-const MEMORY: Memory = Memory::HEMMERT2007;
+const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
 /// A golden function of the posted list.
-type Golden = fn(&[Item], &Header) -> Option<Match>;
+type Golden = fn(&[Item], &Header) -> Option<GoldenMatch>;
 
-fn golden_of(program: Builtin) -> Golden {
+fn golden_of(program: BuiltinProgram) -> Golden {
     match program {
-        Builtin::Mpi => golden::mpi,
-        Builtin::PortalsHemmert2007 | Builtin::PortalsLean => golden::portals_hemmert2007,
-        Builtin::Portals4 => golden::portals4,
+        BuiltinProgram::Mpi => golden::mpi,
+        BuiltinProgram::PortalsHemmert2007 | BuiltinProgram::PortalsLean => golden::portals_hemmert2007,
+        BuiltinProgram::Portals4 => golden::portals4,
     }
 }
 
 /// A machine and the list it was filled with.
 struct Rig {
-    machine: Machine,
+    machine: MatchProcessor,
     list: Vec<Item>,
     golden: Golden,
 }
 
 impl Rig {
-    fn new(program: Builtin, list: &[Item]) -> Self {
-        let mut machine = Machine::new(&program.assemble().words, MEMORY).unwrap();
+    fn new(program: BuiltinProgram, list: &[Item]) -> Self {
+        let mut machine = MatchProcessor::new(&program.assemble().words, MEMORY).unwrap();
         let mut list = list.to_vec();
         for (position, item) in list.iter_mut().enumerate() {
             machine.lists_mut().append(List::Posted, *item, position as u64, 0);
@@ -43,7 +43,7 @@ impl Rig {
 
     /// Searches the posted list and compares the answer with the golden one, which is returned.
     #[track_caller]
-    fn check(&mut self, header: &Header) -> Option<Match> {
+    fn check(&mut self, header: &Header) -> Option<GoldenMatch> {
         let expected = (self.golden)(&self.list, header);
         let now = self.machine.now();
         let answer = self.machine.search(List::Posted, header.words(), now, &mut ()).unwrap();
@@ -85,7 +85,7 @@ const HEADER: Header = Header {
 
 /// The answer of one program for one item and one header: checked, then without the handle.
 #[track_caller]
-fn answer(program: Builtin, item: Item, header: Header) -> Option<Vec<u64>> {
+fn answer(program: BuiltinProgram, item: Item, header: Header) -> Option<Vec<u64>> {
     let found = Rig::new(program, &[item]).check(&header)?;
     assert_eq!(found.words[0], 5 << 32 | 1, "the handle of slot 0 and the event queue");
     Some(found.words[1..found.count].to_vec())
@@ -94,13 +94,14 @@ fn answer(program: Builtin, item: Item, header: Header) -> Option<Vec<u64>> {
 /// The answer of both programs that have the function of hemmert2007 figure 1.
 #[track_caller]
 fn portals_hemmert2007(item: Item, header: Header) -> Option<Vec<u64>> {
-    let both = [Builtin::PortalsHemmert2007, Builtin::PortalsLean].map(|program| answer(program, item, header));
+    let both =
+        [BuiltinProgram::PortalsHemmert2007, BuiltinProgram::PortalsLean].map(|program| answer(program, item, header));
     assert_eq!(both[0], both[1]);
     both.into_iter().next().flatten()
 }
 
 fn portals4(item: Item, header: Header) -> Option<Vec<u64>> {
-    answer(Builtin::Portals4, item, header)
+    answer(BuiltinProgram::Portals4, item, header)
 }
 
 fn with(item: Item, set: u16) -> Item {
@@ -113,7 +114,7 @@ fn without(item: Item, cleared: u16) -> Item {
 
 #[test]
 fn every_match_bit_and_every_mask_bit_counts() {
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         for bit in 0..64 {
             let other = Header { bits: HEADER.bits ^ 1 << bit, ..HEADER };
             assert!(answer(program, ITEM, other).is_none(), "{program:?} bit {bit}");
@@ -125,7 +126,7 @@ fn every_match_bit_and_every_mask_bit_counts() {
 
 #[test]
 fn a_process_is_compared_in_all_bits_unless_any_will_do() {
-    for program in [Builtin::PortalsHemmert2007, Builtin::PortalsLean, Builtin::Portals4] {
+    for program in [BuiltinProgram::PortalsHemmert2007, BuiltinProgram::PortalsLean, BuiltinProgram::Portals4] {
         for bit in 0..32 {
             let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
             assert!(answer(program, ITEM, other).is_none());
@@ -142,8 +143,8 @@ fn a_process_is_compared_in_all_bits_unless_any_will_do() {
     }
     for bit in 0..32 {
         let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
-        assert!(answer(Builtin::Mpi, ITEM, other).is_none());
-        assert!(answer(Builtin::Mpi, with(ITEM, options::ANY_SOURCE), other).is_some());
+        assert!(answer(BuiltinProgram::Mpi, ITEM, other).is_none());
+        assert!(answer(BuiltinProgram::Mpi, with(ITEM, options::ANY_SOURCE), other).is_some());
     }
 }
 
@@ -255,7 +256,7 @@ fn p4_an_entry_is_used_up_by_one_use_or_by_its_own_offset() {
 
 #[test]
 fn an_empty_list_is_searched_and_nothing_is_found() {
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         let mut rig = Rig::new(program, &[]);
         for operation in 0..4 {
             assert_eq!(rig.check(&Header { op: operation, ..HEADER }), None);
@@ -331,13 +332,14 @@ fn rounds() -> u64 {
 
 #[test]
 fn random_lists_are_answered_as_the_golden_functions_do() {
-    for program in Builtin::ALL {
+    for program in BuiltinProgram::ALL {
         let words = program.assemble().words;
         let golden = golden_of(program);
         let mut matches = [0_u64; 3];
         for seed in 0..rounds() {
             let mut random = Random(random::Random::of(seed, &[]));
-            let mut machine = Machine::new(&words, Memory { latency: 1 + seed % 30, ..MEMORY }).unwrap();
+            let mut machine =
+                MatchProcessor::new(&words, ListManagerParameters { latency: 1 + seed % 30, ..MEMORY }).unwrap();
             let mut lists = [Vec::new(), Vec::new()];
             for (which, list) in [List::Posted, List::Unexpected].into_iter().zip(&mut lists) {
                 for id in 0..random.below(6) {

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mb_core::random::Random;
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, Words, flags, op, options};
-use mb_unit::list_manager::{List, Memory};
-use mb_unit::machine::{Event, Machine};
-use mb_unit::programs::Builtin;
-use mb_unit::unit::{Head, Need, Sent, Tag, Unit, WRITE_STAGE};
+use mb_unit::list_manager::{List, ListManagerParameters};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor};
+use mb_unit::programs::BuiltinProgram;
+use mb_unit::unit::{FifoHead, FifoTag, InputNeed, MatchUnit, OutputWord, WRITE_STAGE};
 
 /// Issue cycles and addresses of one run, and for each search the position found and the cycle of the answer.
 type Seen = (Vec<(u64, u16)>, Vec<(Option<usize>, u64)>);
@@ -46,7 +46,7 @@ impl Stream<'_> {
     }
 
     /// Asks memory for the next item beyond the head cache, if its port and a place in flight are free.
-    fn ask(&mut self, now: u64, memory: &Memory) {
+    fn ask(&mut self, now: u64, memory: &ListManagerParameters) {
         let cycles = 8_u64.div_ceil(memory.words_per_cycle);
         let next = self.asked.keys().next_back().map_or(memory.head_cache, |last| last + 1);
         if next >= self.items.len() || now < self.start {
@@ -65,15 +65,15 @@ impl Stream<'_> {
     }
 
     /// The word that can enter in this cycle.
-    fn word(&self, now: u64, memory: &Memory) -> Option<(Tag, u64)> {
+    fn word(&self, now: u64, memory: &ListManagerParameters) -> Option<(FifoTag, u64)> {
         if now < self.start || self.ended {
             return None;
         }
-        let Some(item) = self.item else { return Some((Tag::Header, self.header[self.place])) };
+        let Some(item) = self.item else { return Some((FifoTag::Header, self.header[self.place])) };
         if self.place == 0 {
             let last = self.over.is_some_and(|(found, _)| found.map_or(self.items.len(), |found| found + 1) < item);
             if last {
-                return self.over.filter(|(_, at)| *at <= now).map(|_| (Tag::End, 0));
+                return self.over.filter(|(_, at)| *at <= now).map(|_| (FifoTag::End, 0));
             }
             if item > self.items.len() || self.matched(u64::MAX).is_some_and(|found| item > found + 1) {
                 return None;
@@ -84,20 +84,20 @@ impl Stream<'_> {
             }
         }
         if item == self.items.len() {
-            return Some((Tag::Item, Item::end().words()[self.place]));
+            return Some((FifoTag::Item, Item::end().words()[self.place]));
         }
         let after = memory.latency + self.place as u64 / memory.words_per_cycle;
         let there = item < memory.head_cache || self.asked.get(&item).is_some_and(|asked| *asked + after <= now);
-        there.then(|| (Tag::Item, self.items[item][self.place]))
+        there.then(|| (FifoTag::Item, self.items[item][self.place]))
     }
 
-    fn entered(&mut self, tag: Tag, now: u64) {
+    fn entered(&mut self, tag: FifoTag, now: u64) {
         match (tag, self.item) {
-            (Tag::End, _) => {
+            (FifoTag::End, _) => {
                 self.ended = true;
                 return;
             }
-            (Tag::Item, Some(item)) if self.place == 0 => {
+            (FifoTag::Item, Some(item)) if self.place == 0 => {
                 self.began.insert(item, now);
             }
             _ => {}
@@ -108,7 +108,7 @@ impl Stream<'_> {
         }
     }
 
-    fn answer(&mut self, sent: Sent, acted: u64) {
+    fn answer(&mut self, sent: OutputWord, acted: u64) {
         if self.answer_words == 0 {
             self.answers.push((sent.word, acted));
         }
@@ -123,9 +123,14 @@ impl Stream<'_> {
     }
 }
 
-fn run_stepped(program: Builtin, memory: Memory, lists: &[Vec<Words>; 2], requests: &[Request]) -> Seen {
-    let mut unit = Unit::new(&program.assemble().words);
-    let mut fifo: VecDeque<(u64, Tag, u64)> = VecDeque::new();
+fn run_stepped(
+    program: BuiltinProgram,
+    memory: ListManagerParameters,
+    lists: &[Vec<Words>; 2],
+    requests: &[Request],
+) -> Seen {
+    let mut unit = MatchUnit::new(&program.assemble().words);
+    let mut fifo: VecDeque<(u64, FifoTag, u64)> = VecDeque::new();
     let (mut issues, mut answers) = (Vec::new(), Vec::new());
     let mut requests: VecDeque<Request> = requests.iter().copied().collect();
     let mut stream: Option<Stream<'_>> = None;
@@ -137,8 +142,8 @@ fn run_stepped(program: Builtin, memory: Memory, lists: &[Vec<Words>; 2], reques
             }
             let Some(&request) = requests.front().filter(|request| request.arrival.max(free) <= now) else {
                 if requests.is_empty()
-                    && fifo.iter().all(|(_, tag, _)| *tag == Tag::End)
-                    && unit.need() == Some(Need::Word)
+                    && fifo.iter().all(|(_, tag, _)| *tag == FifoTag::End)
+                    && unit.need() == Some(InputNeed::Word)
                 {
                     return (issues, answers);
                 }
@@ -168,7 +173,7 @@ fn run_stepped(program: Builtin, memory: Memory, lists: &[Vec<Words>; 2], reques
             if let Some((tag, word)) = entering {
                 fifo.push_back((now, tag, word));
                 stream.entered(tag, now);
-                if tag == Tag::End {
+                if tag == FifoTag::End {
                     free = now + 1;
                 }
             }
@@ -183,16 +188,16 @@ fn run_stepped(program: Builtin, memory: Memory, lists: &[Vec<Words>; 2], reques
 }
 
 fn issue(
-    unit: &mut Unit,
-    fifo: &mut VecDeque<(u64, Tag, u64)>,
+    unit: &mut MatchUnit,
+    fifo: &mut VecDeque<(u64, FifoTag, u64)>,
     now: u64,
     issues: &mut Vec<(u64, u16)>,
-) -> Option<Sent> {
-    let word = fifo.iter().position(|(_, tag, _)| *tag != Tag::End);
+) -> Option<OutputWord> {
+    let word = fifo.iter().position(|(_, tag, _)| *tag != FifoTag::End);
     let head = match unit.need() {
-        Some(Need::Nothing) => Head { word: 0, tag: Tag::End },
-        Some(Need::Head) => fifo.front().map(|(_, tag, word)| Head { word: *word, tag: *tag })?,
-        _ => Head { word: fifo[word?].2, tag: fifo[0].1 },
+        Some(InputNeed::Nothing) => FifoHead { word: 0, tag: FifoTag::End },
+        Some(InputNeed::Head) => fifo.front().map(|(_, tag, word)| FifoHead { word: *word, tag: *tag })?,
+        _ => FifoHead { word: fifo[word?].2, tag: fifo[0].1 },
     };
     let issued = unit.issue(head);
     if issued.popped {
@@ -202,17 +207,22 @@ fn issue(
     issued.sent
 }
 
-fn run_machine(program: Builtin, memory: Memory, lists: &[Vec<Words>; 2], requests: &[Request]) -> Seen {
-    let mut machine = Machine::in_reset(&program.assemble().words, memory);
+fn run_machine(
+    program: BuiltinProgram,
+    memory: ListManagerParameters,
+    lists: &[Vec<Words>; 2],
+    requests: &[Request],
+) -> Seen {
+    let mut machine = MatchProcessor::in_reset(&program.assemble().words, memory);
     for (list, items) in [List::Posted, List::Unexpected].into_iter().zip(lists) {
         for (id, words) in items.iter().enumerate() {
             machine.lists_mut().append(list, Item::from_words(words), id as u64, 0);
         }
     }
     let mut issues = Vec::new();
-    let mut watch = |event: &Event, _: &Unit| issues.push((event.cycle, event.issued.at));
+    let mut watch = |event: &IssueEvent, _: &MatchUnit| issues.push((event.cycle, event.issued.at));
     let mut answers = Vec::new();
-    machine.settle(&mut watch).unwrap();
+    machine.run_until_waiting(&mut watch).unwrap();
     for request in requests {
         let answer = machine.search(request.list, request.header, request.arrival, &mut watch).unwrap();
         answers.push((answer.found, answer.at));
@@ -225,7 +235,7 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
     let mut late = 0;
     for seed in 1..=600 {
         let mut random = Random::of(seed, &[]);
-        let memory = Memory {
+        let memory = ListManagerParameters {
             latency: random.pick(&[1, 8, 10, 16, 17, 33, 70]),
             words_per_cycle: random.pick(&[1, 1, 2, 3, 8]),
             head_cache: random.pick(&[1, 2, 3, 5]),
@@ -276,7 +286,7 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
                 Request { list: if search { List::Unexpected } else { List::Posted }, header: header.words(), arrival }
             })
             .collect();
-        for program in Builtin::ALL {
+        for program in BuiltinProgram::ALL {
             let stepped = run_stepped(program, memory, &lists, &requests);
             let computed = run_machine(program, memory, &lists, &requests);
             assert_eq!(computed.1, stepped.1, "seed {seed}, {program:?}, {memory:?}: {lists:?} {requests:?}");

@@ -32,7 +32,7 @@ def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> i
     Without an option, FILE is only checked.
     """
     try:
-        program = _native.Microcode.assemble(str(file), file.read_bytes())
+        program = _native.MatchProgram.assemble(str(file), file.read_bytes())
     except MatchbenchError as error:
         # Diagnostics point at their places and so have more than one line.
         click.echo(str(error), err=True)

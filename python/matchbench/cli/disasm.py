@@ -27,5 +27,5 @@ def command(image: Path, *, listing: bool) -> None:
 
     An image holds no names: targets of branches are named after their addresses.
     """
-    program = _native.Microcode.load(str(image), image.read_bytes())
+    program = _native.MatchProgram.load(str(image), image.read_bytes())
     click.echo(program.listing() if listing else program.text(), nl=False)

@@ -2,7 +2,7 @@
 //! Programs for the match unit: text to image, image to text.
 
 use mb_asm::word::Address;
-use mb_asm::{Program, Word, image};
+use mb_asm::{Word, image};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -10,17 +10,17 @@ use crate::errors::bad_input;
 
 /// A program for the match unit.
 #[pyclass(frozen)]
-pub(crate) struct Microcode(Program);
+pub(crate) struct MatchProgram(mb_asm::MatchProgram);
 
-impl Microcode {
+impl MatchProgram {
     /// The program.
-    pub(crate) const fn program(&self) -> &Program {
+    pub(crate) const fn program(&self) -> &mb_asm::MatchProgram {
         &self.0
     }
 }
 
 #[pymethods]
-impl Microcode {
+impl MatchProgram {
     /// Assembles `text`, the bytes of the file `name`; the error holds every diagnostic.
     #[staticmethod]
     fn assemble(name: &str, text: &[u8]) -> PyResult<Self> {

@@ -24,7 +24,7 @@ mod trace;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::asm::Microcode;
+    use super::asm::MatchProgram;
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]

@@ -4,7 +4,7 @@
 //! Contract: a probe begins in reset (all registers and predicates zero) and ends before the words that [`run`] puts behind it.
 //! Cost: some microseconds.
 
-use mb_unit::unit::{Head, Issued, Need, State, Tag, Unit};
+use mb_unit::unit::{FifoHead, FifoTag, InputNeed, Issued, MatchUnit, UnitState};
 
 use crate::MeasureError;
 
@@ -15,24 +15,24 @@ const WORDS: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Trail {
     /// The state in reset, then after each word.
-    pub(crate) states: Vec<State>,
+    pub(crate) states: Vec<UnitState>,
     /// What each word did.
     pub(crate) issued: Vec<Issued>,
 }
 
 impl Trail {
     /// The state at the end.
-    pub(crate) fn end(&self) -> &State {
+    pub(crate) fn end(&self) -> &UnitState {
         &self.states[self.states.len() - 1]
     }
 
     /// The state before the last word.
-    pub(crate) fn before_last(&self) -> &State {
+    pub(crate) fn before_last(&self) -> &UnitState {
         &self.states[self.states.len().saturating_sub(2)]
     }
 
     /// Words after which `holds` is first so.
-    pub(crate) fn words_until(&self, holds: impl Fn(&State) -> bool) -> Option<usize> {
+    pub(crate) fn words_until(&self, holds: impl Fn(&UnitState) -> bool) -> Option<usize> {
         self.states.iter().position(holds)
     }
 }
@@ -52,20 +52,20 @@ pub(crate) fn run(text: &str, input: &[u64]) -> Result<Trail, MeasureError> {
     let program =
         mb_asm::assemble("probe", &closed(text)).map_err(|errors| MeasureError::Probe(mb_asm::render(&errors)))?;
     let end = program.labels["end"].index() as u16;
-    let mut unit = Unit::new(&program.words);
+    let mut unit = MatchUnit::new(&program.words);
     let mut trail = Trail { states: vec![unit.state()], issued: Vec::new() };
     let mut input = input.iter();
     while unit.pc() != end {
         let word = match unit.need() {
-            Some(Need::Word) => input.next().copied(),
-            Some(Need::Head) => input.as_slice().first().copied(),
-            Some(Need::Nothing) => Some(0),
+            Some(InputNeed::Word) => input.next().copied(),
+            Some(InputNeed::Head) => input.as_slice().first().copied(),
+            Some(InputNeed::Nothing) => Some(0),
             None => return Err(MeasureError::Probe(format!("word {} is not there", unit.pc()))),
         };
         let Some(word) = word else {
             return Err(MeasureError::Probe(format!("word {} waits for input that does not come", unit.pc())));
         };
-        trail.issued.push(unit.issue(Head { word, tag: Tag::Item }));
+        trail.issued.push(unit.issue(FifoHead { word, tag: FifoTag::Item }));
         trail.states.push(unit.state());
         if trail.issued.len() > WORDS {
             return Err(MeasureError::Probe(format!("no end after {WORDS} words")));

@@ -4,7 +4,7 @@
 //! Contract: the same subject gives the same measurements; nothing here knows a claim.
 //! Cost: the benchmark of figure 5 is run once, when a subject is made: some 10 million words of microcode.
 
-use mb_asm::Program;
+use mb_asm::MatchProgram;
 use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::engine::{Completion, Engine};
 use mb_core::settings::SettingError;
@@ -13,10 +13,10 @@ use mb_processor::barrel::Trap;
 use mb_processor::{Fault, LoadError};
 use mb_session::figure5::{self, HEADERS, LENGTHS, Row};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
-use mb_unit::list_manager::{Answer, List, Memory, ProtocolError};
-use mb_unit::machine::{Event, Machine};
-use mb_unit::programs::Builtin;
-use mb_unit::unit::{Tag, Unit, WRITE_STAGE};
+use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, SearchResult};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor};
+use mb_unit::programs::BuiltinProgram;
+use mb_unit::unit::{FifoTag, MatchUnit, WRITE_STAGE};
 
 use crate::hemmert2007::{Processor, Simulated};
 use crate::study::{self, Study, StudyError, World};
@@ -123,9 +123,9 @@ pub struct Point {
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The match program.
-    pub program: Program,
+    pub program: MatchProgram,
     /// The list manager and its memory.
-    pub memory: Memory,
+    pub memory: ListManagerParameters,
     /// Clock of all.
     pub clock: Clock,
     /// The benchmark of figure 5, all lengths of the list.
@@ -168,9 +168,9 @@ impl Processors {
 /// One search, word by word.
 #[derive(Clone, Debug)]
 pub(crate) struct Search {
-    pub(crate) events: Vec<Event>,
-    pub(crate) answer: Answer,
-    pub(crate) machine: Machine,
+    pub(crate) events: Vec<IssueEvent>,
+    pub(crate) answer: SearchResult,
+    pub(crate) machine: MatchProcessor,
 }
 
 impl Subject {
@@ -180,10 +180,11 @@ impl Subject {
     /// When a preset cannot be read or the program breaks the protocol.
     pub fn hemmert2007() -> Result<Self, MeasureError> {
         let settings = mb_catalog::find(UNIT)?.settings;
-        let program = Builtin::from_name(settings.word("program")).ok_or(MeasureError::NotSeen("the match program"))?;
+        let program =
+            BuiltinProgram::from_name(settings.word("program")).ok_or(MeasureError::NotSeen("the match program"))?;
         let engine = mb_microcode::Microcode::new(&settings)
             .map_err(|error| CatalogError::Setting { engine: mb_microcode::ENTRY.card.name, error })?;
-        let subject = Self::new(program.assemble(), *engine.machine().lists().memory(), settings.clock("clock"))?;
+        let subject = Self::new(program.assemble(), *engine.machine().lists().parameters(), settings.clock("clock"))?;
         let study = study::find(STUDY)?;
         let processors = Processors::new(&study, &study.base())?;
         let fitted = Processors::new(&study, &study.fitted())?;
@@ -194,7 +195,7 @@ impl Subject {
     ///
     /// # Errors
     /// When the program breaks the protocol, does not match, or lacks the segments that the paper counts.
-    pub fn new(program: Program, memory: Memory, clock: Clock) -> Result<Self, MeasureError> {
+    pub fn new(program: MatchProgram, memory: ListManagerParameters, clock: Clock) -> Result<Self, MeasureError> {
         let mut subject =
             Self { program, memory, clock, points: Vec::new(), processors: Processors::default(), fitted: None };
         if subject.search_nth(3)?.answer.found != Some(2) {
@@ -223,8 +224,12 @@ impl Subject {
     }
 
     /// A machine with `items` in its posted list.
-    pub(crate) fn machine(&self, memory: Memory, items: &[Item]) -> Result<Machine, MeasureError> {
-        let mut machine = Machine::new(&self.program.words, memory)?;
+    pub(crate) fn machine(
+        &self,
+        memory: ListManagerParameters,
+        items: &[Item],
+    ) -> Result<MatchProcessor, MeasureError> {
+        let mut machine = MatchProcessor::new(&self.program.words, memory)?;
         for (item, id) in items.iter().zip(0..) {
             machine.lists_mut().append(List::Posted, *item, id, 0);
         }
@@ -232,10 +237,15 @@ impl Subject {
     }
 
     /// Searches `items` for `header`, with everything before long over.
-    pub(crate) fn search_in(&self, memory: Memory, items: &[Item], header: &Header) -> Result<Search, MeasureError> {
+    pub(crate) fn search_in(
+        &self,
+        memory: ListManagerParameters,
+        items: &[Item],
+        header: &Header,
+    ) -> Result<Search, MeasureError> {
         let mut machine = self.machine(memory, items)?;
         let mut events = Vec::new();
-        let mut watch = |event: &Event, _: &Unit| events.push(*event);
+        let mut watch = |event: &IssueEvent, _: &MatchUnit| events.push(*event);
         let arrival = machine.now() + 1000 + memory.latency;
         let answer = machine.search(List::Posted, header.words(), arrival, &mut watch)?;
         Ok(Search { events, answer, machine })
@@ -257,9 +267,13 @@ impl Subject {
     }
 
     /// The events whose words lie in one of the segments.
-    pub(crate) fn in_segments(&self, events: &[Event], names: &[&'static str]) -> Result<Vec<Event>, MeasureError> {
+    pub(crate) fn in_segments(
+        &self,
+        events: &[IssueEvent],
+        names: &[&'static str],
+    ) -> Result<Vec<IssueEvent>, MeasureError> {
         let ranges = names.iter().map(|name| self.segment(name)).collect::<Result<Vec<_>, _>>()?;
-        let within = |event: &&Event| ranges.iter().any(|range| range.contains(&usize::from(event.issued.at)));
+        let within = |event: &&IssueEvent| ranges.iter().any(|range| range.contains(&usize::from(event.issued.at)));
         Ok(events.iter().filter(within).copied().collect())
     }
 
@@ -271,7 +285,7 @@ impl Subject {
     /// Cycles of one search that section 6.1 counts: header words taken, and the item code from read to write stage.
     fn counted_in_6_1(&self, search: &Search) -> Result<u64, MeasureError> {
         let items = self.in_segments(&search.events, &["shared", "fast", "slow"])?;
-        Ok(words_taken(&search.events, Tag::Header) as u64 + cycles(&items))
+        Ok(words_taken(&search.events, FifoTag::Header) as u64 + cycles(&items))
     }
 }
 
@@ -304,7 +318,7 @@ pub(crate) fn list(n: usize) -> Vec<Item> {
 }
 
 /// Cycles from the read stage of the first word to the write stage of the last.
-pub(crate) fn cycles(events: &[Event]) -> u64 {
+pub(crate) fn cycles(events: &[IssueEvent]) -> u64 {
     match events {
         [] => 0,
         [first, ..] => events[events.len() - 1].cycle + WRITE_STAGE + 1 - first.cycle,
@@ -312,7 +326,7 @@ pub(crate) fn cycles(events: &[Event]) -> u64 {
 }
 
 /// Words with this tag that were taken from the input FIFO.
-pub(crate) fn words_taken(events: &[Event], tag: Tag) -> usize {
+pub(crate) fn words_taken(events: &[IssueEvent], tag: FifoTag) -> usize {
     events.iter().filter(|event| event.took.is_some_and(|entry| entry.tag == tag)).count()
 }
 

@@ -8,8 +8,8 @@ use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME, Method};
 use mb_reproduce::registry::Measurable;
 use mb_reproduce::verdict::Verdict;
 use mb_reproduce::{Finding, Subject, reproduce};
-use mb_unit::list_manager::Memory;
-use mb_unit::programs::Builtin;
+use mb_unit::list_manager::ListManagerParameters;
+use mb_unit::programs::BuiltinProgram;
 
 static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).unwrap());
 static SUBJECT: LazyLock<Subject> = LazyLock::new(|| Subject::hemmert2007().unwrap());
@@ -17,7 +17,7 @@ static FINDINGS: LazyLock<Vec<Finding<'static>>> =
     LazyLock::new(|| reproduce(&CLAIMS, "hemmert2007", &*SUBJECT).unwrap());
 
 /// The design point of the paper with another program, memory or clock for the match unit.
-fn with_unit(program: mb_asm::Program, memory: Memory, clock: mb_core::Clock) -> Subject {
+fn with_unit(program: mb_asm::MatchProgram, memory: ListManagerParameters, clock: mb_core::Clock) -> Subject {
     let Subject { processors, fitted, .. } = SUBJECT.clone();
     Subject { processors, fitted, ..Subject::new(program, memory, clock).unwrap() }
 }
@@ -98,7 +98,8 @@ fn contradictory_claims_show_every_reading() {
 
 #[test]
 fn a_program_with_one_word_too_many_differs() {
-    let text = Builtin::PortalsHemmert2007.text().replace("rest:   wait || _ = in", "nop\nrest:   wait || _ = in");
+    let text =
+        BuiltinProgram::PortalsHemmert2007.text().replace("rest:   wait || _ = in", "nop\nrest:   wait || _ = in");
     let padded = mb_asm::assemble("padded", &text).unwrap();
     let subject = with_unit(padded, SUBJECT.memory, SUBJECT.clock);
     assert_eq!(finding("hemmert2007.ucode.total").readings[0].reading.measured.to_string(), "44");
@@ -117,7 +118,7 @@ fn a_program_with_one_word_too_many_differs() {
 
 #[test]
 fn a_memory_beyond_the_reach_of_the_head_cache_differs() {
-    let slow = Memory { latency: 20, ..SUBJECT.memory };
+    let slow = ListManagerParameters { latency: 20, ..SUBJECT.memory };
     let subject = with_unit(SUBJECT.program.clone(), slow, SUBJECT.clock);
     assert_eq!(verdict_on(&subject, "hemmert2007.lm.no_stall"), (Verdict::Differs, true));
     assert_eq!(verdict_on(&subject, "hemmert2007.mu.cycles_item_failed"), (Verdict::Differs, true));
@@ -131,7 +132,7 @@ fn a_slower_clock_differs() {
 
 #[test]
 fn a_program_that_matches_nothing_is_refused() {
-    let text = Builtin::PortalsHemmert2007.text().replace("VALID   = 0x0001", "VALID   = 0x4000");
+    let text = BuiltinProgram::PortalsHemmert2007.text().replace("VALID   = 0x0001", "VALID   = 0x4000");
     let program = mb_asm::assemble("blind", &text).unwrap();
     let error = Subject::new(program, SUBJECT.memory, SUBJECT.clock).unwrap_err();
     assert_eq!(error.to_string(), "the match of the third item did not show in the run that should show it");
@@ -139,14 +140,14 @@ fn a_program_that_matches_nothing_is_refused() {
 
 #[test]
 fn a_list_manager_that_reacts_late_differs() {
-    let late = Memory { reaction: 12, ..SUBJECT.memory };
+    let late = ListManagerParameters { reaction: 12, ..SUBJECT.memory };
     let subject = with_unit(SUBJECT.program.clone(), late, SUBJECT.clock);
     assert_eq!(verdict_on(&subject, "hemmert2007.mu.cycles_item_failed"), (Verdict::Differs, true));
 }
 
 #[test]
 fn a_program_without_the_segments_of_table_1_is_refused() {
-    let text = Builtin::PortalsHemmert2007.text().replace(".segment shared", ".segment common");
+    let text = BuiltinProgram::PortalsHemmert2007.text().replace(".segment shared", ".segment common");
     let program = mb_asm::assemble("renamed", &text).unwrap();
     let error = Subject::new(program, SUBJECT.memory, SUBJECT.clock).unwrap_err();
     assert_eq!(error.to_string(), "the match program has no segment `shared`");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What follows from `spec/isa/match_unit.toml`: the bits and operation tables of `match_unit/asm` and the manual.
+//! Output of `spec/isa/match_unit.toml`: fields and operation tables of `match_unit/asm`, and the manual.
 //!
-//! The specification is checked on the way: fields tile the word, codes fit their field and are unique.
+//! The specification is checked first: fields tile the word, codes fit their field and are unique.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{format_ident, quote};
 use serde::Deserialize;
 
 use super::Generated;
@@ -20,16 +21,16 @@ struct Spec {
     paper: String,
     word_bits: u32,
     store_words: u32,
-    state: Vec<Item>,
+    state: Vec<SpecItem>,
     slot: Vec<Slot>,
     codes: Vec<Codes>,
-    rule: Vec<Item>,
-    refusal: Vec<Item>,
+    rule: Vec<SpecItem>,
+    refusal: Vec<SpecItem>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Item {
+struct SpecItem {
     name: String,
     meaning: String,
     source: String,
@@ -138,163 +139,213 @@ fn find<'a>(spec: &'a Spec, place: &str) -> Option<&'a Field> {
     spec.slot.iter().find(|s| s.name == slot)?.field.iter().find(|f| f.name == field)
 }
 
-fn rust_type(bits: u32) -> &'static str {
+/// The smallest unsigned type that holds `bits` bits.
+fn rust_type(bits: u32) -> Ident {
     match bits {
-        0..=8 => "u8",
-        9..=16 => "u16",
-        _ => "u32",
+        0..=8 => format_ident!("u8"),
+        9..=16 => format_ident!("u16"),
+        _ => format_ident!("u32"),
     }
 }
 
+fn number(value: u32) -> Literal {
+    Literal::u32_unsuffixed(value)
+}
+
+/// Doc comments, one per line of `text`, wrapped at 100 columns.
+fn doc(text: &str) -> TokenStream {
+    const WIDTH: usize = 90;
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if !line.is_empty() && line.len() + 1 + word.len() > WIDTH {
+            lines.push(format!(" {word}"));
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    quote!(#(#[doc = #lines])*)
+}
+
+/// The text of `layout.rs`, one formatted item after the other.
 fn layout(spec: &Spec) -> String {
+    let mut items = vec![constants(spec), fields(spec), packing()];
+    items.extend(spec.codes.iter().map(enumeration));
+    items.push(rules(&spec.refusal));
+    let file: syn::File = syn::parse2(quote!(#(#items)*)).expect("the generated items are Rust");
     let mut out = format!(
         "// SPDX-License-Identifier: Apache-2.0 OR MIT\n\
          //! Fields of the instruction word, their packing and the operation tables.\n\
          //!\n\
-         //! Generated from `{SPEC}` by `make gen`; do not edit.\n\n\
-         /// Bits of an instruction word.\n\
-         pub const WORD_BITS: u32 = {};\n\n\
-         /// Words the microcode store holds, and addresses a branch can reach.\n\
-         pub const STORE_WORDS: usize = {};\n\n\
-         /// The fields of one word, each with its bits at the low end.\n\
-         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]\n\
-         pub struct Fields {{\n",
-        spec.word_bits, spec.store_words
+         //! Generated from `{SPEC}` by `make gen`; do not edit.\n"
     );
-    let fields = || spec.slot.iter().flat_map(|slot| slot.field.iter().map(move |field| (slot, field)));
-    for (slot, field) in fields() {
-        write!(out, "    /// {}\n    pub {}_{}: {},\n", field.meaning, slot.name, field.name, rust_type(field.bits))
-            .expect("a string takes all text");
+    for item in file.items {
+        out.push('\n');
+        out.push_str(&prettyplease::unparse(&syn::File { items: vec![item], ..empty_file() }));
     }
-    let count = fields().count();
-    write!(
-        out,
-        "}}\n\n/// Slot and name, offset and width of every field, the lowest first.\n\
-         pub const FIELDS: [(&str, usize, usize); {count}] = [\n"
-    )
-    .expect("a string takes all text");
-    for (slot, field) in fields() {
-        writeln!(out, "    (\"{}.{}\", {}, {}),", slot.name, field.name, field.offset, field.bits)
-            .expect("a string takes all text");
-    }
-    out.push_str("];\n\nimpl Fields {\n    /// The word these fields make, least significant bits first.\n");
-    out.push_str("    ///\n    /// # Panics\n    /// When a value has more bits than its field.\n");
-    out.push_str("    #[must_use]\n    pub const fn pack(self) -> [u64; 3] {\n        let mut word = [0; 3];\n");
-    for (slot, field) in fields() {
-        writeln!(
-            out,
-            "        put(&mut word, {}, {}, self.{}_{} as u64);",
-            field.offset, field.bits, slot.name, field.name
-        )
-        .expect("a string takes all text");
-    }
-    out.push_str("        word\n    }\n\n    /// The fields of a word; bits beyond the word are not looked at.\n");
-    out.push_str("    #[must_use]\n    pub const fn unpack(word: [u64; 3]) -> Self {\n        Self {\n");
-    for (slot, field) in fields() {
-        writeln!(
-            out,
-            "            {}_{}: take(word, {}, {}) as {},",
-            slot.name,
-            field.name,
-            field.offset,
-            field.bits,
-            rust_type(field.bits)
-        )
-        .expect("a string takes all text");
-    }
-    out.push_str("        }\n    }\n}\n");
-    out.push_str(PACKING);
-    for codes in &spec.codes {
-        enumeration(&mut out, codes);
-    }
-    rules(&mut out, &spec.refusal);
     out
 }
 
-const PACKING: &str = "
-const fn put(word: &mut [u64; 3], offset: usize, bits: usize, value: u64) {
-    assert!(value >> bits == 0, \"a value has more bits than its field\");
-    word[offset / 64] |= value << (offset % 64);
-    if offset % 64 + bits > 64 {
-        word[offset / 64 + 1] |= value >> (64 - offset % 64);
+/// A file without items.
+fn empty_file() -> syn::File {
+    syn::parse2(TokenStream::new()).expect("an empty file is Rust")
+}
+
+fn constants(spec: &Spec) -> TokenStream {
+    let (word_bits, store_words) = (number(spec.word_bits), number(spec.store_words));
+    quote! {
+        /// Bits of an instruction word.
+        pub const WORD_BITS: u32 = #word_bits;
+        /// Words of the microcode store, and addresses that a branch can reach.
+        pub const STORE_WORDS: usize = #store_words;
     }
 }
 
-/// The bits `offset` to `offset + bits - 1` of a word, at the low end; at most 32 of them.
-#[must_use]
-pub const fn take(word: [u64; 3], offset: usize, bits: usize) -> u64 {
-    let mut value = word[offset / 64] >> (offset % 64);
-    if offset % 64 + bits > 64 {
-        value |= word[offset / 64 + 1] << (64 - offset % 64);
-    }
-    value & ((1 << bits) - 1)
-}
-";
+fn fields(spec: &Spec) -> TokenStream {
+    let all: Vec<(&Slot, &Field)> =
+        spec.slot.iter().flat_map(|slot| slot.field.iter().map(move |field| (slot, field))).collect();
+    let docs = all.iter().map(|(_, field)| doc(&field.meaning));
+    let names: Vec<Ident> = all.iter().map(|(slot, field)| format_ident!("{}_{}", slot.name, field.name)).collect();
+    let types: Vec<Ident> = all.iter().map(|(_, field)| rust_type(field.bits)).collect();
+    let paths = all.iter().map(|(slot, field)| format!("{}.{}", slot.name, field.name));
+    let offsets: Vec<Literal> = all.iter().map(|(_, field)| number(field.offset)).collect();
+    let widths: Vec<Literal> = all.iter().map(|(_, field)| number(field.bits)).collect();
+    let count = Literal::usize_unsuffixed(all.len());
+    quote! {
+        /// The fields of one word, each with its bits at the low end.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct Fields {
+            #(#docs pub #names: #types,)*
+        }
 
-fn enumeration(out: &mut String, codes: &Codes) {
-    let name = &codes.name;
-    let mut put = |line: String| {
-        out.push_str(&line);
-        out.push('\n');
-    };
-    put(format!("\n/// {}", codes.meaning));
-    put("#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]".into());
-    put(format!("pub enum {name} {{"));
-    for value in &codes.value {
-        put(format!("    /// `{}`: {}\n    {},", value.text, value.meaning, value.name));
-    }
-    put(format!("}}\n\nimpl {name} {{\n    /// Every value, in the order of the codes."));
-    let list = codes.value.iter().map(|v| format!("Self::{}", v.name)).collect::<Vec<_>>().join(", ");
-    put(format!("    pub const ALL: [Self; {}] = [{list}];\n", codes.value.len()));
-    put(format!("    /// Its bits in the field `{}`.\n    #[must_use]", codes.field));
-    put("    pub const fn code(self) -> u8 {\n        match self {".into());
-    for value in &codes.value {
-        put(format!("            Self::{} => {},", value.name, value.code));
-    }
-    put("        }\n    }\n\n    /// The value with these bits, if there is one.\n    #[must_use]".into());
-    put("    pub const fn from_code(code: u8) -> Option<Self> {\n        match code {".into());
-    for value in &codes.value {
-        put(format!("            {} => Some(Self::{}),", value.code, value.name));
-    }
-    put("            _ => None,\n        }\n    }\n\n    /// How it is written in a program.\n    #[must_use]".into());
-    put("    pub const fn text(self) -> &'static str {\n        match self {".into());
-    for value in &codes.value {
-        put(format!("            Self::{} => {:?},", value.name, value.text));
-    }
-    put("        }\n    }\n\n    /// The value that is written so, if there is one.\n    #[must_use]".into());
-    put("    pub fn from_text(text: &str) -> Option<Self> {".into());
-    put("        Self::ALL.into_iter().find(|value| value.text() == text)\n    }\n}".into());
-}
+        /// Slot and name, offset and width of every field, the lowest first.
+        pub const FIELDS: [(&str, usize, usize); #count] = [#((#paths, #offsets, #widths),)*];
 
-fn rules(out: &mut String, refusals: &[Item]) {
-    let camel = |name: &str| -> String {
-        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
-        name.split(' ').map(capital).collect()
-    };
-    let mut put = |line: String| {
-        out.push_str(&line);
-        out.push('\n');
-    };
-    put("\n/// Why a text, a word or a program is refused.".into());
-    put("#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]\npub enum Rule {".into());
-    for item in refusals {
-        put(format!("    /// {}\n    {},", item.meaning, camel(&item.name)));
-    }
-    put("}\n\nimpl Rule {\n    /// Every rule, in the order of the specification.".into());
-    let list = refusals.iter().map(|item| format!("Self::{}", camel(&item.name))).collect::<Vec<_>>().join(", ");
-    put(format!("    pub const ALL: [Self; {}] = [{list}];\n", refusals.len()));
-    for (method, doc, of) in [
-        ("name", "Its short name.", (|item| &item.name) as fn(&Item) -> &String),
-        ("meaning", "What is refused.", |item| &item.meaning),
-    ] {
-        let head = if method == "name" { "" } else { "        }\n    }\n\n" };
-        put(format!("{head}    /// {doc}\n    #[must_use]\n    pub const fn {method}(self) -> &'static str {{"));
-        put("        match self {".into());
-        for item in refusals {
-            put(format!("            Self::{} => {:?},", camel(&item.name), of(item)));
+        impl Fields {
+            /// Packs the fields into a word, least significant bits first.
+            ///
+            /// # Panics
+            /// When a value has more bits than its field.
+            #[must_use]
+            pub const fn pack(self) -> [u64; 3] {
+                let mut word = [0; 3];
+                #(put(&mut word, #offsets, #widths, self.#names as u64);)*
+                word
+            }
+
+            /// Unpacks the fields of a word; bits beyond the word are ignored.
+            #[must_use]
+            pub const fn unpack(word: [u64; 3]) -> Self {
+                Self { #(#names: take(word, #offsets, #widths) as #types,)* }
+            }
         }
     }
-    put("        }\n    }\n}".into());
+}
+
+fn packing() -> TokenStream {
+    quote! {
+        const fn put(word: &mut [u64; 3], offset: usize, bits: usize, value: u64) {
+            assert!(value >> bits == 0, "a value has more bits than its field");
+            word[offset / 64] |= value << (offset % 64);
+            if offset % 64 + bits > 64 {
+                word[offset / 64 + 1] |= value >> (64 - offset % 64);
+            }
+        }
+
+        /// The bits `offset` to `offset + bits - 1` of a word, at the low end; at most 32 of them.
+        #[must_use]
+        pub const fn take(word: [u64; 3], offset: usize, bits: usize) -> u64 {
+            let mut value = word[offset / 64] >> (offset % 64);
+            if offset % 64 + bits > 64 {
+                value |= word[offset / 64 + 1] << (64 - offset % 64);
+            }
+            value & ((1 << bits) - 1)
+        }
+    }
+}
+
+fn enumeration(codes: &Codes) -> TokenStream {
+    let name = format_ident!("{}", codes.name);
+    let meaning = doc(&codes.meaning);
+    let variants: Vec<Ident> = codes.value.iter().map(|value| format_ident!("{}", value.name)).collect();
+    let docs = codes.value.iter().map(|value| doc(&format!("`{}`: {}", value.text, value.meaning)));
+    let numbers: Vec<Literal> = codes.value.iter().map(|value| number(value.code)).collect();
+    let texts = codes.value.iter().map(|value| &value.text);
+    let count = Literal::usize_unsuffixed(variants.len());
+    let code_doc = doc(&format!("Its bits in the field `{}`.", codes.field));
+    quote! {
+        #meaning
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum #name {
+            #(#docs #variants,)*
+        }
+
+        impl #name {
+            /// Every value, in the order of the codes.
+            pub const ALL: [Self; #count] = [#(Self::#variants),*];
+
+            #code_doc
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                match self { #(Self::#variants => #numbers,)* }
+            }
+
+            /// The value with these bits, if there is one.
+            #[must_use]
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code { #(#numbers => Some(Self::#variants),)* _ => None }
+            }
+
+            /// Its text in a program.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { #(Self::#variants => #texts,)* }
+            }
+
+            /// The value with this text, if there is one.
+            #[must_use]
+            pub fn from_text(text: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|value| value.text() == text)
+            }
+        }
+    }
+}
+
+fn rules(refusals: &[SpecItem]) -> TokenStream {
+    let camel = |item: &SpecItem| -> Ident {
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        format_ident!("{}", item.name.split(' ').map(capital).collect::<String>())
+    };
+    let variants: Vec<Ident> = refusals.iter().map(camel).collect();
+    let docs = refusals.iter().map(|item| doc(&item.meaning));
+    let names = refusals.iter().map(|item| &item.name);
+    let meanings = refusals.iter().map(|item| &item.meaning);
+    let count = Literal::usize_unsuffixed(variants.len());
+    quote! {
+        /// The rule by which a text, a word or a program is rejected.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Rule {
+            #(#docs #variants,)*
+        }
+
+        impl Rule {
+            /// Every rule, in the order of the specification.
+            pub const ALL: [Self; #count] = [#(Self::#variants),*];
+
+            /// Its short name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { #(Self::#variants => #names,)* }
+            }
+
+            /// What it rejects.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { #(Self::#variants => #meanings,)* }
+            }
+        }
+    }
 }
 
 fn manual(spec: &Spec) -> String {
@@ -360,7 +411,7 @@ fn manual(spec: &Spec) -> String {
     out
 }
 
-fn items(put: &mut impl FnMut(String), head: &str, list: &[Item]) {
+fn items(put: &mut impl FnMut(String), head: &str, list: &[SpecItem]) {
     put(format!("| {head} | meaning | source |\n|---|---|---|"));
     for item in list {
         put(format!("| {} | {} | {} |", item.name, cell(&item.meaning), cell(&item.source)));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads the tokens of one line, and the lists in brackets and the group widths that need no names.
 
-use super::Parsed;
+use super::ParseResult;
 use crate::diagnostic::Span;
 use crate::layout::Rule;
-use crate::lexer::{Kind, Problem, Token};
+use crate::lexer::{SourceError, Token, TokenKind};
 use crate::word::{ByteSelect, ByteSource, Chain, FieldPermute};
 
 /// The tokens of one line and how far they are read.
@@ -62,8 +62,8 @@ impl<'t> Cursor<'t> {
         self.peek().is_none_or(|token| token.text == "||")
     }
 
-    pub(super) fn missing(&self, expected: &str) -> Problem {
-        Problem { span: self.here(), message: format!("expected {expected}"), rule: Rule::Syntax }
+    pub(super) fn missing(&self, expected: &str) -> SourceError {
+        SourceError { span: self.here(), message: format!("expected {expected}"), rule: Rule::Syntax }
     }
 
     pub(super) fn take(&mut self, text: &str) -> bool {
@@ -72,13 +72,13 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    pub(super) fn any(&mut self, expected: &str) -> Parsed<Token<'t>> {
+    pub(super) fn any(&mut self, expected: &str) -> ParseResult<Token<'t>> {
         let token = *self.peek().ok_or_else(|| self.missing(expected))?;
         self.next += 1;
         Ok(token)
     }
 
-    pub(super) fn expect(&mut self, text: &str) -> Parsed<Token<'t>> {
+    pub(super) fn expect(&mut self, text: &str) -> ParseResult<Token<'t>> {
         let token = self.any(&format!("`{text}`"))?;
         if token.text == text {
             Ok(token)
@@ -87,9 +87,9 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    pub(super) fn name(&mut self, expected: &str) -> Parsed<Token<'t>> {
+    pub(super) fn name(&mut self, expected: &str) -> ParseResult<Token<'t>> {
         let token = self.any(expected)?;
-        if token.kind == Kind::Name {
+        if token.kind == TokenKind::Name {
             Ok(token)
         } else {
             Err(token.problem(Rule::Syntax, &format!("expected {expected}, found `{}`", token.text)))
@@ -97,7 +97,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The widths of the groups behind a mnemonic, if there are any: `.32:16:16`.
-    pub(super) fn chain(&mut self) -> Parsed<Option<Chain>> {
+    pub(super) fn chain(&mut self) -> ParseResult<Option<Chain>> {
         let first = self.here();
         if !self.take(".") {
             return Ok(None);
@@ -107,7 +107,7 @@ impl<'t> Cursor<'t> {
         loop {
             let token = self.any("the widths of the groups")?;
             let width = match token.kind {
-                Kind::Number(width @ (16 | 32 | 48 | 64)) => width as u32 / 16,
+                TokenKind::Number(width @ (16 | 32 | 48 | 64)) => width as u32 / 16,
                 _ => {
                     return Err(
                         token.problem(Rule::Range, &format!("a group has 16, 32, 48 or 64 bits, not `{}`", token.text))
@@ -123,25 +123,25 @@ impl<'t> Cursor<'t> {
         }
         if sections != 4 {
             let message = format!("the groups have {} bits, the word 64", 16 * sections);
-            return Err(Problem { span: self.since(first), message, rule: Rule::Range });
+            return Err(SourceError { span: self.since(first), message, rule: Rule::Range });
         }
         Ok(Chain::new(boundaries))
     }
 }
 
 impl Token<'_> {
-    pub(super) fn problem(&self, rule: Rule, message: &str) -> Problem {
-        Problem { span: self.span, message: message.to_owned(), rule }
+    pub(super) fn problem(&self, rule: Rule, message: &str) -> SourceError {
+        SourceError { span: self.span, message: message.to_owned(), rule }
     }
 }
 
 /// The four fields of an input permute, highest first, after `[`.
-pub(super) fn fields(cursor: &mut Cursor<'_>) -> Parsed<FieldPermute> {
+pub(super) fn fields(cursor: &mut Cursor<'_>) -> ParseResult<FieldPermute> {
     let mut bits = 0;
     for _ in 0..4 {
         let token = cursor.any("four field numbers")?;
         match token.kind {
-            Kind::Number(field @ 0..=3) => bits = bits << 2 | field as u8,
+            TokenKind::Number(field @ 0..=3) => bits = bits << 2 | field as u8,
             _ => return Err(token.problem(Rule::Range, &format!("expected a field 0 to 3, found `{}`", token.text))),
         }
     }
@@ -150,7 +150,7 @@ pub(super) fn fields(cursor: &mut Cursor<'_>) -> Parsed<FieldPermute> {
 }
 
 /// The eight bytes of a permute, highest first: `[x7:4 0 y2:0]`.
-pub(super) fn bytes(cursor: &mut Cursor<'_>) -> Parsed<ByteSelect> {
+pub(super) fn bytes(cursor: &mut Cursor<'_>) -> ParseResult<ByteSelect> {
     let open = cursor.expect("[")?.span;
     let mut sources = Vec::new();
     while !cursor.take("]") {
@@ -159,7 +159,7 @@ pub(super) fn bytes(cursor: &mut Cursor<'_>) -> Parsed<ByteSelect> {
             token
                 .problem(Rule::Syntax, &format!("expected `x` or `y` with a byte 0 to 7, or 0, found `{}`", token.text))
         };
-        if token.kind == Kind::Number(0) {
+        if token.kind == TokenKind::Number(0) {
             sources.push(ByteSource::Zero);
             continue;
         }
@@ -170,7 +170,7 @@ pub(super) fn bytes(cursor: &mut Cursor<'_>) -> Parsed<ByteSelect> {
         let byte = |byte| if operand == b'x' { ByteSource::First(byte) } else { ByteSource::Second(byte) };
         let end = if cursor.take(":") {
             match cursor.any("the last byte")? {
-                Token { kind: Kind::Number(end @ 0..=7), .. } => end as u8,
+                Token { kind: TokenKind::Number(end @ 0..=7), .. } => end as u8,
                 other => {
                     return Err(other.problem(Rule::Range, &format!("expected a byte 0 to 7, found `{}`", other.text)));
                 }
@@ -185,7 +185,7 @@ pub(super) fn bytes(cursor: &mut Cursor<'_>) -> Parsed<ByteSelect> {
         }
     }
     let count = sources.len();
-    let sources: [ByteSource; 8] = sources.try_into().map_err(|_| Problem {
+    let sources: [ByteSource; 8] = sources.try_into().map_err(|_| SourceError {
         span: cursor.since(open),
         message: format!("a permute names 8 bytes, not {count}"),
         rule: Rule::Range,

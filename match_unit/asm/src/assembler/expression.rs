@@ -2,17 +2,17 @@
 //! Constant expressions over 64-bit numbers without sign; nothing overflows silently.
 
 use super::cursor::Cursor;
-use super::{Assembler, Meaning, Parsed, is_reserved};
+use super::{Assembler, ParseResult, Symbol, is_reserved};
 use crate::layout::Rule;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 
 impl Assembler {
     /// A constant expression: `|`, `^`, `&`, shifts, `+` `-`, `*` and unary `~`, binding tighter in this order.
-    pub(super) fn expression(&self, cursor: &mut Cursor<'_>) -> Parsed<u64> {
+    pub(super) fn expression(&self, cursor: &mut Cursor<'_>) -> ParseResult<u64> {
         self.binary(cursor, 0, 0)
     }
 
-    fn binary(&self, cursor: &mut Cursor<'_>, level: usize, depth: usize) -> Parsed<u64> {
+    fn binary(&self, cursor: &mut Cursor<'_>, level: usize, depth: usize) -> ParseResult<u64> {
         const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*"]];
         let Some(operators) = LEVELS.get(level) else { return self.primary(cursor, depth) };
         let mut value = self.binary(cursor, level + 1, depth)?;
@@ -36,22 +36,22 @@ impl Assembler {
         Ok(value)
     }
 
-    fn primary(&self, cursor: &mut Cursor<'_>, depth: usize) -> Parsed<u64> {
+    fn primary(&self, cursor: &mut Cursor<'_>, depth: usize) -> ParseResult<u64> {
         const DEPTH_LIMIT: usize = 32;
         let token = cursor.any("a number or constant")?;
         if depth > DEPTH_LIMIT {
             return Err(token.problem(Rule::Syntax, "the expression is nested too deeply"));
         }
         match (token.kind, token.text) {
-            (Kind::Number(value), _) => Ok(value),
+            (TokenKind::Number(value), _) => Ok(value),
             (_, "~") => Ok(!self.primary(cursor, depth + 1)?),
             (_, "(") => {
                 let value = self.binary(cursor, 0, depth + 1)?;
                 cursor.expect(")")?;
                 Ok(value)
             }
-            (Kind::Name, name) => match self.names.get(name) {
-                Some((Meaning::Constant(value), _)) => Ok(*value),
+            (TokenKind::Name, name) => match self.names.get(name) {
+                Some((Symbol::Constant(value), _)) => Ok(*value),
                 Some(_) => Err(token.problem(Rule::Names, &format!("`{name}` is not a constant"))),
                 None if is_reserved(name) => {
                     Err(token.problem(Rule::Syntax, &format!("expected a number or constant, found `{name}`")))

@@ -2,13 +2,13 @@
 //! The statements of a word: each is read whole before it claims its slot.
 
 use super::cursor::{Cursor, bytes, fields};
-use super::{Assembler, Meaning, Parsed, is_reserved, register_name};
+use super::{Assembler, ParseResult, Symbol, is_reserved, register_name};
 use crate::diagnostic::Span;
 use crate::layout::{Combine, CompareOp, ComputeOp, Half, MaskMode, PermuteOp, Rule, STORE_WORDS};
-use crate::lexer::{Kind, Problem};
+use crate::lexer::{SourceError, TokenKind};
 use crate::word::{
-    Address, Alu, AluReg, Branch, Chain, Condition, DataCopy, Fault, FieldPermute, Merge, Operand2, Output, Pop,
-    Predicate, Register, Sections, Slot, Ternary, TernaryReg, TruthTable,
+    Address, Alu, AluReg, Branch, Chain, Condition, DataCopy, FieldPermute, Merge, Operand2, Output, Pop, Predicate,
+    Register, Sections, Slot, Ternary, TernaryReg, TruthTable, WordFault,
 };
 
 enum HalfValue {
@@ -34,7 +34,7 @@ enum TargetKind {
 
 impl Assembler {
     /// Marks a slot as used by the statement at `span`.
-    fn claim(&mut self, slot: Slot, span: Span) -> Parsed<()> {
+    fn claim(&mut self, slot: Slot, span: Span) -> ParseResult<()> {
         let draft = self.draft();
         let limit = if slot == Slot::Predicate { 2 } else { 1 };
         let used = match slot {
@@ -43,17 +43,21 @@ impl Assembler {
         };
         if used >= limit {
             let times = if limit == 1 { "is already used" } else { "already has two operations" };
-            return Err(Problem { span, message: format!("the {slot} slot of this word {times}"), rule: Rule::Slot });
+            return Err(SourceError {
+                span,
+                message: format!("the {slot} slot of this word {times}"),
+                rule: Rule::Slot,
+            });
         }
         draft.slots[slot as usize] = Some(span);
         Ok(())
     }
 
-    pub(super) fn statement(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+    pub(super) fn statement(&mut self, cursor: &mut Cursor<'_>) -> ParseResult<()> {
         let first = cursor.here();
         match cursor.peek().map(|token| token.text) {
             None | Some("||") => {
-                Err(Problem { span: first, message: "expected a statement".into(), rule: Rule::Syntax })
+                Err(SourceError { span: first, message: "expected a statement".into(), rule: Rule::Syntax })
             }
             Some("nop") => {
                 cursor.next += 1;
@@ -63,7 +67,7 @@ impl Assembler {
                 cursor.next += 1;
                 let input = &mut self.draft().word.input;
                 if input.needs_input {
-                    return Err(Problem { span: first, message: "`wait` is given twice".into(), rule: Rule::Slot });
+                    return Err(SourceError { span: first, message: "`wait` is given twice".into(), rule: Rule::Slot });
                 }
                 input.needs_input = true;
                 Ok(())
@@ -73,15 +77,15 @@ impl Assembler {
         }
     }
 
-    fn branch(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+    fn branch(&mut self, cursor: &mut Cursor<'_>) -> ParseResult<()> {
         let first = cursor.expect("goto")?.span;
         let place = cursor.here();
         let mut label = None;
         let mut target = Address::default();
         match cursor.peek() {
             Some(token)
-                if token.kind == Kind::Name
-                    && !matches!(self.names.get(token.text), Some((Meaning::Constant(_), _))) =>
+                if token.kind == TokenKind::Name
+                    && !matches!(self.names.get(token.text), Some((Symbol::Constant(_), _))) =>
             {
                 cursor.next += 1;
                 label = Some((token.text.to_owned(), token.span));
@@ -89,7 +93,7 @@ impl Assembler {
             _ if cursor.at_end() => return Err(cursor.missing("a label or an address")),
             _ => {
                 let value = self.expression(cursor)?;
-                let reach = || Problem {
+                let reach = || SourceError {
                     span: place,
                     message: format!("branch target {value} is beyond the {STORE_WORDS} words an address can name"),
                     rule: Rule::Target,
@@ -105,7 +109,7 @@ impl Assembler {
         Ok(())
     }
 
-    fn condition(&self, cursor: &mut Cursor<'_>) -> Parsed<Condition> {
+    fn condition(&self, cursor: &mut Cursor<'_>) -> ParseResult<Condition> {
         let negated = cursor.take("!");
         if let Some(token) = cursor.peek().filter(|token| token.text == "in").copied() {
             cursor.next += 1;
@@ -125,7 +129,7 @@ impl Assembler {
         })
     }
 
-    fn assignment(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+    fn assignment(&mut self, cursor: &mut Cursor<'_>) -> ParseResult<()> {
         let first = cursor.here();
         let mut targets = vec![self.target(cursor)?];
         while cursor.take(",") {
@@ -144,7 +148,7 @@ impl Assembler {
         for target in &targets {
             if let TargetKind::Ternary(_, Some(_)) = target.kind {
                 let message = "only the input slot permutes 16-bit fields on the way to a ternary register".into();
-                return Err(Problem { span: target.span, message, rule: Rule::Slot });
+                return Err(SourceError { span: target.span, message, rule: Rule::Slot });
             }
         }
         let all = |test: fn(&TargetKind) -> bool| targets.iter().all(|target| test(&target.kind));
@@ -156,11 +160,11 @@ impl Assembler {
             self.alu(cursor, first, rd, span)
         } else {
             let span = cursor.until(first, operator);
-            Err(Problem { span, message: "no slot writes these together".into(), rule: Rule::Slot })
+            Err(SourceError { span, message: "no slot writes these together".into(), rule: Rule::Slot })
         }
     }
 
-    fn target(&self, cursor: &mut Cursor<'_>) -> Parsed<Target> {
+    fn target(&self, cursor: &mut Cursor<'_>) -> ParseResult<Target> {
         let first = cursor.here();
         let kind = if cursor.take("_") {
             TargetKind::Discard
@@ -183,7 +187,7 @@ impl Assembler {
         Ok(Target { kind, span: cursor.since(first) })
     }
 
-    fn input(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target]) -> Parsed<()> {
+    fn input(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target]) -> ParseResult<()> {
         let mut pop = Pop::default();
         let mut writes = Vec::new();
         for target in targets {
@@ -201,7 +205,7 @@ impl Assembler {
             };
             if twice {
                 let message = "the input slot writes one ALU register, one ternary register, both, or `_`".into();
-                return Err(Problem { span: target.span, message, rule: Rule::Slot });
+                return Err(SourceError { span: target.span, message, rule: Rule::Slot });
             }
         }
         refuse_guard(cursor, "input")?;
@@ -212,7 +216,7 @@ impl Assembler {
         Ok(())
     }
 
-    fn copy(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target]) -> Parsed<()> {
+    fn copy(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target]) -> ParseResult<()> {
         let (mut ternary, mut output) = (None, None);
         let mut writes = Vec::new();
         for target in targets {
@@ -226,13 +230,13 @@ impl Assembler {
             };
             if twice {
                 let message = "the copy slot writes one ternary register, the output FIFO, or both".into();
-                return Err(Problem { span: target.span, message, rule: Rule::Slot });
+                return Err(SourceError { span: target.span, message, rule: Rule::Slot });
             }
         }
         let source = cursor.here();
         let Register::Alu(rs) = self.register(cursor)? else {
             let message = "the copy slot reads ALU registers only".into();
-            return Err(Problem { span: source, message, rule: Rule::Slot });
+            return Err(SourceError { span: source, message, rule: Rule::Slot });
         };
         let guard = self.guard(cursor)?;
         self.claim(Slot::Copy, cursor.since(first))?;
@@ -242,15 +246,15 @@ impl Assembler {
         Ok(())
     }
 
-    fn alu(&mut self, cursor: &mut Cursor<'_>, first: Span, rd: AluReg, target: Span) -> Parsed<()> {
+    fn alu(&mut self, cursor: &mut Cursor<'_>, first: Span, rd: AluReg, target: Span) -> ParseResult<()> {
         let mnemonic = cursor.peek().copied();
         let text = mnemonic.map_or("", |token| token.text);
         let alu = if let Some(op) = ComputeOp::from_text(text) {
             cursor.next += 1;
             let chain = cursor.chain()?;
             if op.is_logic() && chain.is_some() {
-                let message = Fault::ChainInLogic(op).to_string();
-                return Err(Problem { span: cursor.since(first), message, rule: Rule::Slot });
+                let message = WordFault::ChainInLogic(op).to_string();
+                return Err(SourceError { span: cursor.since(first), message, rule: Rule::Slot });
             }
             let rs1 = self.alu_register(cursor)?;
             cursor.expect(",")?;
@@ -281,7 +285,13 @@ impl Assembler {
         Ok(())
     }
 
-    fn predicates(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target], combine: Combine) -> Parsed<()> {
+    fn predicates(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        first: Span,
+        targets: &[Target],
+        combine: Combine,
+    ) -> ParseResult<()> {
         let text = cursor.peek().map_or("", |token| token.text);
         let (slot, base) = match text {
             "match" => (Slot::Ternary, 12),
@@ -295,19 +305,19 @@ impl Assembler {
             writes.push((slot, Register::Predicate(predicate), target.span));
             let Some(section) = predicate.index().checked_sub(base).filter(|&section| section < 4) else {
                 if predicate.is_constant() {
-                    let fault = Fault::ConstantWritten { slot, register: Register::Predicate(predicate) };
-                    return Err(Problem {
+                    let fault = WordFault::ConstantWritten { slot, register: Register::Predicate(predicate) };
+                    return Err(SourceError {
                         span: target.span,
                         message: fault.to_string(),
                         rule: Rule::ConstantRegister,
                     });
                 }
                 let message = format!("the {slot} slot writes p{base} to p{} only, not {predicate}", base + 3);
-                return Err(Problem { span: target.span, message, rule: Rule::PredicateReach });
+                return Err(SourceError { span: target.span, message, rule: Rule::PredicateReach });
             };
             if enable >> section & 1 == 1 {
                 let message = format!("{predicate} is named twice");
-                return Err(Problem { span: target.span, message, rule: Rule::TwoWriters });
+                return Err(SourceError { span: target.span, message, rule: Rule::TwoWriters });
             }
             enable |= 1 << section;
         }
@@ -337,10 +347,10 @@ impl Assembler {
         Ok(())
     }
 
-    fn merge(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target]) -> Parsed<()> {
+    fn merge(&mut self, cursor: &mut Cursor<'_>, first: Span, targets: &[Target]) -> ParseResult<()> {
         let [Target { kind: TargetKind::Predicate(rd), span }] = targets[..] else {
             let message = "a logic unit writes one predicate".into();
-            return Err(Problem { span: targets[1].span, message, rule: Rule::Slot });
+            return Err(SourceError { span: targets[1].span, message, rule: Rule::Slot });
         };
         let (a, b, bits) = self.logic(cursor)?;
         refuse_guard(cursor, "predicate operation")?;
@@ -354,7 +364,7 @@ impl Assembler {
     }
 
     /// Inputs and truth table of a boolean expression.
-    fn logic(&self, cursor: &mut Cursor<'_>) -> Parsed<(Predicate, Predicate, u8)> {
+    fn logic(&self, cursor: &mut Cursor<'_>) -> ParseResult<(Predicate, Predicate, u8)> {
         // Truth tables of the inputs themselves: bit 2a+b.
         const A: u8 = 0b1100;
         const B: u8 = 0b1010;
@@ -364,7 +374,7 @@ impl Assembler {
             let a = self.predicate(cursor)?;
             cursor.expect(",")?;
             let b = self.predicate(cursor)?;
-            let wide = || Problem {
+            let wide = || SourceError {
                 span: place,
                 message: format!("a truth table has four bits, {table} does not fit"),
                 rule: Rule::Range,
@@ -373,7 +383,7 @@ impl Assembler {
             return Ok((a, b, bits));
         }
         if let Some(token) = cursor.peek()
-            && let Kind::Number(value) = token.kind
+            && let TokenKind::Number(value) = token.kind
         {
             cursor.next += 1;
             return match value {
@@ -401,7 +411,7 @@ impl Assembler {
         Ok((a, b, bits))
     }
 
-    fn guard(&self, cursor: &mut Cursor<'_>) -> Parsed<Predicate> {
+    fn guard(&self, cursor: &mut Cursor<'_>) -> ParseResult<Predicate> {
         if !cursor.take("if") {
             return Ok(Predicate::TRUE);
         }
@@ -415,7 +425,7 @@ impl Assembler {
         self.predicate(cursor)
     }
 
-    fn operand2(&self, cursor: &mut Cursor<'_>) -> Parsed<Operand2> {
+    fn operand2(&self, cursor: &mut Cursor<'_>) -> ParseResult<Operand2> {
         if cursor.take("{") {
             let upper = self.half(cursor, Half::High)?;
             cursor.expect(",")?;
@@ -431,13 +441,13 @@ impl Assembler {
                 }
                 _ => {
                     let message = "one half must be an immediate and the other a register's, `.hi` or `.lo`".into();
-                    Err(Problem { span: place, message, rule: Rule::Slot })
+                    Err(SourceError { span: place, message, rule: Rule::Slot })
                 }
             };
         }
         if let Some(token) = cursor.peek()
-            && token.kind == Kind::Name
-            && !matches!(self.names.get(token.text), Some((Meaning::Constant(_), _)))
+            && token.kind == TokenKind::Name
+            && !matches!(self.names.get(token.text), Some((Symbol::Constant(_), _)))
         {
             return Ok(Operand2 { reg: self.alu_register(cursor)?, immediate: None });
         }
@@ -447,9 +457,9 @@ impl Assembler {
         Ok(Operand2 { reg: AluReg::ZERO, immediate: Some((Half::Low, self.immediate(cursor)?)) })
     }
 
-    fn half(&self, cursor: &mut Cursor<'_>, half: Half) -> Parsed<HalfValue> {
+    fn half(&self, cursor: &mut Cursor<'_>, half: Half) -> ParseResult<HalfValue> {
         let is_register = match cursor.rest() {
-            [name, dot, ..] => name.kind == Kind::Name && dot.text == ".",
+            [name, dot, ..] => name.kind == TokenKind::Name && dot.text == ".",
             _ => false,
         };
         if !is_register {
@@ -461,10 +471,10 @@ impl Assembler {
         Ok(HalfValue::Register(reg))
     }
 
-    fn immediate(&self, cursor: &mut Cursor<'_>) -> Parsed<u32> {
+    fn immediate(&self, cursor: &mut Cursor<'_>) -> ParseResult<u32> {
         let first = cursor.here();
         let value = self.expression(cursor)?;
-        let wide = || Problem {
+        let wide = || SourceError {
             span: cursor.since(first),
             message: format!("{value:#x} does not fit the 32-bit immediate; load the halves one after the other"),
             rule: Rule::Range,
@@ -472,17 +482,17 @@ impl Assembler {
         u32::try_from(value).map_err(|_| wide())
     }
 
-    pub(super) fn register(&self, cursor: &mut Cursor<'_>) -> Parsed<Register> {
+    pub(super) fn register(&self, cursor: &mut Cursor<'_>) -> ParseResult<Register> {
         let token = cursor.name("a register")?;
         if let Some(register) = register_name(token.text) {
             return Ok(register);
         }
         match self.names.get(token.text) {
-            Some((Meaning::Register(register), _)) => Ok(*register),
-            Some((Meaning::Constant(_), _)) => {
+            Some((Symbol::Register(register), _)) => Ok(*register),
+            Some((Symbol::Constant(_), _)) => {
                 Err(token.problem(Rule::Names, &format!("`{}` is a constant, expected a register", token.text)))
             }
-            Some((Meaning::Label(_), _)) => {
+            Some((Symbol::Label(_), _)) => {
                 Err(token.problem(Rule::Names, &format!("`{}` is a label, expected a register", token.text)))
             }
             None if is_reserved(token.text) => {
@@ -492,22 +502,24 @@ impl Assembler {
         }
     }
 
-    fn alu_register(&self, cursor: &mut Cursor<'_>) -> Parsed<AluReg> {
+    fn alu_register(&self, cursor: &mut Cursor<'_>) -> ParseResult<AluReg> {
         let place = cursor.here();
         match self.register(cursor)? {
             Register::Alu(reg) => Ok(reg),
-            other => {
-                Err(Problem { span: place, message: format!("the ALU reads a0 to a15, not {other}"), rule: Rule::Slot })
-            }
+            other => Err(SourceError {
+                span: place,
+                message: format!("the ALU reads a0 to a15, not {other}"),
+                rule: Rule::Slot,
+            }),
         }
     }
 
     /// An operand of a permute, which cannot be an immediate.
-    fn permute_register(&self, cursor: &mut Cursor<'_>) -> Parsed<AluReg> {
+    fn permute_register(&self, cursor: &mut Cursor<'_>) -> ParseResult<AluReg> {
         if let Some(token) = cursor.peek()
-            && (matches!(token.kind, Kind::Number(_))
+            && (matches!(token.kind, TokenKind::Number(_))
                 || token.text == "{"
-                || matches!(self.names.get(token.text), Some((Meaning::Constant(_), _))))
+                || matches!(self.names.get(token.text), Some((Symbol::Constant(_), _))))
         {
             let message = "a permute has no immediate: the field `imm` holds its byte selectors";
             return Err(token.problem(Rule::ImmediateAndPermute, message));
@@ -515,11 +527,11 @@ impl Assembler {
         self.alu_register(cursor)
     }
 
-    fn ternary_register(&self, cursor: &mut Cursor<'_>) -> Parsed<TernaryReg> {
+    fn ternary_register(&self, cursor: &mut Cursor<'_>) -> ParseResult<TernaryReg> {
         let place = cursor.here();
         match self.register(cursor)? {
             Register::Ternary(reg) => Ok(reg),
-            other => Err(Problem {
+            other => Err(SourceError {
                 span: place,
                 message: format!("the ternary unit reads t0 to t15, not {other}"),
                 rule: Rule::Slot,
@@ -527,18 +539,20 @@ impl Assembler {
         }
     }
 
-    fn predicate(&self, cursor: &mut Cursor<'_>) -> Parsed<Predicate> {
+    fn predicate(&self, cursor: &mut Cursor<'_>) -> ParseResult<Predicate> {
         let place = cursor.here();
         match self.register(cursor)? {
             Register::Predicate(reg) => Ok(reg),
-            other => {
-                Err(Problem { span: place, message: format!("expected a predicate, found {other}"), rule: Rule::Slot })
-            }
+            other => Err(SourceError {
+                span: place,
+                message: format!("expected a predicate, found {other}"),
+                rule: Rule::Slot,
+            }),
         }
     }
 }
 
-fn refuse_guard(cursor: &Cursor<'_>, what: &str) -> Parsed<()> {
+fn refuse_guard(cursor: &Cursor<'_>, what: &str) -> ParseResult<()> {
     match cursor.peek() {
         Some(token) if token.text == "if" => {
             let article = if what == "input" { "an" } else { "a" };

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use super::{
-    Address, Alu, AluReg, Branch, ByteSelect, Chain, Condition, DataCopy, Fault, FieldPermute, Input, Merge, Operand2,
-    Output, Pop, Predicate, Sections, Ternary, TernaryReg, TruthTable, Word,
+    Address, Alu, AluReg, Branch, ByteSelect, Chain, Condition, DataCopy, FieldPermute, Input, Merge, Operand2, Output,
+    Pop, Predicate, Sections, Ternary, TernaryReg, TruthTable, Word, WordFault,
 };
 use crate::layout::{Combine, CompareOp, ComputeOp, FIELDS, Fields, Half, MaskMode, PermuteOp, WORD_BITS, take};
 
@@ -31,10 +31,10 @@ pub enum DecodeError {
     },
     /// A word that must not be.
     #[error("{} slot: {fault}", fault.slot())]
-    Fault {
+    WordFault {
         /// What it says.
         #[from]
-        fault: Fault,
+        fault: WordFault,
     },
 }
 
@@ -124,7 +124,7 @@ impl Word {
     /// The word with these bits.
     ///
     /// # Errors
-    /// When a code is unknown, a bit is set that has no effect, or the word has a [`Fault`].
+    /// When a code is unknown, a bit is set that has no effect, or the word has a [`WordFault`].
     pub fn decode(bits: Encoded) -> Result<Self, DecodeError> {
         if bits.0[2] >> (WORD_BITS - 128) != 0 {
             return Err(DecodeError::Beyond);

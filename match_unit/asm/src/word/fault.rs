@@ -6,7 +6,7 @@ use crate::layout::{ComputeOp, Rule};
 
 /// What a word that can be written down must not say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Fault {
+pub enum WordFault {
     /// A write to register 0.
     #[error("{register} is constant and cannot be written")]
     ConstantWritten {
@@ -66,7 +66,7 @@ fn writers(first: Slot, second: Slot) -> String {
     }
 }
 
-impl Fault {
+impl WordFault {
     /// The rule it breaks.
     #[must_use]
     pub const fn rule(&self) -> Rule {
@@ -97,7 +97,7 @@ impl Fault {
 impl Word {
     /// Everything this word says and must not, in the order of the slots.
     #[must_use]
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<WordFault> {
         let mut faults = Vec::new();
         let writes = self.writes();
         for (place, &(slot, register)) in writes.iter().enumerate() {
@@ -107,17 +107,17 @@ impl Word {
                 Register::Predicate(reg) => reg.is_constant(),
             };
             if constant {
-                faults.push(Fault::ConstantWritten { slot, register });
+                faults.push(WordFault::ConstantWritten { slot, register });
             } else if let Some(&(first, _)) = writes[..place].iter().find(|write| write.1 == register) {
-                faults.push(Fault::TwoWriters { first, second: slot, register });
+                faults.push(WordFault::TwoWriters { first, second: slot, register });
             }
         }
         if self.input.pop.is_some() && !self.input.needs_input {
-            faults.push(Fault::PopUnsaid);
+            faults.push(WordFault::PopUnsaid);
         }
         match self.alu {
             Some(Alu::Compute { op, chain, .. }) if op.is_logic() && chain != Chain::SPLIT => {
-                faults.push(Fault::ChainInLogic(op));
+                faults.push(WordFault::ChainInLogic(op));
             }
             Some(Alu::Compare { chain, enable, .. }) => comparison_faults(&mut faults, Slot::Alu, chain, enable),
             _ => {}
@@ -126,30 +126,30 @@ impl Word {
             comparison_faults(&mut faults, Slot::Ternary, chain, enable);
         }
         if matches!(self.predicate, [None, Some(_)]) {
-            faults.push(Fault::SecondUnitAlone);
+            faults.push(WordFault::SecondUnitAlone);
         }
         for merge in self.predicate.into_iter().flatten() {
             if !merge.rd.is_free() && !merge.rd.is_constant() {
-                faults.push(Fault::PredicateReach(merge.rd));
+                faults.push(WordFault::PredicateReach(merge.rd));
             }
         }
         if self.branch.is_some_and(|branch| branch.condition == Condition::NoItem) && !self.input.needs_input {
-            faults.push(Fault::HeadTestUnsaid);
+            faults.push(WordFault::HeadTestUnsaid);
         }
         if self.branch.is_some_and(|branch| branch.condition == Condition::Unless(Predicate::TRUE)) {
-            faults.push(Fault::ConstantTested);
+            faults.push(WordFault::ConstantTested);
         }
         if self.copy.is_some_and(|copy| copy.ternary.is_none() && copy.output.is_none()) {
-            faults.push(Fault::NoTarget(Slot::Copy));
+            faults.push(WordFault::NoTarget(Slot::Copy));
         }
         faults
     }
 }
 
-fn comparison_faults(faults: &mut Vec<Fault>, slot: Slot, chain: Chain, enable: Sections) {
+fn comparison_faults(faults: &mut Vec<WordFault>, slot: Slot, chain: Chain, enable: Sections) {
     if enable == Sections::default() {
-        faults.push(Fault::NoTarget(slot));
+        faults.push(WordFault::NoTarget(slot));
     }
     let inner = enable.iter().filter(|&section| !chain.ends_at(section));
-    faults.extend(inner.map(|section| Fault::InnerSection { slot, section, chain }));
+    faults.extend(inner.map(|section| WordFault::InnerSection { slot, section, chain }));
 }

@@ -7,7 +7,7 @@ mod strategies;
 use std::sync::LazyLock;
 
 use mb_asm::word::{Encoded, Word};
-use mb_asm::{Program, assemble, assemble_word, disassemble, image, render};
+use mb_asm::{MatchProgram, assemble, assemble_word, disassemble, image, render};
 use proptest::prelude::*;
 
 use reference::Reference;
@@ -81,7 +81,7 @@ proptest! {
 
     #[test]
     fn programs_survive_their_text_and_their_image(words in strategies::program()) {
-        let program = Program::from_words("random", words);
+        let program = MatchProgram::from_words("random", words);
         prop_assert_eq!(program.faults(), []);
         let text = disassemble(&program);
         let again = assemble("text", &text).map_err(|errors| TestCaseError::fail(render(&errors)))?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section 3.2: the list manager, seen from the words that it streams and from the waiting of the unit.
 
-use mb_unit::list_manager::{Cause, Memory};
-use mb_unit::machine::Event;
-use mb_unit::unit::Tag;
+use mb_unit::list_manager::{ListManagerParameters, StallCause};
+use mb_unit::match_processor::IssueEvent;
+use mb_unit::unit::FifoTag;
 
 use crate::registry::{Entry, Reading, count, fact, measure, number};
 use crate::subject::{header, item, list, words_taken};
@@ -26,15 +26,15 @@ pub(super) const ENTRIES: &[Entry] = &[
 ];
 
 /// Cycles for which memory held up the unit in a search that none of `items` items accepts.
-fn waited(subject: &Subject, memory: Memory, items: usize) -> Result<u64, MeasureError> {
+fn waited(subject: &Subject, memory: ListManagerParameters, items: usize) -> Result<u64, MeasureError> {
     let search = subject.search_in(memory, &vec![item(2); items], &header())?;
-    Ok(search.machine.stalls().of(Cause::Memory))
+    Ok(search.machine.stalls().of(StallCause::Memory))
 }
 
 /// The longest latency that costs nothing in a search of `items` items.
 fn longest_hidden(subject: &Subject, head_cache: usize, items: usize) -> Result<u64, MeasureError> {
     for latency in 1..=LATENCIES {
-        if waited(subject, Memory { latency, head_cache, ..subject.memory }, items)? > 0 {
+        if waited(subject, ListManagerParameters { latency, head_cache, ..subject.memory }, items)? > 0 {
             return Ok(latency - 1);
         }
     }
@@ -43,11 +43,11 @@ fn longest_hidden(subject: &Subject, head_cache: usize, items: usize) -> Result<
 
 /// Items that come from the cache: those before the first that waits for very slow memory.
 fn cached_items(subject: &Subject) -> Readings {
-    let memory = Memory { latency: 1000, ..subject.memory };
+    let memory = ListManagerParameters { latency: 1000, ..subject.memory };
     let search = subject.search_in(memory, &list(20), &header())?;
-    let waits = |event: &Event| matches!(event.stall, Some((_, Cause::Memory)));
+    let waits = |event: &IssueEvent| matches!(event.stall, Some((_, StallCause::Memory)));
     let before = search.events.iter().position(waits).ok_or(MeasureError::NotSeen("the waiting for slow memory"))?;
-    count(words_taken(&search.events[..before], Tag::Item) / 8)
+    count(words_taken(&search.events[..before], FifoTag::Item) / 8)
 }
 
 fn covered_latencies(subject: &Subject) -> Readings {
@@ -68,10 +68,10 @@ fn answers_per_item(subject: &Subject) -> Readings {
 
 fn end_after_item(subject: &Subject) -> Readings {
     let search = subject.search_nth(10)?;
-    let words = words_taken(&search.events, Tag::Item);
+    let words = words_taken(&search.events, FifoTag::Item);
     // What is in the FIFO long after the search.
     let left = search.machine.lists().fifo(search.machine.now() + 1000);
-    let ended = matches!(left[..], [entry] if entry.tag == Tag::End);
+    let ended = matches!(left[..], [entry] if entry.tag == FifoTag::End);
     let shown = format!("{words} words of items, {}", if ended { "then the end mark" } else { "no end mark" });
     fact(words.is_multiple_of(8) && ended, shown)
 }
@@ -86,5 +86,5 @@ fn first_request(subject: &Subject) -> Readings {
 
 fn extra_items(subject: &Subject) -> Readings {
     let search = subject.search_nth(10)?;
-    number(words_taken(&search.events, Tag::Item) as f64 / 8.0 - f64::from(search.answer.visits))
+    number(words_taken(&search.events, FifoTag::Item) as f64 / 8.0 - f64::from(search.answer.visits))
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use mb_unit::golden;
 use mb_unit::layout::{Header, Item, WORDS, op, options};
 use mb_unit::list_manager::List;
-use mb_unit::machine::{Event, Machine};
-use mb_unit::unit::{Tag, Unit};
+use mb_unit::match_processor::{IssueEvent, MatchProcessor};
+use mb_unit::unit::{FifoTag, MatchUnit};
 
 use crate::registry::{Entry, Reading, count, fact, measure, number};
 use crate::subject::{header, item, list, words_taken};
@@ -29,7 +29,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     measure("hemmert2007.ucode.total", total),
     measure("hemmert2007.ucode.init_once", init_once),
     measure("hemmert2007.ucode.one_to_one", words_per_statement),
-    measure("hemmert2007.mu.header_words", |subject| count(words_taken(&subject.search_nth(3)?.events, Tag::Header))),
+    measure("hemmert2007.mu.header_words", |subject| {
+        count(words_taken(&subject.search_nth(3)?.events, FifoTag::Header))
+    }),
     measure("hemmert2007.mu.instrs_item_matched", |subject| {
         count(executed(subject, &item(1), &["shared", "fast", "slow"])?)
     }),
@@ -65,10 +67,10 @@ fn total(subject: &Subject) -> Readings {
 
 fn init_once(subject: &Subject) -> Readings {
     let words = subject.segment_words("init")?;
-    let mut machine = Machine::in_reset(&subject.program.words, subject.memory);
+    let mut machine = MatchProcessor::in_reset(&subject.program.words, subject.memory);
     let mut events = Vec::new();
-    let mut watch = |event: &Event, _: &Unit| events.push(*event);
-    machine.settle(&mut watch)?;
+    let mut watch = |event: &IssueEvent, _: &MatchUnit| events.push(*event);
+    machine.run_until_waiting(&mut watch)?;
     for _ in 0..3 {
         machine.search(List::Posted, header().words(), 0, &mut watch)?;
     }
@@ -100,7 +102,7 @@ fn slow_path_by_item(subject: &Subject) -> Readings {
 fn item_bytes(subject: &Subject) -> Readings {
     let searched = subject.search_nth(9)?;
     let items = searched.answer.visits as usize + 1;
-    number(8.0 * words_taken(&searched.events, Tag::Item) as f64 / items as f64)
+    number(8.0 * words_taken(&searched.events, FifoTag::Item) as f64 / items as f64)
 }
 
 /// Bytes that the fields of a header need, and bytes that are streamed for it.
@@ -116,7 +118,7 @@ fn header_bytes(subject: &Subject) -> Readings {
         data: u64::MAX,
     };
     let fields = ones.words().iter().map(|word| word.count_ones()).sum::<u32>() / 8;
-    let streamed = 8 * words_taken(&subject.search_nth(1)?.events, Tag::Header) as u32;
+    let streamed = 8 * words_taken(&subject.search_nth(1)?.events, FifoTag::Header) as u32;
     let reading = |name, bytes: u32| Reading::new(name, Measured::Fact(bytes < 64, format!("{bytes} bytes")));
     Ok(vec![reading("the fields", fields), reading("the eight words that section 4.3 reads", streamed)])
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use mb_asm::layout::{ComputeOp, FIELDS};
-use mb_unit::unit::{Issued, State};
+use mb_unit::unit::{Issued, UnitState};
 
 use crate::probe::{Trail, assembles, run};
 use crate::registry::{Entry, Reading, count, fact, measure, number};
@@ -105,7 +105,7 @@ fn full(flipped: Option<(File, usize)>) -> Result<Trail, MeasureError> {
 }
 
 /// The word itself within a run of [`FULL`]: the state before it, the state after it, and what it did.
-fn full_word(trail: &Trail) -> (&State, &State, &Issued) {
+fn full_word(trail: &Trail) -> (&UnitState, &UnitState, &Issued) {
     let at = 30 + 7;
     (&trail.states[at], &trail.states[at + 1], &trail.issued[at])
 }
@@ -122,7 +122,7 @@ fn influences(file: File) -> Readings {
         let other = full(Some((file, place)))?;
         let (_, after, did) = full_word(&other);
         // The register itself differs in any case.
-        let without = |state: &State| {
+        let without = |state: &UnitState| {
             let mut state = *state;
             match file {
                 File::Alu => state.alu[place] = 0,
@@ -137,7 +137,7 @@ fn influences(file: File) -> Readings {
 }
 
 /// How many registers of a file the word changes.
-fn changed(file: fn(&State) -> Vec<u64>) -> Result<usize, MeasureError> {
+fn changed(file: fn(&UnitState) -> Vec<u64>) -> Result<usize, MeasureError> {
     let trail = full(None)?;
     let (before, after, _) = full_word(&trail);
     Ok(file(before).iter().zip(file(after)).filter(|(old, new)| *old != new).count())
@@ -178,7 +178,7 @@ fn names(text: &str) -> Readings {
 }
 
 /// The state after trying to write a constant register, if it can be tried at all.
-fn constant(write: &str) -> Result<State, MeasureError> {
+fn constant(write: &str) -> Result<UnitState, MeasureError> {
     Ok(*run(if assembles(write) { write } else { "nop" }, &[])?.end())
 }
 
@@ -337,7 +337,7 @@ fn cancelled_branches(_: &Subject) -> Readings {
 
 /// Slow memory holds words up in the middle of the item code, branches and their delay slots included.
 fn stalling(subject: &Subject) -> Readings {
-    let slow = mb_unit::list_manager::Memory { latency: 61, ..subject.memory };
+    let slow = mb_unit::list_manager::ListManagerParameters { latency: 61, ..subject.memory };
     let items = subject::list(12);
     let fast = subject.search(&items)?;
     let held = subject.search_in(slow, &items, &subject::header())?;
@@ -349,7 +349,7 @@ fn stalling(subject: &Subject) -> Readings {
 
 fn destinations(_: &Subject) -> Readings {
     let into = |registers: &str| run(&format!("wait || {registers} = in"), &[5]).map(|trail| *trail.end());
-    let reached = |state: State| (state.alu[1] == 5, state.ternary[1] == 5);
+    let reached = |state: UnitState| (state.alu[1] == 5, state.ternary[1] == 5);
     let (alu, ternary, both) = (reached(into("a1")?), reached(into("t1")?), reached(into("a1, t1")?));
     let so = alu == (true, false) && ternary == (false, true) && both == (true, true);
     fact(so, if so { "alu, ternary, both" } else { "a destination is missing" })

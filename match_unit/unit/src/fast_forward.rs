@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs of items that fail alike, passed over in one step and exactly.
+//! Fast-forward: consecutive items that fail in the same way are skipped in one step, with an exact result.
 //!
-//! A search mostly repeats one path: the words from one item's first word to the next item's. When the path was taken twice
-//! in a row, without a wait, and the stream is in the same phase (every time relative to now the same), then whatever
-//! depends on time repeats for as long as the path does. Which path an item takes depends on the predicates of its
-//! branches and outputs. A [`Plan`] holds how these follow from the item's eight words and from registers that
-//! the path does not write; it exists only if nothing else is carried from one item to the next.
-//! So a run of items with the same decisions costs eight cycles each, and the state after it is the one that
-//! the last of them leaves. `match_unit/unit/tests/runs.rs` compares with runs that issue every word.
+//! Most items of a search execute the same path, which is the sequence of words from the first word of one item to the
+//! first word of the next. If two consecutive items took the same path without a stall, and the stream has the same
+//! [`StreamPhase`] after both, all times repeat with a period of eight cycles for as long as the path repeats.
+//! The path of an item depends on the predicates of its branches and outputs. A [`PathPlan`] computes these predicates
+//! from the item's eight words and from registers that the path does not write. No plan exists if any other state is
+//! carried from item to item. Each skipped item takes eight cycles; the state afterwards is that of the last one.
+//! `match_unit/unit/tests/fast_forward.rs` compares with searches that issue every word.
 //!
-//! Cost: a few nanoseconds for an item of a run, instead of eight words.
+//! Cost: a few nanoseconds per skipped item.
 
 use mb_asm::layout::Combine;
 
 use crate::layout::{WORDS, Words};
-use crate::list_manager::{ListManager, Phase};
-use crate::machine::{Event, Observer};
-use crate::unit::{AluKind, BranchKind, DELAY_SLOTS, Head, Micro, NOWHERE, Tag, Unit, permute_fields};
+use crate::list_manager::{ListManager, StreamPhase};
+use crate::match_processor::{IssueEvent, Observer};
+use crate::unit::{
+    AluKind, BranchKind, DELAY_SLOTS, DecodedWord, FifoHead, FifoTag, IDENTITY, MatchUnit, NOWHERE, permute_fields,
+};
 
-/// Addresses of the words from one item's first word to the next.
+/// Addresses of the words from the first word of one item to that of the next.
 type Path = [u16; WORDS];
 
-/// Where an operand of a comparison comes from.
+/// Source of a comparison operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operand {
     /// A register that the path does not write.
     Kept(u8),
-    /// A word of the item, its fields permuted.
+    /// A word of the item, with its field permute.
     Item(usize, u8),
-    /// Computed on the way.
+    /// Computed on the path.
     Computed,
-    /// Left by an item before.
+    /// Written by an earlier item.
     Stale,
 }
 
@@ -45,36 +47,36 @@ enum Node {
     Alu { kind: AluKind, operands: [Operand; 2], keep: u64, immediate: u64, group: u64, up: u8 },
     /// A truth table of two nodes.
     Table { a: usize, b: usize, table: u8 },
-    /// Depends on something computed.
+    /// Depends on a computed register.
     Unknown,
 }
 
-/// What decides that an item takes a path.
+/// The conditions under which an item takes a path.
 #[derive(Clone, Debug)]
-struct Plan {
+struct PathPlan {
     path: Path,
-    /// In order of dependence.
+    /// In topological order.
     nodes: Vec<Node>,
-    /// Nodes that branches and outputs depend on, and their values on the path.
+    /// Nodes that decide branches and outputs, with their values on the path.
     decisions: Vec<(usize, bool)>,
 }
 
-/// Watches a search for paths that repeat. An [`Observer`].
+/// Observes a search and detects repeated paths.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Runs {
+pub(crate) struct FastForward {
     path: Path,
     length: usize,
     clean: bool,
     /// Words of the path that sent something.
     sent: u8,
-    before: Option<(Path, Phase)>,
-    /// What is known of paths seen: a plan, or that there is none.
-    known: Vec<(Path, Option<Plan>)>,
+    before: Option<(Path, StreamPhase)>,
+    /// Plans of earlier paths; `None` for a path without a plan.
+    plans: Vec<(Path, Option<PathPlan>)>,
 }
 
-impl Observer for Runs {
+impl Observer for FastForward {
     #[inline]
-    fn issued(&mut self, event: &Event, _: &Unit) {
+    fn issued(&mut self, event: &IssueEvent, _: &MatchUnit) {
         if self.length < WORDS {
             self.path[self.length] = event.issued.at;
             self.sent |= u8::from(event.issued.sent.is_some()) << self.length;
@@ -84,8 +86,8 @@ impl Observer for Runs {
     }
 }
 
-impl Runs {
-    /// Forgets where the search before stood.
+impl FastForward {
+    /// Discards the state of the previous search.
     pub(crate) fn restart(&mut self) {
         self.before = None;
         self.begin_path(false);
@@ -97,9 +99,9 @@ impl Runs {
         self.clean = clean;
     }
 
-    /// To be called when the first word of an item was just taken. Passes over as many items as will take the path that the
-    /// last two took; returns how many.
-    pub(crate) fn pass_over(&mut self, unit: &mut Unit, lists: &mut ListManager, now: u64) -> usize {
+    /// Skips the items that take the same path as the last two; returns their number. To be called right after the pop
+    /// of an item's first word.
+    pub(crate) fn skip(&mut self, unit: &mut MatchUnit, lists: &mut ListManager, now: u64) -> usize {
         let whole = self.clean && self.length == WORDS && unit.pc() == self.path[0] && !unit.in_shadow();
         let (path, sent) = (self.path, self.sent);
         self.begin_path(true);
@@ -116,23 +118,23 @@ impl Runs {
         if !repeats {
             return 0;
         }
-        let place = self.known.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
-            self.known.push((path, Plan::new(unit, path, sent)));
-            self.known.len() - 1
+        let place = self.plans.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
+            self.plans.push((path, PathPlan::new(unit, path, sent)));
+            self.plans.len() - 1
         });
-        let Some(plan) = &self.known[place].1 else { return 0 };
-        let items = lists.alike(|words| plan.holds(unit, words));
+        let Some(plan) = &self.plans[place].1 else { return 0 };
+        let items = lists.count_items_while(|words| plan.holds(unit, words));
         if items > 0 {
-            let (last, next) = lists.pass_over(items);
+            let (last, next) = lists.skip(items);
             plan.replay(unit, &last, next);
         }
         items
     }
 }
 
-impl Plan {
-    /// The plan of a path on which the words of `sent` sent something.
-    fn new(unit: &Unit, path: Path, sent: u8) -> Option<Self> {
+impl PathPlan {
+    /// The plan of a path; `sent` is the bit set of its words that sent output.
+    fn new(unit: &MatchUnit, path: Path, sent: u8) -> Option<Self> {
         let words = path.map(|at| unit.micro(at));
         let mut analysis = Analysis::new(&words);
         for (place, word) in words.into_iter().enumerate() {
@@ -142,7 +144,7 @@ impl Plan {
         Self { path, nodes: analysis.nodes, decisions: analysis.decisions }.pruned()
     }
 
-    /// Without the nodes that no decision depends on; `None` if a decision depends on something unknown.
+    /// Removes the nodes that no decision depends on; `None` if a decision depends on an unknown node.
     fn pruned(self) -> Option<Self> {
         let mut needed = vec![false; self.nodes.len()];
         for &(node, _) in &self.decisions {
@@ -167,7 +169,7 @@ impl Plan {
 
     /// Whether an item takes the path.
     #[inline]
-    fn holds(&self, unit: &Unit, item: &Words) -> bool {
+    fn holds(&self, unit: &MatchUnit, item: &Words) -> bool {
         let mut values = 0_u64;
         for (index, node) in self.nodes.iter().enumerate() {
             let value = match *node {
@@ -197,22 +199,22 @@ impl Plan {
         self.decisions.iter().all(|&(node, value)| (values >> node & 1 == 1) == value)
     }
 
-    /// Leaves the unit as the last item of a run does; `next` is the first word of the item behind it.
-    fn replay(&self, unit: &mut Unit, last: &Words, next: u64) {
-        unit.take_again(self.path[WORDS - 1], last[0]);
+    /// Brings the unit into the state after the last skipped item; `next` is the first word of the following item.
+    fn replay(&self, unit: &mut MatchUnit, last: &Words, next: u64) {
+        unit.repeat_pop(self.path[WORDS - 1], last[0]);
         for &word in last[1..].iter().chain(std::iter::once(&next)) {
-            unit.issue(Head { word, tag: Tag::Item });
+            unit.issue(FifoHead { word, tag: FifoTag::Item });
         }
     }
 }
 
-/// What is known of registers and predicates on the way along a path.
+/// Symbolic state of registers and predicates along a path.
 struct Analysis {
     alu: [Operand; 17],
     ternary: [Operand; 17],
     /// The node of each predicate that the path has written so far.
     predicates: [Option<usize>; 16],
-    /// Predicates that the path writes somewhere, as bits.
+    /// Bit set of the predicates that the path writes.
     written: u32,
     nodes: Vec<Node>,
     decisions: Vec<(usize, bool)>,
@@ -220,7 +222,7 @@ struct Analysis {
 }
 
 impl Analysis {
-    fn new(words: &[&Micro; WORDS]) -> Self {
+    fn new(words: &[&DecodedWord; WORDS]) -> Self {
         let kept = std::array::from_fn(|index| Operand::Kept(index as u8));
         let mut analysis = Self {
             alu: kept,
@@ -238,12 +240,12 @@ impl Analysis {
             analysis.ternary[usize::from(word.pop_ternary)] = Operand::Stale;
             analysis.written |= word.written_predicates();
         }
-        // The last word of the path took the first word of this item.
+        // The last word of the path pops the first word of the item.
         analysis.pop(words[WORDS - 1], 0);
         analysis
     }
 
-    /// The node of a predicate; `None` if it is left over from an item before.
+    /// The node of a predicate; `None` if an earlier item wrote it.
     fn node(&mut self, predicate: u8) -> Option<usize> {
         if self.predicates[usize::from(predicate)].is_some() || self.written >> predicate & 1 == 1 {
             return self.predicates[usize::from(predicate)];
@@ -252,13 +254,13 @@ impl Analysis {
         Some(self.nodes.len() - 1)
     }
 
-    fn pop(&mut self, word: &Micro, place: usize) {
+    fn pop(&mut self, word: &DecodedWord, place: usize) {
         self.alu[usize::from(word.pop_alu)] = Operand::Item(place, IDENTITY);
         self.ternary[usize::from(word.pop_ternary)] = Operand::Item(place, word.permute);
     }
 
-    /// The decision of a branch; `None` if it cannot be told.
-    fn branch(&mut self, word: &Micro, place: usize, path: &Path) -> Option<()> {
+    /// Records the decision of a branch; `None` if it is undetermined.
+    fn branch(&mut self, word: &DecodedWord, place: usize, path: &Path) -> Option<()> {
         if self.shadow > 0 {
             self.shadow -= 1;
             return Some(());
@@ -268,7 +270,7 @@ impl Analysis {
             BranchKind::NoItem => return None,
             BranchKind::If | BranchKind::Unless => {}
         }
-        // Behind a branch that is not taken and its two delay slots the path goes on as behind one that is.
+        // The path after the delay slots is the same whether the branch is taken or not.
         if word.target == path[place] + 1 + u16::from(DELAY_SLOTS) {
             return None;
         }
@@ -281,9 +283,9 @@ impl Analysis {
         Some(())
     }
 
-    /// The other slots of a word: everything is read before anything is written. `None` if something is read that is left over
-    /// from an item before, or sent that depends on the item.
-    fn word(&mut self, word: &Micro, place: usize, sends: bool) -> Option<()> {
+    /// Analyses the other slots of a word; all operands are read before any result is written. `None` if the word reads
+    /// state of an earlier item or sends a value that depends on the item.
+    fn word(&mut self, word: &DecodedWord, place: usize, sends: bool) -> Option<()> {
         let operands = [self.alu[usize::from(word.rs1)], self.alu[usize::from(word.rs2)]];
         let masked = [word.m0, word.m1, word.mask].map(|register| self.ternary[usize::from(register)]);
         let computes = word.alu != AluKind::Idle && !word.alu.compares();
@@ -292,7 +294,7 @@ impl Analysis {
         {
             return None;
         }
-        // A write under a predicate may leave the old value.
+        // A predicated write may keep the old value.
         if computes && word.guard != 0 {
             self.node(word.guard)?;
             if self.alu[usize::from(word.rd)] == Operand::Stale {
@@ -323,7 +325,7 @@ impl Analysis {
         Some(())
     }
 
-    fn copy(&mut self, word: &Micro, sends: bool) -> Option<()> {
+    fn copy(&mut self, word: &DecodedWord, sends: bool) -> Option<()> {
         let copied = self.alu[usize::from(word.copy_from)];
         let guard = self.node(word.copy_guard)?;
         let leaves_old = word.copy_ternary != NOWHERE && word.copy_guard != 0;
@@ -339,8 +341,13 @@ impl Analysis {
         Some(())
     }
 
-    /// The comparisons of a word: predicate, node, and the node and truth table it is combined with.
-    fn comparisons(&mut self, word: &Micro, operands: [Operand; 2], masked: [Operand; 3]) -> Option<Vec<Comparison>> {
+    /// The comparisons of a word.
+    fn comparisons(
+        &mut self,
+        word: &DecodedWord,
+        operands: [Operand; 2],
+        masked: [Operand; 3],
+    ) -> Option<Vec<Comparison>> {
         let mut results = Vec::new();
         if word.alu.compares() {
             for index in 0..usize::from(word.groups.count) {
@@ -373,10 +380,8 @@ impl Analysis {
     }
 }
 
-/// A predicate, what it becomes, and the node and truth table it is combined with.
+/// A predicate, its new node, and the node and truth table it is combined with.
 type Comparison = (u8, Node, Option<(usize, u8)>);
-
-const IDENTITY: u8 = 0b11_10_01_00;
 
 fn mark(nodes: &[Node], index: usize, needed: &mut [bool]) {
     needed[index] = true;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs of items that are passed over in one step end as runs that issue every word: the same answers, cycles, words,
-//! stalls, registers and predicates, for the programs of `ucode/` and for programs made to break the rule.
+//! Fast-forward leaves the state of a search that issues every word: same results, cycles, words, stalls, registers and
+//! predicates, for the programs of `ucode/` and for programs that carry state from item to item.
 
 use mb_asm::word::Word;
 use mb_core::random::Random;
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
-use mb_unit::list_manager::{List, Memory};
-use mb_unit::machine::Machine;
-use mb_unit::programs::Builtin;
+use mb_unit::list_manager::{List, ListManagerParameters};
+use mb_unit::match_processor::MatchProcessor;
+use mb_unit::programs::BuiltinProgram;
 
-/// Searches long lists, word by word and fast, and changes them in between as an engine does. Returns how many items of the
-/// posted list were passed over.
+/// Runs the same searches word by word and with fast-forward, and changes the lists between them as an engine does.
+/// Returns the number of skipped items of the posted list.
 fn compare(words: &[Word], seed: u64) -> u64 {
     let mut random = Random::of(seed, &[]);
-    let memory = Memory {
+    let memory = ListManagerParameters {
         latency: random.pick(&[1, 10, 16, 17, 40]),
         words_per_cycle: random.pick(&[1, 1, 2, 8]),
         head_cache: random.pick(&[1, 2, 3, 5]),
@@ -23,7 +23,7 @@ fn compare(words: &[Word], seed: u64) -> u64 {
         capacity: random.pick(&[30, 60, 1024, 1024]),
         spill_latency: random.pick(&[10, 250]),
     };
-    let mut slow = Machine::new(words, memory).unwrap();
+    let mut slow = MatchProcessor::new(words, memory).unwrap();
     let variety = random.pick(&[2, 30, 1000]);
     for id in 0..20 + random.below(100) {
         let item = Item {
@@ -43,7 +43,7 @@ fn compare(words: &[Word], seed: u64) -> u64 {
         slow.lists_mut().append(random.pick(&[List::Posted, List::Posted, List::Unexpected]), item, id, 0);
     }
     let mut fast = slow.clone();
-    let mut passed_over = 0;
+    let mut skipped = 0;
     for _ in 0..10 {
         let search = random.below(3) == 0;
         let list = if search { List::Unexpected } else { List::Posted };
@@ -58,7 +58,7 @@ fn compare(words: &[Word], seed: u64) -> u64 {
         };
         let arrival = slow.now() + random.pick(&[0, 0, 300]);
         let one = slow.search(list, header.words(), arrival, &mut ()).unwrap();
-        let before = fast.passed_over();
+        let before = fast.skipped_items();
         let two = fast.search_fast(list, header.words(), arrival).unwrap();
         assert_eq!(two, one, "seed {seed}, {memory:?}");
         assert_eq!((fast.now(), fast.issued()), (slow.now(), slow.issued()), "seed {seed}, {memory:?}");
@@ -66,34 +66,34 @@ fn compare(words: &[Word], seed: u64) -> u64 {
         assert_eq!(fast.unit().state(), slow.unit().state(), "seed {seed}, {memory:?}");
         assert_eq!(fast.lists().free_at(), slow.lists().free_at(), "seed {seed}, {memory:?}");
         if list == List::Posted {
-            passed_over += fast.passed_over() - before;
+            skipped += fast.skipped_items() - before;
         }
         if let Some(position) = one.found.filter(|_| random.below(2) == 0) {
             slow.lists_mut().remove(list, position, one.at);
             fast.lists_mut().remove(list, position, one.at);
         }
     }
-    passed_over
+    skipped
 }
 
 #[test]
-fn a_run_ends_as_if_every_word_had_been_issued() {
-    for program in Builtin::ALL {
+fn fast_forward_equals_issuing_every_word() {
+    for program in BuiltinProgram::ALL {
         let words = program.assemble().words;
-        let passed_over: u64 = (1..=400).map(|seed| compare(&words, seed)).sum();
-        assert!(passed_over > 10_000, "{program:?} passed over {passed_over}");
+        let skipped: u64 = (1..=400).map(|seed| compare(&words, seed)).sum();
+        assert!(skipped > 10_000, "{program:?} skipped {skipped}");
     }
 }
 
 /// `mpi` with one line replaced.
 fn changed(line: &str, by: &str) -> Vec<Word> {
-    let text = Builtin::Mpi.text();
-    assert_eq!(text.matches(line).count(), 1, "the line is there once");
+    let text = BuiltinProgram::Mpi.text();
+    assert_eq!(text.matches(line).count(), 1, "the line occurs once");
     mb_asm::assemble("changed.mb", &text.replace(line, by)).unwrap().words
 }
 
 #[test]
-fn a_program_that_carries_something_from_item_to_item_is_not_passed_over() {
+fn state_carried_from_item_to_item_prevents_fast_forward() {
     let line = "posted: wait || item_mask = in";
     for by in [
         // A register that counts items, one that is written under a predicate, and one that alternates.
@@ -103,11 +103,11 @@ fn a_program_that_carries_something_from_item_to_item_is_not_passed_over() {
         // A predicate that alternates, and a comparison that accumulates.
         "posted: wait || item_mask = in || p7 = !p7",
         "posted: wait || item_mask = in || p8 |= eq.16:16:16:16 item_id, from",
-        // A ternary register that follows the item before.
+        // A ternary register that holds a word of the previous item.
         "posted: wait || item_mask = in || t9 = item_id",
     ] {
         let words = changed(line, by);
-        let passed_over: u64 = (1..=60).map(|seed| compare(&words, seed)).sum();
-        assert_eq!(passed_over, 0, "{by}");
+        let skipped: u64 = (1..=60).map(|seed| compare(&words, seed)).sum();
+        assert_eq!(skipped, 0, "{by}");
     }
 }
