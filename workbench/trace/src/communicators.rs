@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// World ranks `first`, `first + stride`, ... : `length` of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Run {
+pub struct RankRun {
     /// World rank of the first member.
     pub first: u32,
     /// Difference between consecutive members.
@@ -19,7 +19,7 @@ pub struct Run {
     pub length: u32,
 }
 
-impl Run {
+impl RankRun {
     /// The run of a world of `ranks`.
     #[must_use]
     pub const fn all(ranks: u32) -> Self {
@@ -101,7 +101,7 @@ fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
 
 /// A communicator from the point of view of one process. Numbers of communicators and groups are global and dense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct View {
+pub struct CommView {
     /// The communicator: 0 is `MPI_COMM_WORLD`, 1 + r `MPI_COMM_SELF` of world rank r, others follow in order of their
     /// first record, by rank.
     pub comm: u32,
@@ -113,7 +113,7 @@ pub struct View {
     pub rank: u32,
 }
 
-impl View {
+impl CommView {
     /// Whether this is an intercommunicator.
     #[must_use]
     pub const fn is_inter(&self) -> bool {
@@ -124,7 +124,7 @@ impl View {
 struct Group {
     size: u32,
     /// Each run with the rank of its first member in the group.
-    runs: Box<[(u32, Run)]>,
+    runs: Box<[(u32, RankRun)]>,
 }
 
 struct Shared {
@@ -139,7 +139,7 @@ pub struct Communicators {
     groups: Vec<Group>,
     comms: Vec<Shared>,
     /// Communicators beyond world and self, rank after rank.
-    views: Vec<View>,
+    views: Vec<CommView>,
     /// Start of each rank in `views`, and the end of the last one.
     first: Vec<usize>,
     /// Ranks whose receives may race.
@@ -159,7 +159,7 @@ impl Communicators {
         self.world
     }
 
-    /// Number of communicators: [`View::comm`] is below it.
+    /// Number of communicators: [`CommView::comm`] is below it.
     #[must_use]
     pub fn count(&self) -> u32 {
         1 + self.world + self.comms.len() as u32
@@ -180,10 +180,10 @@ impl Communicators {
     /// When there is no such rank or number.
     #[must_use]
     #[inline]
-    pub fn view(&self, rank: u32, local: u32) -> View {
+    pub fn view(&self, rank: u32, local: u32) -> CommView {
         match local {
-            0 => View { comm: 0, local: 0, remote: 0, rank },
-            1 => View { comm: 1 + rank, local: 1 + rank, remote: 1 + rank, rank: 0 },
+            0 => CommView { comm: 0, local: 0, remote: 0, rank },
+            1 => CommView { comm: 1 + rank, local: 1 + rank, remote: 1 + rank, rank: 0 },
             _ => {
                 let (from, to) = (self.first[rank as usize], self.first[rank as usize + 1]);
                 self.views[from..to][local as usize - 2]
@@ -264,7 +264,7 @@ impl Communicators {
 pub(crate) struct Builder {
     found: Communicators,
     by_identity: BTreeMap<u64, u32>,
-    by_runs: BTreeMap<Box<[Run]>, u32>,
+    by_runs: BTreeMap<Box<[RankRun]>, u32>,
     members: Vec<u64>,
 }
 
@@ -298,7 +298,7 @@ impl Builder {
     }
 
     /// Communicator `local` of the current rank.
-    pub(crate) fn view(&self, rank: u32, local: u32) -> View {
+    pub(crate) fn view(&self, rank: u32, local: u32) -> CommView {
         match local {
             0 | 1 => self.found.view(rank, local),
             _ => self.found.views[self.found.first[rank as usize] + local as usize - 2],
@@ -310,10 +310,10 @@ impl Builder {
     }
 
     /// Number of the group of `runs`, all of which are within the world.
-    pub(crate) fn group(&mut self, runs: Vec<Run>) -> Result<u32, String> {
+    pub(crate) fn group(&mut self, runs: Vec<RankRun>) -> Result<u32, String> {
         let world = self.found.world;
         if let [run] = runs[..] {
-            if run == Run::all(world) {
+            if run == RankRun::all(world) {
                 return Ok(0);
             }
             if run.length == 1 {
@@ -341,8 +341,8 @@ impl Builder {
     }
 
     /// Checks that no world rank is listed twice. Cost: the smaller of the overlapping pairs of runs and the members.
-    fn distinct(&mut self, runs: &[Run]) -> Result<(), String> {
-        let mut by_low: Vec<&Run> = runs.iter().collect();
+    fn distinct(&mut self, runs: &[RankRun]) -> Result<(), String> {
+        let mut by_low: Vec<&RankRun> = runs.iter().collect();
         by_low.sort_unstable_by_key(|run| run.bounds());
         let members: u64 = runs.iter().map(|run| u64::from(run.length)).sum();
         if members > u64::from(self.found.world) {
@@ -364,7 +364,7 @@ impl Builder {
         Ok(())
     }
 
-    fn distinct_members(&mut self, runs: &[Run]) -> Result<(), String> {
+    fn distinct_members(&mut self, runs: &[RankRun]) -> Result<(), String> {
         self.members.resize((self.found.world as usize).div_ceil(64), 0);
         let mut twice = None;
         let all = || runs.iter().flat_map(|run| (0..run.length).map(|at| run.member(at)));
@@ -394,7 +394,7 @@ impl Builder {
                 "groups differ from those of another rank, expected the same for identity {identity:016x}"
             ));
         }
-        self.found.views.push(View { comm, local, remote, rank });
+        self.found.views.push(CommView { comm, local, remote, rank });
         Ok(())
     }
 }
@@ -405,15 +405,15 @@ mod tests {
 
     use super::*;
 
-    fn run() -> impl Strategy<Value = Run> {
+    fn run() -> impl Strategy<Value = RankRun> {
         (0..60_u32, -9..9_i32, 1..9_u32).prop_map(|(first, stride, length)| {
             let stride = if length > 1 && stride == 0 { 1 } else { stride };
             // Shifted so that no member is below 0.
-            Run { first: first + 80, stride, length }
+            RankRun { first: first + 80, stride, length }
         })
     }
 
-    fn members(run: Run) -> Vec<u32> {
+    fn members(run: RankRun) -> Vec<u32> {
         (0..run.length).map(|at| run.member(at)).collect()
     }
 
@@ -443,9 +443,9 @@ mod tests {
     /// More overlapping pairs than members: members are marked one by one.
     #[test]
     fn many_interleaved_pairs_are_distinct() {
-        let mut runs: Vec<Run> = (0..100).map(|first| Run { first, stride: 100, length: 2 }).collect();
+        let mut runs: Vec<RankRun> = (0..100).map(|first| RankRun { first, stride: 100, length: 2 }).collect();
         assert_eq!(Builder::new(1000).distinct(&runs), Ok(()));
-        runs.push(Run::one(150));
+        runs.push(RankRun::one(150));
         let error = Builder::new(1000).distinct(&runs).unwrap_err();
         assert_eq!(error, "group lists world rank 150 twice, expected distinct ranks");
     }

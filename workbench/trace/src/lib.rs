@@ -4,7 +4,7 @@
 //! - [`Trace::open`] maps a trace and checks its headers; [`Trace::rank`] returns the records of a rank, in place.
 //! - [`Trace::check`] checks every rule of the format and returns the [`Communicators`], which translate local communicator
 //!   numbers and ranks into global ones. After a check, code may index by any field of a record.
-//! - [`Program`] builds the records of a rank in program order. [`TraceWriter`] stores them; [`Trace::in_memory`] does not
+//! - [`RankBuilder`] builds the records of a rank in program order. [`TraceWriter`] stores them; [`Trace::in_memory`] does not
 //!   use the disk.
 //!
 //! ```
@@ -28,16 +28,16 @@ mod error;
 pub mod generate;
 mod meta;
 mod open;
-mod program;
+mod rank_builder;
 pub mod record;
 pub mod stats;
 mod writer;
 
-pub use communicators::{Communicators, Run, View};
+pub use communicators::{CommView, Communicators, RankRun};
 pub use error::{Defect, Place, TraceError};
 pub use meta::{Meta, Origin};
 pub use open::{RankEnd, Trace};
-pub use program::{Program, Request, Status};
+pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
 pub use stats::{Distribution, Stats};
 pub use writer::{Form, TraceWriter};

@@ -156,7 +156,7 @@ impl Trace {
         Self::assemble(Path::new(""), meta, &names, |name| Ok(Content::owned(&files[name])))
     }
 
-    /// A finalized trace of these records (see [`crate::Program`]), with checksums filled in. Unchecked, as after [`Trace::open`].
+    /// A finalized trace of these records (see [`crate::RankBuilder`]), with checksums filled in. Unchecked, as after [`Trace::open`].
     ///
     /// # Panics
     /// When there is no rank, or more than 2^31 - 1.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::{Scratch, ping};
-use mb_trace::{Form, Header, Meta, Origin, Program, RankEnd, Record, Trace, TraceWriter};
+use mb_trace::{Form, Header, Meta, Origin, RankBuilder, RankEnd, Record, Trace, TraceWriter};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Files by name.
@@ -249,7 +249,7 @@ fn a_killed_rank_ends_where_it_stopped_writing() {
 
 #[test]
 fn a_killed_rank_ends_before_an_interrupted_poll_count() {
-    let mut program = Program::new(1, 2);
+    let mut program = RankBuilder::new(1, 2);
     program.miss(3);
     program.probe_miss(0, -1, 7, 3);
     let torn = |records: &[Record]| {
@@ -265,7 +265,7 @@ fn a_killed_rank_ends_before_an_interrupted_poll_count() {
 
 #[test]
 fn a_killed_rank_of_several_threads_ends_before_an_interrupted_write() {
-    let mut program = Program::new(1, 2);
+    let mut program = RankBuilder::new(1, 2);
     program.thread(1);
     program.send(0, 0, 7, 0);
     program.thread(0);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::Scratch;
-use common::unfold::unfolded;
+use common::expand_done::one_done_per_request;
 use mb_trace::generate::{PATTERNS, Plan};
 use mb_trace::{Flags, Kind, Trace};
 
@@ -24,7 +24,7 @@ fn messages(trace: &Trace) -> (Messages, Messages) {
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     for rank in 0..trace.ranks() {
         let mut begun = BTreeMap::new();
-        for record in unfolded(trace.rank(rank)) {
+        for record in one_done_per_request(trace.rank(rank)) {
             match record.kind().unwrap() {
                 Kind::Send => {
                     let to = comms.world_rank(comms.view(rank, record.comm).remote, record.peer as u32);

@@ -6,7 +6,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{everything, identity, ping};
-use mb_trace::{CollectiveOp, Flags, Kind, Program, Record, Run, Status, Trace};
+use mb_trace::{CollectiveOp, Flags, Kind, RankBuilder, RankRun, Record, Status, Trace};
 
 /// The result of the check of these ranks, as text.
 fn check(ranks: Vec<Vec<Record>>) -> String {
@@ -17,10 +17,10 @@ fn check(ranks: Vec<Vec<Record>>) -> String {
 }
 
 /// Checks two ranks: rank 0 runs `body`, whose first record has index 5; rank 1 does nothing.
-fn of(body: impl FnOnce(&mut Program)) -> String {
-    let mut program = Program::new(0, 2);
+fn of(body: impl FnOnce(&mut RankBuilder)) -> String {
+    let mut program = RankBuilder::new(0, 2);
     body(&mut program);
-    check(vec![program.finalize(), Program::new(1, 2).finalize()])
+    check(vec![program.finalize(), RankBuilder::new(1, 2).finalize()])
 }
 
 /// Checks one record after those of the communicators.
@@ -40,7 +40,7 @@ fn empty(kind: Kind) -> Record {
 fn common_fields() {
     assert_eq!(record(Record { kind: 16, ..Record::default() }), at(5, "kind is 16, expected 1 to 15 (T-6)"));
     assert_eq!(record(Record { kind: 0, ..Record::default() }), at(5, "kind is 0, expected 1 to 15 (T-6)"));
-    let mut late = Program::new(0, 1);
+    let mut late = RankBuilder::new(0, 1);
     late.compute((1 << 53) + 1);
     assert_eq!(check(vec![late.finalize()]), at(5, "wall_ns is 9007199254740993, expected 0 to 2^53 (T-12)"));
     let back = |wall_ns, cpu_ns| {
@@ -178,14 +178,14 @@ fn receives_and_probes() {
 
 #[test]
 fn a_completed_request_was_started() {
-    let recv = |program: &mut Program| program.irecv(0, 1, 3, 8);
+    let recv = |program: &mut RankBuilder| program.irecv(0, 1, 3, 8);
     let finished = |change: fn(&mut Record)| {
-        let mut program = Program::new(0, 2);
+        let mut program = RankBuilder::new(0, 2);
         let request = recv(&mut program);
         program.wait(&[request]);
         let mut records = program.finalize();
         change(&mut records[7]);
-        check(vec![records, Program::new(1, 2).finalize()])
+        check(vec![records, RankBuilder::new(1, 2).finalize()])
     };
     assert_eq!(finished(|_| ()), "no defect");
     for (change, reason) in [
@@ -242,7 +242,7 @@ fn a_completed_request_was_started() {
     assert_eq!(blocking, at(7, "Done of request 1, expected request 2 (T-8)"));
     let probe = of(|program| {
         let number = program.probe(0, 0, 1, 3, Status { source: 1, tag: 3, bytes: 8 });
-        program.cancel(mb_trace::Request { number, status: Status::default(), foretold: None });
+        program.cancel(mb_trace::Request { number, status: Status::default(), implied: None });
     });
     assert_eq!(probe, at(7, "request 1 is completed, expected an active request (T-11)"));
     let collective = of(|program| {
@@ -266,7 +266,7 @@ fn a_completed_request_was_started() {
 
 #[test]
 fn a_done_of_several_needs_requests_without_wildcards() {
-    let several = |first: fn(&mut Program), done: Record| {
+    let several = |first: fn(&mut RankBuilder), done: Record| {
         of(|program| {
             first(program);
             _ = program.isend(0, 1, 3, 8);
@@ -275,7 +275,7 @@ fn a_done_of_several_needs_requests_without_wildcards() {
         })
     };
     let done = Record { request: 1, aux: 1, ..empty(Kind::Done) };
-    let exact = |program: &mut Program| _ = program.irecv(0, 1, 3, 8);
+    let exact = |program: &mut RankBuilder| _ = program.irecv(0, 1, 3, 8);
     assert_eq!(several(exact, done), "no defect");
     assert_eq!(several(|program| _ = program.irecv(0, -3, -2, 8), done), "no defect");
     for (broken, reason) in [
@@ -358,14 +358,14 @@ fn collectives() {
 
 #[test]
 fn communicators() {
-    let comm = |number: u64, local: &[Run], remote: Option<&[Run]>| {
-        let mut program = Program::new(0, 4);
+    let comm = |number: u64, local: &[RankRun], remote: Option<&[RankRun]>| {
+        let mut program = RankBuilder::new(0, 4);
         program.comm(number, local, remote);
         let mut ranks = vec![program.finalize()];
-        ranks.extend((1..4).map(|rank| Program::new(rank, 4).finalize()));
+        ranks.extend((1..4).map(|rank| RankBuilder::new(rank, 4).finalize()));
         check(ranks)
     };
-    let run = |first, stride, length| Run { first, stride, length };
+    let run = |first, stride, length| RankRun { first, stride, length };
     assert_eq!(comm(identity(1), &[run(0, 2, 2)], None), "no defect");
     for (local, reason) in [
         (&[run(1, 2, 2)][..], "local group without rank 0 found, expected the rank itself in it (T-15)"),
@@ -411,22 +411,22 @@ fn communicators() {
     let mut ranks = everything();
     ranks[1][1].tag = 3;
     assert_eq!(check(ranks), "rank-00001.mbt: rank 1, record 1: a run lists 4 ranks, expected 1 to 3 (T-15)");
-    let mut differs = vec![Program::new(0, 2), Program::new(1, 2)];
-    differs[0].comm(identity(5), &[Run::all(2)], None);
-    differs[1].comm(identity(5), &[Run { first: 1, stride: -1, length: 2 }], None);
+    let mut differs = vec![RankBuilder::new(0, 2), RankBuilder::new(1, 2)];
+    differs[0].comm(identity(5), &[RankRun::all(2)], None);
+    differs[1].comm(identity(5), &[RankRun { first: 1, stride: -1, length: 2 }], None);
     assert_eq!(
-        check(differs.into_iter().map(Program::finalize).collect()),
+        check(differs.into_iter().map(RankBuilder::finalize).collect()),
         "rank-00001.mbt: rank 1, record 5: groups differ from those of another rank, expected the same for identity 8000000000000005 (T-14)"
     );
     let used = of(|program| {
-        let comm = program.comm(identity(1), &[Run::all(2)], None);
+        let comm = program.comm(identity(1), &[RankRun::all(2)], None);
         program.comm_free(comm);
         program.send(comm, 1, 0, 0);
     });
     assert_eq!(used, at(8, "communicator 2 was freed before, expected a valid communicator (T-11)"));
     assert_eq!(of(|program| program.comm_free(1)), at(5, "communicator 1 is freed, expected a number above 1 (T-11)"));
     let later = of(|program| {
-        let comm = program.comm(identity(1), &[Run::all(2)], None);
+        let comm = program.comm(identity(1), &[RankRun::all(2)], None);
         let request = program.irecv(comm, 1, 3, 8);
         program.comm_free(comm);
         program.wait(&[request]);

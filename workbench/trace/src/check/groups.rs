@@ -5,7 +5,7 @@ use mb_core::mpi::PROC_NULL;
 
 use super::fields::{Fields, only, size_of_message};
 use super::{RankCheck, Violation, expected_rank, violation};
-use crate::communicators::Run;
+use crate::communicators::RankRun;
 use crate::record::{CollectiveOp, Flags, Kind, Record};
 
 /// T-16: the value of `MPI_ROOT` in traces (MPI 5.0 ABI).
@@ -131,8 +131,8 @@ impl RankCheck<'_> {
         let local = self.runs(&mut runs, sizes.0 as u32)?;
         let rank = position(&local, self.rank);
         let expected = match number {
-            0 => Some(Run::all(world)),
-            1 => Some(Run::one(self.rank)),
+            0 => Some(RankRun::all(world)),
+            1 => Some(RankRun::one(self.rank)),
             _ => None,
         };
         if expected.is_some_and(|expected| local != [expected]) {
@@ -172,7 +172,11 @@ impl RankCheck<'_> {
     }
 
     /// Reads runs of `size` members in total, all within the world.
-    pub(super) fn runs(&self, words: &mut std::slice::Iter<'_, [u64; 2]>, size: u32) -> Result<Vec<Run>, Violation> {
+    pub(super) fn runs(
+        &self,
+        words: &mut std::slice::Iter<'_, [u64; 2]>,
+        size: u32,
+    ) -> Result<Vec<RankRun>, Violation> {
         let mut runs = Vec::new();
         let mut members = 0;
         while members < size {
@@ -182,7 +186,7 @@ impl RankCheck<'_> {
             if length == 0 || length > u64::from(size - members) {
                 return violation(15, format!("a run lists {length} ranks, expected 1 to {}", size - members));
             }
-            let mut run = Run { first: start as u32, stride: (start >> 32) as i32, length: length as u32 };
+            let mut run = RankRun { first: start as u32, stride: (start >> 32) as i32, length: length as u32 };
             let last = i64::from(run.first) + i64::from(run.stride) * i64::from(run.length - 1);
             if run.first >= self.world || last < 0 || last >= i64::from(self.world) {
                 let reason = format!("a run goes from {} to {last}, expected ranks below {}", run.first, self.world);
@@ -201,7 +205,7 @@ impl RankCheck<'_> {
 }
 
 /// Rank of `world_rank` in the group of `runs`.
-fn position(runs: &[Run], world_rank: u32) -> Option<u32> {
+fn position(runs: &[RankRun], world_rank: u32) -> Option<u32> {
     let mut from = 0;
     for run in runs {
         if let Some(at) = run.position(world_rank) {

@@ -20,7 +20,7 @@ pub use patterns::PATTERNS;
 use crate::error::TraceError;
 use crate::meta::{MAX_RANKS, Meta, Origin};
 use crate::open::Trace;
-use crate::program::Program;
+use crate::rank_builder::RankBuilder;
 use crate::record::Record;
 use crate::writer::{Form, TraceWriter};
 use mb_core::random::Random;
@@ -91,7 +91,7 @@ pub struct Plan {
 
 /// A rank that is being generated: its program, and the consumer of its records.
 struct RankOutput<'a> {
-    program: Program,
+    program: RankBuilder,
     out: &'a mut dyn FnMut(&[Record]) -> Result<(), TraceError>,
 }
 
@@ -177,7 +177,7 @@ impl Plan {
 
     /// Passes the records of `rank` to `out`, in batches.
     fn rank(&self, rank: u32, out: &mut dyn FnMut(&[Record]) -> Result<(), TraceError>) -> Result<(), TraceError> {
-        let mut output = RankOutput { program: Program::new(rank, self.ranks), out };
+        let mut output = RankOutput { program: RankBuilder::new(rank, self.ranks), out };
         (self.pattern.run)(self, &mut output)?;
         (output.out)(&output.program.finalize())
     }

@@ -6,7 +6,7 @@ use super::exchange::{Message, receive};
 use super::parameters::{bytes, choice, compute, count, iterations};
 use crate::error::TraceError;
 use crate::generate::{Pattern, Plan, RankOutput};
-use crate::program::{Program, Request, Status};
+use crate::rank_builder::{RankBuilder, Request, Status};
 
 /// The pattern and its parameters.
 pub(super) const PATTERN: Pattern = Pattern {
@@ -39,8 +39,8 @@ fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
     let others: Vec<Message> = (0..plan.whole("depth")).map(|other| (peer, OTHERS + other as i32, bytes)).collect();
     let before = others.len() * plan.whole("position") as usize / 100;
     let list = [&others[..before], &[(peer, SOUGHT, bytes)], &others[before..]].concat();
-    let send = |program: &mut Program, tag: i32, bytes: u64| program.send(0, peer as i32, tag, bytes);
-    let recv = |program: &mut Program, tag: i32, bytes: u64| {
+    let send = |program: &mut RankBuilder, tag: i32, bytes: u64| program.send(0, peer as i32, tag, bytes);
+    let recv = |program: &mut RankBuilder, tag: i32, bytes: u64| {
         program.recv(0, peer as i32, tag, bytes, Status { source: peer as i32, tag, bytes });
     };
     for _ in 0..plan.whole("iterations") {

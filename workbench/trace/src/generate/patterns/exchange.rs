@@ -5,7 +5,7 @@ use mb_core::random::Random;
 
 use super::TURN_NS;
 use crate::generate::Plan;
-use crate::program::{Program, Request};
+use crate::rank_builder::{RankBuilder, Request};
 use crate::record::CollectiveOp;
 
 /// Tag of the all-to-all exchange.
@@ -14,23 +14,23 @@ const TRANSPOSE_TAG: i32 = 100;
 /// A message as seen by one of its ranks: peer, tag, bytes.
 pub(super) type Message = (u32, i32, u64);
 
-pub(super) fn receive(program: &mut Program, (peer, tag, bytes): Message) -> Request {
+pub(super) fn receive(program: &mut RankBuilder, (peer, tag, bytes): Message) -> Request {
     program.irecv(0, peer as i32, tag, bytes)
 }
 
-pub(super) fn send(program: &mut Program, (peer, tag, bytes): Message) -> Request {
+pub(super) fn send(program: &mut RankBuilder, (peer, tag, bytes): Message) -> Request {
     program.isend(0, peer as i32, tag, bytes)
 }
 
 /// Posts the receives, starts the sends and waits for all of them.
-pub(super) fn exchange(program: &mut Program, receives: &[Message], sends: &[Message]) {
+pub(super) fn exchange(program: &mut RankBuilder, receives: &[Message], sends: &[Message]) {
     let mut requests: Vec<Request> = receives.iter().map(|&message| receive(program, message)).collect();
     requests.extend(sends.iter().map(|&message| send(program, message)));
     program.wait(&requests);
 }
 
 /// A barrier, and a delay after it: every later call has a later time than every earlier call of any rank.
-pub(super) fn barrier(program: &mut Program) {
+pub(super) fn barrier(program: &mut RankBuilder) {
     program.collective(CollectiveOp::Barrier, 0, -1, 0, 0, &[]);
     program.idle(TURN_NS);
 }
@@ -46,7 +46,7 @@ impl Plan {
     }
 
     /// Every rank sends one message to each other rank.
-    pub(super) fn all_to_all(&self, program: &mut Program, step: u64, bytes: u64) {
+    pub(super) fn all_to_all(&self, program: &mut RankBuilder, step: u64, bytes: u64) {
         let (rank, ranks) = (program.rank(), self.ranks);
         // Rank r sends to r + 1 first, so its first message comes from r - 1.
         let mut receives: Vec<Message> =
@@ -63,7 +63,7 @@ impl Plan {
 /// `arrange` orders the receives of the unexpected messages (argument 0) and of the expected ones (argument 1).
 pub(super) fn both_queues(
     plan: &Plan,
-    program: &mut Program,
+    program: &mut RankBuilder,
     depth: u64,
     sources: u64,
     arrange: impl Fn(u64, &mut [Message]),

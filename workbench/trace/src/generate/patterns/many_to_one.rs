@@ -9,7 +9,7 @@ use super::exchange::{Message, receive};
 use super::parameters::{ORDER, bytes, choice, compute, count};
 use crate::error::TraceError;
 use crate::generate::{Pattern, Plan, RankOutput};
-use crate::program::Request;
+use crate::rank_builder::Request;
 
 /// The pattern and its parameters.
 pub(super) const PATTERN: Pattern = Pattern {

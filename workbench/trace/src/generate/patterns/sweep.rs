@@ -7,7 +7,7 @@ use super::TURN_NS;
 use super::parameters::{bytes, compute, count, grid, iterations};
 use crate::error::TraceError;
 use crate::generate::{Pattern, Plan, RankOutput};
-use crate::program::Status;
+use crate::rank_builder::Status;
 
 /// The pattern and its parameters.
 pub(super) const PATTERN: Pattern = Pattern {
