@@ -83,7 +83,7 @@ fn make_base(which: usize) -> Vec<Vec<Record>> {
     match which {
         0 => common::ping(),
         1 => common::everything(),
-        2 => common::everything().iter().map(|records| common::unfold::unfolded(records)).collect(),
+        2 => common::everything().iter().map(|records| common::expand_done::one_done_per_request(records)).collect(),
         3 => pattern("random", 3),
         _ => pattern("halo3d", 8),
     }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which message each receive of one rank took in the recording, and what must wait so that it takes it again.
+//! Which message each receive of one rank took in the recording, and which messages are held back so that it takes it again.
 //!
-//! By non-overtaking the k-th receive (in posting order) that was resolved to one source, tag and communicator took the k-th
-//! message of that channel. A receive is *bound* when it could take another message in the replay: it has a wildcard, or it was
-//! cancelled. A message waits outside the engine while a bound receive posted earlier in the recording than its own receive accepts it and is
-//! open. A bound receive is closed when its own message or its cancel has gone to the engine: whatever goes there later stands behind.
-//! (Not only when it is matched: a probe may have to find a message before an earlier one is received.)
-//! The recording itself is an order in which no message waits for ever, so this cannot deadlock a faithful trace.
+//! By the non-overtaking rule, the k-th receive (in posting order) that completed with one source, tag and communicator took
+//! the k-th message of that channel. A receive is *bound* when it could take another message in the replay: it has a
+//! wildcard, or it was cancelled. A message is held back outside the engine while there is an open bound receive that accepts
+//! it and was posted earlier in the recording than the message's own receive. A bound receive is closed when its own message
+//! or its cancel was offered to the engine: later messages queue behind it. (It is not closed only when it is matched: a
+//! probe may have to find a message before an earlier one is received.)
 //!
-//! Built for a rank only if it has bound receives; the common rank has none and pays nothing. Memory: 4 bytes per receive of the rank, 48 per bound one.
+//! In the order of the recording every message is eventually offered, so a faithful trace cannot deadlock.
+//!
+//! Built only for ranks with bound receives; most ranks have none and pay nothing. Memory: 4 bytes per receive of the rank
+//! and 48 per bound one.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +29,7 @@ pub(crate) fn pattern_of(communicators: &Communicators, rank: u32, comm: u32, pe
     mpi::pattern(Context::new(view.comm), Traffic::User, source, tag)
 }
 
-/// A message that waits, and the ordinal of its own receive.
+/// A message that is held back, and the ordinal of its own receive.
 #[derive(Clone, Copy)]
 pub(crate) struct Held<T> {
     pub(crate) item: T,
@@ -54,10 +57,11 @@ pub(crate) struct Assignment<T> {
     /// In order of their ordinals.
     bound: Vec<Bound<T>>,
     /// Ordinals, in order, of receives that took a message although `MPI_Cancel` was called.
-    cancelled_in_vain: Vec<u32>,
-    /// Ordinals, in order, of wildcard receives that have no end in the recording (`MPI_Request_free`, a killed rank): they take anything.
+    cancelled_too_late: Vec<u32>,
+    /// Ordinals, in order, of wildcard receives without an end in the recording (`MPI_Request_free`, a killed rank). They take
+    /// any message.
     unknown: Vec<u32>,
-    /// All before it are closed.
+    /// All bound receives before this one are closed.
     first_open: usize,
 }
 
@@ -86,17 +90,17 @@ struct Receive {
     end: End,
 }
 
-/// What the recording says of a receive's end besides its status.
+/// How a receive ends in the recording, besides its status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Nothing: it was completed, or freed, or the recording ends before.
+    /// It was completed or freed, or the recording ends before.
     Open,
     /// `MPI_Cancel` was called.
     Cancelled,
 }
 
 impl<T> Assignment<T> {
-    /// Reads the records of `rank`; `None` if no receive is bound and none was cancelled in vain.
+    /// Reads the records of `rank`; `None` if no receive is bound and none was cancelled too late.
     pub(crate) fn new(communicators: &Communicators, rank: u32, records: &[Record]) -> Option<Self> {
         if !communicators.may_race(rank) {
             return None;
@@ -119,7 +123,7 @@ impl<T> Assignment<T> {
                     let receive = &mut receives[ordinal as usize];
                     let pattern = receive.pattern;
                     if record.aux > 0 {
-                        // What a Done of several ends took what it names.
+                        // The requests of a Done of several have no wildcards.
                         receive.resolved =
                             pattern.initiator.map(|initiator| Envelope { bits: pattern.bits, initiator });
                     } else if kind == Kind::Done && !record.has(Flags::CANCELLED) && record.peer >= 0 && record.tag >= 0
@@ -135,7 +139,7 @@ impl<T> Assignment<T> {
         let mut found = Self {
             channels: BTreeMap::new(),
             bound: Vec::new(),
-            cancelled_in_vain: Vec::new(),
+            cancelled_too_late: Vec::new(),
             unknown: Vec::new(),
             first_open: 0,
         };
@@ -143,7 +147,7 @@ impl<T> Assignment<T> {
             let wildcard = receive.pattern.is_wildcard();
             let cancelled = receive.end == End::Cancelled;
             let resolved = receive.resolved.or_else(|| {
-                // A receive without wildcards that nobody cancelled takes what it names, completed or not.
+                // A receive without wildcards that was not cancelled takes the message it names, completed or not.
                 let named = |initiator| Envelope { bits: receive.pattern.bits, initiator };
                 if wildcard || cancelled { None } else { receive.pattern.initiator.map(named) }
             });
@@ -151,7 +155,7 @@ impl<T> Assignment<T> {
                 found.channels.entry(channel_of(&envelope)).or_default().receives.push(ordinal);
             }
             if cancelled && resolved.is_some() {
-                found.cancelled_in_vain.push(ordinal);
+                found.cancelled_too_late.push(ordinal);
             }
             if cancelled && resolved.is_none() || wildcard && resolved.is_some() {
                 found.bound.push(Bound { ordinal, pattern: receive.pattern, open: true, waiting: Vec::new() });
@@ -159,7 +163,7 @@ impl<T> Assignment<T> {
                 found.unknown.push(ordinal);
             }
         }
-        (!found.bound.is_empty() || !found.cancelled_in_vain.is_empty()).then_some(found)
+        (!found.bound.is_empty() || !found.cancelled_too_late.is_empty()).then_some(found)
     }
 
     /// The ordinal of the receive that took the next message of `envelope`'s channel in the recording.
@@ -170,8 +174,8 @@ impl<T> Assignment<T> {
         ordinal
     }
 
-    /// Lets `held` through, or keeps it with the last bound receive that must be closed before (mostly they close in order).
-    /// Messages of one channel stay in order: what keeps the first one keeps those behind it.
+    /// Returns `held` if it can be offered, or holds it back with the last bound receive that must be closed before (receives
+    /// mostly close in order). Messages of a channel stay in order: a receive that holds back one holds back its successors.
     pub(crate) fn admit(&mut self, held: Held<T>) -> Option<Held<T>> {
         let open = &mut self.bound[self.first_open..];
         let before = open.partition_point(|bound| bound.ordinal < held.ordinal);
@@ -184,18 +188,18 @@ impl<T> Assignment<T> {
         }
     }
 
-    /// Whether receive `ordinal` took a message although it was to be cancelled.
-    pub(crate) fn was_cancelled_in_vain(&self, ordinal: u32) -> bool {
-        self.cancelled_in_vain.binary_search(&ordinal).is_ok()
+    /// Whether receive `ordinal` took a message although `MPI_Cancel` was called.
+    pub(crate) fn was_cancelled_too_late(&self, ordinal: u32) -> bool {
+        self.cancelled_too_late.binary_search(&ordinal).is_ok()
     }
 
-    /// Whether a receive took in the recording what is now known to be another's message, or nobody's.
+    /// Whether receive `receive` takes a message in the replay that receive `message` took in the recording.
     pub(crate) fn diverges(&self, receive: u32, message: u32) -> bool {
         receive != message && self.unknown.binary_search(&receive).is_err()
     }
 
-    /// Nothing that goes to the engine from now on can be taken by receive `ordinal`: hands back the messages that waited for it, to be
-    /// admitted anew.
+    /// Closes receive `ordinal`, which cannot take messages that are offered from now on. Returns the messages that were held
+    /// back for it, to be admitted again.
     pub(crate) fn close(&mut self, ordinal: u32) -> Vec<Held<T>> {
         let Ok(at) = self.bound.binary_search_by_key(&ordinal, |bound| bound.ordinal) else { return Vec::new() };
         self.bound[at].open = false;
@@ -205,7 +209,7 @@ impl<T> Assignment<T> {
         std::mem::take(&mut self.bound[at].waiting)
     }
 
-    /// Messages that still wait.
+    /// Messages that are still held back.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Held<T>> {
         self.bound.iter().flat_map(|bound| &bound.waiting)
     }

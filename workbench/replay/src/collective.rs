@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Collectives as point-to-point messages: what one rank sends and receives, round by round.
 //!
-//! A round's receives are posted and its sends started together; the next round begins when all of them are complete. Local work on the data
-//! (reductions, packing) takes no time. Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-//! MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al. 1997 (allgather).
+//! The receives of a round are posted and its sends started together; the next round starts when all of them are complete.
+//! Local work on the data (reductions, packing) takes no time. Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of
+//! Collective Communication Operations in MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al.
+//! 1997 (allgather).
 
 use mb_trace::CollectiveOp;
 
 use crate::config::Algorithm;
 
-/// One message of a round, as its rank sees it.
+/// One message of a round, from the point of view of its rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Step {
+pub(crate) struct RoundMessage {
     /// Rank of the communicator.
     pub(crate) peer: u32,
     /// Number of the round.
@@ -20,9 +21,9 @@ pub(crate) struct Step {
     pub(crate) sends: Option<u64>,
 }
 
-/// What a rank knows of its collective.
+/// A call of a collective at one rank.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct CollectiveCall<'a> {
     pub(crate) op: CollectiveOp,
     pub(crate) algorithm: Algorithm,
     pub(crate) rank: u32,
@@ -36,18 +37,18 @@ pub(crate) struct Call<'a> {
     pub(crate) counts: &'a [u64],
 }
 
-struct Plan<'a> {
-    steps: &'a mut Vec<Step>,
+struct ScheduleBuilder<'a> {
+    steps: &'a mut Vec<RoundMessage>,
     round: u32,
 }
 
-impl Plan<'_> {
+impl ScheduleBuilder<'_> {
     fn send(&mut self, peer: u32, bytes: u64) {
-        self.steps.push(Step { peer, round: self.round, sends: Some(bytes) });
+        self.steps.push(RoundMessage { peer, round: self.round, sends: Some(bytes) });
     }
 
     fn receive(&mut self, peer: u32) {
-        self.steps.push(Step { peer, round: self.round, sends: None });
+        self.steps.push(RoundMessage { peer, round: self.round, sends: None });
     }
 
     fn next(&mut self) {
@@ -55,13 +56,13 @@ impl Plan<'_> {
     }
 }
 
-impl Call<'_> {
-    /// Appends this rank's steps, in order of rounds; receives come before sends in each round.
-    pub(crate) fn plan(&self, steps: &mut Vec<Step>) {
+impl CollectiveCall<'_> {
+    /// Appends the messages of this rank, in order of rounds; receives come before sends in each round.
+    pub(crate) fn plan(&self, steps: &mut Vec<RoundMessage>) {
         if self.ranks <= 1 {
             return;
         }
-        let mut plan = Plan { steps, round: 0 };
+        let mut plan = ScheduleBuilder { steps, round: 0 };
         let plan = &mut plan;
         match (self.op, self.algorithm) {
             (CollectiveOp::Barrier, Algorithm::Binomial) => {
@@ -142,8 +143,8 @@ impl Call<'_> {
         self.counts.get(peer as usize).copied().unwrap_or(uniform)
     }
 
-    /// One rank's share in a gather or scatter. Trees forward whole subtrees; vector forms are taken as uniform at the mean, because a rank knows
-    /// only its own size.
+    /// Bytes per rank in a gather or scatter. Trees forward whole subtrees. Vector forms are assumed to be uniform at the
+    /// mean size, because the record of a rank holds only its own size.
     fn block(&self) -> u64 {
         if !self.counts.is_empty() {
             let sum: u128 = self.counts.iter().map(|&count| u128::from(count)).sum();
@@ -161,8 +162,8 @@ impl Call<'_> {
         (relative + root) % self.ranks
     }
 
-    /// Binomial tree towards `root`; `bytes` of the number of ranks whose data a message carries.
-    fn gather_tree(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64, root: u32) {
+    /// Binomial tree towards `root`. `bytes` maps the number of ranks whose data a message carries to its size.
+    fn gather_tree(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u64) -> u64, root: u32) {
         let me = self.relative(root);
         let mut mask = 1;
         while mask < self.ranks {
@@ -180,7 +181,7 @@ impl Call<'_> {
     }
 
     /// Binomial tree away from `root`.
-    fn scatter_tree(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64, root: u32) {
+    fn scatter_tree(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u64) -> u64, root: u32) {
         let me = self.relative(root);
         let mut mask = 1;
         while mask < self.ranks {
@@ -201,7 +202,7 @@ impl Call<'_> {
         plan.next();
     }
 
-    fn direct_in(&self, plan: &mut Plan, bytes: u64) {
+    fn direct_in(&self, plan: &mut ScheduleBuilder, bytes: u64) {
         if self.rank == self.root {
             for peer in (0..self.ranks).filter(|&peer| peer != self.root) {
                 plan.receive(peer);
@@ -211,7 +212,7 @@ impl Call<'_> {
         }
     }
 
-    fn direct_out(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+    fn direct_out(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u32) -> u64) {
         if self.rank == self.root {
             for peer in (0..self.ranks).filter(|&peer| peer != self.root) {
                 plan.send(peer, bytes(peer));
@@ -221,8 +222,8 @@ impl Call<'_> {
         }
     }
 
-    /// Round k: to the rank 2^k above, from 2^k below; `bytes` of the number of blocks a message carries.
-    fn dissemination(&self, plan: &mut Plan, bytes: impl Fn(u64) -> u64) {
+    /// Round k: to the rank 2^k above, from 2^k below. `bytes` maps the number of blocks that a message carries to its size.
+    fn dissemination(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u64) -> u64) {
         let mut distance = 1;
         while distance < self.ranks {
             plan.receive((self.rank + self.ranks - distance) % self.ranks);
@@ -233,20 +234,20 @@ impl Call<'_> {
     }
 
     /// One exchange with the neighbours at `distance`.
-    fn shift(&self, plan: &mut Plan, distance: u32, bytes: u64) {
+    fn shift(&self, plan: &mut ScheduleBuilder, distance: u32, bytes: u64) {
         plan.receive((self.rank + self.ranks - distance) % self.ranks);
         plan.send((self.rank + distance) % self.ranks, bytes);
         plan.next();
     }
 
-    fn pairwise(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+    fn pairwise(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u32) -> u64) {
         for distance in 1..self.ranks {
             let to = (self.rank + distance) % self.ranks;
             self.shift(plan, distance, bytes(to));
         }
     }
 
-    fn everyone(&self, plan: &mut Plan, bytes: impl Fn(u32) -> u64) {
+    fn everyone(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u32) -> u64) {
         for distance in 1..self.ranks {
             plan.receive((self.rank + self.ranks - distance) % self.ranks);
         }
@@ -256,8 +257,9 @@ impl Call<'_> {
         }
     }
 
-    /// Exchanges within the largest power of two of ranks; each rank beyond it gives its data to a neighbour first and gets the result last.
-    fn recursive_doubling(&self, plan: &mut Plan, bytes: u64) {
+    /// Exchanges among the largest power of two of ranks. Each rank beyond it sends its data to a neighbour first and receives
+    /// the result last.
+    fn recursive_doubling(&self, plan: &mut ScheduleBuilder, bytes: u64) {
         let power = 1 << self.ranks.ilog2();
         let beyond = self.ranks - power;
         let me = if self.rank < 2 * beyond {
@@ -295,14 +297,15 @@ mod tests {
     use super::*;
     use crate::config::COLLECTIVE_ALGORITHMS;
 
-    fn plan_of(op: CollectiveOp, algorithm: Algorithm, rank: u32, ranks: u32, root: u32) -> Vec<Step> {
+    fn plan_of(op: CollectiveOp, algorithm: Algorithm, rank: u32, ranks: u32, root: u32) -> Vec<RoundMessage> {
         let mut steps = Vec::new();
         let counts: &[u64] = &[];
-        Call { op, algorithm, rank, ranks, root, sent: 96, received: 96, counts }.plan(&mut steps);
+        CollectiveCall { op, algorithm, rank, ranks, root, sent: 96, received: 96, counts }.plan(&mut steps);
         steps
     }
 
-    /// Runs all ranks' plans against each other; `Err` if they wait for ever. Returns who knows of whom.
+    /// Runs the schedules of all ranks against each other; `Err` if they deadlock. Returns for each rank the set of ranks whose
+    /// data it has.
     fn run(op: CollectiveOp, algorithm: Algorithm, ranks: u32, root: u32) -> Result<Vec<u128>, String> {
         let plans: Vec<_> = (0..ranks).map(|rank| plan_of(op, algorithm, rank, ranks, root)).collect();
         let mut knows: Vec<u128> = (0..ranks).map(|rank| 1 << rank).collect();
@@ -326,8 +329,8 @@ mod tests {
                 if receives.iter().all(|step| wires.get(&(step.peer, rank as u32)).is_some_and(|wire| !wire.is_empty()))
                 {
                     for step in &receives {
-                        let news = wires.get_mut(&(step.peer, rank as u32)).unwrap().pop_front().unwrap();
-                        knows[rank] |= news;
+                        let received = wires.get_mut(&(step.peer, rank as u32)).unwrap().pop_front().unwrap();
+                        knows[rank] |= received;
                     }
                     at[rank] += round.count();
                     sent[rank] = false;
@@ -339,7 +342,7 @@ mod tests {
             }
         }
         if (0..ranks as usize).any(|rank| at[rank] < plans[rank].len()) {
-            return Err(format!("{op:?} {algorithm:?} on {ranks} ranks never ends"));
+            return Err(format!("{op:?} {algorithm:?} on {ranks} ranks deadlocks"));
         }
         if wires.values().any(|wire| !wire.is_empty()) {
             return Err(format!("{op:?} {algorithm:?} on {ranks} ranks leaves messages"));
@@ -379,7 +382,8 @@ mod tests {
     fn sizes_whose_sum_exceeds_64_bits_have_a_mean() {
         let (op, algorithm) = (CollectiveOp::Gather, Algorithm::Binomial);
         let counts = vec![1 << 48; 70_000];
-        let call = Call { op, algorithm, rank: 0, ranks: 70_000, root: 0, sent: 0, received: 0, counts: &counts };
+        let call =
+            CollectiveCall { op, algorithm, rank: 0, ranks: 70_000, root: 0, sent: 0, received: 0, counts: &counts };
         assert_eq!(call.block(), 1 << 48);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Closed-loop replay: every rank follows its own records, messages cross a network with `LogGP` parameters, and
-//! each rank receives through one engine, whose completions delay what depends on them.
+//! Closed-loop replay of traces. Every rank executes its own records, messages cross a network with `LogGP` parameters, and
+//! each rank receives through one engine, whose completion times delay the calls that depend on them.
 
 mod assignment;
 mod collective;

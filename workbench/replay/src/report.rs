@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a replay tells: totals, one row per rank, distributions. All numbers add up; nothing is sampled.
+//! The result of a replay: totals, one row per rank, distributions. Everything is counted; nothing is sampled.
 
 use mb_core::time::Picos;
 
@@ -129,7 +129,7 @@ pub struct TimeBin {
     pub operations: u64,
 }
 
-/// Numbers kept per rank and summed over ranks.
+/// Numbers of one rank, or summed over ranks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// When the last thread of the rank (of the last rank) finished: the application's time.
@@ -138,9 +138,9 @@ pub struct Totals {
     pub compute: Picos,
     /// Time spent in calls, waiting included.
     pub in_mpi: Picos,
-    /// Part of `in_mpi` that a receive engine which takes no time would have spared, counted at each wait on its own.
+    /// Part of `in_mpi` that an engine that takes no time would have saved, computed for each wait separately.
     pub blocked_on_matching: Picos,
-    /// Time that messages were held back outside the engine so that wildcard receives took what they took in the recording.
+    /// Time for which messages were held back outside the engine so that wildcard receives took the recorded message.
     pub held: Picos,
     /// How many messages were held back.
     pub held_messages: u64,
@@ -152,19 +152,20 @@ pub struct Totals {
     pub sent_user: u64,
     /// Messages received: matched with a receive.
     pub received: u64,
-    /// Messages that no receive took.
+    /// Messages that were never received.
     pub never_received: u64,
-    /// Receives posted that no message came for.
+    /// Receives posted that were never matched.
     pub never_matched: u64,
     /// Messages that were unexpected.
     pub unexpected: u64,
     /// Receives cancelled.
     pub cancelled: u64,
-    /// Messages longer than the receive they matched (an error in MPI, and yet a match).
+    /// Messages longer than the receive they matched (an error in MPI, but a match).
     pub truncated: u64,
     /// With free wildcards: receives that took another message than in the recording.
     pub diverged: u64,
-    /// Probes whose search found another message first than in the recording; with recorded wildcards the program goes on with the recorded one.
+    /// Probes that found another message than in the recording. With recorded wildcards the program continues with the
+    /// recorded one.
     pub probes_diverged: u64,
     /// Collectives replayed as point-to-point messages.
     pub collectives: u64,
@@ -186,18 +187,18 @@ pub struct Totals {
     pub posted_max: u32,
     /// Longest list of unexpected messages.
     pub unexpected_max: u32,
-    /// From the moment the later of receive and message was offered to the engine until the answer.
+    /// From the time at which the later of receive and message was offered to the engine until the match.
     pub match_latency: Histogram,
 }
 
-/// Adds to a sum over many spans, which may exceed the 213 days that fit.
+/// Adds to a sum of spans; saturates at 213 days.
 #[inline]
 pub(crate) fn accumulate(sum: &mut Picos, span: Picos) {
     *sum = Picos(sum.0.saturating_add(span.0));
 }
 
 impl Totals {
-    /// Adds the numbers of one rank: sums, and maxima where a field is one.
+    /// Adds the numbers of one rank. Fields that are maxima take the maximum.
     pub(crate) fn add(&mut self, other: &Self) {
         self.time = self.time.max(other.time);
         accumulate(&mut self.compute, other.compute);
@@ -239,18 +240,18 @@ pub struct RankReport {
     pub totals: Totals,
 }
 
-/// A rank that did not finish, and what it waits for.
+/// A rank that did not finish, and the call it is blocked in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
     /// World rank.
     pub rank: u32,
-    /// Record at which it stands.
+    /// Record of the call.
     pub record: u64,
-    /// When it began to wait.
+    /// Start of the call.
     pub since: Picos,
-    /// The call and what it waits for, in words.
+    /// Description of the call.
     pub waits: String,
-    /// World ranks it waits for, as far as its calls name them.
+    /// World ranks that the call names.
     pub waits_for: Vec<u32>,
 }
 
@@ -265,11 +266,11 @@ pub struct Report {
     pub depths: Vec<DepthBin>,
     /// Queue lengths over time; up to 1024 bins.
     pub timeline: Vec<TimeBin>,
-    /// Ranks that never finished: a deadlock, a mismatch or a trace cut short. Empty in a good replay.
+    /// Ranks that did not finish, because of a deadlock, a mismatch or a truncated trace.
     pub unfinished: Vec<Unfinished>,
     /// A cycle among `unfinished`, as world ranks each waiting for the next, if there is one.
     pub cycle: Vec<u32>,
-    /// Things the user should know, one sentence each.
+    /// Remarks for the user, one sentence each.
     pub notes: Vec<String>,
 }
 

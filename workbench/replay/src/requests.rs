@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The unfinished requests of one rank by number.
+//! The active requests of one rank, by number.
 //!
-//! Numbers count up (`spec/trace.md`, T-8) and mostly finish in order, so a window over the numbers is a table without hashing. A request that
-//! stays open while thousands come and go moves to a tree, so that memory follows the number of open requests, 32 bytes each.
+//! Request numbers count up (`spec/trace.md`, T-8) and mostly complete in order, so a ring buffer over a window of numbers is
+//! a table without hashing. A request that stays active while thousands of others come and go moves to a tree. So memory is
+//! proportional to the number of active requests: 32 bytes each.
 
 use std::collections::BTreeMap;
 
 use mb_core::time::Picos;
 
-/// What is known of a request.
+/// The state of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
-    /// No such request, or done with.
-    Gone,
-    /// A posted receive, in the rank's receive slot.
+pub(crate) enum RequestState {
+    /// No such request, or already removed.
+    Absent,
+    /// A posted receive, in this receive slot of the rank.
     Receiving(u32),
-    /// Unfinished, and not a posted receive.
+    /// Incomplete, and not a posted receive.
     Pending,
-    /// As `Pending` or `Receiving`, but nobody will ask for it (`MPI_Request_free`).
+    /// As `Pending` or `Receiving`, but freed by `MPI_Request_free`: removed on completion.
     Detached,
-    /// Finished.
+    /// Complete.
     Finished {
         /// When.
         at: Picos,
-        /// When it would have been with an engine that takes no time.
+        /// When it would have been complete with an engine that takes no time.
         ideal: Picos,
-        /// Whether the processor has work with it (a received message).
+        /// Whether the processor spends the receive overhead on it (a received message).
         overhead: bool,
     },
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) state: State,
+pub(crate) struct RequestEntry {
+    pub(crate) state: RequestState,
     /// Thread that waits for it.
     pub(crate) waiter: Option<u16>,
 }
 
-const GONE: Entry = Entry { state: State::Gone, waiter: None };
+const ABSENT: RequestEntry = RequestEntry { state: RequestState::Absent, waiter: None };
 
-/// A window of this length with few open requests is emptied into the tree instead of growing.
+/// A window of this length with few active requests is moved to the tree instead of growing.
 const WINDOW: usize = 256;
 
 #[derive(Debug, Default)]
@@ -47,11 +48,11 @@ pub(crate) struct Requests {
     /// The window: numbers from `first` on, `length` of them; number n is at `slots[n % slots.len()]`, a power of two.
     first: u32,
     length: u32,
-    slots: Vec<Entry>,
-    /// Entries of the window that are not gone.
+    slots: Vec<RequestEntry>,
+    /// Active requests in the window.
     open: u32,
-    /// Requests that outlived the window.
-    old: BTreeMap<u32, Entry>,
+    /// Requests that were moved out of the window.
+    old: BTreeMap<u32, RequestEntry>,
 }
 
 impl Requests {
@@ -62,7 +63,7 @@ impl Requests {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the entry is then built in its slot instead of copied from the stack")]
-    pub(crate) fn insert(&mut self, number: u32, state: State) {
+    pub(crate) fn insert(&mut self, number: u32, state: RequestState) {
         if self.length == 0 && number > self.first {
             self.first = number;
         }
@@ -85,15 +86,15 @@ impl Requests {
 
     /// Inserts a number below the window.
     #[cold]
-    fn insert_old(&mut self, number: u32, state: State) {
-        self.old.insert(number, Entry { state, waiter: None });
+    fn insert_old(&mut self, number: u32, state: RequestState) {
+        self.old.insert(number, RequestEntry { state, waiter: None });
     }
 
-    /// Lets `number` into the window: few open requests move to the tree, many get more slots.
+    /// Makes room for `number` in the window: few active requests move to the tree, for many the window grows.
     #[cold]
     fn make_room(&mut self, number: u32) {
         let open = (self.first..self.first + self.length).map(|open| (open, self.slots[self.slot(open)]));
-        let open: Vec<_> = open.filter(|(_, entry)| entry.state != State::Gone).collect();
+        let open: Vec<_> = open.filter(|(_, entry)| entry.state != RequestState::Absent).collect();
         let first = open.first().map_or(number, |(open, _)| *open);
         self.length -= first - self.first;
         self.first = first;
@@ -101,13 +102,13 @@ impl Requests {
             return;
         }
         if self.slots.len() >= WINDOW && open.len() * 8 < self.slots.len() {
-            self.slots.fill(GONE);
+            self.slots.fill(ABSENT);
             self.old.extend(open);
             (self.first, self.length, self.open) = (number, 0, 0);
             return;
         }
         let length = ((number - self.first) as usize + 1).next_power_of_two().max(16);
-        self.slots = vec![GONE; length];
+        self.slots = vec![ABSENT; length];
         for (number, entry) in open {
             let slot = self.slot(number);
             self.slots[slot] = entry;
@@ -115,39 +116,39 @@ impl Requests {
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut RequestEntry> {
         if number.wrapping_sub(self.first) < self.length {
             let slot = self.slot(number);
             let entry = &mut self.slots[slot];
-            return if entry.state == State::Gone { None } else { Some(entry) };
+            return if entry.state == RequestState::Absent { None } else { Some(entry) };
         }
         self.old.get_mut(&number)
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, number: u32) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, number: u32) -> Option<RequestEntry> {
         if number.wrapping_sub(self.first) >= self.length {
             return self.old.remove(&number);
         }
         let slot = self.slot(number);
         let found = self.slots[slot];
-        if found.state == State::Gone {
+        if found.state == RequestState::Absent {
             return None;
         }
-        self.slots[slot] = GONE;
+        self.slots[slot] = ABSENT;
         self.open -= 1;
         if self.open == 0 {
-            // The common case: a wait finishes all that is open. Gone entries at the front are otherwise dropped when room is needed.
+            // The common case: a wait completes all active requests. Otherwise `make_room` drops the entries at the front.
             self.first += self.length;
             self.length = 0;
         }
         Some(found)
     }
 
-    /// Requests that are not gone, with their numbers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
+    /// The requests with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &RequestEntry)> {
         let window = (self.first..self.first + self.length).map(|number| (number, &self.slots[self.slot(number)]));
-        let window = window.filter(|(_, entry)| entry.state != State::Gone);
+        let window = window.filter(|(_, entry)| entry.state != RequestState::Absent);
         self.old.iter().map(|(&number, entry)| (number, entry)).chain(window)
     }
 }
@@ -159,39 +160,39 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_window_is_a_map(steps in prop::collection::vec((any::<bool>(), 0_usize..40), 1..3000)) {
+        fn the_table_behaves_like_a_map(steps in prop::collection::vec((any::<bool>(), 0_usize..40), 1..3000)) {
             let (mut table, mut map) = (Requests::default(), BTreeMap::new());
             let mut number = 0;
             for (insert, pick) in steps {
                 if insert || map.is_empty() {
                     number += 1 + u32::from(pick == 7);
-                    table.insert(number, State::Receiving(number));
+                    table.insert(number, RequestState::Receiving(number));
                     map.insert(number, number);
                 } else {
-                    // Mostly the newest, so that old ones stay open.
+                    // Mostly the newest, so that old ones stay active.
                     let chosen = *map.keys().rev().nth(pick.min(map.len() - 1)).unwrap();
                     map.remove(&chosen);
-                    prop_assert_eq!(table.remove(chosen).unwrap().state, State::Receiving(chosen));
+                    prop_assert_eq!(table.remove(chosen).unwrap().state, RequestState::Receiving(chosen));
                     prop_assert!(table.remove(chosen).is_none());
                     prop_assert!(table.get_mut(chosen).is_none());
                 }
             }
             for &open in map.keys() {
-                prop_assert_eq!(table.get_mut(open).unwrap().state, State::Receiving(open));
+                prop_assert_eq!(table.get_mut(open).unwrap().state, RequestState::Receiving(open));
             }
             prop_assert_eq!(table.iter().map(|(number, _)| number).collect::<Vec<_>>(), map.keys().copied().collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn memory_follows_the_open_requests() {
+    fn memory_is_proportional_to_the_active_requests() {
         let mut table = Requests::default();
-        table.insert(1, State::Pending);
+        table.insert(1, RequestState::Pending);
         for number in 2..100_000 {
-            table.insert(number, State::Pending);
+            table.insert(number, RequestState::Pending);
             table.remove(number);
             assert!(table.slots.len() <= WINDOW);
         }
-        assert_eq!(table.get_mut(1).unwrap().state, State::Pending);
+        assert_eq!(table.get_mut(1).unwrap().state, RequestState::Pending);
     }
 }

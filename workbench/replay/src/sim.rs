@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The replay itself: windows of one network latency, within which ranks cannot influence each other.
+//! The simulation loop: windows of one network latency, within which ranks cannot influence each other.
 //!
-//! Whatever leaves a rank at time t reaches another one no earlier than t + latency. So all that happens in [T, T + latency), with T the earliest
-//! event of any rank, can be run rank by rank. A heap with one valid entry per rank finds the next window; entries that are out of date
-//! are passed over. The order in which ranks run within a window changes nothing, because what a rank takes in is sorted by time and source.
+//! A packet that leaves a rank at time t reaches another rank no earlier than t + latency. With T the earliest event of any
+//! rank, the events in [T, T + latency) can therefore be simulated rank by rank. A heap with one valid entry per rank finds
+//! the next window; outdated entries are skipped. The order of ranks within a window does not change the result, because
+//! each rank sorts its arrivals by time and source.
+//!
 //! Cost: O(messages * log(messages per rank and window) + windows * log ranks).
 
 use std::cmp::Reverse;
@@ -15,13 +17,13 @@ use mb_core::time::Picos;
 use mb_trace::{Communicators, Trace};
 
 use crate::config::{ReplayConfig, Wildcards};
-use crate::rank::{END, Outside, Rank, World};
+use crate::rank::{END, Rank, SharedSink, World};
 use crate::report::{RankReport, Report, Totals, Unfinished};
 
 /// Why a replay has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The progress callback asked to stop.
+    /// The progress callback returned `Break`.
     #[error("interrupted after {done} of {all} records")]
     Interrupted {
         /// Records replayed.
@@ -29,27 +31,29 @@ pub enum ReplayError {
         /// Records in the trace.
         all: u64,
     },
-    /// Simulated time went beyond what is modelled: hostile sizes, times or parameters.
-    #[error("rank {rank} gets beyond 53 days (2^62 ps) of simulated time at record {record}")]
+    /// Simulated time exceeded its range, because of extreme sizes, times or parameters.
+    #[error(
+        "rank {rank}, record {record}: simulated time beyond 2^62 ps found, expected at most 53 days; reduce sizes, times or parameters"
+    )]
     TooLong {
         /// World rank.
         rank: u32,
         /// The record that it would execute next.
         record: u64,
     },
-    /// A parameter makes no sense.
+    /// A parameter is out of range.
     #[error("{0}")]
     BadParameter(String),
 }
 
-/// How many windows pass between two calls of the progress callback, through which an interruption comes too:
-/// simulated processors of many ranks can be busy for tens of milliseconds in each.
+/// Windows between two calls of the progress callback, which is also how an interruption is noticed. One window of many
+/// simulated processors can take tens of milliseconds.
 const PROGRESS_WINDOWS: u64 = 8;
 
-/// Replays `trace` with an engine per rank, made by `build`, which runs where `placement` says.
+/// Replays `trace` with one engine per rank, built by `build` and placed as `placement` states.
 ///
-/// `communicators` is what [`Trace::check`] returned for this trace: the replay trusts every rule that it proved. `progress` is called now and
-/// then with the numbers of records done and in all.
+/// `communicators` is the result of [`Trace::check`] for this trace; the replay relies on every rule that the check covers.
+/// `progress` is called regularly with the number of records done and their total.
 ///
 /// # Errors
 /// [`ReplayError`]. Deadlocks and mismatched traces are results: see [`Report::unfinished`].
@@ -62,7 +66,7 @@ pub fn replay(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Report, ReplayError> {
     if !(config.cpu_scale >= 0.0 && config.cpu_scale <= 1e6) {
-        let message = format!("cpu_scale: found {}, expected 0 to 1000000", config.cpu_scale);
+        let message = format!("cpu_scale: {} found, expected 0 to 1000000", config.cpu_scale);
         return Err(ReplayError::BadParameter(message));
     }
     let times = config.network.times();
@@ -73,7 +77,7 @@ pub fn replay(
     let all: u64 = ranks.iter().map(|rank| rank.length() as u64).sum();
     let mut heap: BinaryHeap<Reverse<Due>> =
         (0..).zip(&due).filter(|(_, at)| **at < Picos::MAX).map(|(rank, &at)| Reverse(Due::new(at, rank))).collect();
-    let mut out = Outside::new();
+    let mut out = SharedSink::new();
     let mut until = Picos::ZERO;
     let (mut windows, mut done) = (0_u64, 0_u64);
     while let Some(Reverse(first)) = heap.pop() {
@@ -117,7 +121,7 @@ pub fn replay(
     Ok(report(&world, ranks, out))
 }
 
-/// A rank and when something happens there: time above rank in one number, which compares without a branch.
+/// A rank and the time of its next event, packed into one number (time in the upper bits) that compares without a branch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due(u128);
 
@@ -138,11 +142,11 @@ impl Due {
     }
 }
 
-fn report(world: &World, mut ranks: Vec<Rank>, out: Outside) -> Report {
+fn report(world: &World, mut ranks: Vec<Rank>, out: SharedSink) -> Report {
     let mut report = Report { depths: out.depths.finish(), timeline: out.timeline.finish(), ..Report::default() };
     for rank in &mut ranks {
-        rank.settle_up();
-        if let Some((record, since, waits, waits_for)) = rank.waiting(world) {
+        rank.finish_totals();
+        if let Some((record, since, waits, waits_for)) = rank.blocked_call(world) {
             report.unfinished.push(Unfinished { rank: rank.id, record, since, waits, waits_for });
         }
         report.total.add(&rank.totals);
@@ -165,15 +169,15 @@ fn notes(total: &Totals, wildcards: Wildcards) -> Vec<String> {
     note(total.truncated, "message was", "messages were", "longer than the receive that took it");
     note(total.diverged, "receive", "receives", "took another message than in the recording");
     if wildcards == Wildcards::Free {
-        // With recorded ones the program goes on with the message of the recording, whichever the search found first.
+        // With recorded wildcards the program continues with the recorded message, whichever the search found first.
         note(total.probes_diverged, "probe", "probes", "found another message than in the recording");
     }
-    let what = "of a form that is not expanded and taken to need no time";
+    let what = "of a form that is not expanded; no time is simulated for it";
     note(total.collectives_skipped, "collective was", "collectives were", what);
     notes
 }
 
-/// A cycle of ranks that wait for each other: from each rank along the first rank it waits for.
+/// A cycle of ranks that wait for each other, following from each rank the first rank it waits for.
 fn find_cycle(unfinished: &[Unfinished]) -> Vec<u32> {
     let next = |rank: u32| {
         let at = unfinished.binary_search_by_key(&rank, |waiting| waiting.rank).ok()?;

@@ -2,8 +2,8 @@
 //! What a replay promises whatever the numbers: every message once, order kept, the recording's choices kept, deadlocks named.
 
 mod common;
-#[path = "../../trace/tests/common/unfold.rs"]
-mod unfold;
+#[path = "../../trace/tests/common/expand_done.rs"]
+mod expand_done;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use mb_core::time::Picos;
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
 use mb_trace::generate::{PATTERNS, Plan};
-use mb_trace::{CollectiveOp, Flags, Program, Record, Status, Trace};
+use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status, Trace};
 
 fn plain() -> ReplayConfig {
     network([1000, 100, 50, 20, 1, 1, 1000])
@@ -64,7 +64,7 @@ fn one_done_of_several_requests_is_as_good_as_one_of_each() {
     let mut shorter = Vec::new();
     for (name, trace) in generated() {
         let records: Vec<_> = (0..trace.ranks()).map(|rank| trace.rank(rank)).collect();
-        let single: Vec<_> = records.iter().map(|records| unfold::unfolded(records)).collect();
+        let single: Vec<_> = records.iter().map(|records| expand_done::one_done_per_request(records)).collect();
         if records.concat().len() < single.concat().len() {
             shorter.push(name);
         }
@@ -132,7 +132,7 @@ fn a_busy_engine_delays_and_loses_nothing() {
 fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
     let ranks = (0..3)
         .map(|rank| {
-            let mut program = Program::new(rank, 3);
+            let mut program = RankBuilder::new(rank, 3);
             program.recv(0, (rank as i32 + 1) % 3, 5, 8, status((rank as i32 + 1) % 3, 5));
             program.send(0, (rank as i32 + 2) % 3, 5, 8);
             program.finalize()
@@ -152,11 +152,11 @@ fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
 
 #[test]
 fn a_wait_for_a_message_that_nobody_sends_names_what_it_misses() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     let there = receiver.irecv(0, 1, 1, 8);
     let missing = receiver.irecv(0, ANY, 2, 8);
     receiver.wait(&[there, missing.from(1, 2, 8)]);
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     sender.send(0, 0, 1, 8);
     sender.send(0, 0, 3, 8);
     let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("ideal:zero"), &plain());
@@ -170,9 +170,9 @@ fn a_wait_for_a_message_that_nobody_sends_names_what_it_misses() {
 
 #[test]
 fn a_large_blocking_send_that_nobody_receives_never_returns() {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.send(0, 1, 1, 5000);
-    let ranks = vec![sender.finalize(), Program::new(1, 2).finalize()];
+    let ranks = vec![sender.finalize(), RankBuilder::new(1, 2).finalize()];
     let report = replayed(ranks, &engine("ideal:zero"), &plain());
     assert_eq!(report.unfinished[0].waits, "MPI_Send of 5000 bytes with tag 1 to rank 1");
     assert_eq!(report.total.never_received, 1);
@@ -180,13 +180,13 @@ fn a_large_blocking_send_that_nobody_receives_never_returns() {
 
 /// A master receives one message from each of `workers` with both wildcards, in the order of rank; in the replay they come in the opposite order.
 fn race(workers: u32) -> Vec<Vec<Record>> {
-    let mut master = Program::new(0, workers + 1);
+    let mut master = RankBuilder::new(0, workers + 1);
     for worker in 1..=workers as i32 {
         master.recv(0, ANY, ANY_TAG, 8, status(worker, worker));
     }
     let mut ranks = vec![master.finalize()];
     for worker in 1..=workers {
-        let mut program = Program::new(worker, workers + 1);
+        let mut program = RankBuilder::new(worker, workers + 1);
         program.compute(u64::from(workers - worker) * 10_000);
         program.send(0, 0, worker as i32, 8);
         ranks.push(program.finalize());
@@ -215,14 +215,14 @@ fn free_wildcards_race_and_every_difference_is_counted() {
 
 #[test]
 fn a_receive_that_was_cancelled_takes_no_message_that_came_later() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     let cancelled = receiver.irecv(0, 1, 5, 8);
     receiver.compute(1_000_000);
     receiver.cancel(cancelled);
     receiver.push(Record { kind: mb_trace::Kind::Wait as u8, flags: Flags::BLOCKING, aux: 1, ..Record::default() });
     receiver.done_with(Flags::CANCELLED, cancelled.from(0, 0, 0));
     receiver.recv(0, 1, 5, 8, status(1, 5));
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     sender.send(0, 0, 5, 8);
     let trace = Trace::in_memory(vec![receiver.finalize(), sender.finalize()]);
     let report = replayed_trace(&trace, &engine("ideal:zero"), &plain());
@@ -232,15 +232,15 @@ fn a_receive_that_was_cancelled_takes_no_message_that_came_later() {
 
 #[test]
 fn a_probe_waits_for_the_message_that_it_found_in_the_recording() {
-    let mut receiver = Program::new(0, 3);
+    let mut receiver = RankBuilder::new(0, 3);
     receiver.probe_miss(0, ANY, ANY_TAG, 12);
     receiver.probe(Flags::BLOCKING, 0, ANY, ANY_TAG, status(2, 9));
     receiver.recv(0, 2, 9, 8, status(2, 9));
     receiver.probe(0, 0, 1, ANY_TAG, status(1, 4));
     receiver.recv(0, 1, 4, 8, status(1, 4));
-    let mut first = Program::new(1, 3);
+    let mut first = RankBuilder::new(1, 3);
     first.send(0, 0, 4, 8);
-    let mut second = Program::new(2, 3);
+    let mut second = RankBuilder::new(2, 3);
     second.compute(50_000);
     second.send(0, 0, 9, 8);
     let ranks = vec![receiver.finalize(), first.finalize(), second.finalize()];
@@ -264,7 +264,7 @@ fn every_collective_with_every_algorithm_finishes_on_any_number_of_ranks() {
                 );
                 let root = if rooted { ranks as i32 / 2 } else { -1 };
                 let programs = (0..ranks).map(|rank| {
-                    let mut program = Program::new(rank, ranks);
+                    let mut program = RankBuilder::new(rank, ranks);
                     program.compute(u64::from(rank) * 1000);
                     for bytes in [0, 8, 5000] {
                         let bytes = if op == CollectiveOp::Barrier { 0 } else { bytes };
@@ -289,7 +289,7 @@ fn every_collective_with_every_algorithm_finishes_on_any_number_of_ranks() {
 #[test]
 fn a_nonblocking_collective_runs_beside_the_program() {
     let programs = (0..4).map(|rank| {
-        let mut program = Program::new(rank, 4);
+        let mut program = RankBuilder::new(rank, 4);
         let request = program.icollective(CollectiveOp::Barrier, 0, -1, 0, 0, &[]);
         program.compute(1_000_000);
         program.wait(&[request]);
@@ -302,7 +302,7 @@ fn a_nonblocking_collective_runs_beside_the_program() {
 
 #[test]
 fn threads_of_a_rank_wait_on_their_own() {
-    let mut both = Program::new(0, 2);
+    let mut both = RankBuilder::new(0, 2);
     both.push(Record {
         kind: mb_trace::Kind::Recv as u8,
         flags: Flags::BLOCKING,
@@ -328,7 +328,7 @@ fn threads_of_a_rank_wait_on_their_own() {
         ..finalize
     });
     records.push(Record { thread: 0, ..finalize });
-    let mut other = Program::new(1, 2);
+    let mut other = RankBuilder::new(1, 2);
     other.recv(0, 0, 2, 8, status(0, 2));
     other.send(0, 0, 1, 8);
     let report = replayed(vec![records, other.finalize()], &engine("ideal:zero"), &plain());
@@ -338,7 +338,7 @@ fn threads_of_a_rank_wait_on_their_own() {
 
 #[test]
 fn a_message_to_oneself_does_not_cross_the_network() {
-    let mut program = Program::new(0, 1);
+    let mut program = RankBuilder::new(0, 1);
     let receive = program.irecv(0, 0, 3, 8);
     let send = program.isend(0, 0, 3, 8);
     program.wait(&[receive, send]);
@@ -352,7 +352,7 @@ fn a_message_to_oneself_does_not_cross_the_network() {
 
 #[test]
 fn compute_time_scales_exactly() {
-    let mut program = Program::new(0, 1);
+    let mut program = RankBuilder::new(0, 1);
     program.compute(1_000_003);
     let records = program.finalize();
     for (scale, expected) in [(0.0, 0), (0.5, 500_001_500), (1.0, 1_000_003_000), (2.0, 2_000_006_000)] {
@@ -365,7 +365,7 @@ fn compute_time_scales_exactly() {
 
 #[test]
 fn a_cpu_scale_that_makes_no_sense_is_refused() {
-    let trace = Trace::in_memory(vec![Program::new(0, 1).finalize()]);
+    let trace = Trace::in_memory(vec![RankBuilder::new(0, 1).finalize()]);
     let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
     let config = ReplayConfig { cpu_scale: f64::NAN, ..plain() };
     let choice = engine("ideal:zero");
@@ -373,16 +373,16 @@ fn a_cpu_scale_that_makes_no_sense_is_refused() {
     let go_on = &mut |_, _| ControlFlow::Continue(());
     let error = replay(&trace, &communicators, &mut build, Placement::Nic, &config, go_on).unwrap_err();
     assert!(matches!(error, ReplayError::BadParameter(_)));
-    assert_eq!(error.to_string(), "cpu_scale: found NaN, expected 0 to 1000000");
+    assert_eq!(error.to_string(), "cpu_scale: NaN found, expected 0 to 1000000");
 }
 
 #[test]
 fn a_probe_finds_its_message_before_an_earlier_wildcard_receive_takes_its_own() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     receiver.probe(Flags::BLOCKING, 0, 1, 2, status(1, 2));
     receiver.recv(0, 1, ANY_TAG, 8, status(1, 1));
     receiver.recv(0, 1, 2, 8, status(1, 2));
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     sender.send(0, 0, 1, 8);
     sender.send(0, 0, 2, 8);
     let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("linear:qsnet2"), &plain());
@@ -392,11 +392,11 @@ fn a_probe_finds_its_message_before_an_earlier_wildcard_receive_takes_its_own() 
 
 #[test]
 fn a_receive_that_was_cancelled_too_late_waits_for_its_message() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     let request = receiver.irecv(0, 1, 5, 8);
     receiver.cancel(request);
     receiver.wait(&[request]);
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     sender.compute(50_000);
     sender.send(0, 0, 5, 8);
     for spec in ["ideal:zero", "linear:software"] {
@@ -409,13 +409,13 @@ fn a_receive_that_was_cancelled_too_late_waits_for_its_message() {
 
 #[test]
 fn a_cancel_of_a_matched_large_receive_takes_no_other_receive_back() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     let large = receiver.irecv(0, 1, 1, 5000);
     receiver.compute(1500);
     let next = receiver.irecv(0, 1, 2, 8);
     receiver.cancel(large);
     receiver.wait(&[large, next]);
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     let requests = [sender.isend(0, 0, 1, 5000)];
     sender.compute(20_000);
     sender.send(0, 0, 2, 8);
@@ -428,10 +428,10 @@ fn a_cancel_of_a_matched_large_receive_takes_no_other_receive_back() {
 
 #[test]
 fn a_wildcard_receive_without_an_end_holds_nothing_back() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     let _never_completed = receiver.irecv(0, ANY, 1, 8);
     receiver.recv(0, 1, 1, 8, status(1, 1));
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     sender.send(0, 0, 1, 8);
     sender.send(0, 0, 1, 8);
     let report = replayed(vec![receiver.finalize(), sender.finalize()], &engine("ideal:zero"), &plain());
@@ -441,14 +441,14 @@ fn a_wildcard_receive_without_an_end_holds_nothing_back() {
 
 #[test]
 fn what_another_thread_does_between_a_wait_and_its_done_records_is_replayed() {
-    let mut both = Program::new(0, 2);
+    let mut both = RankBuilder::new(0, 2);
     let nothing = both.isend(0, mb_core::mpi::PROC_NULL, 1, 8);
     both.push(Record { kind: mb_trace::Kind::Wait as u8, flags: Flags::BLOCKING, aux: 1, ..Record::default() });
     both.thread(1);
     both.send(0, 1, 2, 8);
     both.thread(0);
     both.done(nothing);
-    let mut other = Program::new(1, 2);
+    let mut other = RankBuilder::new(1, 2);
     other.recv(0, 0, 2, 8, status(0, 2));
     let report = replayed(vec![both.finalize(), other.finalize()], &engine("ideal:zero"), &plain());
     assert_eq!(report.unfinished, []);
@@ -457,7 +457,7 @@ fn what_another_thread_does_between_a_wait_and_its_done_records_is_replayed() {
 
 #[test]
 fn what_a_thread_does_after_anothers_call_has_returned_comes_later() {
-    let mut both = Program::new(0, 2);
+    let mut both = RankBuilder::new(0, 2);
     both.thread(1);
     both.miss(1);
     both.thread(0);
@@ -465,7 +465,7 @@ fn what_a_thread_does_after_anothers_call_has_returned_comes_later() {
     both.thread(1);
     both.send(0, 1, 2, 8);
     both.thread(0);
-    let mut other = Program::new(1, 2);
+    let mut other = RankBuilder::new(1, 2);
     other.compute(50_000);
     other.send(0, 0, 1, 8);
     other.recv(0, 0, 2, 8, status(0, 2));
@@ -476,13 +476,13 @@ fn what_a_thread_does_after_anothers_call_has_returned_comes_later() {
 
 #[test]
 fn the_last_thread_number_is_one_like_any_other() {
-    let mut receiver = Program::new(0, 2);
+    let mut receiver = RankBuilder::new(0, 2);
     receiver.thread(u16::MAX);
     receiver.probe(Flags::BLOCKING, 0, ANY, ANY_TAG, status(1, 3));
     receiver.recv(0, ANY, 3, 8, status(1, 3));
     let request = receiver.irecv(0, 1, 4, 8);
     receiver.wait(&[request]);
-    let mut sender = Program::new(1, 2);
+    let mut sender = RankBuilder::new(1, 2);
     sender.compute(1000);
     sender.send(0, 0, 3, 8);
     sender.send(0, 0, 4, 8);
@@ -506,7 +506,7 @@ fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
             .map(|_| ())
             .map_err(|error| error.to_string())
     };
-    let mut late = Program::new(0, 1);
+    let mut late = RankBuilder::new(0, 1);
     for thread in 0..4 {
         late.thread(thread);
         late.miss(1);
@@ -515,17 +515,21 @@ fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
     late.thread(0);
     late.compute(1 << 53);
     late.miss(1);
-    let refused = |record| Err(format!("rank 0 gets beyond 53 days (2^62 ps) of simulated time at record {record}"));
+    let refused = |record| {
+        Err(format!(
+            "rank 0, record {record}: simulated time beyond 2^62 ps found, expected at most 53 days; reduce sizes, times or parameters"
+        ))
+    };
     let records = late.clone().records().len() - 1;
     assert_eq!(outcome(vec![late.clone().finalize()], 1.0), refused(records));
     assert_eq!(outcome(vec![late.clone().finalize()], 1e6), refused(records));
     assert_eq!(outcome(vec![late.finalize()], 1e-9), Ok(()));
 
-    let (mut sender, mut receiver) = (Program::new(0, 2), Program::new(1, 2));
+    let (mut sender, mut receiver) = (RankBuilder::new(0, 2), RankBuilder::new(1, 2));
     let sent: Vec<_> = (0..20).map(|tag| sender.isend(0, 1, tag, 1 << 48)).collect();
     let received: Vec<_> = (0..20).map(|tag| receiver.irecv(0, 0, tag, 1 << 48)).collect();
     sender.wait(&sent);
     receiver.wait(&received);
     let error = outcome(vec![sender.finalize(), receiver.finalize()], 1.0).unwrap_err();
-    assert!(error.contains("gets beyond 53 days (2^62 ps) of simulated time"), "{error}");
+    assert!(error.contains("simulated time beyond 2^62 ps found"), "{error}");
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{ANY, engine, network, replayed};
 use mb_core::time::Picos;
-use mb_trace::{CollectiveOp, Flags, Program, Record, Status};
+use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status};
 
 /// The network of these tests, in ns: latency, sender's and receiver's overhead, gap, per byte, copy per byte.
 const LATENCY: u64 = 1000;
@@ -30,13 +30,13 @@ fn times(ranks: Vec<Vec<Record>>, spec: &str) -> Vec<Picos> {
 
 /// Rank 1 posts `depth` receives that nothing matches before the barrier-free end, then the wanted one; rank 0 sends after `late` ns.
 fn preposted(depth: u64, bytes: u64, late: u64) -> Vec<Vec<Record>> {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.compute(late);
     sender.send(0, 1, 7, bytes);
     for other in 0..depth {
         sender.send(0, 1, 1000 + other as i32, 0);
     }
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     let others: Vec<_> = (0..depth).map(|other| receiver.irecv(0, 0, 1000 + other as i32, 0)).collect();
     let wanted = receiver.irecv(0, 0, 7, bytes);
     receiver.wait(&[wanted]);
@@ -94,9 +94,9 @@ fn a_large_message_crosses_three_times_and_matching_delays_it() {
 
 #[test]
 fn an_unexpected_message_is_copied_when_its_receive_comes() {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.send(0, 1, 7, 10);
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     receiver.compute(1_000_000);
     receiver.recv(0, 0, 7, 10, Status { source: 0, tag: 7, bytes: 10 });
     let ranks = vec![sender.finalize(), receiver.finalize()];
@@ -106,8 +106,8 @@ fn an_unexpected_message_is_copied_when_its_receive_comes() {
 #[test]
 fn one_sender_cannot_inject_faster_than_its_nic() {
     let count = 50;
-    let mut sender = Program::new(0, 2);
-    let mut receiver = Program::new(1, 2);
+    let mut sender = RankBuilder::new(0, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     let receives: Vec<_> = (0..count).map(|tag| receiver.irecv(0, 0, tag, 900)).collect();
     for tag in 0..count {
         sender.send(0, 1, tag, 900);
@@ -122,12 +122,12 @@ fn one_sender_cannot_inject_faster_than_its_nic() {
 fn many_senders_queue_at_the_receivers_nic() {
     let senders = 30;
     let mut ranks = vec![];
-    let mut receiver = Program::new(0, senders + 1);
+    let mut receiver = RankBuilder::new(0, senders + 1);
     let receives: Vec<_> = (1..=senders).map(|rank| receiver.irecv(0, rank as i32, 0, 900)).collect();
     receiver.wait(&receives);
     ranks.push(receiver.finalize());
     for rank in 1..=senders {
-        let mut sender = Program::new(rank, senders + 1);
+        let mut sender = RankBuilder::new(rank, senders + 1);
         sender.send(0, 0, 0, 900);
         ranks.push(sender.finalize());
     }
@@ -138,7 +138,7 @@ fn many_senders_queue_at_the_receivers_nic() {
 fn a_dissemination_barrier_takes_its_rounds() {
     for ranks in [2_u32, 3, 4, 7, 8, 33] {
         let programs = (0..ranks).map(|rank| {
-            let mut program = Program::new(rank, ranks);
+            let mut program = RankBuilder::new(rank, ranks);
             program.collective(CollectiveOp::Barrier, 0, -1, 0, 0, &[]);
             program.finalize()
         });
@@ -151,9 +151,9 @@ fn a_dissemination_barrier_takes_its_rounds() {
 
 #[test]
 fn a_matched_probe_takes_the_message_and_its_receive_searches_nothing() {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.send(0, 1, 7, 10);
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     let probe = receiver.probe(Flags::BLOCKING | Flags::MATCHED, 0, ANY, 7, Status { source: 0, tag: 7, bytes: 10 });
     let receive = receiver.mrecv(0, probe, 10);
     receiver.wait(&[receive.from(0, 7, 10)]);
@@ -168,9 +168,9 @@ fn a_matched_probe_takes_the_message_and_its_receive_searches_nothing() {
 #[test]
 fn a_post_on_the_host_keeps_its_caller_busy() {
     let depth = 10;
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.compute(1_000_000);
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     for tag in 0..depth {
         sender.send(0, 1, tag, 0);
     }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Communicators of a whole trace: what a rank calls number 3 in a global numbering, and who its members are.
+//! The communicators of a whole trace: global numbers for the local ones of each rank, and their members.
 //!
-//! Groups are runs of world ranks and are stored once however many communicators and ranks share them; the world and the
-//! one-rank groups of `MPI_COMM_SELF` are not stored at all. Rank to world rank is O(1) in a group of one run, else a binary
-//! search over its runs. Memory: 16 bytes per (rank, communicator) beyond world and self, 12 per run of a distinct group.
+//! A group is a list of runs of world ranks. It is stored once, however many communicators and ranks share it; the world
+//! and the one-rank groups of `MPI_COMM_SELF` are not stored. Translating a rank to a world rank is O(1) in a group of one
+//! run, and a binary search over the runs otherwise. Memory: 16 bytes per rank and communicator beyond world and self, and
+//! 12 per run of each distinct group.
 
 use std::collections::BTreeMap;
 
 /// World ranks `first`, `first + stride`, ... : `length` of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Run {
+pub struct RankRun {
     /// World rank of the first member.
     pub first: u32,
-    /// From one member to the next.
+    /// Difference between consecutive members.
     pub stride: i32,
-    /// Members.
+    /// Number of members.
     pub length: u32,
 }
 
-impl Run {
+impl RankRun {
     /// The run of a world of `ranks`.
     #[must_use]
     pub const fn all(ranks: u32) -> Self {
@@ -38,7 +39,7 @@ impl Run {
         (self.first as i64 + self.stride as i64 * at as i64) as u32
     }
 
-    /// Which member `world_rank` is.
+    /// Position of `world_rank` in the run.
     #[must_use]
     pub const fn position(&self, world_rank: u32) -> Option<u32> {
         let distance = world_rank as i64 - self.first as i64;
@@ -56,7 +57,7 @@ impl Run {
         (self.first.min(last), self.first.max(last))
     }
 
-    /// Whether both runs have a member in common.
+    /// Whether the runs share a member.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         let (shorter, longer) = if self.length <= other.length { (self, other) } else { (other, self) };
         if shorter.length == 1 {
@@ -72,7 +73,7 @@ impl Run {
         }
         let period = (b / divisor).abs();
         let mut at = (x * (distance / divisor)).rem_euclid(period);
-        // The lowest solution within the longer run's bounds lies at or above where `shorter` enters them.
+        // No solution lies below the point where `shorter` enters the bounds of the longer run.
         let (low, high) = longer.bounds();
         let enters = if a > 0 {
             i128::from(low) - i128::from(shorter.first)
@@ -98,21 +99,21 @@ fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
     if old < 0 { (-old, -old_x) } else { (old, old_x) }
 }
 
-/// A communicator as one of its processes sees it. Numbers of communicators and groups are global and dense.
+/// A communicator from the point of view of one process. Numbers of communicators and groups are global and dense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct View {
+pub struct CommView {
     /// The communicator: 0 is `MPI_COMM_WORLD`, 1 + r `MPI_COMM_SELF` of world rank r, others follow in order of their
     /// first record, by rank.
     pub comm: u32,
-    /// Group that this process belongs to.
+    /// Group of this process.
     pub local: u32,
-    /// Group whose ranks `peer` counts: the remote one of an intercommunicator, else the same.
+    /// Group that `peer` indexes: the remote one of an intercommunicator, else the same.
     pub remote: u32,
     /// Rank of this process in `local`.
     pub rank: u32,
 }
 
-impl View {
+impl CommView {
     /// Whether this is an intercommunicator.
     #[must_use]
     pub const fn is_inter(&self) -> bool {
@@ -123,7 +124,7 @@ impl View {
 struct Group {
     size: u32,
     /// Each run with the rank of its first member in the group.
-    runs: Box<[(u32, Run)]>,
+    runs: Box<[(u32, RankRun)]>,
 }
 
 struct Shared {
@@ -138,8 +139,8 @@ pub struct Communicators {
     groups: Vec<Group>,
     comms: Vec<Shared>,
     /// Communicators beyond world and self, rank after rank.
-    views: Vec<View>,
-    /// Where each rank's begin in `views`; one more at the end.
+    views: Vec<CommView>,
+    /// Start of each rank in `views`, and the end of the last one.
     first: Vec<usize>,
     /// Ranks whose receives may race.
     races: Vec<bool>,
@@ -158,7 +159,7 @@ impl Communicators {
         self.world
     }
 
-    /// Number of communicators: [`View::comm`] is below it.
+    /// Number of communicators: [`CommView::comm`] is below it.
     #[must_use]
     pub fn count(&self) -> u32 {
         1 + self.world + self.comms.len() as u32
@@ -179,10 +180,10 @@ impl Communicators {
     /// When there is no such rank or number.
     #[must_use]
     #[inline]
-    pub fn view(&self, rank: u32, local: u32) -> View {
+    pub fn view(&self, rank: u32, local: u32) -> CommView {
         match local {
-            0 => View { comm: 0, local: 0, remote: 0, rank },
-            1 => View { comm: 1 + rank, local: 1 + rank, remote: 1 + rank, rank: 0 },
+            0 => CommView { comm: 0, local: 0, remote: 0, rank },
+            1 => CommView { comm: 1 + rank, local: 1 + rank, remote: 1 + rank, rank: 0 },
             _ => {
                 let (from, to) = (self.first[rank as usize], self.first[rank as usize + 1]);
                 self.views[from..to][local as usize - 2]
@@ -190,7 +191,7 @@ impl Communicators {
         }
     }
 
-    /// Whether what the receives of `rank` take may depend on the order of arrivals: it posts or probes with wildcards, or cancels.
+    /// Whether the messages that `rank` receives may depend on the order of arrivals: it uses wildcards or cancels receives.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -225,7 +226,7 @@ impl Communicators {
     /// World rank of rank `rank` of `group`.
     ///
     /// # Panics
-    /// When there is no such group or rank (a rank outside the world or self may also go unnoticed).
+    /// When there is no such group or rank (not checked in the world and in one-rank groups).
     #[must_use]
     #[inline]
     pub fn world_rank(&self, group: u32, rank: u32) -> u32 {
@@ -259,11 +260,11 @@ impl Communicators {
     }
 }
 
-/// Collects the communicators rank by rank.
+/// Collects communicators, rank by rank.
 pub(crate) struct Builder {
     found: Communicators,
     by_identity: BTreeMap<u64, u32>,
-    by_runs: BTreeMap<Box<[Run]>, u32>,
+    by_runs: BTreeMap<Box<[RankRun]>, u32>,
     members: Vec<u64>,
 }
 
@@ -280,13 +281,13 @@ impl Builder {
         Self { found, by_identity: BTreeMap::new(), by_runs: BTreeMap::new(), members: Vec::new() }
     }
 
-    /// The records that follow are those of the next rank.
+    /// Starts the next rank.
     pub(crate) fn next_rank(&mut self) {
         self.found.first.push(self.found.views.len());
         self.found.races.push(false);
     }
 
-    /// The rank at hand posts a wildcard or cancels.
+    /// The current rank uses a wildcard or cancels.
     pub(crate) fn may_race(&mut self) {
         *self.found.races.last_mut().expect("a rank has begun") = true;
     }
@@ -296,8 +297,8 @@ impl Builder {
         self.found
     }
 
-    /// The groups of local communicator `local` of the rank at hand: remote, as seen by `peer` fields.
-    pub(crate) fn view(&self, rank: u32, local: u32) -> View {
+    /// Communicator `local` of the current rank.
+    pub(crate) fn view(&self, rank: u32, local: u32) -> CommView {
         match local {
             0 | 1 => self.found.view(rank, local),
             _ => self.found.views[self.found.first[rank as usize] + local as usize - 2],
@@ -308,11 +309,11 @@ impl Builder {
         self.found.size(group)
     }
 
-    /// Number of the group that `runs` list, which the caller has found to be within the world.
-    pub(crate) fn group(&mut self, runs: Vec<Run>) -> Result<u32, String> {
+    /// Number of the group of `runs`, all of which are within the world.
+    pub(crate) fn group(&mut self, runs: Vec<RankRun>) -> Result<u32, String> {
         let world = self.found.world;
         if let [run] = runs[..] {
-            if run == Run::all(world) {
+            if run == RankRun::all(world) {
                 return Ok(0);
             }
             if run.length == 1 {
@@ -339,13 +340,13 @@ impl Builder {
         Ok(group)
     }
 
-    /// Whether no world rank is listed twice. Cost: the smaller of the square of overlapping runs and of the members.
-    fn distinct(&mut self, runs: &[Run]) -> Result<(), String> {
-        let mut by_low: Vec<&Run> = runs.iter().collect();
+    /// Checks that no world rank is listed twice. Cost: the smaller of the overlapping pairs of runs and the members.
+    fn distinct(&mut self, runs: &[RankRun]) -> Result<(), String> {
+        let mut by_low: Vec<&RankRun> = runs.iter().collect();
         by_low.sort_unstable_by_key(|run| run.bounds());
         let members: u64 = runs.iter().map(|run| u64::from(run.length)).sum();
         if members > u64::from(self.found.world) {
-            return Err(format!("the group lists {members} ranks of a world of {}", self.found.world));
+            return Err(format!("group lists {members} ranks, expected at most {}", self.found.world));
         }
         let mut pairs = 0;
         for (at, run) in by_low.iter().enumerate() {
@@ -356,14 +357,14 @@ impl Builder {
                     return self.distinct_members(runs);
                 }
                 if run.meets(other) {
-                    return Err("the group lists a world rank twice".to_owned());
+                    return Err("group lists a world rank twice, expected distinct ranks".to_owned());
                 }
             }
         }
         Ok(())
     }
 
-    fn distinct_members(&mut self, runs: &[Run]) -> Result<(), String> {
+    fn distinct_members(&mut self, runs: &[RankRun]) -> Result<(), String> {
         self.members.resize((self.found.world as usize).div_ceil(64), 0);
         let mut twice = None;
         let all = || runs.iter().flat_map(|run| (0..run.length).map(|at| run.member(at)));
@@ -377,10 +378,10 @@ impl Builder {
         for rank in all() {
             self.members[rank as usize / 64] = 0;
         }
-        twice.map_or(Ok(()), |rank| Err(format!("the group lists world rank {rank} twice")))
+        twice.map_or(Ok(()), |rank| Err(format!("group lists world rank {rank} twice, expected distinct ranks")))
     }
 
-    /// Adds a communicator of the rank at hand.
+    /// Adds a communicator of the current rank.
     pub(crate) fn add(&mut self, identity: u64, local: u32, remote: u32, rank: u32) -> Result<(), String> {
         let next = self.found.count();
         let comm = *self.by_identity.entry(identity).or_insert(next);
@@ -389,9 +390,11 @@ impl Builder {
         }
         let known = &self.found.comms[(comm - self.found.world - 1) as usize];
         if (known.local, known.remote) != (local, remote) && (known.local, known.remote) != (remote, local) {
-            return Err(format!("the groups differ from those that another rank gave for identity {identity:016x}"));
+            return Err(format!(
+                "groups differ from those of another rank, expected the same for identity {identity:016x}"
+            ));
         }
-        self.found.views.push(View { comm, local, remote, rank });
+        self.found.views.push(CommView { comm, local, remote, rank });
         Ok(())
     }
 }
@@ -402,15 +405,15 @@ mod tests {
 
     use super::*;
 
-    fn run() -> impl Strategy<Value = Run> {
+    fn run() -> impl Strategy<Value = RankRun> {
         (0..60_u32, -9..9_i32, 1..9_u32).prop_map(|(first, stride, length)| {
             let stride = if length > 1 && stride == 0 { 1 } else { stride };
             // Shifted so that no member is below 0.
-            Run { first: first + 80, stride, length }
+            RankRun { first: first + 80, stride, length }
         })
     }
 
-    fn members(run: Run) -> Vec<u32> {
+    fn members(run: RankRun) -> Vec<u32> {
         (0..run.length).map(|at| run.member(at)).collect()
     }
 
@@ -437,13 +440,13 @@ mod tests {
         }
     }
 
-    /// More overlapping pairs than members: they are counted one by one.
+    /// More overlapping pairs than members: members are marked one by one.
     #[test]
-    fn many_interleaved_pairs_are_told_apart_too() {
-        let mut runs: Vec<Run> = (0..100).map(|first| Run { first, stride: 100, length: 2 }).collect();
+    fn many_interleaved_pairs_are_distinct() {
+        let mut runs: Vec<RankRun> = (0..100).map(|first| RankRun { first, stride: 100, length: 2 }).collect();
         assert_eq!(Builder::new(1000).distinct(&runs), Ok(()));
-        runs.push(Run::one(150));
+        runs.push(RankRun::one(150));
         let error = Builder::new(1000).distinct(&runs).unwrap_err();
-        assert_eq!(error, "the group lists world rank 150 twice");
+        assert_eq!(error, "group lists world rank 150 twice, expected distinct ranks");
     }
 }

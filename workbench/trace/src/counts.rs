@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Counts by 64-bit key: how often each destination was sent to. Open addressing, linear probing, at most half full,
-//! 16 bytes a slot. Never iterated in an order that anybody sees.
+//! Counters by 64-bit key: the number of sends to each destination.
+//!
+//! A hash table with open addressing and linear probing, at most half full, 16 bytes per slot.
 
-/// Key of a destination in a communicator; no valid one is all ones.
+/// Key of a destination in a communicator. No valid key is all ones.
 #[inline]
 pub(crate) const fn destination(comm: u32, peer: i32) -> u64 {
     (comm as u64) << 32 | peer as u32 as u64
 }
 
-/// Counts by key.
+/// Counters by key.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Counts {
     slots: Vec<(u64, u64)>,
@@ -16,10 +17,10 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// No key: see [`destination`].
+    /// Marks a free slot: see [`destination`].
     const FREE: u64 = u64::MAX;
 
-    /// Returns how often this was called with `key` before.
+    /// Returns the number of earlier calls with `key`.
     #[inline]
     pub(crate) fn next(&mut self, key: u64) -> u64 {
         if self.used * 2 >= self.slots.len() {
@@ -38,7 +39,7 @@ impl Counts {
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mask = self.slots.len() - 1;
-        // Fibonacci hashing: 2^64 divided by the golden ratio, upper bits. `grow` keeps the length a power of two above 1.
+        // Fibonacci hashing: the upper bits of the product with 2^64 / golden ratio. The length is a power of two above 1.
         let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.slots.len().ilog2())) as usize;
         while self.slots[at].0 != key && self.slots[at].0 != Self::FREE {
             at = (at + 1) & mask;
@@ -59,7 +60,7 @@ impl Counts {
     }
 
     pub(crate) fn clear(&mut self) {
-        // A rank with few destinations should not pay for one with many.
+        // Keep the table small, so that clearing costs little for ranks with few destinations.
         self.slots.truncate(16);
         self.slots.fill((Self::FREE, 0));
         self.used = 0;

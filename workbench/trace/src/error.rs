@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can be wrong with a trace: the file, the place in it, the rule it breaks, what was found and what was expected.
+//! Errors of traces: file, place in it, what was found, what was expected, what to do, and the violated rule.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Why a trace could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// File or directory.
@@ -15,41 +15,41 @@ pub enum TraceError {
         /// Its reason.
         source: std::io::Error,
     },
-    /// The trace breaks a rule of `spec/trace.md`.
+    /// The trace violates a rule of `spec/trace.md`.
     #[error(transparent)]
     Defect(Box<Defect>),
-    /// A trace cannot be written here or like this.
+    /// The trace cannot be mapped or written.
     #[error("{}: {reason}", path.display())]
     Refused {
         /// File or directory.
         path: PathBuf,
-        /// Why not.
+        /// What was found and expected.
         reason: String,
     },
-    /// The progress callback asked to stop.
+    /// The progress callback returned `Break`.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// One broken rule.
+/// A violated rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Defect {
     /// The file.
     pub file: PathBuf,
-    /// Where in it.
+    /// The place in it.
     pub place: Place,
     /// The number of the rule in `spec/trace.md`; 0 stands for its section 2 (`meta.json`).
     pub rule: u8,
-    /// What was found and what was expected.
+    /// What was found, what was expected and, where the reader can help it, what to do.
     pub reason: String,
 }
 
-/// Where in a file.
+/// A place in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The file as a whole, its header or its index.
     File,
-    /// A rank in all.
+    /// A rank as a whole.
     Rank(u32),
     /// One record.
     Record {

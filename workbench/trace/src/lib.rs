@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces of MPI programs: read, check, write, measure, generate. The format is `spec/trace.md`.
+//! Reads, checks, writes, analyses and generates traces of MPI programs. The format is `spec/trace.md`.
 //!
-//! - [`Trace::open`] maps a trace and checks its headers; [`Trace::rank`] is a rank's records, in place.
-//! - [`Trace::check`] proves every rule of the format and returns the [`Communicators`], with which local communicator
-//!   numbers and ranks become global ones. What follows a check may index by any field of a record.
-//! - [`Program`] builds a rank's records in program order; [`TraceWriter`] stores them; [`Trace::in_memory`] skips the disk.
+//! - [`Trace::open`] maps a trace and checks its headers; [`Trace::rank`] returns the records of a rank, in place.
+//! - [`Trace::check`] checks every rule of the format and returns the [`Communicators`], which translate local communicator
+//!   numbers and ranks into global ones. After a check, code may index by any field of a record.
+//! - [`RankBuilder`] builds the records of a rank in program order. [`TraceWriter`] stores them; [`Trace::in_memory`] does not
+//!   use the disk.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -17,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A trace whose files are cut off, flipped, mixed up or made up gives a [`TraceError`], never a panic.
+//! Truncated, corrupted, mixed-up or forged files give a [`TraceError`], never a panic.
 
 mod check;
 pub mod columns;
@@ -27,16 +28,16 @@ mod error;
 pub mod generate;
 mod meta;
 mod open;
-mod program;
+mod rank_builder;
 pub mod record;
 pub mod stats;
 mod writer;
 
-pub use communicators::{Communicators, Run, View};
+pub use communicators::{CommView, Communicators, RankRun};
 pub use error::{Defect, Place, TraceError};
 pub use meta::{Meta, Origin};
 pub use open::{RankEnd, Trace};
-pub use program::{Program, Request, Status};
+pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
 pub use stats::{Distribution, Stats};
 pub use writer::{Form, TraceWriter};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `meta.json`: what a trace says of itself (`spec/trace.md`, section 2). Unknown keys are kept.
+//! `meta.json`: the description of a trace (`spec/trace.md`, section 2). Unknown keys are preserved.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ pub(crate) const FORMAT: &str = "matchbench-trace";
 /// Name of the file.
 pub(crate) const META_FILE: &str = "meta.json";
 
-/// More ranks cannot be: a rank is a signed 32-bit number in a record.
+/// Most ranks of a trace: records hold ranks as signed 32-bit numbers.
 pub(crate) const MAX_RANKS: u32 = i32::MAX as u32;
 
-/// How a trace came to be.
+/// How a trace was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// Written while a program ran.
     Recorded,
-    /// Made up by a pattern.
+    /// Generated from a pattern.
     Generated,
 }
 
@@ -37,7 +37,7 @@ pub struct Meta {
     run_id: String,
     /// Recorded or generated.
     pub origin: Origin,
-    /// MPI functions that an `Other` record counts from.
+    /// Names of the MPI functions that `Other` records index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_calls: Vec<String>,
     /// All other keys.
@@ -60,16 +60,16 @@ impl Meta {
         }
     }
 
-    /// The run's number, as the headers carry it.
+    /// The number of the run, as in the headers.
     #[must_use]
     pub fn run_id(&self) -> u64 {
         u64::from_str_radix(&self.run_id, 16).unwrap_or_default()
     }
 
-    /// Reads and checks the text of a `meta.json` that lies at `path`.
+    /// Parses and checks the text of the `meta.json` at `path`.
     ///
     /// # Errors
-    /// When it is no JSON or a required key is missing or out of range.
+    /// When the text is not JSON, or a required key is missing or out of range.
     pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Self, TraceError> {
         let defect = |reason: String| TraceError::defect(path, Place::File, 0, reason);
         let meta: Self = serde_json::from_slice(text).map_err(|error| defect(error.to_string()))?;

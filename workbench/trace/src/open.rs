@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Opens traces: maps the files, checks headers and index, finds where killed ranks end (`spec/trace.md`, 1 to 3).
+//! Opens traces: maps the files, checks headers and index, finds the end of killed ranks (`spec/trace.md`, 1 to 3).
 //!
-//! Records are read in place. Opening costs one mapping per file, and a pass over the ranks that did not finish.
+//! Records are read in place. Cost of opening: one mapping per file, and a pass over the ranks that did not finish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,17 +17,17 @@ use crate::record::{Header, Kind, MAGIC, RECORD_BYTES, Record, VERSION, checksum
 /// Name of a bundle.
 pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
 
-/// Ending of all binary files of a trace.
+/// Extension of all binary files of a trace.
 pub(crate) const ENDING: &str = ".mbt";
 
-/// A `meta.json` above this size is refused; the largest real one (a command and 65,536 host names) is far below.
+/// Largest `meta.json` accepted. A real one (a command line and 65,536 host names) is far smaller.
 const META_LIMIT_BYTES: u64 = 64 << 20;
 
-/// Above this many files, small ones are read instead of mapped: Linux allows 65,530 mappings by default
-/// (`vm.max_map_count`), and the program itself needs some.
+/// With more files than this, small files are read instead of mapped: Linux allows 65,530 mappings per process by
+/// default (`vm.max_map_count`), and the process itself needs some.
 const MAPPED_FILES_LIMIT: usize = 32_768;
 
-/// Files up to this size are read instead of mapped when there are too many.
+/// Largest file that is read instead of mapped when there are too many files.
 const SMALL_FILE_BYTES: u64 = 1 << 20;
 
 /// Name of the file of one rank.
@@ -66,11 +66,11 @@ impl Content {
             return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
         }
         // SAFETY: the map is read-only and private to this process, and every bit pattern is a valid `Record`. Trace
-        // files are written once; whoever truncates one while it is open kills this process by SIGBUS, which no
-        // user of mmap can prevent (documented at `Trace::open`).
+        // files are written once. If another process truncates one while it is open, this process receives SIGBUS,
+        // which no user of mmap can prevent (documented at `Trace::open`).
         let mapped = unsafe { Mmap::map(&file) }.map_err(|error| TraceError::Refused {
             path: path.to_owned(),
-            reason: format!("cannot be mapped ({error}); a bundle needs one mapping, rank files one for each rank"),
+            reason: format!("cannot be mapped ({error}); raise vm.max_map_count or store the trace as a bundle, which needs one mapping"),
         })?;
         Ok(Self::Mapped(mapped))
     }
@@ -82,7 +82,7 @@ impl Content {
         }
     }
 
-    /// All whole 64-byte units of the file, the header being the first.
+    /// The complete 64-byte units of the file, header first.
     #[inline]
     fn units(&self) -> &[Record] {
         match self {
@@ -124,8 +124,8 @@ impl Trace {
     /// Opens the trace in directory `path`. Its files must not be shortened while it is open.
     ///
     /// # Errors
-    /// When a file cannot be read or breaks one of the rules T-1 to T-5. Records are not looked at, except where ranks
-    /// that did not finish end: see [`Trace::check`].
+    /// When a file cannot be read or violates one of the rules T-1 to T-5. Records are not checked (see [`Trace::check`]),
+    /// except to find the end of ranks that did not finish.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let meta_path = path.join(META_FILE);
@@ -156,7 +156,7 @@ impl Trace {
         Self::assemble(Path::new(""), meta, &names, |name| Ok(Content::owned(&files[name])))
     }
 
-    /// A finalized trace of these records (see [`crate::Program`]), sealed here. Unchecked, as after [`Trace::open`].
+    /// A finalized trace of these records (see [`crate::RankBuilder`]), with checksums filled in. Unchecked, as after [`Trace::open`].
     ///
     /// # Panics
     /// When there is no rank, or more than 2^31 - 1.
@@ -181,13 +181,13 @@ impl Trace {
         trace
     }
 
-    /// The directory it was opened from.
+    /// The directory of the trace.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What `meta.json` says.
+    /// The content of `meta.json`.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -254,7 +254,8 @@ impl Trace {
         let mut trace = Self { path: path.to_owned(), meta, files: Vec::new(), segments: Vec::new() };
         if names.contains(BUNDLE_FILE) {
             if let Some(other) = names.iter().find(|name| *name != BUNDLE_FILE) {
-                let reason = format!("stands beside {BUNDLE_FILE}, expected either rank files or a bundle");
+                let reason =
+                    format!("found beside {BUNDLE_FILE}, expected either rank files or a bundle; remove one of them");
                 return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
             }
             trace.add_bundle(path.join(BUNDLE_FILE), load(BUNDLE_FILE)?)?;
@@ -263,7 +264,10 @@ impl Trace {
         for rank in 0..trace.ranks() {
             let name = rank_file(rank);
             if !names.contains(&name) {
-                let reason = format!("is missing, expected a file for each of the {} ranks", trace.ranks());
+                let reason = format!(
+                    "file not found, expected one for each of the {} ranks; copy the files of all nodes into this directory",
+                    trace.ranks()
+                );
                 return Err(TraceError::defect(path.join(name), Place::File, 1, reason));
             }
             let content = load(&name)?;
@@ -272,28 +276,43 @@ impl Trace {
         if names.len() > trace.files.len() {
             let expected: BTreeSet<String> = (0..trace.ranks()).map(rank_file).collect();
             let other = names.difference(&expected).next().expect("there is one more");
-            let reason = format!("does not belong to a trace of {} ranks", trace.ranks());
+            let reason = format!("unexpected file found, expected only those of {} ranks; remove it", trace.ranks());
             return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
         }
         Ok(trace)
     }
 
-    /// Checks what headers of rank files and bundles have in common.
+    /// Checks what the headers of rank files and bundles have in common.
     fn header(&self, path: &Path, content: &Content) -> Result<Header, TraceError> {
         let defect = |rule, reason| Err(TraceError::defect(path, Place::File, rule, reason));
         let Some(first) = content.units().first() else {
-            return defect(3, format!("has {} bytes, expected a header of {RECORD_BYTES}", content.length()));
+            return defect(
+                3,
+                format!("file of {} bytes found, expected at least a header of {RECORD_BYTES}", content.length()),
+            );
         };
         let header: Header = zerocopy::transmute!(*first);
         if header.magic != MAGIC {
-            return defect(3, format!("begins with {:02x?}, expected {MAGIC:02x?}", header.magic));
+            return defect(
+                3,
+                format!("first bytes are {:02x?}, expected {MAGIC:02x?}; this is not a trace file", header.magic),
+            );
         }
         if header.version != VERSION {
-            return defect(3, format!("version is {}, expected {VERSION}", header.version));
+            return defect(
+                3,
+                format!("version is {}, expected {VERSION}; read it with the release that wrote it", header.version),
+            );
         }
         if header.check != header.expected_check() {
             let expected = header.expected_check();
-            return defect(13, format!("checksum of the header is {:016x}, expected {expected:016x}", header.check));
+            return defect(
+                13,
+                format!(
+                    "checksum of the header is {:016x}, expected {expected:016x}; copy or record this file again",
+                    header.check
+                ),
+            );
         }
         if usize::from(header.record_bytes) != RECORD_BYTES {
             return defect(3, format!("record_bytes is {}, expected {RECORD_BYTES}", header.record_bytes));
@@ -304,7 +323,7 @@ impl Trace {
             return defect(3, format!("flags are {:#x}, expected 0, 1 or 2", header.flags));
         }
         if header.reserved != 0 {
-            return defect(3, format!("the reserved field is {:#x}, expected 0", header.reserved));
+            return defect(3, format!("reserved field is {:#x}, expected 0", header.reserved));
         }
         if header.world != self.ranks() {
             return defect(1, format!("world is {}, expected {} as in {META_FILE}", header.world, self.ranks()));
@@ -333,7 +352,10 @@ impl Trace {
             if (length - RECORD_BYTES as u64) / RECORD_BYTES as u64 != header.records
                 || !length.is_multiple_of(RECORD_BYTES as u64)
             {
-                let reason = format!("has {length} bytes, expected a header and {} records of 64", header.records);
+                let reason = format!(
+                    "file of {length} bytes found, expected a header and {} records of 64 bytes",
+                    header.records
+                );
                 return defect(5, reason);
             }
             (RankEnd::Finalized, header.records)
@@ -355,24 +377,32 @@ impl Trace {
         }
         if header.first_rank != 0 || header.segments != world {
             let reason = format!(
-                "holds {} segments from rank {} on, expected {world} from rank 0 on",
+                "{} segments from rank {} on found, expected {world} from rank 0 on",
                 header.segments, header.first_rank
             );
             return defect(Place::File, 4, reason);
         }
         let length = content.length();
         if !length.is_multiple_of(RECORD_BYTES as u64) {
-            return defect(Place::File, 4, format!("has {length} bytes, expected a multiple of {RECORD_BYTES}"));
+            return defect(
+                Place::File,
+                4,
+                format!("file of {length} bytes found, expected a multiple of {RECORD_BYTES}"),
+            );
         }
         let units = content.units();
         let index_units = u64::from(world).div_ceil(4);
         if 1 + index_units > units.len() as u64 {
-            return defect(Place::File, 4, format!("has {length} bytes, expected an index of {world} entries"));
+            return defect(
+                Place::File,
+                4,
+                format!("file of {length} bytes found, expected an index of {world} entries"),
+            );
         }
         let index = units[1..=index_units as usize].as_bytes();
         let mut next = 1 + index_units;
         if index[16 * world as usize..].iter().any(|&byte| byte != 0) {
-            return defect(Place::File, 4, "the index is followed by other bytes than zeros".to_owned());
+            return defect(Place::File, 4, "non-zero bytes after the index found, expected zeros".to_owned());
         }
         let mut segments = Vec::with_capacity(world as usize);
         for (rank, entry) in index.as_chunks::<16>().0.iter().take(world as usize).enumerate() {
@@ -390,8 +420,10 @@ impl Trace {
             next += records;
         }
         if next != units.len() as u64 {
-            let reason =
-                format!("has {length} bytes, expected its segments to end with it at {}", next * RECORD_BYTES as u64);
+            let reason = format!(
+                "file of {length} bytes found, expected {}, the end of its segments",
+                next * RECORD_BYTES as u64
+            );
             return defect(Place::File, 4, reason);
         }
         if header.records != next - 1 - index_units {
@@ -399,7 +431,7 @@ impl Trace {
             return defect(
                 Place::File,
                 4,
-                format!("records is {}, expected the {found} of its segments", header.records),
+                format!("records is {}, expected {found}, the sum over its segments", header.records),
             );
         }
         self.segments = segments;
@@ -430,15 +462,16 @@ impl Header {
     }
 }
 
-/// Records of a rank that did not finish (T-5): up to the first unwritten one, and not the ones that were being written.
+/// Number of records of a rank that did not finish (T-5): those in front of the first unwritten one, without the ones
+/// whose write was interrupted.
 fn written(units: &[Record]) -> u64 {
     let count = units.iter().position(|record| record.kind == 0).unwrap_or(units.len());
     let valid = |index: usize| units[index].check == checksum(&units[index], index as u64);
     let Some(wrong) = (0..count).find(|&index| !valid(index)) else { return count as u64 };
-    // Extra records have no thread of their own, and a Miss may be added to when others stand behind it.
-    let says_nothing = [Kind::Extra as u8, Kind::Miss as u8];
+    // Extra records have no thread of their own, and the count of a Miss may grow while later records are written.
+    let inconclusive = [Kind::Extra as u8, Kind::Miss as u8];
     let thread = units[wrong].thread;
-    let goes_on = (wrong + 1..count)
-        .any(|index| units[index].thread == thread && !says_nothing.contains(&units[index].kind) && valid(index));
-    if goes_on { count as u64 } else { wrong as u64 }
+    let thread_continues = (wrong + 1..count)
+        .any(|index| units[index].thread == thread && !inconclusive.contains(&units[index].kind) && valid(index));
+    if thread_continues { count as u64 } else { wrong as u64 }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Writes traces rank by rank, as rank files or as a bundle. Memory does not grow with the trace.
 //!
-//! Headers are written last, and a bundle's when all ranks are there: whatever stops the writer, no reader takes the rest for whole.
+//! Headers are written last, that of a bundle after all ranks. If the writer stops early, no reader accepts what is left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use crate::meta::{META_FILE, Meta};
 use crate::open::{BUNDLE_FILE, ENDING, rank_file};
 use crate::record::{Header, RECORD_BYTES, Record};
 
-/// How a trace lies in its directory.
+/// How a trace is stored in its directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// One file per rank.
@@ -23,7 +23,7 @@ pub enum Form {
     Bundle,
 }
 
-/// Bytes gathered before a write.
+/// Bytes buffered before a write.
 const BUFFER_BYTES: usize = 1 << 20;
 
 struct Output {
@@ -36,18 +36,18 @@ pub struct TraceWriter {
     path: PathBuf,
     meta: Meta,
     form: Form,
-    /// The bundle, or the file of the rank at hand.
+    /// The bundle, or the file of the current rank.
     output: Option<Output>,
-    /// Offset and records of each segment written; the last one is still growing if `in_rank`.
+    /// Offset and number of records of each segment. The last one is incomplete while `in_rank`.
     index: Vec<[u64; 2]>,
     in_rank: bool,
 }
 
 impl TraceWriter {
-    /// Begins a trace in directory `path`, which is made if it is not there.
+    /// Starts a trace in directory `path`, which is created if necessary.
     ///
     /// # Errors
-    /// When the directory holds a trace already, or cannot be written.
+    /// When the directory already contains a trace or cannot be written.
     pub fn create(path: impl AsRef<Path>, meta: Meta, form: Form) -> Result<Self, TraceError> {
         let path = path.as_ref().to_owned();
         fs::create_dir_all(&path).map_err(TraceError::io(&path))?;
@@ -55,7 +55,10 @@ impl TraceWriter {
             let name = entry.map_err(TraceError::io(&path))?.file_name();
             let name = name.to_string_lossy();
             if name == META_FILE || name.ends_with(ENDING) {
-                return Err(TraceError::Refused { path, reason: format!("holds a trace already ({name})") });
+                return Err(TraceError::Refused {
+                    path,
+                    reason: format!("directory contains a trace ({name}), expected none; choose another directory"),
+                });
             }
         }
         let meta_path = path.join(META_FILE);
@@ -68,7 +71,7 @@ impl TraceWriter {
         Ok(Self { path, meta, form, output, index: Vec::new(), in_rank: false })
     }
 
-    /// Appends `records` to the rank at hand, sealing them.
+    /// Appends `records` to the current rank and fills in their checksums.
     ///
     /// # Errors
     /// When the file cannot be written, or all ranks were.
@@ -85,7 +88,7 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// The rank at hand is complete.
+    /// Ends the current rank.
     ///
     /// # Errors
     /// When the file cannot be written, or all ranks were.
@@ -117,7 +120,7 @@ impl TraceWriter {
     pub fn finish(self) -> Result<(), TraceError> {
         let written = self.index.len() - usize::from(self.in_rank);
         if written != self.meta.ranks as usize {
-            let reason = format!("{written} of {} ranks were written", self.meta.ranks);
+            let reason = format!("{written} ranks written, expected {}", self.meta.ranks);
             return Err(TraceError::Refused { path: self.path, reason });
         }
         let Some(output) = self.output else { return Ok(()) };
@@ -130,7 +133,7 @@ impl TraceWriter {
     fn begin_rank(&mut self) -> Result<(), TraceError> {
         let rank = self.index.len() as u32;
         if rank >= self.meta.ranks {
-            let reason = format!("rank {rank} does not belong to a world of {}", self.meta.ranks);
+            let reason = format!("rank {rank} written, expected ranks below {}", self.meta.ranks);
             return Err(TraceError::Refused { path: self.path.clone(), reason });
         }
         if self.form == Form::RankFiles {
@@ -147,7 +150,7 @@ impl TraceWriter {
 }
 
 impl Output {
-    /// A new file, written from `offset` on.
+    /// Creates a file that is written from `offset` on.
     fn create(path: PathBuf, offset: u64) -> Result<Self, TraceError> {
         let file = create(&path).map_err(TraceError::io(&path))?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
@@ -155,7 +158,7 @@ impl Output {
         Ok(Self { path, out })
     }
 
-    /// Writes the index and then the header, without which the file is no trace.
+    /// Writes the index, then the header, without which no reader accepts the file.
     fn finish(mut self, index: &[u8], header: &Header) -> Result<(), TraceError> {
         let mut write = || -> io::Result<()> {
             self.out.seek(SeekFrom::Start(RECORD_BYTES as u64))?;
@@ -168,7 +171,7 @@ impl Output {
     }
 }
 
-/// Where the first segment of a bundle begins: behind the header and the index, which is filled up with zeros.
+/// Offset of the first segment of a bundle: after the header and the index, which is padded with zeros.
 fn first_segment(ranks: u32) -> u64 {
     RECORD_BYTES as u64 + (16 * u64::from(ranks)).next_multiple_of(RECORD_BYTES as u64)
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::unfold::unfolded;
+use common::expand_done::one_done_per_request;
 use common::{everything, ping};
 use mb_trace::columns::{Column, Values};
 use mb_trace::{Kind, Trace};
@@ -81,7 +81,7 @@ fn batches_of_any_size_make_the_same_table() {
 #[test]
 fn a_done_of_several_has_a_row_for_each() {
     let several = everything();
-    let ranks: Vec<_> = several.iter().map(|records| unfolded(records)).collect();
+    let ranks: Vec<_> = several.iter().map(|records| one_done_per_request(records)).collect();
     assert!(ranks[0].len() > several[0].len());
     let (single, several) = (table(&Trace::in_memory(ranks), usize::MAX), Trace::in_memory(several));
     for rows in [1, 2, usize::MAX] {

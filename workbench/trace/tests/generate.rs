@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::Scratch;
-use common::unfold::unfolded;
+use common::expand_done::one_done_per_request;
 use mb_trace::generate::{PATTERNS, Plan};
 use mb_trace::{Flags, Kind, Trace};
 
@@ -24,7 +24,7 @@ fn messages(trace: &Trace) -> (Messages, Messages) {
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     for rank in 0..trace.ranks() {
         let mut begun = BTreeMap::new();
-        for record in unfolded(trace.rank(rank)) {
+        for record in one_done_per_request(trace.rank(rank)) {
             match record.kind().unwrap() {
                 Kind::Send => {
                     let to = comms.world_rank(comms.view(rank, record.comm).remote, record.peer as u32);
@@ -130,25 +130,25 @@ fn what_cannot_be_made_is_refused_in_words() {
         refuse("halo", 8, &[]),
         "unknown pattern `halo`; expected one of: halo3d, sweep, transpose, many_to_one, random, depth, tanabe2013_table1, xiong2018_depths"
     );
-    assert_eq!(refuse("transpose", 1, &[]), "pattern `transpose`: found 1 ranks, expected 2 to 2147483647");
+    assert_eq!(refuse("transpose", 1, &[]), "pattern `transpose`: 1 ranks found, expected 2 to 2147483647");
     assert_eq!(
         refuse("halo3d", 8, &[("grid_x", "3"), ("grid_y", "1"), ("grid_z", "1")]),
-        "settings contradict each other: the grid 3 x 1 x 1 has 3 ranks, expected 8"
+        "settings contradict each other: grid 3 x 1 x 1: 3 ranks found, expected 8"
     );
     assert_eq!(
         refuse("transpose", 8, &[("compute", "0.5")]),
-        "settings contradict each other: compute has a fraction, expected whole nanoseconds"
+        "settings contradict each other: compute: fraction of a nanosecond found, expected whole nanoseconds"
     );
     assert_eq!(
         refuse("transpose", 8, &[("compute", "1000000000000"), ("iterations", "1000000000")]),
-        "settings contradict each other: 1000000000 steps of 1000000000000 ns exceed the 2^53 ns of a trace"
+        "settings contradict each other: compute: 1000000000 steps of 1000000000000 ns found, expected at most 2^53 ns in total"
     );
     assert_eq!(
         refuse("random", 8, &[("bytes_min", "9"), ("bytes_max", "8")]),
-        "settings contradict each other: bytes_min is 9, expected at most bytes_max, 8"
+        "settings contradict each other: bytes_min: 9 found, expected at most bytes_max, 8"
     );
     assert_eq!(
         refuse("many_to_one", 100, &[("ahead", "1"), ("compute", "10")]),
-        "settings contradict each other: compute is 10 ns, expected at least 99000 for this many receives"
+        "settings contradict each other: compute: 10 ns found, expected at least 99000 ns for this number of receives"
     );
 }

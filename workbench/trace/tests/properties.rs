@@ -6,8 +6,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::Scratch;
-use common::unfold::unfolded;
-use mb_trace::{Distribution, Form, Kind, Meta, Origin, Program, Record, Stats, Trace, TraceWriter};
+use common::expand_done::one_done_per_request;
+use mb_trace::{Distribution, Form, Kind, Meta, Origin, RankBuilder, Record, Stats, Trace, TraceWriter};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -45,14 +45,14 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 /// Each rank starts its sends and posts its receives, in turns, and waits for all when everything has arrived.
 fn programs(messages: &[Message]) -> Vec<Vec<Record>> {
     let one = |rank: u32| {
-        let mut program = Program::new(rank, WORLD);
+        let mut program = RankBuilder::new(rank, WORLD);
         let mut receives: Vec<&Message> = Vec::new();
         for message in messages.iter().filter(|message| message.destination == rank) {
             receives.insert(message.place.index(receives.len() + 1), message);
         }
         let mut receives = receives.into_iter();
         let mut requests = Vec::new();
-        let mut post = |program: &mut Program, requests: &mut Vec<_>| {
+        let mut post = |program: &mut RankBuilder, requests: &mut Vec<_>| {
             if let Some(message) = receives.next() {
                 program.idle(message.post_delay);
                 requests.push(program.irecv(0, message.source as i32, message.tag, 8));
@@ -147,9 +147,9 @@ proptest! {
 
     /// However many Done records say it, the statistics are the same.
     #[test]
-    fn unfolded_programs_have_the_same_statistics(messages in messages()) {
+    fn one_done_per_request_gives_the_same_statistics(messages in messages()) {
         let several = programs(&messages);
-        let single: Vec<_> = several.iter().map(|records| unfolded(records)).collect();
+        let single: Vec<_> = several.iter().map(|records| one_done_per_request(records)).collect();
         for (rank, records) in several.iter().enumerate() {
             let dones = records.iter().filter(|record| record.kind == Kind::Done as u8).count();
             let started = messages.iter().any(|message| [message.source, message.destination].contains(&(rank as u32)));

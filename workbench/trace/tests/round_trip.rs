@@ -6,7 +6,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{Scratch, everything, identity, ping};
-use mb_trace::{Form, Meta, Origin, RankEnd, Record, Trace, TraceWriter, View};
+use mb_trace::{CommView, Form, Meta, Origin, RankEnd, Record, Trace, TraceWriter};
 
 fn write(path: &std::path::Path, ranks: &[Vec<Record>], form: Form) {
     let meta = Meta::new(Origin::Generated, ranks.len() as u32, 77);
@@ -45,8 +45,8 @@ fn communicators_are_global_and_their_groups_translate() {
     // World, four selves, the duplicate, two halves, the intercommunicator and the reversed one.
     assert_eq!(comms.count(), 1 + 4 + 5);
     assert_eq!(comms.local_count(2), 6);
-    assert_eq!(comms.view(3, 0), View { comm: 0, local: 0, remote: 0, rank: 3 });
-    assert_eq!(comms.view(3, 1), View { comm: 4, local: 4, remote: 4, rank: 0 });
+    assert_eq!(comms.view(3, 0), CommView { comm: 0, local: 0, remote: 0, rank: 3 });
+    assert_eq!(comms.view(3, 1), CommView { comm: 4, local: 4, remote: 4, rank: 0 });
     let duplicate = comms.view(1, 2);
     assert_eq!((duplicate.comm, duplicate.local), (5, 0), "a duplicate of the world shares its group");
     assert_eq!(comms.identity(duplicate.comm), identity(1));

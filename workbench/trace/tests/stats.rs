@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use common::{everything, ping};
 use mb_trace::generate::Plan;
-use mb_trace::{Program, Record, Stats, Status, Trace};
+use mb_trace::{RankBuilder, Record, Stats, Status, Trace};
 
 fn stats(trace: &Trace) -> (Vec<Stats>, Stats) {
     let comms = trace.check(|_| ControlFlow::Continue(())).unwrap();
@@ -125,16 +125,16 @@ fn any_source_is_counted_and_named_receives_are_searched() {
 /// Rank 0 sends before rank 1 posts; rank 1 posts before rank 2 sends.
 #[test]
 fn recorded_times_decide_what_was_unexpected() {
-    let mut early = Program::new(0, 3);
+    let mut early = RankBuilder::new(0, 3);
     early.send(0, 1, 0, 8);
-    let mut middle = Program::new(1, 3);
+    let mut middle = RankBuilder::new(1, 3);
     middle.compute(100);
     let status = |source| Status { source, tag: 0, bytes: 8 };
     middle.recv(0, 0, 0, 8, status(0));
     let late = middle.irecv(0, 2, 0, 8);
     middle.compute(100);
     middle.wait(&[late]);
-    let mut last = Program::new(2, 3);
+    let mut last = RankBuilder::new(2, 3);
     last.compute(150);
     last.send(0, 1, 0, 8);
     let (ranks, _) = stats(&Trace::in_memory(vec![early.finalize(), middle.finalize(), last.finalize()]));
@@ -144,11 +144,11 @@ fn recorded_times_decide_what_was_unexpected() {
 /// The sender's clock is late: the message must have arrived before its receive was done, and those before it too.
 #[test]
 fn a_message_arrives_no_later_than_its_receive_finished() {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.compute(1_000_000);
     sender.send(0, 1, 5, 8);
     sender.send(0, 1, 6, 8);
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     receiver.recv(0, 0, 6, 8, Status { source: 0, tag: 6, bytes: 8 });
     receiver.compute(10);
     receiver.recv(0, 0, 5, 8, Status { source: 0, tag: 5, bytes: 8 });
@@ -159,9 +159,9 @@ fn a_message_arrives_no_later_than_its_receive_finished() {
 
 #[test]
 fn a_receive_without_a_send_and_a_send_without_a_receive_are_told() {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.send(0, 1, 5, 8);
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     receiver.recv(0, 0, 6, 8, Status { source: 0, tag: 6, bytes: 8 });
     let open = receiver.irecv(0, 0, 7, 8);
     assert_eq!(open.number, 2);
@@ -172,7 +172,7 @@ fn a_receive_without_a_send_and_a_send_without_a_receive_are_told() {
 
 #[test]
 fn an_empty_rank_has_empty_statistics() {
-    let nothing: Vec<Record> = Program::new(0, 1).finalize();
+    let nothing: Vec<Record> = RankBuilder::new(0, 1).finalize();
     let (_, total) = stats(&Trace::in_memory(vec![nothing]));
     let expected = Stats { records: 6, ..Stats::default() };
     assert_eq!(total, expected);

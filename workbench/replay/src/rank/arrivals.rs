@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is on its way to a rank or waits at its NIC, in order of arrival.
+//! Packets on their way to a rank or waiting at its NIC, in order of arrival.
 //!
-//! Others push in any order of time (each source in its own order); the rank sorts before it runs. Cost: a sort of what is new, which is nearly sorted, and a
-//! merge with what is left only where their times overlap.
+//! Other ranks push in any order of time; the packets of one source are in order. The rank sorts before it runs. Cost: a sort
+//! of the new packets, which are nearly sorted, and a merge with older ones where their times overlap.
 
 use mb_core::time::Picos;
 
-use super::Item;
+use super::Packet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// Not yet sorted.
-    new: Vec<Item>,
-    /// Sorted from `head` on; before it, items already taken.
-    sorted: Vec<Item>,
+    new: Vec<Packet>,
+    /// Sorted from `head` on; packets before it are already received.
+    sorted: Vec<Packet>,
     head: usize,
 }
 
 impl Arrivals {
-    /// Adds what another rank sent.
+    /// Adds a packet from another rank.
     #[inline]
-    pub(crate) fn push(&mut self, item: Item) {
+    pub(crate) fn push(&mut self, item: Packet) {
         self.new.push(item);
     }
 
-    /// Brings what was pushed in order; items with one key keep the order in which they were pushed.
+    /// Sorts the pushed packets; packets with equal keys keep their order.
     #[inline]
     pub(super) fn sort(&mut self) {
         if self.new.is_empty() {
             return;
         }
-        self.new.sort_by_key(Item::key);
+        self.new.sort_by_key(Packet::key);
         if self.head == self.sorted.len() {
             self.sorted.clear();
             self.head = 0;
@@ -44,30 +44,30 @@ impl Arrivals {
         let first = self.new[0].key();
         let overlap = self.head + self.sorted[self.head..].partition_point(|item| item.key() <= first);
         self.sorted.append(&mut self.new);
-        self.sorted[overlap..].sort_by_key(Item::key);
+        self.sorted[overlap..].sort_by_key(Packet::key);
     }
 
-    /// Adds what the rank sends to itself while it runs.
-    pub(super) fn insert(&mut self, item: Item) {
+    /// Adds a packet that the rank sends to itself while it runs.
+    pub(super) fn insert(&mut self, item: Packet) {
         let after = self.head + self.sorted[self.head..].partition_point(|earlier| earlier.key() <= item.key());
         self.sorted.insert(after, item);
     }
 
-    /// When the first byte of the next item is there.
+    /// When the first byte of the next packet arrives.
     #[inline]
     pub(super) fn next_at(&self) -> Picos {
         self.sorted.get(self.head).map_or(Picos::MAX, |item| item.at)
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Item> {
+    pub(super) fn pop(&mut self) -> Option<Packet> {
         let item = *self.sorted.get(self.head)?;
         self.head += 1;
         Some(item)
     }
 
-    /// All that was not taken.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Item> {
+    /// All packets not yet received.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.sorted[self.head..].iter().chain(&self.new)
     }
 }
@@ -75,24 +75,33 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rank::ItemKind;
+    use crate::rank::PacketKind;
     use mb_core::mpi::Traffic;
     use proptest::prelude::*;
 
-    fn item(at: u64, source: u32, tag: u32) -> Item {
-        Item { at: Picos(at), bytes: 0, source, comm: 0, tag, token: 0, kind: ItemKind::Eager, traffic: Traffic::User }
+    fn item(at: u64, source: u32, tag: u32) -> Packet {
+        Packet {
+            at: Picos(at),
+            bytes: 0,
+            source,
+            comm: 0,
+            tag,
+            token: 0,
+            kind: PacketKind::Eager,
+            traffic: Traffic::User,
+        }
     }
 
     proptest! {
         #[test]
-        fn items_come_out_in_order_of_time_then_source_then_push(
+        fn packets_come_out_in_order_of_time_then_source_then_push(
             windows in prop::collection::vec((prop::collection::vec((0_u64..30, 0_u32..4), 0..20), 0_usize..25), 1..20)
         ) {
             let (mut arrivals, mut model, mut tag) = (Arrivals::default(), Vec::new(), 0);
             for (window, (pushes, pops)) in windows.into_iter().enumerate() {
                 for (at, source) in pushes {
                     tag += 1;
-                    // What is pushed in a window may overlap with what is left of earlier ones.
+                    // Packets pushed in a window may overlap with older ones.
                     let item = item(at + 10 * window as u64, source, tag);
                     arrivals.push(item);
                     model.push(item);

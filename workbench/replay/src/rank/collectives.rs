@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Collectives in progress. Blocking and nonblocking ones run alike, beside the program: a round begins when the one before it is complete,
-//! without the program's help (not modelled: libraries that make progress only within MPI calls).
+//! Collectives in progress. Blocking and nonblocking ones progress alike, independently of the program: a round starts when
+//! the previous one is complete (not modelled: libraries that make progress only within MPI calls).
 
 use mb_core::matching::{Initiator, Op, RecvId};
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{CollectiveOp, Flags, Kind, Record};
 
-use super::{Activity, Finished, Outgoing, Outside, Rank, Receive, Schedule, Target, World};
-use crate::collective::Call;
-use crate::requests::State;
+use super::{Activity, CollectiveSchedule, CompletionTarget, Finished, Outgoing, Rank, Receive, SharedSink, World};
+use crate::collective::CollectiveCall;
+use crate::requests::RequestState;
 
 impl Rank<'_> {
-    pub(super) fn collective(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut Outside) {
+    pub(super) fn collective(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut SharedSink) {
         let blocking = record.has(Flags::BLOCKING);
         let view = world.communicators.view(self.id, record.comm);
         let known = CollectiveOp::from_tag(record.tag);
@@ -22,32 +22,32 @@ impl Rank<'_> {
             (Some(op), Some(algorithm)) if !view.is_inter() => {
                 let ranks = world.communicators.size(view.local);
                 let extra = self.extra_words();
-                // Both-way forms list what is sent first.
+                // Forms with counts in both directions list the sent ones first.
                 let counts = &extra[..extra.len().min(ranks as usize)];
                 let (rank, root) = (view.rank, record.peer.max(0) as u32);
                 let (sent, received) = (record.bytes, record.aux);
-                Call { op, algorithm, rank, ranks, root, sent, received, counts }.plan(&mut steps);
+                CollectiveCall { op, algorithm, rank, ranks, root, sent, received, counts }.plan(&mut steps);
                 self.totals.collectives += 1;
             }
             _ => self.totals.collectives_skipped += 1,
         }
         if steps.is_empty() {
             if !blocking {
-                self.requests.insert(record.request, State::Finished { at: now, ideal: now, overhead: false });
+                self.requests.insert(record.request, RequestState::Finished { at: now, ideal: now, overhead: false });
             }
             return;
         }
         let target = if blocking {
             self.threads[usize::from(thread)].activity = Activity::Collective;
-            Target::Thread(thread)
+            CompletionTarget::Thread(thread)
         } else {
-            self.requests.insert(record.request, State::Pending);
-            Target::Request(record.request)
+            self.requests.insert(record.request, RequestState::Pending);
+            CompletionTarget::Request(record.request)
         };
         let count = self.collectives_of.entry(view.comm).or_default();
         let tag = *count;
         *count = count.wrapping_add(1);
-        let schedule = Box::new(Schedule {
+        let schedule = Box::new(CollectiveSchedule {
             steps,
             next: 0,
             pending: 0,
@@ -70,13 +70,13 @@ impl Rank<'_> {
         self.run_round(world, now, number as u32, out);
     }
 
-    /// The words of the extra records behind the record before the cursor.
+    /// The words of the Extra records at the cursor.
     pub(super) fn extra_words(&self) -> Vec<u64> {
         let extras = self.records[self.cursor..].iter().take_while(|record| record.kind == Kind::Extra as u8);
         extras.flat_map(|record| record.extra_words().into_iter().take(record.tag as usize)).collect()
     }
 
-    pub(super) fn run_schedules(&mut self, world: &World, now: Picos, out: &mut Outside) {
+    pub(super) fn run_schedules(&mut self, world: &World, now: Picos, out: &mut SharedSink) {
         for number in 0..self.schedules.len() {
             if self.schedules[number].as_ref().is_some_and(|schedule| schedule.next_at == now) {
                 self.run_round(world, now, number as u32, out);
@@ -85,8 +85,8 @@ impl Rank<'_> {
     }
 
     /// Posts the receives of the next round, then starts its sends.
-    pub(super) fn run_round(&mut self, world: &World, now: Picos, number: u32, out: &mut Outside) {
-        let schedule = self.schedules[number as usize].as_mut().expect("a round belongs to a live schedule");
+    pub(super) fn run_round(&mut self, world: &World, now: Picos, number: u32, out: &mut SharedSink) {
+        let schedule = self.schedules[number as usize].as_mut().expect("a round belongs to a schedule");
         let from = schedule.next;
         let round = schedule.steps[from].round;
         let to = from + schedule.steps[from..].iter().take_while(|step| step.round == round).count();
@@ -95,7 +95,7 @@ impl Rank<'_> {
         schedule.time = now;
         schedule.ideal = now;
         schedule.received = 0;
-        // One more than there are steps, so that the round does not end while it begins.
+        // One more than the messages, so that the round does not end while its messages are started.
         schedule.pending = (to - from) as u32 + 1;
         let (comm, group, tag) = (schedule.comm, schedule.group, schedule.tag);
         let mut clock = now;
@@ -103,13 +103,13 @@ impl Rank<'_> {
             let schedule = self.schedules[number as usize].as_mut().expect("its round is not over");
             let step = schedule.steps[at];
             let peer = world.communicators.world_rank(group, step.peer);
-            let target = Target::Schedule(number);
+            let target = CompletionTarget::Schedule(number);
             if let Some(bytes) = step.sends {
                 clock += world.times.send_overhead;
-                let announced = bytes > world.times.eager_limit.0;
-                let message = Outgoing { destination: peer, comm, tag, bytes, announced, target };
+                let rendezvous = bytes > world.times.eager_limit.0;
+                let message = Outgoing { destination: peer, comm, tag, bytes, rendezvous, target };
                 self.transmit(world, clock, Traffic::Collective, message, out);
-                if !announced {
+                if !rendezvous {
                     self.complete(world, target, Finished { at: clock, ideal: clock, overhead: false }, out);
                 }
             } else {
@@ -121,17 +121,22 @@ impl Rank<'_> {
                     offered: now,
                     room: u64::MAX,
                     ordinal: u32::MAX,
-                    poster: None,
-                    listed: false,
+                    posting_thread: None,
+                    queued: false,
                 });
                 self.offer(world, now, Op::Post { recv: RecvId(u64::from(slot)), pattern }, out);
             }
         }
-        self.complete(world, Target::Schedule(number), Finished { at: clock, ideal: clock, overhead: false }, out);
+        self.complete(
+            world,
+            CompletionTarget::Schedule(number),
+            Finished { at: clock, ideal: clock, overhead: false },
+            out,
+        );
     }
 
-    pub(super) fn round_done(&mut self, world: &World, number: u32, out: &mut Outside) {
-        let schedule = self.schedules[number as usize].as_mut().expect("its round is over, not the schedule");
+    pub(super) fn round_done(&mut self, world: &World, number: u32, out: &mut SharedSink) {
+        let schedule = self.schedules[number as usize].as_mut().expect("the schedule exists until its last round ends");
         let end = schedule.time + world.times.recv_overhead * u64::from(schedule.received);
         schedule.delay += schedule.time - schedule.ideal;
         if schedule.next < schedule.steps.len() {

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One rank: its program, its NIC, its receive engine.
+//! One rank: its program, its NIC and its receive engine.
 //!
-//! [`Rank::advance`] runs everything that happens at this rank before a given time, in order of time; at equal times the engine comes first, then
-//! messages from the network, collectives, the program. What other ranks must know leaves through [`Outside::outbox`] and arrives at least one network
-//! latency later, so ranks can run one after the other within a window of that length.
+//! [`Rank::advance`] runs the events of this rank before a given time, in order of time. At equal times the engine comes
+//! first, then retries, deferred effects and collectives, then packets from the network, then the program. Packets for other
+//! ranks leave through [`SharedSink::outbox`] and arrive at least one network latency later, so ranks can be simulated one
+//! after the other within a window of that length.
 //!
-//! Records are executed in the order of the file. Each thread has a clock of its own; a record starts when its thread is ready, no earlier
-//! than the records before it started, and no earlier than the calls returned whose done records stand before it. Compute time is the thread's CPU time between the end of one call and the begin of the next.
+//! Records are executed in the order of the file. Each thread has its own clock. A record starts when its thread is ready,
+//! no earlier than the records before it, and no earlier than the return of the calls whose Done records precede it. Compute
+//! time is the CPU time of the thread between the end of one call and the start of the next.
 
-#![expect(clippy::inline_always, reason = "calls on the path of every message cost a tenth of the replay")]
+#![expect(clippy::inline_always, reason = "calls on the path of every message cost a tenth of the replay's time")]
 
-mod answers;
 mod arrivals;
 mod collectives;
-mod ending;
+mod completions;
 mod nic;
 mod probes;
 mod program;
+mod unfinished;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +30,7 @@ use mb_trace::{Communicators, Record};
 
 use self::arrivals::Arrivals;
 use crate::assignment::Assignment;
-use crate::collective::Step;
+use crate::collective::RoundMessage;
 use crate::config::ReplayConfig;
 use crate::network::Times;
 use crate::report::Totals;
@@ -36,7 +38,7 @@ use crate::requests::Requests;
 use crate::slab::Slab;
 use crate::stats::{Depths, Timeline};
 
-/// What all ranks share and none changes.
+/// Shared by all ranks, read-only.
 pub(crate) struct World<'a> {
     pub(crate) communicators: &'a Communicators,
     pub(crate) config: &'a ReplayConfig,
@@ -45,10 +47,10 @@ pub(crate) struct World<'a> {
     pub(crate) host: bool,
 }
 
-/// What a rank leaves for others while it runs.
-pub(crate) struct Outside {
-    /// Items for other ranks, with their world ranks.
-    pub(crate) outbox: Vec<(u32, Item)>,
+/// Output and scratch space that all ranks share while they run one after the other.
+pub(crate) struct SharedSink {
+    /// Packets for other ranks, with the world ranks of their destinations.
+    pub(crate) outbox: Vec<(u32, Packet)>,
     pub(crate) depths: Depths,
     pub(crate) timeline: Timeline,
     /// Scratch space.
@@ -56,7 +58,7 @@ pub(crate) struct Outside {
     finished: Vec<Finished>,
 }
 
-impl Outside {
+impl SharedSink {
     pub(crate) fn new() -> Self {
         Self {
             outbox: Vec::new(),
@@ -69,20 +71,21 @@ impl Outside {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ItemKind {
+pub(crate) enum PacketKind {
     /// Header and data of a message.
     Eager,
-    /// Header of a message whose data waits for a reply. `token`: the sender's slot.
-    Announce,
-    /// The receiver is ready. `token`: the sender's slot; `tag`: the receiver's message slot; `bytes`: the time in ps that matching took.
-    Reply,
-    /// Data of an announced message. `token`: the receiver's message slot.
+    /// Header of a rendezvous message, whose data follows the reply. `token`: the sender's slot.
+    RequestToSend,
+    /// Reply: the receiver is ready. `token`: the sender's slot; `tag`: the receiver's message slot; `bytes`: the time in ps
+    /// that matching took.
+    ClearToSend,
+    /// Data of a rendezvous message. `token`: the receiver's message slot.
     Data,
 }
 
-/// Something that crosses the network.
+/// A packet on the network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
+pub(crate) struct Packet {
     /// When its first byte reaches the receiver's NIC.
     pub(crate) at: Picos,
     pub(crate) bytes: u64,
@@ -91,26 +94,27 @@ pub(crate) struct Item {
     comm: u32,
     tag: u32,
     token: u32,
-    kind: ItemKind,
+    kind: PacketKind,
     traffic: Traffic,
 }
 
-impl Item {
+impl Packet {
     fn envelope(&self) -> Envelope {
         mpi::envelope(Context::new(self.comm), self.traffic, Initiator(self.source), self.tag)
     }
 
-    /// Order of arrival: time, source, and a reply before what its sender injects at the same time, whichever was known first.
+    /// Order of arrival: by time, then source. A reply precedes other packets that its sender injects at the same time.
     #[inline]
     fn key(&self) -> u128 {
-        u128::from(self.at.0) << 64 | u128::from(u64::from(self.source) << 1 | u64::from(self.kind != ItemKind::Reply))
+        u128::from(self.at.0) << 64
+            | u128::from(u64::from(self.source) << 1 | u64::from(self.kind != PacketKind::ClearToSend))
     }
 }
 
-/// Who learns that an operation is complete.
+/// What a completed operation completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Target {
-    Nobody,
+enum CompletionTarget {
+    None,
     Request(u32),
     /// The thread is in a blocking send.
     Thread(u16),
@@ -120,41 +124,41 @@ enum Target {
 /// A posted receive.
 #[derive(Clone, Copy, Debug)]
 struct Receive {
-    target: Target,
+    target: CompletionTarget,
     offered: Picos,
     room: u64,
-    /// Position among the receives of its rank.
+    /// Position among the receives of the rank, in posting order.
     ordinal: u32,
-    /// Thread that waits for the engine's answer to the post.
-    poster: Option<u16>,
-    listed: bool,
+    /// Thread that is blocked until the engine has processed the post.
+    posting_thread: Option<u16>,
+    queued: bool,
 }
 
-/// A message between its header's arrival and its receive's completion.
+/// A message, from the arrival of its header to the completion of its receive.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     envelope: Envelope,
     bytes: u64,
     offered: Picos,
-    /// When an eager message's data are there.
+    /// When the data of an eager message has arrived.
     ready: Picos,
     /// Ordinal of the receive that took it in the recording.
     ordinal: u32,
     /// Sender's slot.
     token: u32,
-    announced: bool,
-    listed: bool,
-    /// By a matched probe.
+    rendezvous: bool,
+    queued: bool,
+    /// Taken by a matched probe.
     taken: bool,
-    /// Once matched: whose receive, and how long matching took.
-    target: Target,
+    /// Once matched: the completion of its receive, and how long matching took.
+    target: CompletionTarget,
     delay: Picos,
 }
 
-/// A send that waits for its reply.
+/// A rendezvous send that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
-    target: Target,
+    target: CompletionTarget,
     destination: u32,
     bytes: u64,
 }
@@ -162,10 +166,10 @@ struct Sending {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Activity {
     Ready,
-    /// In a wait, a blocking receive: `pending` requests are missing.
+    /// In a wait or a blocking receive, with `pending` requests incomplete.
     Waiting,
-    /// For the engine's answer to a post or cancel.
-    Answering,
+    /// Blocked until the engine has processed a post or a cancel.
+    AwaitingEngine,
     /// In a blocking send.
     Sending,
     Probing,
@@ -177,10 +181,10 @@ struct Thread {
     clock: Picos,
     cpu_end_ns: u64,
     activity: Activity,
-    /// When the call began that it is in.
+    /// Start of the current call.
     begin: Picos,
     pending: u32,
-    /// Record of the call.
+    /// Record of the current call.
     record: usize,
     probe: Probing,
 }
@@ -188,17 +192,17 @@ struct Thread {
 #[derive(Clone, Copy, Debug)]
 struct Probing {
     pattern: Pattern,
-    /// What the recording's probe found, if it found something.
+    /// The message that the probe found in the recording, if any.
     wanted: Option<Envelope>,
-    /// `MPI_Mprobe` forms: position among the receives.
+    /// Matched probes: position among the receives of the rank, in posting order.
     ordinal: Option<u32>,
-    /// The recorded call found nothing.
+    /// The recorded call was unsuccessful.
     miss: bool,
-    /// The engine found nothing so far.
+    /// The engine has found nothing so far.
     idle: bool,
 }
 
-/// A completed request, as a wait sees it.
+/// A completed request.
 #[derive(Clone, Copy, Debug)]
 struct Finished {
     at: Picos,
@@ -206,33 +210,34 @@ struct Finished {
     overhead: bool,
 }
 
-enum Later {
-    /// The receive took another message than in the recording: messages that waited for it may go on.
-    Close(u32),
+/// An effect of a completion that happens at the time of the completion, not when it becomes known.
+enum DeferredEffect {
+    /// The receive took another message than in the recording: messages held back for it can be offered.
+    CloseReceive(u32),
     /// The thread's probe is offered again.
-    Probe(u16),
+    OfferProbe(u16),
 }
 
 /// A collective in progress.
-struct Schedule {
-    steps: Vec<Step>,
+struct CollectiveSchedule {
+    steps: Vec<RoundMessage>,
     next: usize,
     pending: u32,
-    /// When the next round begins; `MAX` while one is under way.
+    /// Start of the next round; `MAX` during a round.
     next_at: Picos,
-    /// Latest completion of the round, and what it would be with an engine that takes no time.
+    /// Latest completion in the round, and the same with an engine that takes no time.
     time: Picos,
     ideal: Picos,
     received: u32,
-    /// Delay by matching over all rounds.
+    /// Delay caused by matching over all rounds.
     delay: Picos,
-    target: Target,
+    target: CompletionTarget,
     comm: u32,
     group: u32,
     tag: u32,
 }
 
-/// Records, of one cache line each, that are asked for ahead: about what a rank needs in one window.
+/// Records prefetched, one cache line each: about as many as a rank executes in one window.
 #[cfg(target_arch = "x86_64")]
 const PREFETCHED: usize = 16;
 
@@ -245,7 +250,7 @@ pub(crate) struct Rank<'a> {
     program_at: Picos,
     /// Compute time before the next record.
     compute: Picos,
-    /// `program_at` must be found anew.
+    /// `program_at` is outdated.
     stale: bool,
     pub(crate) finished: bool,
 
@@ -262,15 +267,15 @@ pub(crate) struct Rank<'a> {
     messages: Slab<Message>,
     sends: Slab<Sending>,
     requests: Requests,
-    schedules: Vec<Option<Box<Schedule>>>,
-    /// Earliest of a retry, an effect of an answer, a collective's round.
+    schedules: Vec<Option<Box<CollectiveSchedule>>>,
+    /// Earliest of the retry, the deferred effects and the rounds of collectives.
     rare_at: Picos,
     collectives_of: BTreeMap<u32, u32>,
 
-    assignment: Option<Box<Assignment<Item>>>,
+    assignment: Option<Box<Assignment<Packet>>>,
     ordinal: u32,
-    /// What an answer of the engine sets off, at the time of that answer, in order of time.
-    later: VecDeque<(Picos, Later)>,
+    /// Effects of engine completions, by the time of the completion.
+    deferred: VecDeque<(Picos, DeferredEffect)>,
     /// Messages taken by matched probes, by the probe's number.
     taken: BTreeMap<u32, u32>,
     cancelling: Vec<(u32, u16)>,
@@ -309,7 +314,7 @@ impl<'a> Rank<'a> {
             collectives_of: BTreeMap::new(),
             assignment: Assignment::new(world.communicators, id, records).map(Box::new),
             ordinal: 0,
-            later: VecDeque::new(),
+            deferred: VecDeque::new(),
             taken: BTreeMap::new(),
             cancelling: Vec::new(),
             idle_probes: 0,
@@ -317,28 +322,28 @@ impl<'a> Rank<'a> {
             unexpected: 0,
             totals: Totals::default(),
         };
-        rank.look_ahead(world);
+        rank.find_next_record(world);
         rank
     }
 
-    /// Brings the next records nearer. They lie in as many places as there are ranks, too many for the processor to foresee.
+    /// Prefetches the next records. The records of all ranks form too many streams for the hardware prefetcher.
     #[inline]
     pub(crate) fn prefetch(&self) {
         #[cfg(target_arch = "x86_64")]
         for record in self.records.iter().skip(self.cursor).take(PREFETCHED) {
             use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing that the program sees and cannot fault; the pointer is that of a live record.
+            // SAFETY: a prefetch has no architectural effect and cannot fault; the pointer is that of a valid record.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(record).cast()) };
         }
     }
 
-    /// When something happens here next, as far as this rank knows.
+    /// Time of the next event of this rank that is known now.
     #[inline]
     pub(crate) fn next_event(&self) -> Picos {
         self.next_beside_engine().min(self.engine_at)
     }
 
-    /// The same without the engine.
+    /// Time of the next event other than those of the engine.
     #[inline]
     fn next_beside_engine(&self) -> Picos {
         let item = self.arrivals.next_at().max(self.rx_free);
@@ -346,19 +351,19 @@ impl<'a> Rank<'a> {
         item.min(self.program_at).min(self.rare_at)
     }
 
-    /// Finds the earliest of what most ranks never have.
+    /// Recomputes `rare_at`.
     fn find_rare(&mut self) {
-        let later = self.later.front().map_or(Picos::MAX, |(at, _)| *at);
+        let later = self.deferred.front().map_or(Picos::MAX, |(at, _)| *at);
         let schedules = self.schedules.iter().flatten().map(|schedule| schedule.next_at);
         self.rare_at = schedules.min().unwrap_or(Picos::MAX).min(later).min(self.retry_at);
     }
 
-    /// Runs all that happens before `until`.
-    pub(crate) fn advance(&mut self, world: &World, until: Picos, out: &mut Outside) {
+    /// Runs all events before `until`.
+    pub(crate) fn advance(&mut self, world: &World, until: Picos, out: &mut SharedSink) {
         self.arrivals.sort();
         loop {
             if self.stale {
-                self.look_ahead(world);
+                self.find_next_record(world);
             }
             let now = self.next_event();
             if now >= until {
@@ -369,39 +374,39 @@ impl<'a> Rank<'a> {
             } else if now == self.rare_at {
                 self.rare(world, now, out);
             } else if now == self.program_at && now < self.arrivals.next_at().max(self.rx_free) {
-                self.step(world, now, out);
+                self.execute_record(world, now, out);
             } else if let Some(item) = self.arrivals.pop() {
-                self.receive_item(world, now, item, out);
+                self.receive_packet(world, now, item, out);
             } else {
-                self.step(world, now, out);
+                self.execute_record(world, now, out);
             }
         }
     }
 
-    /// Lets the engine run, whose next event is at `now`, before `until`. A backlog is offered again at each of its events.
+    /// Runs the engine, whose next event is at `now`, up to `until`. With a backlog it stops at each event to offer the backlog again.
     #[inline]
-    fn run_engine(&mut self, world: &World, now: Picos, until: Picos, out: &mut Outside) {
+    fn run_engine(&mut self, world: &World, now: Picos, until: Picos, out: &mut SharedSink) {
         if !self.backlog.is_empty() {
             self.engine.run_until(now, &mut out.done);
-            self.answers(world, out);
+            self.handle_completions(world, out);
             self.retry(world, now, out);
             return;
         }
         // At equal times the engine comes first.
         let until = self.next_beside_engine().min(until - Picos(1));
         self.engine.run_to_completion(until, &mut out.done);
-        self.answers(world, out);
+        self.handle_completions(world, out);
     }
 
-    /// One of the things that most ranks never have, due at `now`.
+    /// Handles a retry, a deferred effect or a round of a collective that is due at `now`.
     #[cold]
-    fn rare(&mut self, world: &World, now: Picos, out: &mut Outside) {
+    fn rare(&mut self, world: &World, now: Picos, out: &mut SharedSink) {
         if now == self.retry_at {
             self.retry(world, now, out);
-        } else if self.later.front().is_some_and(|(at, _)| *at == now) {
-            match self.later.pop_front() {
-                Some((_, Later::Close(ordinal))) => self.close(world, now, ordinal, out),
-                Some((_, Later::Probe(thread))) => self.offer_probe(world, now, thread, out),
+        } else if self.deferred.front().is_some_and(|(at, _)| *at == now) {
+            match self.deferred.pop_front() {
+                Some((_, DeferredEffect::CloseReceive(ordinal))) => self.close(world, now, ordinal, out),
+                Some((_, DeferredEffect::OfferProbe(thread))) => self.offer_probe(world, now, thread, out),
                 None => {}
             }
         } else {
@@ -417,8 +422,8 @@ struct Outgoing {
     comm: u32,
     tag: u32,
     bytes: u64,
-    announced: bool,
-    target: Target,
+    rendezvous: bool,
+    target: CompletionTarget,
 }
 
 /// Scales recorded CPU time.
@@ -429,25 +434,25 @@ fn compute_time(world: &World, ns: u64) -> Picos {
     }
     let picos = ns.saturating_mul(1000);
     let scale = world.config.cpu_scale;
-    // Exact in the common case; floating point has 53 bits, enough for 2.5 hours in picoseconds.
+    // Exact in the common case. Otherwise the 53 bits of a float are enough for 2.5 hours in picoseconds.
     #[expect(clippy::float_cmp, reason = "exactly one means: do not scale")]
     let unscaled = scale == 1.0;
     let scaled = if unscaled { picos } else { (picos as f64 * scale) as u64 };
     Picos(scaled.min(END.0))
 }
 
-/// `each` for every one of `bytes`; the end of time when that is later.
+/// `each * bytes`, at most [`END`].
 #[inline]
 fn times(each: Picos, bytes: u64) -> Picos {
     Picos(each.0.saturating_mul(bytes).min(END.0))
 }
 
-/// `span` after `at`, or twice the end of time when that is later.
+/// `at + span`, at most twice [`END`].
 #[inline]
 fn after(at: Picos, span: Picos) -> Picos {
     Picos(at.0.saturating_add(span.0).min(2 * END.0))
 }
 
-/// No replay goes beyond 2^62 ps, 53 days. Spans are cut off here and their sums at twice this, so that no hostile size or time
-/// overflows before the replay gets there and ends.
+/// The end of simulated time, 2^62 ps or 53 days. Spans are limited to it and their sums to twice as much, so that no extreme
+/// size or time overflows before the replay reaches the end and stops.
 pub(crate) const END: Picos = Picos(1 << 62);

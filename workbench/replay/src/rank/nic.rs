@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The NIC: injection, arrival, and the three crossings of a large message. See [`crate::network`] for the model.
+//! The NIC: injection, arrival, and the three packets of a rendezvous message. See [`crate::network`] for the model.
 
 use std::collections::VecDeque;
 
@@ -7,13 +7,15 @@ use mb_core::matching::{MsgId, Op};
 use mb_core::mpi::Traffic;
 use mb_core::time::Picos;
 
-use super::{Finished, Item, ItemKind, Message, Outgoing, Outside, Rank, Sending, Target, World, after, times};
+use super::{
+    CompletionTarget, Finished, Message, Outgoing, Packet, PacketKind, Rank, Sending, SharedSink, World, after, times,
+};
 use crate::assignment::Held;
 use crate::config::Wildcards;
 use crate::report::accumulate;
 
 impl Rank<'_> {
-    /// Sends `message`, which the processor has handed over at `ready`.
+    /// Sends `message`, which the processor passes to the NIC at `ready`.
     #[inline(always)]
     pub(super) fn transmit(
         &mut self,
@@ -21,22 +23,22 @@ impl Rank<'_> {
         ready: Picos,
         traffic: Traffic,
         message: Outgoing,
-        out: &mut Outside,
+        out: &mut SharedSink,
     ) {
-        let Outgoing { destination, comm, tag, bytes, announced, target } = message;
+        let Outgoing { destination, comm, tag, bytes, rendezvous, target } = message;
         self.totals.sent += 1;
         self.totals.sent_bytes = self.totals.sent_bytes.saturating_add(bytes);
-        let (kind, token, occupied) = if announced {
-            (ItemKind::Announce, self.sends.insert(Sending { target, destination, bytes }), Picos::ZERO)
+        let (kind, token, occupied) = if rendezvous {
+            (PacketKind::RequestToSend, self.sends.insert(Sending { target, destination, bytes }), Picos::ZERO)
         } else {
-            (ItemKind::Eager, 0, times(world.times.per_byte, bytes))
+            (PacketKind::Eager, 0, times(world.times.per_byte, bytes))
         };
         let inject = self.occupy_sender(world, destination, ready, occupied);
-        let item = Item { at: inject, bytes, source: self.id, comm, tag, token, kind, traffic };
+        let item = Packet { at: inject, bytes, source: self.id, comm, tag, token, kind, traffic };
         self.launch(world, destination, inject, item, out);
     }
 
-    /// When the NIC can begin to send; it is then busy for `occupied` or the gap.
+    /// When the NIC can start to send. It is then busy for the longer of `occupied` and the gap.
     #[inline(always)]
     pub(super) fn occupy_sender(&mut self, world: &World, destination: u32, ready: Picos, occupied: Picos) -> Picos {
         if destination == self.id {
@@ -47,26 +49,33 @@ impl Rank<'_> {
         inject
     }
 
-    /// `item` leaves at `leaves`. What a rank sends to itself does not cross the network.
+    /// Sends `item`, which leaves at `leaves`. Packets of a rank to itself do not cross the network.
     #[inline(always)]
-    pub(super) fn launch(&mut self, world: &World, destination: u32, leaves: Picos, item: Item, out: &mut Outside) {
+    pub(super) fn launch(
+        &mut self,
+        world: &World,
+        destination: u32,
+        leaves: Picos,
+        item: Packet,
+        out: &mut SharedSink,
+    ) {
         if destination == self.id {
-            self.arrivals.insert(Item { at: leaves, ..item });
+            self.arrivals.insert(Packet { at: leaves, ..item });
         } else {
-            out.outbox.push((destination, Item { at: after(leaves, world.times.latency), ..item }));
+            out.outbox.push((destination, Packet { at: after(leaves, world.times.latency), ..item }));
         }
     }
 
-    /// The first byte of `item` is taken in by the NIC at `now`.
-    pub(super) fn receive_item(&mut self, world: &World, now: Picos, item: Item, out: &mut Outside) {
-        let carried = if matches!(item.kind, ItemKind::Eager | ItemKind::Data) { item.bytes } else { 0 };
+    /// The NIC receives the first byte of `item` at `now`.
+    pub(super) fn receive_packet(&mut self, world: &World, now: Picos, item: Packet, out: &mut SharedSink) {
+        let carried = if matches!(item.kind, PacketKind::Eager | PacketKind::Data) { item.bytes } else { 0 };
         let local = item.source == self.id;
         let taken = if local { Picos::ZERO } else { times(world.times.per_byte, carried) };
         if !local {
             self.rx_free = after(now, taken.max(world.times.gap));
         }
         match item.kind {
-            ItemKind::Eager | ItemKind::Announce => {
+            PacketKind::Eager | PacketKind::RequestToSend => {
                 let envelope = item.envelope();
                 match &mut self.assignment {
                     Some(assignment) if item.traffic == Traffic::User => {
@@ -77,16 +86,16 @@ impl Rank<'_> {
                     _ => self.deliver(world, now, &Held { item, envelope, ordinal: u32::MAX, since: now }, out),
                 }
             }
-            ItemKind::Reply => {
+            PacketKind::ClearToSend => {
                 let sending = self.sends.remove(item.token);
                 let occupied = times(world.times.per_byte, sending.bytes);
                 let inject = self.occupy_sender(world, sending.destination, now, occupied);
-                let data = Item {
+                let data = Packet {
                     at: inject,
                     bytes: sending.bytes,
                     source: self.id,
                     token: item.tag,
-                    kind: ItemKind::Data,
+                    kind: PacketKind::Data,
                     ..item
                 };
                 self.launch(world, sending.destination, inject, data, out);
@@ -94,7 +103,7 @@ impl Rank<'_> {
                 let finished = Finished { at, ideal: at.saturating_sub(Picos(item.bytes)), overhead: false };
                 self.complete(world, sending.target, finished, out);
             }
-            ItemKind::Data => {
+            PacketKind::Data => {
                 let message = self.messages.remove(item.token);
                 let at = after(now, taken);
                 let finished = Finished { at, ideal: at.saturating_sub(message.delay), overhead: true };
@@ -103,8 +112,8 @@ impl Rank<'_> {
         }
     }
 
-    /// Offers a message to the engine, unless a bound receive must be closed first; says whether it was offered.
-    fn admit(&mut self, world: &World, now: Picos, held: Held<Item>, out: &mut Outside) -> bool {
+    /// Offers a message to the engine, unless a bound receive must be closed first. Returns whether it was offered.
+    fn admit(&mut self, world: &World, now: Picos, held: Held<Packet>, out: &mut SharedSink) -> bool {
         let recorded = world.config.wildcards == Wildcards::Recorded;
         let Some(assignment) = self.assignment.as_mut().filter(|_| recorded) else {
             self.deliver(world, now, &held, out);
@@ -116,8 +125,9 @@ impl Rank<'_> {
         true
     }
 
-    /// Receive `ordinal` can take nothing that comes from now on: offers the messages that waited for that, and for them in turn.
-    pub(super) fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut Outside) {
+    /// Closes receive `ordinal`, which cannot take later messages: offers the messages held back for it, and in turn those held
+    /// back for their receives.
+    pub(super) fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut SharedSink) {
         let mut closed = VecDeque::from([ordinal]);
         while let Some(ordinal) = closed.pop_front() {
             let waiting = self.assignment.as_mut().map_or_else(Vec::new, |assignment| assignment.close(ordinal));
@@ -134,11 +144,11 @@ impl Rank<'_> {
 
     /// Offers a message to the engine.
     #[inline(always)]
-    fn deliver(&mut self, world: &World, now: Picos, held: &Held<Item>, out: &mut Outside) {
+    fn deliver(&mut self, world: &World, now: Picos, held: &Held<Packet>, out: &mut SharedSink) {
         let Held { item, envelope, ordinal, since } = *held;
-        let announced = item.kind == ItemKind::Announce;
+        let rendezvous = item.kind == PacketKind::RequestToSend;
         let local = item.source == self.id;
-        let taken = if announced || local { Picos::ZERO } else { times(world.times.per_byte, item.bytes) };
+        let taken = if rendezvous || local { Picos::ZERO } else { times(world.times.per_byte, item.bytes) };
         let slot = self.messages.insert(Message {
             envelope,
             bytes: item.bytes,
@@ -146,10 +156,10 @@ impl Rank<'_> {
             ready: after(since, taken),
             ordinal,
             token: item.token,
-            announced,
-            listed: false,
+            rendezvous,
+            queued: false,
             taken: false,
-            target: Target::Nobody,
+            target: CompletionTarget::None,
             delay: Picos::ZERO,
         });
         self.offer(world, now, Op::Arrive { msg: MsgId(u64::from(slot)), envelope }, out);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Probes. A probe that found a message in the recording waits until the replay has that message, searching anew whenever an unexpected
-//! message comes that it accepts; one that found nothing searches once. What a spinning program would search in between is not modelled.
+//! Probes. A probe that was successful in the recording waits until the replay has its message, and searches again whenever an
+//! unexpected message arrives that it accepts. An unsuccessful probe searches once. Repeated searches of a polling program
+//! in between are not modelled.
 
 use mb_core::matching::{Envelope, Initiator, MsgId, Op, ProbeId};
 use mb_core::mpi::{self, Context, PROC_NULL, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{Kind, Record};
 
-use super::{Activity, Later, Message, Outside, Probing, Rank, Thread, World};
+use super::{Activity, DeferredEffect, Message, Probing, Rank, SharedSink, Thread, World};
 use crate::assignment::{is_receiving, pattern_of};
 use crate::config::Wildcards;
 
@@ -19,7 +20,7 @@ impl Rank<'_> {
         thread: u16,
         record: &Record,
         miss: bool,
-        out: &mut Outside,
+        out: &mut SharedSink,
     ) {
         if record.peer == PROC_NULL {
             return;
@@ -44,14 +45,14 @@ impl Rank<'_> {
         self.offer_probe(world, now, thread, out);
     }
 
-    pub(super) fn offer_probe(&mut self, world: &World, now: Picos, thread: u16, out: &mut Outside) {
+    pub(super) fn offer_probe(&mut self, world: &World, now: Picos, thread: u16, out: &mut SharedSink) {
         let Probing { pattern, ordinal, .. } = self.threads[usize::from(thread)].probe;
         let probe = ProbeId(u64::from(thread));
         let op = if ordinal.is_some() { Op::MatchedProbe { probe, pattern } } else { Op::Probe { probe, pattern } };
         self.offer(world, now, op, out);
     }
 
-    /// A probe's answer at `at`.
+    /// Handles the completion of a probe at `at`.
     pub(super) fn probed(&mut self, world: &World, thread: u16, found: Option<MsgId>, at: Picos) {
         let Thread { probe, record, .. } = self.threads[usize::from(thread)];
         let Some(slot) = found.map(|msg| msg.0 as u32) else {
@@ -77,7 +78,7 @@ impl Rank<'_> {
             }
         } else if other {
             let there = |(_, message): (u32, &Message)| {
-                message.listed && !message.taken && Some(message.envelope) == probe.wanted
+                message.queued && !message.taken && Some(message.envelope) == probe.wanted
             };
             let recorded = world.config.wildcards == Wildcards::Recorded;
             if recorded && !self.messages.live().any(there) {
@@ -90,7 +91,7 @@ impl Rank<'_> {
         self.resume(thread, at);
     }
 
-    /// An unexpected message came: whose probe looks for it?
+    /// Wakes the probes that accept an unexpected message that arrived.
     #[cold]
     pub(super) fn wake_probes(&mut self, world: &World, envelope: Envelope, at: Picos) {
         let mut woken = Vec::new();
@@ -110,7 +111,7 @@ impl Rank<'_> {
             }
         }
         for thread in woken {
-            self.set_off(at, Later::Probe(thread));
+            self.defer(at, DeferredEffect::OfferProbe(thread));
         }
     }
 }

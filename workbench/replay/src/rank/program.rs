@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The records of point-to-point calls: sends, receives, waits, cancels.
+//! Executes the records of point-to-point calls: sends, receives, waits, cancels.
 //!
-//! A call's processor time inside MPI is not replayed; it is replaced by the network's overheads and, for an engine on the host, by the engine's
-//! answers. A wait ends when the requests that the recording names are complete; their completions are handled in order of time,
-//! each received message for one receive overhead.
+//! The recorded CPU time inside MPI calls is not replayed. The overheads of the network replace it and, for an engine on the
+//! host, the completion times of the engine. A wait ends when the requests that it completed in the recording are complete.
+//! Completions are processed in order of time, with one receive overhead per received message.
 
 use mb_core::matching::{Op, Pattern, RecvId};
 use mb_core::mpi::{PROC_NULL, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{Flags, Kind, Record};
 
-use super::{Activity, Finished, Outgoing, Outside, Probing, Rank, Receive, Target, Thread, World, compute_time};
+use super::{
+    Activity, CompletionTarget, Finished, Outgoing, Probing, Rank, Receive, SharedSink, Thread, World, compute_time,
+};
 use crate::assignment::pattern_of;
 use crate::config::Wildcards;
 use crate::report::accumulate;
-use crate::requests::{Entry, State};
+use crate::requests::{RequestEntry, RequestState};
 
 impl Rank<'_> {
     /// Finds the next record and when it can start.
     #[inline(always)]
-    pub(super) fn look_ahead(&mut self, world: &World) {
+    pub(super) fn find_next_record(&mut self, world: &World) {
         self.stale = false;
         loop {
             let Some(record) = self.records.get(self.cursor) else {
@@ -41,7 +43,7 @@ impl Rank<'_> {
             }
             let state = &mut self.threads[thread];
             if state.cpu_end_ns == u64::MAX {
-                // A thread's time before its first call is not in the trace: it is taken to start here.
+                // The time of a thread before its first call is not in the trace: the thread is assumed to start here.
                 state.clock = self.floor;
                 state.cpu_end_ns = record.cpu_ns;
             }
@@ -50,7 +52,7 @@ impl Rank<'_> {
                 return;
             }
             if record.kind == Kind::Done as u8 {
-                // Its call has returned: what other threads do behind it in the recording comes later.
+                // Its call has returned: records of other threads behind it start later.
                 self.floor = self.floor.max(state.clock);
                 self.cursor += 1;
                 continue;
@@ -77,7 +79,7 @@ impl Rank<'_> {
     }
 
     /// Executes the next record at time `now`.
-    pub(super) fn step(&mut self, world: &World, now: Picos, out: &mut Outside) {
+    pub(super) fn execute_record(&mut self, world: &World, now: Picos, out: &mut SharedSink) {
         let records = self.records;
         let record = &records[self.cursor];
         let thread = record.thread;
@@ -99,7 +101,7 @@ impl Rank<'_> {
             Some(Kind::Cancel) => self.cancel(world, now, thread, record.request, out),
             Some(Kind::Free) => self.free(record.request),
             Some(Kind::Collective) => self.collective(world, now, thread, record, out),
-            // Nothing of these takes part in communication as far as it is modelled; a done record's wait has done its work.
+            // These records have no modelled effect; a Done record was handled by its wait.
             Some(
                 Kind::Init
                 | Kind::Finalize
@@ -123,31 +125,31 @@ impl Rank<'_> {
         self.stale = true;
     }
 
-    pub(super) fn send(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut Outside) {
+    pub(super) fn send(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut SharedSink) {
         let blocking = record.has(Flags::BLOCKING);
         if record.peer == PROC_NULL {
             if !blocking {
-                self.requests.insert(record.request, State::Finished { at: now, ideal: now, overhead: false });
+                self.requests.insert(record.request, RequestState::Finished { at: now, ideal: now, overhead: false });
             }
             return;
         }
         let view = world.communicators.view(self.id, record.comm);
         let destination = world.communicators.world_rank(view.remote, record.peer as u32);
         let clock = now + world.times.send_overhead;
-        let announced = record.bytes > world.times.eager_limit.0 || record.has(Flags::SYNCHRONOUS);
-        let local = !announced || record.has(Flags::BUFFERED);
+        let rendezvous = record.bytes > world.times.eager_limit.0 || record.has(Flags::SYNCHRONOUS);
+        let local = !rendezvous || record.has(Flags::BUFFERED);
         let target = match (local, blocking) {
-            (true, _) => Target::Nobody,
-            (false, true) => Target::Thread(thread),
-            (false, false) => Target::Request(record.request),
+            (true, _) => CompletionTarget::None,
+            (false, true) => CompletionTarget::Thread(thread),
+            (false, false) => CompletionTarget::Request(record.request),
         };
         let message =
-            Outgoing { destination, comm: view.comm, tag: record.tag as u32, bytes: record.bytes, announced, target };
+            Outgoing { destination, comm: view.comm, tag: record.tag as u32, bytes: record.bytes, rendezvous, target };
         self.totals.sent_user += 1;
         self.transmit(world, clock, Traffic::User, message, out);
         if !blocking {
-            let finished = State::Finished { at: clock, ideal: clock, overhead: false };
-            self.requests.insert(record.request, if local { finished } else { State::Pending });
+            let finished = RequestState::Finished { at: clock, ideal: clock, overhead: false };
+            self.requests.insert(record.request, if local { finished } else { RequestState::Pending });
         } else if !local {
             self.threads[usize::from(thread)].activity = Activity::Sending;
             return;
@@ -155,25 +157,25 @@ impl Rank<'_> {
         self.resume(thread, clock);
     }
 
-    pub(super) fn receive(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut Outside) {
+    pub(super) fn receive(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut SharedSink) {
         let blocking = record.has(Flags::BLOCKING);
         if record.peer == PROC_NULL {
             if !blocking {
-                self.requests.insert(record.request, State::Finished { at: now, ideal: now, overhead: false });
+                self.requests.insert(record.request, RequestState::Finished { at: now, ideal: now, overhead: false });
             }
             return;
         }
-        let target = Target::Request(record.request);
+        let target = CompletionTarget::Request(record.request);
         let ordinal = self.ordinal;
         let slot = if record.has(Flags::MATCHED) {
-            self.requests.insert(record.request, State::Pending);
+            self.requests.insert(record.request, RequestState::Pending);
             None
         } else {
             self.ordinal += 1;
-            let poster = (world.host && !blocking).then_some(thread);
-            let receive = Receive { target, offered: now, room: record.bytes, ordinal, poster, listed: false };
+            let posting_thread = (world.host && !blocking).then_some(thread);
+            let receive = Receive { target, offered: now, room: record.bytes, ordinal, posting_thread, queued: false };
             let slot = self.receives.insert(receive);
-            self.requests.insert(record.request, State::Receiving(slot));
+            self.requests.insert(record.request, RequestState::Receiving(slot));
             Some(slot)
         };
         let state = &mut self.threads[usize::from(thread)];
@@ -182,7 +184,7 @@ impl Rank<'_> {
             state.pending = 1;
             self.requests.get_mut(record.request).expect("it was inserted above").waiter = Some(thread);
         } else if world.host && slot.is_some() {
-            state.activity = Activity::Answering;
+            state.activity = Activity::AwaitingEngine;
         }
         if let Some(slot) = slot {
             let pattern = pattern_of(world.communicators, self.id, record.comm, record.peer, record.tag);
@@ -194,8 +196,8 @@ impl Rank<'_> {
         }
     }
 
-    /// A wait for the `count` requests that the thread's next done records name.
-    pub(super) fn wait(&mut self, world: &World, thread: u16, count: u64, out: &mut Outside) {
+    /// A wait for the requests of the next `count` Done records of the thread.
+    pub(super) fn wait(&mut self, world: &World, thread: u16, count: u64, out: &mut SharedSink) {
         let mut pending = 0;
         let mut left = count;
         for record in &self.records[self.cursor..] {
@@ -206,7 +208,7 @@ impl Rank<'_> {
                 left -= 1;
                 for number in record.ended() {
                     if let Some(entry) = self.requests.get_mut(number)
-                        && !matches!(entry.state, State::Finished { .. })
+                        && !matches!(entry.state, RequestState::Finished { .. })
                     {
                         entry.waiter = Some(thread);
                         pending += 1;
@@ -222,12 +224,12 @@ impl Rank<'_> {
         }
     }
 
-    /// All requests of the thread's wait or blocking receive are complete: the processor handles them in order of completion.
-    pub(super) fn finish_wait(&mut self, world: &World, thread: u16, out: &mut Outside) {
+    /// Ends a wait or blocking receive whose requests are all complete. The processor handles them in order of completion.
+    pub(super) fn finish_wait(&mut self, world: &World, thread: u16, out: &mut SharedSink) {
         let state = &self.threads[usize::from(thread)];
         let at = state.record;
         let records = self.records;
-        let mut ending = Ending::new(state.begin, world.times.recv_overhead, &mut out.finished);
+        let mut end = WaitEnd::new(state.begin, world.times.recv_overhead, &mut out.finished);
         let mut contiguous = false;
         let call = &records[at];
         if call.kind == Kind::Wait as u8 {
@@ -240,19 +242,19 @@ impl Rank<'_> {
                 if record.kind == Kind::Done as u8 && record.thread == thread {
                     left -= 1;
                     for number in record.ended() {
-                        ending.add(self.requests.remove(number));
+                        end.add(self.requests.remove(number));
                     }
                 }
             }
             if next - at - 1 == call.aux as usize {
-                // Nothing stands between the wait and its done records.
+                // The Done records directly follow the wait.
                 self.cursor = next;
                 contiguous = true;
             }
         } else {
-            ending.add(self.requests.remove(call.request));
+            end.add(self.requests.remove(call.request));
         }
-        let (clock, ideal) = ending.clocks();
+        let (clock, ideal) = end.clocks();
         accumulate(&mut self.totals.blocked_on_matching, clock.saturating_sub(ideal));
         if contiguous {
             self.floor = self.floor.max(clock);
@@ -260,18 +262,18 @@ impl Rank<'_> {
         self.resume(thread, clock);
     }
 
-    pub(super) fn cancel(&mut self, world: &World, now: Picos, thread: u16, number: u32, out: &mut Outside) {
+    pub(super) fn cancel(&mut self, world: &World, now: Picos, thread: u16, number: u32, out: &mut SharedSink) {
         let Some(entry) = self.requests.get_mut(number) else { return };
-        let State::Receiving(slot) = entry.state else { return };
+        let RequestState::Receiving(slot) = entry.state else { return };
         let ordinal = self.receives.at(slot).ordinal;
         let recorded = world.config.wildcards == Wildcards::Recorded;
         let assignment = self.assignment.as_ref().filter(|_| recorded);
-        if assignment.is_some_and(|assignment| assignment.was_cancelled_in_vain(ordinal)) {
-            // Its message may come later here than in the recording: it must find the receive.
+        if assignment.is_some_and(|assignment| assignment.was_cancelled_too_late(ordinal)) {
+            // Its message may arrive later than in the recording and must find the receive.
             return;
         }
         if world.host {
-            self.threads[usize::from(thread)].activity = Activity::Answering;
+            self.threads[usize::from(thread)].activity = Activity::AwaitingEngine;
             self.cancelling.push((slot, thread));
         }
         self.offer(world, now, Op::Cancel { recv: RecvId(u64::from(slot)) }, out);
@@ -280,39 +282,39 @@ impl Rank<'_> {
 
     pub(super) fn free(&mut self, number: u32) {
         let Some(entry) = self.requests.get_mut(number) else { return };
-        if matches!(entry.state, State::Finished { .. }) {
+        if matches!(entry.state, RequestState::Finished { .. }) {
             self.requests.remove(number);
         } else {
-            entry.state = State::Detached;
+            entry.state = RequestState::Detached;
         }
     }
 }
 
-/// The end of a call that handles its requests in order of completion.
-struct Ending<'a> {
-    /// When the call began.
+/// Computes the end of a call that handles its requests in order of completion.
+struct WaitEnd<'a> {
+    /// Start of the call.
     begin: Picos,
-    /// Of a received message.
+    /// Receive overhead per message.
     overhead: Picos,
-    /// The clock behind what was complete when the call began: it costs its overheads, whatever the order.
+    /// The clock after the requests that were complete at the start of the call. Only their overheads count, in any order.
     clock: Picos,
-    /// What was complete later.
+    /// Requests that were completed later.
     later: &'a mut Vec<Finished>,
-    /// Some of it would have been complete earlier with an engine that takes no time.
+    /// Some of them would have been completed earlier with an engine that takes no time.
     delayed: bool,
     sorted: bool,
     last: Picos,
 }
 
-impl<'a> Ending<'a> {
+impl<'a> WaitEnd<'a> {
     fn new(begin: Picos, overhead: Picos, scratch: &'a mut Vec<Finished>) -> Self {
         scratch.clear();
         Self { begin, overhead, clock: begin, later: scratch, delayed: false, sorted: true, last: begin }
     }
 
     #[inline]
-    fn add(&mut self, request: Option<Entry>) {
-        let Some(Entry { state: State::Finished { at, ideal, overhead }, .. }) = request else { return };
+    fn add(&mut self, request: Option<RequestEntry>) {
+        let Some(RequestEntry { state: RequestState::Finished { at, ideal, overhead }, .. }) = request else { return };
         if at <= self.begin {
             self.clock += if overhead { self.overhead } else { Picos::ZERO };
             return;

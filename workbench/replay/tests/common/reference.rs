@@ -11,7 +11,7 @@ use mb_core::matching::{Envelope, Initiator, MsgId, Op, Outcome, ProbeId, RecvId
 use mb_core::mpi::{self, Context, PROC_NULL, Traffic};
 use mb_core::random;
 use mb_oracle::Oracle;
-use mb_trace::{CollectiveOp, Flags, Kind, Program, Record, Request, Run, Status};
+use mb_trace::{CollectiveOp, Flags, Kind, RankBuilder, RankRun, Record, Request, Status};
 
 use super::common::{ANY, ANY_TAG};
 
@@ -120,7 +120,7 @@ struct Probe {
 }
 
 struct Rank {
-    program: Program,
+    program: RankBuilder,
     oracle: Oracle,
     /// Communicators by local number.
     comms: Vec<usize>,
@@ -177,11 +177,11 @@ impl Reference {
             comms.push(Comm { sides, inter, collectives: Vec::new() });
         }
         let ranks = all.iter().map(|&rank| {
-            let mut program = Program::new(rank, plan.ranks);
+            let mut program = RankBuilder::new(rank, plan.ranks);
             let mut local = vec![0, 1 + rank as usize];
             for (number, comm) in comms.iter().enumerate().skip(1 + plan.ranks as usize) {
                 let Some(side) = comm.sides.iter().position(|side| side.contains(&rank)) else { continue };
-                let runs = |side: &[u32]| side.iter().map(|&member| Run::one(member)).collect::<Vec<_>>();
+                let runs = |side: &[u32]| side.iter().map(|&member| RankRun::one(member)).collect::<Vec<_>>();
                 let remote = comm.inter.then(|| runs(&comm.sides[1 - side]));
                 program.comm(number as u64 | 1 << 63, &runs(&comm.sides[side]), remote.as_deref());
                 local.push(number);
@@ -379,7 +379,7 @@ impl Reference {
         } else {
             program.send(local, to as i32, tag, bytes);
             let status = Status::default();
-            Request { number: 0, status, foretold: None }
+            Request { number: 0, status, implied: None }
         };
         let receiver = self.comms[comm].peers(rank as u32)[to];
         let from = Initiator(rank as u32);
@@ -446,7 +446,7 @@ impl Reference {
         let request = if blocking {
             program.collective(op, local, root, bytes, bytes, &counts);
             let status = Status::default();
-            Request { number: 0, status, foretold: None }
+            Request { number: 0, status, implied: None }
         } else {
             program.icollective(op, local, root, bytes, bytes, &counts)
         };

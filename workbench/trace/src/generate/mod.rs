@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Makes traces of any size from patterns of communication.
+//! Generates traces of any size from communication patterns.
 //!
-//! A rank's records depend on pattern, ranks, seed and settings alone: the same on every machine, bit for bit, and made
-//! rank by rank, so that 65,536 ranks need the memory of one iteration of one rank. Every message has its receive.
-//! Times are those of a machine whose calls take none; a barrier or a turn between sender and receiver passes a
-//! microsecond, so that the recorded order of sends and receives is the one meant.
+//! The records of a rank depend only on pattern, number of ranks, seed and parameters: they are identical, bit for bit, on
+//! every machine. Ranks are generated one by one, so 65,536 ranks need the memory of one iteration of one rank. Every
+//! message has a receive. Calls take no time; a barrier, or a delay between sender and receiver, passes one microsecond, so
+//! that the recorded times order sends and receives as the pattern intends.
 
 mod patterns;
 
@@ -20,7 +20,7 @@ pub use patterns::PATTERNS;
 use crate::error::TraceError;
 use crate::meta::{MAX_RANKS, Meta, Origin};
 use crate::open::Trace;
-use crate::program::Program;
+use crate::rank_builder::RankBuilder;
 use crate::record::Record;
 use crate::writer::{Form, TraceWriter};
 use mb_core::random::Random;
@@ -28,26 +28,26 @@ use mb_core::random::Random;
 /// A pattern of communication.
 #[derive(Debug)]
 pub struct Pattern {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
-    /// The smallest world it makes sense in.
+    /// Smallest number of ranks.
     pub least_ranks: u32,
-    /// Its settings.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Refuses settings that do not go together.
+    /// Rejects parameters that contradict each other.
     prepare: fn(&Plan) -> Result<(), SettingError>,
-    /// Writes one rank between `MPI_Init` and `MPI_Finalize`.
+    /// Generates the calls of one rank between `MPI_Init` and `MPI_Finalize`.
     run: fn(&Plan, &mut RankOutput<'_>) -> Result<(), TraceError>,
 }
 
-/// A setting of a pattern.
+/// A parameter of a pattern.
 #[derive(Debug)]
 pub struct Parameter {
     /// Name, unit, meaning and range.
     pub spec: SettingSpec,
-    /// Value if none is given.
+    /// Default value.
     pub default: &'static str,
 }
 
@@ -57,22 +57,22 @@ pub enum GenerateError {
     /// No such pattern.
     #[error("unknown pattern `{name}`; expected one of: {known}")]
     UnknownPattern {
-        /// What was given.
+        /// The name found.
         name: String,
-        /// All that exist.
+        /// The names expected.
         known: String,
     },
-    /// A setting was refused.
+    /// A parameter was rejected.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The pattern needs another world.
-    #[error("pattern `{pattern}`: found {ranks} ranks, expected {least} to {MAX_RANKS}")]
+    /// The number of ranks is out of range.
+    #[error("pattern `{pattern}`: {ranks} ranks found, expected {least} to {MAX_RANKS}")]
     Ranks {
-        /// Its name.
+        /// Name of the pattern.
         pattern: &'static str,
-        /// What was given.
+        /// The number found.
         ranks: u32,
-        /// The fewest it can do with.
+        /// Smallest number of ranks of the pattern.
         least: u32,
     },
     /// The trace could not be written.
@@ -80,7 +80,7 @@ pub enum GenerateError {
     Trace(#[from] TraceError),
 }
 
-/// A pattern with all that it needs.
+/// A pattern with number of ranks, seed and parameters.
 #[derive(Debug)]
 pub struct Plan {
     pattern: &'static Pattern,
@@ -89,19 +89,19 @@ pub struct Plan {
     settings: Settings,
 }
 
-/// One rank in the making: its program, and where its records go.
+/// A rank that is being generated: its program, and the consumer of its records.
 struct RankOutput<'a> {
-    program: Program,
+    program: RankBuilder,
     out: &'a mut dyn FnMut(&[Record]) -> Result<(), TraceError>,
 }
 
-/// Records kept before they are handed on.
-const KEPT_RECORDS: usize = 1 << 14;
+/// Records buffered before they are passed on.
+const BUFFERED_RECORDS: usize = 1 << 14;
 
 impl RankOutput<'_> {
-    /// Called where the pattern repeats itself.
+    /// Passes buffered records on. Patterns call it once per iteration.
     fn pause(&mut self) -> Result<(), TraceError> {
-        if self.program.records().len() >= KEPT_RECORDS { (self.out)(&self.program.take_records()) } else { Ok(()) }
+        if self.program.records().len() >= BUFFERED_RECORDS { (self.out)(&self.program.take_records()) } else { Ok(()) }
     }
 }
 
@@ -109,10 +109,10 @@ impl RankOutput<'_> {
 const LATEST_NS: u64 = 1 << 53;
 
 impl Plan {
-    /// Pattern `name` on `ranks` ranks. `settings` are texts by key; those not given keep their defaults.
+    /// Pattern `name` on `ranks` ranks. `settings` maps parameter keys to texts; the others keep their defaults.
     ///
     /// # Errors
-    /// When pattern, ranks or settings will not do.
+    /// When the pattern is unknown, or ranks or parameters are out of range.
     pub fn new(name: &str, ranks: u32, seed: u64, settings: &BTreeMap<String, String>) -> Result<Self, GenerateError> {
         let Some(pattern) = PATTERNS.iter().find(|pattern| pattern.name == name) else {
             let known: Vec<_> = PATTERNS.iter().map(|pattern| pattern.name).collect();
@@ -136,11 +136,11 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the trace as a bundle into directory `path`. `progress` is told after each rank how many are done, and can
-    /// stop the work.
+    /// Writes the trace as a bundle into directory `path`. `progress` receives the number of ranks done after each one, and
+    /// can stop the generation.
     ///
     /// # Errors
-    /// When the directory holds a trace already or cannot be written; [`TraceError::Interrupted`] when `progress` breaks.
+    /// When the directory already contains a trace or cannot be written; [`TraceError::Interrupted`] when `progress` breaks.
     pub fn write(
         &self,
         path: impl AsRef<Path>,
@@ -157,10 +157,10 @@ impl Plan {
         Ok(writer.finish()?)
     }
 
-    /// The trace in memory.
+    /// Generates the trace in memory.
     ///
     /// # Panics
-    /// When it has more than 2^31 - 1 ranks, for which there is no memory.
+    /// When it has more than 2^31 - 1 ranks.
     #[must_use]
     pub fn in_memory(&self) -> Trace {
         let rank = |rank| {
@@ -169,20 +169,20 @@ impl Plan {
                 all.extend_from_slice(records);
                 Ok(())
             };
-            self.rank(rank, &mut keep).expect("memory takes everything");
+            self.rank(rank, &mut keep).expect("appending to a vector does not fail");
             all
         };
         Trace::in_memory((0..self.ranks).map(rank).collect())
     }
 
-    /// Hands the records of `rank` to `out`, piece by piece.
+    /// Passes the records of `rank` to `out`, in batches.
     fn rank(&self, rank: u32, out: &mut dyn FnMut(&[Record]) -> Result<(), TraceError>) -> Result<(), TraceError> {
-        let mut output = RankOutput { program: Program::new(rank, self.ranks), out };
+        let mut output = RankOutput { program: RankBuilder::new(rank, self.ranks), out };
         (self.pattern.run)(self, &mut output)?;
         (output.out)(&output.program.finalize())
     }
 
-    /// Pattern, ranks, seed and all settings: what the trace follows from.
+    /// The description of the trace, with everything that determines it: pattern, ranks, seed and parameters.
     fn meta(&self) -> Meta {
         let settings: BTreeMap<_, _> =
             self.settings.iter().map(|(key, setting)| (key, setting.value.to_string())).collect();
@@ -208,15 +208,18 @@ impl Plan {
         self.settings.time(key).0 / 1000
     }
 
-    /// Refuses times with fractions of a nanosecond, and `steps` of `compute` that no trace can hold.
+    /// Rejects computation times with fractions of a nanosecond, and totals over `steps` that exceed the range of a trace.
     fn check_time(&self, steps: u64) -> Result<(), SettingError> {
         let Picos(compute) = self.settings.time("compute");
         if !compute.is_multiple_of(1000) {
-            return Err(SettingError::Contradiction("compute has a fraction, expected whole nanoseconds".to_owned()));
+            return Err(SettingError::Contradiction(
+                "compute: fraction of a nanosecond found, expected whole nanoseconds".to_owned(),
+            ));
         }
         let longest = u128::from(steps) * u128::from(compute / 1000 + patterns::MARGIN_NS);
         if longest > u128::from(LATEST_NS) {
-            let reason = format!("{steps} steps of {} ns exceed the 2^53 ns of a trace", compute / 1000);
+            let reason =
+                format!("compute: {steps} steps of {} ns found, expected at most 2^53 ns in total", compute / 1000);
             return Err(SettingError::Contradiction(reason));
         }
         Ok(())

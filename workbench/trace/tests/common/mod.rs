@@ -3,11 +3,11 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
-pub(crate) mod unfold;
+pub(crate) mod expand_done;
 
 use std::path::{Path, PathBuf};
 
-use mb_trace::{CollectiveOp, Flags, Program, Record, Run, Status};
+use mb_trace::{CollectiveOp, Flags, RankBuilder, RankRun, Record, Status};
 
 /// A directory of its own for each test, removed at the end.
 pub(crate) struct Scratch(PathBuf);
@@ -37,10 +37,10 @@ pub(crate) const fn identity(number: u64) -> u64 {
 
 /// Two ranks, one message.
 pub(crate) fn ping() -> Vec<Vec<Record>> {
-    let mut sender = Program::new(0, 2);
+    let mut sender = RankBuilder::new(0, 2);
     sender.compute(1_000);
     sender.send(0, 1, 7, 512);
-    let mut receiver = Program::new(1, 2);
+    let mut receiver = RankBuilder::new(1, 2);
     receiver.recv(0, 0, 7, 512, Status { source: 0, tag: 7, bytes: 512 });
     vec![sender.finalize(), receiver.finalize()]
 }
@@ -51,11 +51,11 @@ pub(crate) fn everything() -> Vec<Vec<Record>> {
 }
 
 fn everything_of(rank: u32) -> Vec<Record> {
-    let mut program = Program::new(rank, 4);
+    let mut program = RankBuilder::new(rank, 4);
     let (me, next, before) = (rank as i32, (rank as i32 + 1) % 4, (rank as i32 + 3) % 4);
-    let all = [Run::all(4)];
-    let half = |of: u32| [Run { first: of, stride: 2, length: 2 }];
-    let turned = [Run { first: 3, stride: -1, length: 3 }, Run::one(0)];
+    let all = [RankRun::all(4)];
+    let half = |of: u32| [RankRun { first: of, stride: 2, length: 2 }];
+    let turned = [RankRun { first: 3, stride: -1, length: 3 }, RankRun::one(0)];
 
     // Nonblocking, in the ring; a barrier.
     let halves = [program.irecv(0, before, 1, 100), program.isend(0, next, 1, 100)];

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of a replay: what was never received or matched, and what a rank that did not finish waits for.
+//! The end of a replay: unreceived messages, unmatched receives, and the calls that ranks are blocked in.
 
 use mb_core::matching::{Initiator, Pattern};
 use mb_core::mpi;
 use mb_core::time::Picos;
 use mb_trace::{CollectiveOp, Flags, Kind};
 
-use super::{Activity, ItemKind, Message, Rank, Target, Thread, World};
+use super::{Activity, CompletionTarget, Message, PacketKind, Rank, Thread, World};
 use crate::assignment::pattern_of;
-use crate::requests::State;
+use crate::requests::RequestState;
 
 impl Rank<'_> {
-    /// Closes the books: what is left in the lists was never received or never matched.
-    pub(crate) fn settle_up(&mut self) {
+    /// Fills in the totals that are known only at the end of the replay.
+    pub(crate) fn finish_totals(&mut self) {
         let held = self.assignment.as_ref().map_or(0, |assignment| assignment.waiting().count());
-        let unmatched = |(_, message): &(u32, &Message)| message.target == Target::Nobody && !message.taken;
+        let unmatched = |(_, message): &(u32, &Message)| message.target == CompletionTarget::None && !message.taken;
         let left = self.messages.live().filter(unmatched).count();
-        let in_flight =
-            self.arrivals.iter().filter(|item| matches!(item.kind, ItemKind::Eager | ItemKind::Announce)).count();
+        let in_flight = self
+            .arrivals
+            .iter()
+            .filter(|item| matches!(item.kind, PacketKind::Eager | PacketKind::RequestToSend))
+            .count();
         self.totals.never_received = (held + left + in_flight) as u64;
         self.totals.never_matched = self.receives.len() as u64;
         self.totals.engine_busy = self.engine.busy();
@@ -26,8 +29,8 @@ impl Rank<'_> {
         }
     }
 
-    /// The thread that keeps the program from going on: the record of its call, since when, what it waits for, and for which ranks.
-    pub(crate) fn waiting(&self, world: &World) -> Option<(u64, Picos, String, Vec<u32>)> {
+    /// The call that blocks the program longest: its record, start time, a description, and the ranks it waits for.
+    pub(crate) fn blocked_call(&self, world: &World) -> Option<(u64, Picos, String, Vec<u32>)> {
         if self.finished {
             return None;
         }
@@ -35,8 +38,8 @@ impl Rank<'_> {
         let record = &self.records[thread.record];
         let (waits, ranks) = match thread.activity {
             Activity::Ready => return None,
-            Activity::Waiting => self.waiting_requests(world, thread),
-            Activity::Answering => ("an answer of its engine".to_owned(), Vec::new()),
+            Activity::Waiting => self.open_requests(world, thread),
+            Activity::AwaitingEngine => ("a completion of its engine".to_owned(), Vec::new()),
             Activity::Sending => {
                 let view = world.communicators.view(self.id, record.comm);
                 let to = world.communicators.world_rank(view.remote, record.peer as u32);
@@ -49,7 +52,7 @@ impl Rank<'_> {
             }
             Activity::Collective => {
                 let schedule = self.schedules.iter().flatten().find(|schedule| {
-                    schedule.target == Target::Thread(record.thread) && schedule.next <= schedule.steps.len()
+                    schedule.target == CompletionTarget::Thread(record.thread) && schedule.next <= schedule.steps.len()
                 });
                 let peers = schedule.map_or(Vec::new(), |schedule| {
                     let done = &schedule.steps[..schedule.next];
@@ -64,15 +67,15 @@ impl Rank<'_> {
         Some((thread.record as u64, thread.begin, waits, ranks))
     }
 
-    pub(super) fn waiting_requests(&self, world: &World, thread: &Thread) -> (String, Vec<u32>) {
+    pub(super) fn open_requests(&self, world: &World, thread: &Thread) -> (String, Vec<u32>) {
         let own = self.records[thread.record].thread;
         let open = self.requests.iter().filter(|(_, entry)| {
-            entry.waiter == Some(own) && !matches!(entry.state, State::Finished { .. } | State::Detached)
+            entry.waiter == Some(own) && !matches!(entry.state, RequestState::Finished { .. } | RequestState::Detached)
         });
         let mut texts = Vec::new();
         let mut ranks = Vec::new();
         for (number, _) in open {
-            // The call that made the request stands before the wait.
+            // The call that created the request precedes the wait.
             let made = self.records[..=thread.record].iter().rfind(|record| {
                 record.request == number && matches!(record.kind(), Some(Kind::Send | Kind::Recv | Kind::Collective))
             });
@@ -92,7 +95,7 @@ impl Rank<'_> {
                 texts.push(format!("MPI_Send of {} bytes with tag {} to rank {to}", made.bytes, made.tag));
                 ranks.push(to);
             } else if made.kind == Kind::Recv as u8 {
-                texts.push("MPI_Mrecv of a message whose data are missing".to_owned());
+                texts.push("MPI_Mrecv of a message whose data is missing".to_owned());
             } else {
                 let name = CollectiveOp::from_tag(made.tag).map_or("collective".to_owned(), |op| format!("{op:?}"));
                 texts.push(format!("a nonblocking {name}"));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine's side: offers, answers, and what an answer sets off.
+//! Offers operations to the engine and handles its completions.
 //!
-//! Effects on matching (a held message goes on, a probe searches anew) happen at the time of the answer, not when it is known, so that an engine that
-//! settles its answers ahead of time is replayed like one that does not.
+//! Effects on matching (a held-back message is offered, a probe searches again) happen at the time of the completion, not
+//! when it becomes known. So an engine that computes completions ahead of time is replayed like one that does not.
 
 use mb_core::engine::{Accepted, Completion};
 use mb_core::matching::{MsgId, Op, Outcome, RecvId};
 use mb_core::mpi::Traffic;
 use mb_core::time::Picos;
 
-use super::{Finished, Item, ItemKind, Later, Outside, Rank, Target, World, after, times};
+use super::{CompletionTarget, DeferredEffect, Finished, Packet, PacketKind, Rank, SharedSink, World, after, times};
 use crate::report::accumulate;
-use crate::requests::State;
+use crate::requests::RequestState;
 
 impl Rank<'_> {
     #[inline(always)]
-    pub(super) fn offer(&mut self, world: &World, now: Picos, op: Op, out: &mut Outside) {
+    pub(super) fn offer(&mut self, world: &World, now: Picos, op: Op, out: &mut SharedSink) {
         if !self.backlog.is_empty() {
             self.backlog.push_back(op);
             return;
@@ -24,19 +24,19 @@ impl Rank<'_> {
             && let Some(completion) = self.engine.answer(now, op)
         {
             self.totals.operations += 1;
-            self.answer(world, completion, out);
+            self.handle_completion(world, completion, out);
             return;
         }
         self.offer_now(world, now, op, out);
     }
 
     #[inline]
-    pub(super) fn offer_now(&mut self, world: &World, now: Picos, op: Op, out: &mut Outside) -> bool {
+    pub(super) fn offer_now(&mut self, world: &World, now: Picos, op: Op, out: &mut SharedSink) -> bool {
         match self.engine.offer(now, op) {
             Accepted::Yes => {
                 self.totals.operations += 1;
                 self.engine.settle(&mut out.done);
-                self.answers(world, out);
+                self.handle_completions(world, out);
                 true
             }
             Accepted::Busy { retry_at } => {
@@ -50,7 +50,7 @@ impl Rank<'_> {
         }
     }
 
-    pub(super) fn retry(&mut self, world: &World, now: Picos, out: &mut Outside) {
+    pub(super) fn retry(&mut self, world: &World, now: Picos, out: &mut SharedSink) {
         if self.retry_at < Picos::MAX {
             self.retry_at = Picos::MAX;
             self.find_rare();
@@ -62,18 +62,23 @@ impl Rank<'_> {
         }
     }
 
-    /// Handles what the engine handed out.
+    /// Handles the completions that the engine returned.
     #[inline]
-    pub(super) fn answers(&mut self, world: &World, out: &mut Outside) {
+    pub(super) fn handle_completions(&mut self, world: &World, out: &mut SharedSink) {
         self.engine_at = self.engine.next_event().unwrap_or(Picos::MAX);
         let mut done = std::mem::take(&mut out.done);
         for completion in done.drain(..) {
-            self.answer(world, completion, out);
+            self.handle_completion(world, completion, out);
         }
         out.done = done;
     }
 
-    pub(super) fn answer(&mut self, world: &World, Completion { at, outcome, visits }: Completion, out: &mut Outside) {
+    pub(super) fn handle_completion(
+        &mut self,
+        world: &World,
+        Completion { at, outcome, visits }: Completion,
+        out: &mut SharedSink,
+    ) {
         let searched = !matches!(outcome, Outcome::Cancelled(_) | Outcome::NotCancelled(_));
         if searched {
             self.totals.searches += 1;
@@ -83,15 +88,15 @@ impl Rank<'_> {
         match outcome {
             Outcome::Posted(recv) => {
                 let receive = self.receives.at(recv.0 as u32);
-                receive.listed = true;
-                let poster = receive.poster;
+                receive.queued = true;
+                let posting_thread = receive.posting_thread;
                 self.posted += 1;
                 self.totals.posted_max = self.totals.posted_max.max(self.posted);
-                self.answer_poster(poster, at);
+                self.resume_posting_thread(posting_thread, at);
             }
             Outcome::Unexpected(msg) => {
                 let message = self.messages.at(msg.0 as u32);
-                message.listed = true;
+                message.queued = true;
                 let envelope = message.envelope;
                 self.unexpected += 1;
                 self.totals.unexpected += 1;
@@ -105,10 +110,10 @@ impl Rank<'_> {
                 let receive = self.receives.remove(recv.0 as u32);
                 self.posted -= 1;
                 self.totals.cancelled += 1;
-                self.answer_cancel(recv, at);
+                self.resume_cancelling_thread(recv, at);
                 self.complete(world, receive.target, Finished { at, ideal: at, overhead: false }, out);
             }
-            Outcome::NotCancelled(recv) => self.answer_cancel(recv, at),
+            Outcome::NotCancelled(recv) => self.resume_cancelling_thread(recv, at),
             Outcome::Probed(probe, found) => self.probed(world, probe.0 as u16, found, at),
         }
         out.timeline.add(at, self.posted, self.unexpected);
@@ -122,13 +127,13 @@ impl Rank<'_> {
         msg: MsgId,
         at: Picos,
         visits: u32,
-        out: &mut Outside,
+        out: &mut SharedSink,
     ) {
         let receive = self.receives.remove(recv.0 as u32);
         let message = self.messages.at(msg.0 as u32);
         let offered = receive.offered.max(message.offered);
-        self.posted -= u32::from(receive.listed);
-        self.unexpected -= u32::from(message.listed);
+        self.posted -= u32::from(receive.queued);
+        self.unexpected -= u32::from(message.queued);
         self.totals.received += 1;
         self.totals.truncated += u64::from(message.bytes > receive.room);
         let latency = at - offered;
@@ -138,73 +143,74 @@ impl Rank<'_> {
         if receive.ordinal != u32::MAX && self.assignment.is_some() {
             self.compare(ordinals, at);
         }
-        if !receive.listed {
-            self.answer_poster(receive.poster, at);
+        if !receive.queued {
+            self.resume_posting_thread(receive.posting_thread, at);
         }
         self.transfer(world, msg.0 as u32, receive.target, at, offered, out);
     }
 
-    pub(super) fn answer_poster(&mut self, poster: Option<u16>, at: Picos) {
-        if let Some(poster) = poster {
-            accumulate(&mut self.totals.blocked_on_matching, at - self.threads[usize::from(poster)].begin);
-            self.resume(poster, at);
+    pub(super) fn resume_posting_thread(&mut self, posting_thread: Option<u16>, at: Picos) {
+        if let Some(posting_thread) = posting_thread {
+            accumulate(&mut self.totals.blocked_on_matching, at - self.threads[usize::from(posting_thread)].begin);
+            self.resume(posting_thread, at);
         }
     }
 
-    pub(super) fn answer_cancel(&mut self, recv: RecvId, at: Picos) {
+    pub(super) fn resume_cancelling_thread(&mut self, recv: RecvId, at: Picos) {
         if let Some(found) = self.cancelling.iter().position(|(slot, _)| u64::from(*slot) == recv.0) {
             let (_, thread) = self.cancelling.swap_remove(found);
             self.resume(thread, at);
         }
     }
 
-    /// At `at` a receive takes a message, each with its ordinal: is it the message that the receive took in the recording? If not, nothing
-    /// needs to wait for that message any more.
+    /// Compares a match at `at` with the recording. `receive` and `message` are ordinals of receives; they are equal if the
+    /// receive took this message in the recording. If not, messages held back for the receive can be offered.
     pub(super) fn compare(&mut self, (receive, message): (u32, u32), at: Picos) {
         if receive == message {
             return;
         }
         let diverges = self.assignment.as_ref().is_some_and(|assignment| assignment.diverges(receive, message));
         self.totals.diverged += u64::from(diverges);
-        self.set_off(at, Later::Close(receive));
+        self.defer(at, DeferredEffect::CloseReceive(receive));
     }
 
-    pub(super) fn set_off(&mut self, at: Picos, what: Later) {
-        let after = self.later.iter().rposition(|(earlier, _)| *earlier <= at).map_or(0, |found| found + 1);
-        self.later.insert(after, (at, what));
+    pub(super) fn defer(&mut self, at: Picos, what: DeferredEffect) {
+        let after = self.deferred.iter().rposition(|(earlier, _)| *earlier <= at).map_or(0, |found| found + 1);
+        self.deferred.insert(after, (at, what));
         self.rare_at = self.rare_at.min(at);
     }
 
-    /// The message in `slot` goes to `target`'s buffer: matched at `matched`, which a faster engine would have known at `ideal`.
+    /// Delivers the message in `slot` to `target`. It was matched at `matched`; an engine that takes no time would have
+    /// matched it at `ideal`.
     #[inline(always)]
     pub(super) fn transfer(
         &mut self,
         world: &World,
         slot: u32,
-        target: Target,
+        target: CompletionTarget,
         matched: Picos,
         ideal: Picos,
-        out: &mut Outside,
+        out: &mut SharedSink,
     ) {
         let message = self.messages.at(slot);
-        if message.announced {
+        if message.rendezvous {
             message.target = target;
             message.delay = matched - ideal;
-            if let Target::Request(number) = target
+            if let CompletionTarget::Request(number) = target
                 && let Some(entry) = self.requests.get_mut(number)
-                && matches!(entry.state, State::Receiving(_))
+                && matches!(entry.state, RequestState::Receiving(_))
             {
-                // Its slot is free for the next receive: a cancel must not find it.
-                entry.state = State::Pending;
+                // The slot of the receive may be reused: a cancel must not find it.
+                entry.state = RequestState::Pending;
             }
-            let reply = Item {
+            let reply = Packet {
                 at: matched,
                 bytes: message.delay.0,
                 source: self.id,
                 comm: 0,
                 tag: slot,
                 token: message.token,
-                kind: ItemKind::Reply,
+                kind: PacketKind::ClearToSend,
                 traffic: Traffic::User,
             };
             let destination = message.envelope.initiator.0;
@@ -212,24 +218,30 @@ impl Rank<'_> {
             return;
         }
         let message = self.messages.remove(slot);
-        let copy = if message.listed { times(world.times.copy_per_byte, message.bytes) } else { Picos::ZERO };
+        let copy = if message.queued { times(world.times.copy_per_byte, message.bytes) } else { Picos::ZERO };
         let complete = |known: Picos| after(known.max(message.ready), copy);
         let finished = Finished { at: complete(matched), ideal: complete(ideal), overhead: true };
         self.complete(world, target, finished, out);
     }
 
     #[inline(always)]
-    pub(super) fn complete(&mut self, world: &World, target: Target, finished: Finished, out: &mut Outside) {
+    pub(super) fn complete(
+        &mut self,
+        world: &World,
+        target: CompletionTarget,
+        finished: Finished,
+        out: &mut SharedSink,
+    ) {
         match target {
-            Target::Nobody => {}
-            Target::Request(number) => {
+            CompletionTarget::None => {}
+            CompletionTarget::Request(number) => {
                 let Some(entry) = self.requests.get_mut(number) else { return };
-                if entry.state == State::Detached {
+                if entry.state == RequestState::Detached {
                     self.requests.remove(number);
                     return;
                 }
                 let Finished { at, ideal, overhead } = finished;
-                entry.state = State::Finished { at, ideal, overhead };
+                entry.state = RequestState::Finished { at, ideal, overhead };
                 let waiter = entry.waiter;
                 if let Some(waiter) = waiter {
                     let thread = &mut self.threads[usize::from(waiter)];
@@ -239,12 +251,13 @@ impl Rank<'_> {
                     }
                 }
             }
-            Target::Thread(thread) => {
+            CompletionTarget::Thread(thread) => {
                 accumulate(&mut self.totals.blocked_on_matching, finished.at.saturating_sub(finished.ideal));
                 self.resume(thread, finished.at);
             }
-            Target::Schedule(number) => {
-                let schedule = self.schedules[number as usize].as_mut().expect("a schedule lives until its last round");
+            CompletionTarget::Schedule(number) => {
+                let schedule =
+                    self.schedules[number as usize].as_mut().expect("a schedule exists until its last round ends");
                 schedule.time = schedule.time.max(finished.at);
                 schedule.ideal = schedule.ideal.max(finished.ideal);
                 schedule.pending -= 1;

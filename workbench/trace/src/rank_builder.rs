@@ -2,11 +2,11 @@
 //! Builds the records of one rank in program order: numbers requests, counts sends, keeps the clock.
 //!
 //! What it writes satisfies every rule of the format as long as the caller completes what it names; tests that need broken records
-//! change the result. A call takes no time; [`Program::compute`] passes it.
+//! change the result. A call takes no time; [`RankBuilder::compute`] passes it.
 
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
-use crate::communicators::Run;
+use crate::communicators::RankRun;
 use crate::counts::{Counts, destination};
 use crate::record::{CollectiveOp, Flags, Kind, Record};
 
@@ -30,7 +30,7 @@ pub struct Request {
     /// Zeros for sends; as posted for receives, until [`Request::from`] says otherwise.
     pub status: Status,
     /// The status that its record foretells (`spec/trace.md`, T-9); a receive with a wildcard foretells none.
-    pub foretold: Option<Status>,
+    pub implied: Option<Status>,
 }
 
 impl Request {
@@ -40,18 +40,18 @@ impl Request {
     }
 
     /// Of a send or a collective, whose status is zeros.
-    fn foretold(number: u32) -> Self {
-        Self { number, status: Status::default(), foretold: Some(Status::default()) }
+    fn implied(number: u32) -> Self {
+        Self { number, status: Status::default(), implied: Some(Status::default()) }
     }
 
-    fn is_foretold(&self) -> bool {
-        self.foretold == Some(self.status)
+    fn is_as_implied(&self) -> bool {
+        self.implied == Some(self.status)
     }
 }
 
 /// The records of one rank in the making.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct RankBuilder {
     rank: u32,
     records: Vec<Record>,
     wall_ns: u64,
@@ -62,7 +62,7 @@ pub struct Program {
     sends: Counts,
 }
 
-impl Program {
+impl RankBuilder {
     /// World rank `rank` of `world`, after `MPI_Init`.
     #[must_use]
     pub fn new(rank: u32, world: u32) -> Self {
@@ -77,8 +77,8 @@ impl Program {
             sends: Counts::default(),
         };
         program.push(Record { kind: Kind::Init as u8, ..Record::default() });
-        program.comm(0, &[Run::all(world)], None);
-        program.comm(1 + u64::from(rank), &[Run::one(rank)], None);
+        program.comm(0, &[RankRun::all(world)], None);
+        program.comm(1 + u64::from(rank), &[RankRun::one(rank)], None);
         program
     }
 
@@ -88,7 +88,7 @@ impl Program {
         self.rank
     }
 
-    /// The records since the start, or since [`Program::take_records`].
+    /// The records since the start, or since [`RankBuilder::take_records`].
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -148,7 +148,7 @@ impl Program {
     pub fn isend_with(&mut self, flags: u8, comm: u32, peer: i32, tag: i32, bytes: u64) -> Request {
         let number = self.number();
         self.start_send(flags, number, comm, peer, tag, bytes);
-        Request::foretold(number)
+        Request::implied(number)
     }
 
     /// `MPI_Send`.
@@ -179,7 +179,7 @@ impl Program {
             _ => Status { source, tag, bytes: room },
         };
         let wild = source == ANY_SOURCE || source != PROC_NULL && tag == ANY_TAG;
-        Request { number: request, status, foretold: (!wild).then_some(status) }
+        Request { number: request, status, implied: (!wild).then_some(status) }
     }
 
     /// `MPI_Recv` that returned with `status`.
@@ -217,8 +217,9 @@ impl Program {
     }
 
     fn finish(&mut self, flags: u8, finished: &[Request]) {
-        let follows =
-            |one: &Request, next: &Request| one.is_foretold() && next.is_foretold() && next.number == one.number + 1;
+        let follows = |one: &Request, next: &Request| {
+            one.is_as_implied() && next.is_as_implied() && next.number == one.number + 1
+        };
         let runs = || finished.chunk_by(follows);
         self.push(Record { kind: Kind::Wait as u8, flags, aux: runs().count() as u64, ..Record::default() });
         for run in runs() {
@@ -242,7 +243,7 @@ impl Program {
         self.push(Record { kind: Kind::Done as u8, flags, peer, tag, bytes, request, ..Record::default() });
     }
 
-    /// A probe that found `status`; with [`Flags::MATCHED`] the returned number is for [`Program::mrecv`].
+    /// A probe that found `status`; with [`Flags::MATCHED`] the returned number is for [`RankBuilder::mrecv`].
     pub fn probe(&mut self, flags: u8, comm: u32, source: i32, tag: i32, status: Status) -> u32 {
         let number = self.number();
         self.push(Record {
@@ -254,7 +255,7 @@ impl Program {
             request: number,
             ..Record::default()
         });
-        self.done(Request { number, status, foretold: None });
+        self.done(Request { number, status, implied: None });
         number
     }
 
@@ -272,7 +273,7 @@ impl Program {
             aux: u64::from(probe),
             ..Record::default()
         });
-        Request { number, status: Status::default(), foretold: None }
+        Request { number, status: Status::default(), implied: None }
     }
 
     /// `calls` tests in a row that found nothing.
@@ -286,7 +287,7 @@ impl Program {
         self.push(Record { kind: Kind::Miss as u8, flags, comm, peer: source, tag, aux: calls, ..Record::default() });
     }
 
-    /// `MPI_Cancel`; finish the request with [`Program::done_with`] and [`Flags::CANCELLED`].
+    /// `MPI_Cancel`; finish the request with [`RankBuilder::done_with`] and [`Flags::CANCELLED`].
     pub fn cancel(&mut self, request: Request) {
         self.push(Record { kind: Kind::Cancel as u8, request: request.number, ..Record::default() });
     }
@@ -302,7 +303,7 @@ impl Program {
         self.start_collective(Flags::BLOCKING, 0, op, comm, root, (sent, received), words);
     }
 
-    /// A nonblocking collective: see [`Program::collective`].
+    /// A nonblocking collective: see [`RankBuilder::collective`].
     pub fn icollective(
         &mut self,
         op: CollectiveOp,
@@ -314,7 +315,7 @@ impl Program {
     ) -> Request {
         let number = self.number();
         self.start_collective(0, number, op, comm, root, (sent, received), words);
-        Request::foretold(number)
+        Request::implied(number)
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the fields of one record")]
@@ -338,9 +339,9 @@ impl Program {
     ///
     /// # Panics
     /// When a group has more than 2^31 - 1 members.
-    pub fn comm(&mut self, identity: u64, local: &[Run], remote: Option<&[Run]>) -> u32 {
+    pub fn comm(&mut self, identity: u64, local: &[RankRun], remote: Option<&[RankRun]>) -> u32 {
         let size =
-            |runs: &[Run]| i32::try_from(runs.iter().map(|run| run.length).sum::<u32>()).expect("31 bits of ranks");
+            |runs: &[RankRun]| i32::try_from(runs.iter().map(|run| run.length).sum::<u32>()).expect("31 bits of ranks");
         let words: Vec<u64> = local
             .iter()
             .chain(remote.unwrap_or_default())

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The patterns, one per file.
+//!
+//! Their parameters set the number, size and distance in time of the messages, and the depth of the queues.
+//!
+//! The workloads on which other replay simulators were measured can be generated message for message. All use the
+//! default sizes and times: 4 KiB and 10 us in the halo, 64 bytes and 10 us in the all-to-all.
+//!
+//! | workload | pattern and parameters |
+//! |---|---|
+//! | w0, w1 | `halo3d`, 64 ranks, `iterations=260` / `2600` |
+//! | w2 | `halo3d`, 64 ranks, `iterations=2000 all_to_all_every=50` |
+//! | w3, w3s | `transpose`, 256 ranks, `iterations=16` / `2` |
+//! | w4, w4s | the same with `order=reverse` |
+//! | w5 | `halo3d`, 1024 ranks, `iterations=160` |
+//! | w6 | `transpose`, 1024 ranks, `iterations=1 order=reverse` |
+//! | w7 | `transpose`, 64 ranks, `iterations=250 order=reverse` |
+
+mod depth;
+mod exchange;
+mod grid;
+mod halo3d;
+mod many_to_one;
+mod parameters;
+mod random;
+mod sweep;
+mod tanabe2013_table1;
+mod transpose;
+mod xiong2018_depths;
+
+use super::Pattern;
+
+/// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a small message on a
+/// present-day network. Only the order of the recorded times that it produces matters.
+const TURN_NS: u64 = 1_000;
+
+/// Upper bound of the sum of all [`TURN_NS`] delays in one step of any pattern, ns.
+pub(super) const MARGIN_NS: u64 = 8 * TURN_NS;
+
+/// All patterns.
+pub static PATTERNS: &[Pattern] = &[
+    halo3d::PATTERN,
+    sweep::PATTERN,
+    transpose::PATTERN,
+    many_to_one::PATTERN,
+    random::PATTERN,
+    depth::PATTERN,
+    tanabe2013_table1::PATTERN,
+    xiong2018_depths::PATTERN,
+];
