@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The workshop's commands. Each target calls one tool; stamps in .venv keep repeated calls quick.
+# Developer commands. Each target calls one tool; stamps in .venv keep repeated calls quick.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -13,6 +13,8 @@ export PIP_QUIET := 1
 export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 
 VENV := .venv/bin
+# Processes of `make test`.
+TEST_PROCESSES ?= 2
 # Sizes of `make nightly`: cases per property, seconds per fuzz target.
 CASES ?= 20000
 FUZZ_SECONDS ?= 600
@@ -32,10 +34,12 @@ setup: .venv/native.stamp ## build everything; leaves the command at .venv/bin/m
 run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
-test: check .venv/mpi.stamp .venv/guest.stamp ## every test, after the checks
+test: check .venv/mpi.stamp .venv/guest.stamp ## every test, after the checks; ends with the ten slowest
 	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
-	cargo test --quiet --workspace --exclude mb-py
-	$(VENV)/pytest
+	cargo test --quiet --workspace --exclude mb-py --doc
+	# Built here, run by tests/test_rust.py beside the other tests.
+	cargo test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
+	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup --durations 10
 
 check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guards, generated files
 	cargo fmt --check

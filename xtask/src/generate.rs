@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every generated file of the repository: what it must hold, computed from the tree.
+//! Every generated file of the repository, computed from the tree.
 //!
-//! Contract: a generator is a function of the tree and of what the tree compiles to; `write` puts its text in place,
-//! one generator after the other, `stale` compares.
-//! A generated file names its source and `make gen` in its first lines; a generated section in the lines around it.
+//! Contract: a generator is a function of the tree and of the programs that the tree compiles to. `write` writes the
+//! files, one generator after the other; `stale` compares them.
+//! A generated file names its source and `make gen` in its first lines, a generated section in the lines around it.
 
 mod engines;
 mod isa;
+mod layers;
 mod readme;
 
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(crate) struct Generated {
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards, readme::engines];
+const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards, readme::engines, layers::picture];
 
 /// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The guards: rules of the house that no compiler knows.
+//! The guards: rules of this repository that no compiler checks.
 //!
-//! Contract: a guard is a pure function from the tree to objections, and owns a test with a case it rejects:
-//! a guard that has not been seen to fail is no guard.
+//! Contract: a guard is a pure function from the tree to objections. Each has a test with a case that it rejects.
 
 mod cards;
 mod clauses;
@@ -13,6 +12,8 @@ mod machine;
 mod models;
 
 use std::fmt;
+
+pub(crate) use layers::LAYERS;
 
 use crate::tree::Tree;
 

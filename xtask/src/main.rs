@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `cargo xtask gen [--check]` writes every generated file or tells which are stale;
-//! `cargo xtask guard [NAME...]` runs the guards: rules of the house that no compiler knows.
+//! Developer commands: `cargo xtask gen [--check]` writes every generated file, or lists the stale ones;
+//! `cargo xtask guard [NAME...]` checks the rules of this repository that no compiler checks.
 //!
 //! Exit status: 0 done, 1 something is stale or a guard objects, 2 the command line or the repository cannot be read.
 
 mod generate;
 mod guards;
 mod tree;
+mod workspace;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     };
     let mut stderr = std::io::stderr().lock();
     for line in lines {
-        // A closed stderr leaves nobody to tell; the exit status still says it.
+        // Nothing can be reported when stderr is closed; the exit status still holds the result.
         let _ = writeln!(stderr, "{line}");
     }
     ExitCode::from(status)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The repository's own files as values, so that a guard is a function and its fixture a list of strings.
+//! The files and crates of the repository as values, so that a guard is a function and its fixture a list of strings.
 //!
 //! Cost: reads every file that git tracks or would track, once.
 
@@ -8,19 +8,22 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use crate::workspace::{self, Crate};
+
 /// Files by path (`/` between folders, relative to the root); `None` where the content is not UTF-8 text.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, Option<String>>,
+    crates: Vec<Crate>,
 }
 
 impl Tree {
     /// Reads what git tracks or would track below `root`; ignored files do not belong to the repository.
     ///
     /// # Errors
-    /// When git cannot be run or refuses.
+    /// When git or cargo cannot be run or reports an error.
     pub(crate) fn read(root: &Path) -> io::Result<Self> {
-        // A clone that belongs to another user is still ours to read: it is only listed.
+        // Files are only listed, so a clone that belongs to another user is safe to read.
         let listing = Command::new("git")
             .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(root)
@@ -39,13 +42,26 @@ impl Tree {
                 Err(error) => return Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
             }
         }
-        Ok(Self { files })
+        let crates = workspace::read(root).map_err(io::Error::other)?;
+        Ok(Self { files, crates })
     }
 
     /// A tree of the given paths and texts.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        Self { files: files.iter().map(|&(path, text)| (path.to_owned(), Some(text.to_owned()))).collect() }
+        let files = files.iter().map(|&(path, text)| (path.to_owned(), Some(text.to_owned()))).collect();
+        Self { files, crates: Vec::new() }
+    }
+
+    /// A tree of the given crates, without their files.
+    #[cfg(test)]
+    pub(crate) fn of_crates(crates: Vec<Crate>) -> Self {
+        Self { files: BTreeMap::new(), crates }
+    }
+
+    /// The crates of the workspace, in alphabetical order of their folders.
+    pub(crate) fn crates(&self) -> &[Crate] {
+        &self.crates
     }
 
     /// Path and text of every text file, in order of path.

@@ -1,292 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Arrows point down: which crate may depend on which, read from the manifests.
+//! Dependencies between crates point down. The rules are those of `ARCHITECTURE.md`; the dependencies come from the manifests.
 //!
-//! ```text
-//! python -> workbench -> engines -> match_unit, guest -> processor, mbmatch -> matching; conform -> matching
-//! ```
-//! An engine never depends on another engine, only `ideal` contains the oracle, and what exists for tests
-//! (`testkit`, `oracle`) is otherwise a dev-dependency.
-
-use toml::{Table, Value};
+//! 1. A crate depends on crates of lower layers and of its own product, never on another product of its layer.
+//! 2. An engine never depends on another engine.
+//! 3. `mbmatch` depends on no crate of the workspace, not even in tests; `conform` on `matching` alone.
+//! 4. What exists for tests (`mb-oracle`, `mb-testkit`) is a dev-dependency, except where the oracle is the product.
 
 use super::Objection;
 use crate::tree::Tree;
+use crate::workspace::{Crate, Dependency};
 
-/// What a folder is to the layer rule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Role<'a> {
-    /// A crate of a product or a layer, or xtask.
-    Shared(&'a str),
-    /// A folder of engines.
-    Engine(&'a str),
-}
+/// Products from the bottom to the top; those in one row are independent of each other.
+pub(crate) const LAYERS: &[&[&str]] =
+    &[&["matching"], &["mbmatch", "processor", "match_unit", "conform"], &["guest"], &["engines"], &["workbench"]];
 
-/// Every crate that is no engine: its folder, and what it may depend on; `engines` stands for every engine.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("matching/core", &[]),
-    ("matching/oracle", &["core"]),
-    ("matching/kit", &["core"]),
-    ("matching/testkit", &["core", "oracle"]),
-    (MBMATCH, &[]),
-    ("processor", &["core", "kit"]),
-    ("guest", &["core", "processor"]),
-    ("match_unit/asm", &[]),
-    ("match_unit/unit", &["asm"]),
-    ("match_unit/session", &["core", "kit", "asm", "unit"]),
-    ("conform", &["core", "oracle"]),
-    ("workbench/trace", &["core"]),
-    ("workbench/catalog", &["core", "engines"]),
-    ("workbench/replay", &["core", "trace"]),
-    ("workbench/measure", &["core", "kit"]),
-    (
-        "workbench/reproduce",
-        &["core", "kit", "processor", "guest", "asm", "unit", "session", "trace", "catalog", "engines"],
-    ),
-    (
-        "workbench/py",
-        &["core", "asm", "unit", "session", "conform", "trace", "catalog", "replay", "measure", "reproduce", "engines"],
-    ),
-    ("xtask", &[]),
-];
+/// Crates outside of the layers: they build the repository and stand alone.
+const TOOLS: &[&str] = &["xtask"];
 
-/// mbmatch: it uses no crate of the workspace, also not for its tests, so that its folder can be copied out. Among the
-/// engines only its adapter uses it.
-const MBMATCH: &str = "mbmatch";
+/// Crates that exist for tests, and the crates that may contain them all the same.
+const FOR_TESTS: &[(&str, &[&str])] = &[("mb-oracle", &["mb-conform", "mb-ideal", "mb-testkit"]), ("mb-testkit", &[])];
 
-/// What every engine may depend on.
-const ENGINE_MAY_USE: &[&str] = &["core", "kit", "processor", "guest", "asm", "unit"];
-
-/// What tests may depend on besides.
-const TESTS_MAY_USE: &[&str] = &["core", "kit", "trace", "oracle", "testkit", "session"];
-
-/// Objects to every dependency that points up or sideways, and to crates that are not named after their folder.
+/// Objects to every dependency that breaks a rule and to crates that are not named after their folder.
 pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
     let mut objections = Vec::new();
-    for (path, text) in tree.texts() {
-        if let Some(folder) = path.strip_suffix("/Cargo.toml")
-            && let Some(role) = role_of_folder(folder)
-        {
-            check_manifest(path, text, role, &mut objections);
+    for subject in tree.crates() {
+        let path = format!("{}/Cargo.toml", subject.folder);
+        let text = tree.text(&path).unwrap_or_default();
+        let mut object = |needle: &str, reason: String| {
+            let line = text.lines().position(|line| line.contains(needle)).map_or(1, |index| index + 1);
+            objections.push(Objection::new(&path, line, reason));
+        };
+        let stands_alone = !subject.folder.contains('/') && ["mbmatch", "xtask"].contains(&subject.folder.as_str());
+        let name = if stands_alone { subject.folder.clone() } else { format!("mb-{}", subject.last_folder()) };
+        if subject.name != name {
+            object("name", format!("crate `{}` found, expected `{name}`, after its folder", subject.name));
+        }
+        if layer(subject.product()).is_none() && !TOOLS.contains(&subject.product()) {
+            object(
+                "name",
+                format!("`{}` has no layer; add it to LAYERS in xtask/src/guards/layers.rs", subject.product()),
+            );
+            continue;
+        }
+        for dependency in &subject.dependencies {
+            let Some(used) = tree.crates().iter().find(|known| known.name == dependency.name) else { continue };
+            if let Some(reason) = broken_rule(subject, dependency, used) {
+                object(
+                    &dependency.name,
+                    format!("`{}` must not depend on `{}`: {reason}", subject.folder, used.folder),
+                );
+            }
         }
     }
     objections
 }
 
-fn role_of_folder(folder: &str) -> Option<Role<'_>> {
-    match folder.split_once('/') {
-        Some(("engines", name)) => Some(Role::Engine(name)),
-        Some(("fuzz", _)) => None,
-        _ if folder == "fuzz" => None,
-        _ => Some(Role::Shared(folder)),
-    }
+fn layer(product: &str) -> Option<usize> {
+    LAYERS.iter().position(|row| row.contains(&product))
 }
 
-fn check_manifest(path: &str, text: &str, role: Role<'_>, objections: &mut Vec<Objection>) {
-    let manifest: Table = match text.parse() {
-        Ok(manifest) => manifest,
-        Err(error) => return objections.push(Objection::new(path, 1, format!("not TOML: {error}"))),
-    };
-    let folder = match role {
-        Role::Engine(name) => name,
-        Role::Shared(folder) => last(folder),
-    };
-    let expected = if folder == "xtask" || folder == MBMATCH { folder.to_owned() } else { format!("mb-{folder}") };
-    let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
-    if name != Some(&expected) {
-        objections.push(Objection::new(path, 1, format!("the crate must be called `{expected}`, after its folder")));
+/// Why `subject` must not have `used` as this dependency.
+fn broken_rule(subject: &Crate, dependency: &Dependency, used: &Crate) -> Option<&'static str> {
+    let (own, other) = (subject.product(), used.product());
+    if own == "mbmatch" || TOOLS.contains(&own) {
+        return Some("it stands alone");
     }
-    if let Role::Shared(path_of_crate) = role
-        && !MAY_USE.iter().any(|(known, _)| *known == path_of_crate)
+    if own == "conform" && other != "matching" {
+        return Some("it depends on `matching` alone");
+    }
+    if other == "engines" && own == "engines" {
+        return Some("an engine never depends on another engine");
+    }
+    if let Some((_, exceptions)) = FOR_TESTS.iter().find(|(name, _)| *name == used.name)
+        && !dependency.dev
+        && !exceptions.contains(&subject.name.as_str())
     {
-        objections.push(Objection::new(
-            path,
-            1,
-            format!("`{folder}` has no place in the layers of xtask/src/guards/layers.rs"),
-        ));
+        return Some("it exists for tests; make it a dev-dependency");
     }
-    for (dependency, for_tests) in dependencies(&manifest) {
-        let used = if dependency == MBMATCH { MBMATCH } else { dependency.strip_prefix("mb-").unwrap_or("") };
-        if used.is_empty() {
-            continue;
-        }
-        if !(may_use(role, used) || for_tests && tests_may_use(role, used)) {
-            let kind = if for_tests { "a dev-dependency" } else { "a dependency" };
-            let line = line_of(text, &dependency);
-            objections.push(Objection::new(path, line, format!("`{folder}` must not have `{used}` as {kind}")));
-        }
+    if own != other && layer(own) <= layer(other) {
+        return Some("dependencies point down");
     }
-}
-
-fn last(folder: &str) -> &str {
-    folder.rsplit('/').next().unwrap_or(folder)
-}
-
-fn may_use(role: Role<'_>, used: &str) -> bool {
-    match role {
-        Role::Engine("ideal") if used == "oracle" => true,
-        Role::Engine("host_native") if used == MBMATCH => true,
-        Role::Engine(_) => ENGINE_MAY_USE.contains(&used),
-        Role::Shared(folder) => allowed(folder)
-            .is_some_and(|allowed| allowed.contains(&used) || allowed.contains(&"engines") && is_engine(used)),
-    }
-}
-
-/// Tests and benches of a crate above the engines may also use the engines and mbmatch.
-fn tests_may_use(role: Role<'_>, used: &str) -> bool {
-    if role == Role::Shared(MBMATCH) {
-        return false;
-    }
-    let above_engines = matches!(role, Role::Shared(folder) if folder.starts_with("workbench/"));
-    TESTS_MAY_USE.contains(&used) || above_engines && (is_engine(used) || used == "catalog" || used == MBMATCH)
-}
-
-fn allowed(folder: &str) -> Option<&'static [&'static str]> {
-    MAY_USE.iter().find(|(known, _)| *known == folder).map(|(_, allowed)| *allowed)
-}
-
-/// A name that no shared crate has is an engine's.
-fn is_engine(name: &str) -> bool {
-    MAY_USE.iter().all(|(known, _)| last(known) != name)
-}
-
-/// Every dependency's package name and whether only tests have it.
-fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
-    let targets = manifest.get("target").and_then(Value::as_table);
-    let tables =
-        std::iter::once(manifest).chain(targets.into_iter().flat_map(Table::values).filter_map(Value::as_table));
-    let mut found = Vec::new();
-    for table in tables {
-        for (key, for_tests) in [("dependencies", false), ("build-dependencies", false), ("dev-dependencies", true)] {
-            for (name, value) in table.get(key).and_then(Value::as_table).into_iter().flatten() {
-                let package = value.get("package").and_then(Value::as_str).unwrap_or(name);
-                found.push((package.to_owned(), for_tests));
-            }
-        }
-    }
-    found
-}
-
-fn line_of(text: &str, needle: &str) -> usize {
-    text.lines().position(|line| line.contains(needle)).map_or(1, |index| index + 1)
+    None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::assert_objections;
     use super::*;
+    use crate::workspace::crate_of;
 
-    fn rejected(path: &str, name: &str, table: &str, dependency: &str, expected: &[&str]) {
-        let text = format!("[package]\nname = \"{name}\"\n[{table}]\n{dependency}\n");
-        assert_objections(check, &[(path, &text)], expected);
+    /// What is said of a crate with these dependencies, beside a workspace that is in order.
+    fn objections(folder: &str, name: &str, dependencies: &[&str]) -> Vec<String> {
+        let mut crates = vec![
+            crate_of("matching/core", "mb-core", &[]),
+            crate_of("matching/oracle", "mb-oracle", &["mb-core"]),
+            crate_of("matching/testkit", "mb-testkit", &["mb-core", "mb-oracle"]),
+            crate_of("mbmatch", "mbmatch", &[]),
+            crate_of("processor", "mb-processor", &["mb-core", "dev:mb-testkit"]),
+            crate_of("match_unit/unit", "mb-unit", &[]),
+            crate_of("conform", "mb-conform", &["mb-core", "mb-oracle"]),
+            crate_of("engines/ideal", "mb-ideal", &["mb-core", "mb-oracle", "dev:mb-testkit"]),
+            crate_of("engines/linear", "mb-linear", &["mb-core"]),
+            crate_of("workbench/catalog", "mb-catalog", &["mb-ideal", "mb-linear"]),
+        ];
+        crates.retain(|known| known.folder != folder);
+        crates.push(crate_of(folder, name, dependencies));
+        check(&Tree::of_crates(crates)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn dependencies_that_point_down_are_accepted() {
+        assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-core", "mb-unit", "dev:mb-oracle"]), [""; 0]);
+        assert_eq!(objections("workbench/replay", "mb-replay", &["mb-core", "dev:mb-linear"]), [""; 0]);
     }
 
     #[test]
     fn an_engine_that_uses_another_engine_is_rejected() {
-        rejected(
-            "engines/alpu/Cargo.toml",
-            "mb-alpu",
-            "dev-dependencies",
-            "mb-linear = { path = \"../linear\" }",
-            &["engines/alpu/Cargo.toml:4: `alpu` must not have `linear` as a dev-dependency"],
+        assert_eq!(
+            objections("engines/alpu", "mb-alpu", &["dev:mb-linear"]),
+            ["engines/alpu/Cargo.toml:1: `engines/alpu` must not depend on `engines/linear`: \
+              an engine never depends on another engine"]
         );
     }
 
     #[test]
     fn an_engine_that_contains_the_oracle_is_rejected() {
-        rejected(
-            "engines/alpu/Cargo.toml",
-            "mb-alpu",
-            "dependencies",
-            "mb-oracle.workspace = true",
-            &["engines/alpu/Cargo.toml:4: `alpu` must not have `oracle` as a dependency"],
+        assert_eq!(
+            objections("engines/alpu", "mb-alpu", &["mb-oracle"]),
+            ["engines/alpu/Cargo.toml:1: `engines/alpu` must not depend on `matching/oracle`: \
+              it exists for tests; make it a dev-dependency"]
         );
     }
 
     #[test]
-    fn mbmatch_with_a_crate_of_the_workspace_is_rejected_and_so_is_an_engine_with_mbmatch() {
-        rejected(
-            "mbmatch/Cargo.toml",
-            "mbmatch",
-            "dependencies",
-            "mb-core.workspace = true",
-            &["mbmatch/Cargo.toml:4: `mbmatch` must not have `core` as a dependency"],
+    fn mbmatch_with_any_dependency_on_the_workspace_is_rejected() {
+        assert_eq!(
+            objections("mbmatch", "mbmatch", &["dev:mb-oracle"]),
+            ["mbmatch/Cargo.toml:1: `mbmatch` must not depend on `matching/oracle`: it stands alone"]
         );
-        for of_ours in ["core", "testkit", "oracle", "measure"] {
-            rejected(
-                "mbmatch/Cargo.toml",
-                "mbmatch",
-                "dev-dependencies",
-                &format!("mb-{of_ours}.workspace = true"),
-                &[&format!("mbmatch/Cargo.toml:4: `mbmatch` must not have `{of_ours}` as a dev-dependency")],
+    }
+
+    #[test]
+    fn conform_above_anything_but_matching_is_rejected() {
+        assert_eq!(
+            objections("conform", "mb-conform", &["mb-unit"]),
+            ["conform/Cargo.toml:1: `conform` must not depend on `match_unit/unit`: it depends on `matching` alone"]
+        );
+    }
+
+    #[test]
+    fn a_dependency_that_points_up_or_sideways_is_rejected() {
+        for (folder, name, used, path) in [
+            ("matching/kit", "mb-kit", "mb-processor", "processor"),
+            ("match_unit/session", "mb-session", "mb-processor", "processor"),
+            ("guest", "mb-guest", "mb-catalog", "workbench/catalog"),
+        ] {
+            assert_eq!(
+                objections(folder, name, &[used]),
+                [format!("{folder}/Cargo.toml:1: `{folder}` must not depend on `{path}`: dependencies point down")]
             );
         }
-        rejected(
-            "engines/linear/Cargo.toml",
-            "mb-linear",
-            "dependencies",
-            "mbmatch.workspace = true",
-            &["engines/linear/Cargo.toml:4: `linear` must not have `mbmatch` as a dependency"],
-        );
-    }
-
-    #[test]
-    fn the_testkit_outside_of_tests_is_rejected() {
-        rejected(
-            "workbench/replay/Cargo.toml",
-            "mb-replay",
-            "dependencies",
-            "mb-testkit.workspace = true",
-            &["workbench/replay/Cargo.toml:4: `replay` must not have `testkit` as a dependency"],
-        );
-    }
-
-    #[test]
-    fn a_dependency_that_points_up_is_rejected_even_for_one_target_and_under_another_name() {
-        rejected(
-            "matching/core/Cargo.toml",
-            "mb-core",
-            "target.'cfg(unix)'.dependencies",
-            "above = { package = \"mb-kit\", path = \"../kit\" }",
-            &["matching/core/Cargo.toml:4: `core` must not have `kit` as a dependency"],
-        );
     }
 
     #[test]
     fn a_crate_that_is_not_named_after_its_folder_is_rejected() {
-        rejected(
-            "engines/alpu/Cargo.toml",
-            "alpu",
-            "dependencies",
-            "",
-            &["engines/alpu/Cargo.toml:1: the crate must be called `mb-alpu`, after its folder"],
+        assert_eq!(
+            objections("engines/alpu", "alpu", &[]),
+            ["engines/alpu/Cargo.toml:1: crate `alpu` found, expected `mb-alpu`, after its folder"]
         );
     }
 
     #[test]
-    fn a_crate_without_a_place_in_the_layers_is_rejected() {
-        rejected(
-            "workbench/util/Cargo.toml",
-            "mb-util",
-            "dependencies",
-            "",
-            &["workbench/util/Cargo.toml:1: `util` has no place in the layers of xtask/src/guards/layers.rs"],
+    fn a_crate_without_a_layer_is_rejected() {
+        assert_eq!(
+            objections("util/text", "mb-text", &[]),
+            ["util/text/Cargo.toml:1: `util` has no layer; add it to LAYERS in xtask/src/guards/layers.rs"]
         );
-    }
-
-    #[test]
-    fn arrows_that_point_down_are_accepted() {
-        for (path, name, table, dependency) in [
-            ("engines/ideal/Cargo.toml", "mb-ideal", "dependencies", "mb-oracle.workspace = true"),
-            ("engines/alpu/Cargo.toml", "mb-alpu", "dev-dependencies", "mb-oracle.workspace = true"),
-            ("engines/alpu/Cargo.toml", "mb-alpu", "dependencies", "mb-kit.workspace = true"),
-            ("engines/host_native/Cargo.toml", "mb-host_native", "dependencies", "mbmatch.workspace = true"),
-            ("mbmatch/Cargo.toml", "mbmatch", "dev-dependencies", "fastrand = \"2\""),
-            ("workbench/measure/Cargo.toml", "mb-measure", "dev-dependencies", "mbmatch.workspace = true"),
-            ("workbench/catalog/Cargo.toml", "mb-catalog", "dependencies", "mb-alpu.workspace = true"),
-            ("workbench/replay/Cargo.toml", "mb-replay", "dev-dependencies", "mb-alpu.workspace = true"),
-            ("workbench/reproduce/Cargo.toml", "mb-reproduce", "dependencies", "mb-alpu.workspace = true"),
-        ] {
-            rejected(path, name, table, dependency, &[]);
-        }
     }
 }

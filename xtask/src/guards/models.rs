@@ -63,7 +63,8 @@ fn is_model(path: &str) -> bool {
             parts[..],
             ["matching", "core" | "kit" | "oracle", "src", ..]
                 | ["processor" | "guest", "src", ..]
-                | ["engines" | "match_unit", _, "src", ..]
+                | ["match_unit", "asm" | "unit", "src", ..]
+                | ["engines", _, "src", ..]
         )
 }
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The Rust test programs, as `cargo test` runs them: `make test` builds them and lists them in `target/tests.json`.
+
+Run from pytest they share its processes and its list of the slowest tests.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "target" / "tests.json"
+
+
+def programs() -> list[object]:
+    """Read the list that cargo wrote: one parameter for each test program, with the folder of its crate."""
+    if not LIST.exists():
+        reason = "target/tests.json is missing; run `make test`, or `cargo test` for the Rust tests alone"
+        return [pytest.param(None, None, marks=pytest.mark.skip(reason=reason))]
+    found = []
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        message = json.loads(line)
+        if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            folder = Path(message["manifest_path"]).parent
+            name = f"{folder.relative_to(ROOT)}:{message['target']['name']}"
+            found.append(pytest.param(Path(message["executable"]), folder, id=name))
+    return found
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("program", "folder"), programs())
+def test_rust(program: Path, folder: Path) -> None:
+    done = subprocess.run(
+        [program, "--quiet"],
+        cwd=folder,
+        env={**os.environ, "CARGO_MANIFEST_DIR": str(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
