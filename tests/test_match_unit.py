@@ -138,7 +138,8 @@ BAD_LISTS = [
     ("[[posted]]\noptions = 3", "posted[0]: field `options`: found `3`, expected a list of names"),
     (
         "[[posted]]\nmax_size = 1\nmin_free = 1",
-        "posted[0]: fields `max_size` and `min_free`: found both; expected one, as they share a field of the item",
+        "posted[0]: fields `max_size` and `min_free`: found both; "
+        "expected one, as they share a field of the item",
     ),
     ("[[posted]]\nwords = [1, 2]", "posted[0]: field `words`: found 2 words, expected 8 words"),
     (
@@ -264,8 +265,8 @@ def test_a_program_that_breaks_the_protocol_fails_at_its_line(matchbench: Comman
     done = matchbench("mu", "run", "stuck.mb", *INPUTS)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "matchbench: stuck.mb:2: word 0: waits for item 2, that the list manager will not send: "
-        "item 2 follows only after an answer for item 0\n"
+        "matchbench: stuck.mb:2: word 0: waits for item 2, which is sent only after an answer for item 0; "
+        "at most two items may be unanswered\n"
     )
 
 

@@ -166,7 +166,9 @@ def _item(entry: _FileEntry) -> Item:
         if key not in {"nid", "pid"}
     }
     if "max_size" in entry.fields and "min_free" in entry.fields:
-        entry.reject("fields `max_size` and `min_free`: found both; expected one, as they share a field of the item")
+        entry.reject(
+            "fields `max_size` and `min_free`: found both; expected one, as they share a field of the item"
+        )
     options = _options(entry)
     if {"max_size", "min_free"} & entry.fields.keys():
         options |= CODES["option", "max_size"]
@@ -238,7 +240,9 @@ def _header(entry: _FileEntry) -> Header:
     pid = _process(entry, "pid", 0)
     if pid is None or (nid is None and not search):
         which = "pid" if pid is None else "nid"
-        entry.reject(f"field `{which}`: found `any`; expected a number, except in items and the `nid` of a search")
+        entry.reject(
+            f"field `{which}`: found `any`; expected a number, except in items and the `nid` of a search"
+        )
     any_source = CODES["flag", "any_source"] if nid is None else 0
     return Header(
         name,

@@ -26,6 +26,7 @@ from matchbench.cli.mu_trace import trace
 from matchbench.match_unit_files import read_text
 from matchbench.output import whole_file
 
+
 @click.group(
     name="mu",
     epilog="""
@@ -113,7 +114,9 @@ def run(output: Path | None, *, force: bool, **words: Any) -> None:
     """
 )
 @inputs
-@click.option("-x", "commands", metavar="COMMANDS", help="Run these commands, separated by semicolons, and exit.")
+@click.option(
+    "-x", "commands", metavar="COMMANDS", help="Run these commands, separated by semicolons, and exit."
+)
 @click.option("--script", type=click.Path(path_type=Path), help="Run the lines of this file and exit.")
 def debug(commands: str | None, script: Path | None, **words: Any) -> int:
     """Debug PROGRAM: breakpoints, single steps, registers, FIFOs and lists."""

@@ -35,8 +35,12 @@ def inputs(function: Function) -> Function:
         [
             click.argument("program"),
             click.option("-l", "--list", "items", type=path, help="File with the items of both lists."),
-            click.option("-H", "--headers", type=path, required=True, help="File with the headers that arrive."),
-            click.option("--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"),
+            click.option(
+                "-H", "--headers", type=path, required=True, help="File with the headers that arrive."
+            ),
+            click.option(
+                "--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"
+            ),
             click.option(
                 "-s",
                 "--set",

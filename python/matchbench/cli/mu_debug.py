@@ -93,7 +93,9 @@ class Debugger:
         if name in self.commands:
             return self.commands[name]
         if len(known) != 1:
-            what = f"ambiguous; expected {' or '.join(known)}" if known else "unknown; `help` lists the commands"
+            what = (
+                f"ambiguous; expected {' or '.join(known)}" if known else "unknown; `help` lists the commands"
+            )
             msg = f"command `{name}`: {what}"
             raise InvalidCommandError(msg)
         return self.commands[known[0]]
@@ -338,7 +340,9 @@ class Debugger:
         )
 
     def _parameter(self, name: str) -> str:
-        return next(parameter["value"] for parameter in self.setup.engine.parameters() if parameter["name"] == name)
+        return next(
+            parameter["value"] for parameter in self.setup.engine.parameters() if parameter["name"] == name
+        )
 
     def _list(self, words: list[str]) -> None:
         pc = self.unit.pc

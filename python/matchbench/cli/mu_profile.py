@@ -12,6 +12,7 @@ from matchbench.cli.mu_common import IDLE, everything, inputs, reported_errors, 
 from matchbench.match_unit import Report, Setup
 from matchbench.shapes import MatchProfile
 
+
 @click.command(
     epilog="""
     Examples:

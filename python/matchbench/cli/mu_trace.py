@@ -15,6 +15,7 @@ from matchbench.match_unit import ProtocolError, Setup
 from matchbench.output import whole_file
 from matchbench.shapes import Advanced, Answer
 
+
 @click.command(
     epilog="""
     Examples:
