@@ -17,7 +17,8 @@ from vcd.reader import ScalarChange, TokenKind, VectorChange, tokenize
 
 import matchbench as mb
 from matchbench import _native
-from matchbench.match_unit import Setup, read_headers, read_list
+from matchbench.match_unit import Setup
+from matchbench.match_unit_files import read_headers, read_list
 from tests.conftest import Command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,7 +111,7 @@ NUMBER = "expected a number from 0 to "
 BAD_LISTS = [
     (
         "[[posted]]\nbit = 1",
-        "posted[0]: unknown field `bit`; expected one of: name, bits, ignore, nid, pid, length, "
+        "posted[0]: field `bit`: unknown; expected one of: name, bits, ignore, nid, pid, length, "
         "local_offset, max_size, min_free, threshold, event_queue, start, options",
     ),
     (
@@ -137,7 +138,8 @@ BAD_LISTS = [
     ("[[posted]]\noptions = 3", "posted[0]: field `options`: found `3`, expected a list of names"),
     (
         "[[posted]]\nmax_size = 1\nmin_free = 1",
-        "posted[0]: fields `max_size` and `min_free` have one place; expected one of them",
+        "posted[0]: fields `max_size` and `min_free`: found both; "
+        "expected one, as they share a field of the item",
     ),
     ("[[posted]]\nwords = [1, 2]", "posted[0]: field `words`: found 2 words, expected 8 words"),
     (
@@ -146,17 +148,17 @@ BAD_LISTS = [
     ),
     (
         "[[posted]]\nwords = [0, 0, 0, 0, 0, 0, 0, 0]\nbits = 1",
-        "posted[0]: unknown field `bits`; expected one of: name, words",
+        "posted[0]: field `bits`: unknown; expected one of: name, words",
     ),
     ("[[posted]]\nname = ''", "posted[0]: field `name`: found ``, expected a printable text"),
-    ("[posted]\nbits = 1", "`posted` is no list of tables; expected [[posted]] or [[unexpected]]"),
+    ("[posted]\nbits = 1", "`posted` is not an array of tables; expected [[posted]] or [[unexpected]]"),
     ("[[items]]\nbits = 1", "found `items`, expected [[posted]] or [[unexpected]]"),
     ("[[posted]", "not TOML: Expected ']]' at the end of an array declaration (at line 1, column 9)"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_LISTS)
-def test_a_wrong_list_is_refused_at_its_entry(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_list_is_rejected_at_its_entry(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "list.toml").write_text(text)
     with pytest.raises(mb.MatchbenchError) as caught:
         read_list(tmp_path / "list.toml")
@@ -167,16 +169,16 @@ BAD_HEADERS = [
     ("[[header]]\nop = 'push'", "header[0]: field `op`: found `push`, expected one of: put, get, search"),
     (
         "[[header]]\nnid = 'any'",
-        "header[0]: field `nid`: found `any`, which only an item's or, for `nid`, a search's may be",
+        "header[0]: field `nid`: found `any`; expected a number, except in items and the `nid` of a search",
     ),
     (
         "[[header]]\nignore = 1",
-        "header[0]: unknown field `ignore`; expected one of: name, op, bits, nid, pid, length, "
+        "header[0]: field `ignore`: unknown; expected one of: name, op, bits, nid, pid, length, "
         "remote_offset, data, arrival",
     ),
     (
         "[[header]]\nop = 'search'\nlength = 1",
-        "header[0]: unknown field `length`; expected one of: name, op, bits, "
+        "header[0]: field `length`: unknown; expected one of: name, op, bits, "
         "ignore, nid, pid, remote_offset, data, arrival",
     ),
     (
@@ -188,7 +190,7 @@ BAD_HEADERS = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_HEADERS)
-def test_a_wrong_header_is_refused_at_its_entry(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_header_is_rejected_at_its_entry(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "headers.toml").write_text(text)
     with pytest.raises(mb.MatchbenchError) as caught:
         read_headers(tmp_path / "headers.toml")
@@ -197,7 +199,7 @@ def test_a_wrong_header_is_refused_at_its_entry(tmp_path: Path, text: str, messa
 
 BAD_CSV = [
     ("bits,nid\n1\n", "line 2: found 1 cells, expected 2 as in the first line"),
-    ("bits,bits\n1,2\n", "line 1: a column is named twice"),
+    ("bits,bits\n1,2\n", "line 1: found a column name twice; expected different names"),
     (
         "list,bits\nposted,1\nposed,2\n",
         "line 3, field `list`: found `posed`, expected one of: posted, unexpected",
@@ -211,7 +213,7 @@ BAD_CSV = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_CSV)
-def test_a_wrong_table_is_refused_at_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "list.csv").write_text(text)
     with pytest.raises(mb.MatchbenchError) as caught:
         read_list(tmp_path / "list.csv")
@@ -223,15 +225,15 @@ def test_a_wrong_table_is_refused_at_its_line(tmp_path: Path, text: str, message
     [
         (
             ("portal", "--headers", HEADERS),
-            f"unknown program `portal`; expected one of: {', '.join(PROGRAMS)}, or a file",
+            f"program `portal`: unknown; expected one of: {', '.join(PROGRAMS)}, or a file",
         ),
         (("none.mb", "--headers", HEADERS), "none.mb: No such file or directory"),
         (("mpi", "--headers", "none.toml"), "none.toml: No such file or directory"),
-        (("mpi", "--headers", "notes.txt"), "notes.txt: expected a file whose name ends in .toml or .csv"),
-        (("mpi", "--headers", "bytes.toml"), "bytes.toml: not UTF-8 text from byte 0 on"),
+        (("mpi", "--headers", "notes.txt"), "notes.txt: unknown suffix; expected a .toml or .csv file"),
+        (("mpi", "--headers", "bytes.toml"), "bytes.toml: byte 0 is not UTF-8; expected UTF-8 text"),
         (
             ("mpi", "--headers", HEADERS, "--set", "program=mpi"),
-            "setting `program` has no effect here: PROGRAM names it",
+            "parameter `program`: has no effect here; give PROGRAM instead",
         ),
         (
             ("mpi", "--headers", HEADERS, "--set", "fifo=1"),
@@ -244,11 +246,11 @@ def test_a_wrong_table_is_refused_at_its_line(tmp_path: Path, text: str, message
         (("mpi",), "Missing option '-H' / '--headers' (see `matchbench mu run --help`)"),
         (
             ("mpi", "--headers", HEADERS, "-o", "x.txt"),
-            "x.txt: expected a file whose name ends in .csv or .json",
+            "x.txt: unknown suffix; expected a .csv or .json file",
         ),
     ],
 )
-def test_wrong_words_are_refused(
+def test_wrong_words_are_rejected(
     matchbench: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
@@ -263,8 +265,8 @@ def test_a_program_that_breaks_the_protocol_fails_at_its_line(matchbench: Comman
     done = matchbench("mu", "run", "stuck.mb", *INPUTS)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "matchbench: stuck.mb:2: word 0 waits for input that the list manager will not send: "
-        "item 2 follows only after an answer for item 0\n"
+        "matchbench: stuck.mb:2: word 0: waits for item 2, which is sent only after an answer for item 0; "
+        "at most two items may be unanswered\n"
     )
 
 
@@ -276,7 +278,7 @@ def test_a_program_with_errors_shows_them_at_their_places(matchbench: Command, t
 
 
 def test_an_image_runs_like_its_text(matchbench: Command) -> None:
-    text = ROOT / "engines" / "microcode" / "ucode" / "portals4.mb"
+    text = ROOT / "match_unit" / "ucode" / "portals4.mb"
     assert matchbench("asm", text, "-o", "portals4.img").returncode == 0
     answers = [matchbench("mu", "run", program, *INPUTS) for program in ("portals4", text, "portals4.img")]
     assert {(done.returncode, done.stderr) for done in answers} == {(0, "")}
@@ -450,7 +452,7 @@ def test_the_listing_leads_to_a_breach_of_the_protocol(matchbench: Command, tmp_
     assert done.returncode == 1
     taken = 8 + 2 * 8  # the header and the two entries that are sent before an answer
     assert (done.stdout.count("took "), done.stdout.count("branch taken")) == (taken, taken)
-    assert done.stderr.startswith("matchbench: stuck.mb:1: word 0 waits for input ")
+    assert done.stderr.startswith("matchbench: stuck.mb:1: word 0: waits for item 2, ")
     assert len(read_kanata((tmp_path / "stuck.kanata").read_text()).texts) == 3 * taken
 
 
@@ -515,7 +517,7 @@ class Terminal:
 )  # threads of polars, unused in the child
 def test_a_terminal_session_survives_errors_and_interrupts() -> None:
     terminal = Terminal("portals_hemmert2007", *INPUTS)
-    assert "? command `frob` is unknown" in terminal.type("frob\n")
+    assert "? command `frob`: unknown" in terminal.type("frob\n")
     assert "next header" in terminal.type("step 4\n")
     assert "took header" in terminal.type("step\n")
     assert "took header 0x1000300000007" in terminal.type("\n"), "an empty line steps again"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Text to program. The language is described in `match_unit/asm/README.md`.
+//! The assembler: text to program. `match_unit/asm/README.md` describes the language.
 //!
-//! Contract: every error that can be told is told in one run, in the order of the lines; never a panic.
-//! Names are known from their line on, labels everywhere. Cost: linear in the text.
+//! Contract: one run reports every error it can find, in the order of the lines, and never panics. Labels may be used
+//! before their definition, other names only after it. Cost: linear in the text.
 
 mod cursor;
 mod expression;
+mod operand;
 mod statement;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,18 +20,18 @@ use cursor::Cursor;
 
 /// Longest line, in characters.
 pub const LINE_LIMIT: usize = 1000;
-/// How many errors are told; one more says that there are others.
+/// Limit of reported errors; one more states that the list is cut.
 pub const ERROR_LIMIT: usize = 100;
 
-/// Words of the language that cannot be names; mnemonics cannot either.
+/// Reserved words, besides mnemonics and register names.
 const KEYWORDS: [&str; 11] = ["wait", "nop", "goto", "if", "in", "out", "match", "lut", "care", "ignore", "_"];
 
 type ParseResult<T> = Result<T, SourceError>;
 
-/// Assembles the program `text`; `name` is what messages call it.
+/// Assembles the program `text`; `name` stands for it in messages.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in the order of the lines.
+/// Every error of the text, in the order of the lines.
 pub fn assemble(name: &str, text: &str) -> Result<MatchProgram, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
     assembler.read(text);
@@ -44,7 +45,7 @@ pub fn assemble(name: &str, text: &str) -> Result<MatchProgram, Vec<Diagnostic>>
 /// Assembles the text of one word, which may branch to any address of the largest store.
 ///
 /// # Errors
-/// Everything that is wrong with the text; more or less than one word is.
+/// Every error of the text; also when it does not hold exactly one word.
 pub fn assemble_word(text: &str) -> Result<Word, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
     assembler.read(text);
@@ -54,7 +55,7 @@ pub fn assemble_word(text: &str) -> Result<Word, Vec<Diagnostic>> {
         [only] => only.word,
         words => {
             if assembler.problems.is_empty() {
-                let message = format!("expected one word, found {}", words.len());
+                let message = format!("found {}; expected one word", words.len());
                 assembler.problems.push(SourceError { span: START, message, rule: Rule::Syntax });
             }
             Word::default()
@@ -68,7 +69,7 @@ pub fn assemble_word(text: &str) -> Result<Word, Vec<Diagnostic>> {
 
 const START: Span = Span { line: 1, column: 1, width: 1 };
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy)]
 enum Symbol {
     Constant(u64),
@@ -76,7 +77,7 @@ enum Symbol {
     Label(Address),
 }
 
-/// A word and where its parts were written.
+/// A word under construction, with the places of its parts.
 struct WordDraft {
     word: Word,
     span: Span,
@@ -84,7 +85,7 @@ struct WordDraft {
     /// Place of the statement in each slot, in the order of [`Slot::ALL`].
     slots: [Option<Span>; 6],
     writes: Vec<(Slot, Register, Span)>,
-    /// A branch to a label, to be resolved when all labels are known.
+    /// Label of the branch, resolved at the end of the text.
     label: Option<(String, Span)>,
 }
 
@@ -107,7 +108,7 @@ impl Assembler {
             }
             let length = source.chars().count();
             if length > LINE_LIMIT {
-                let message = format!("the line has {length} characters, at most {LINE_LIMIT} are read");
+                let message = format!("found a line of {length} characters; expected at most {LINE_LIMIT}");
                 self.problems.push(SourceError {
                     span: Span { line, column: 1, width: 1 },
                     message,
@@ -118,7 +119,7 @@ impl Assembler {
             match tokens(source, line) {
                 Ok(tokens) => self.line(&mut Cursor { tokens: &tokens, next: 0, line, source }),
                 Err(problem) => {
-                    // What follows must not be taken as a part of the word before.
+                    // The following lines must not continue the previous word.
                     self.begin(problem.span);
                     self.problems.push(problem);
                 }
@@ -158,7 +159,9 @@ impl Assembler {
         if first.text == "||" {
             cursor.next += 1;
             if self.words.is_empty() || labelled {
-                self.note(Err(first.problem(Rule::Syntax, "`||` continues a word, but none is begun here")));
+                self.note(Err(
+                    first.problem(Rule::Syntax, "found `||`, which continues a word; expected the start of a word")
+                ));
                 return;
             }
         } else {
@@ -169,9 +172,10 @@ impl Assembler {
             let statement = self.statement(cursor).and_then(|()| match cursor.peek() {
                 None => Ok(()),
                 Some(token) if token.text == "||" => Ok(()),
-                Some(token) => {
-                    Err(token.problem(Rule::Syntax, &format!("unexpected `{}` after a statement", token.text)))
-                }
+                Some(token) => Err(token.problem(
+                    Rule::Syntax,
+                    &format!("found `{}` after a statement; expected `||` or the end of the line", token.text),
+                )),
             });
             self.note(statement);
             cursor.next = start;
@@ -196,10 +200,15 @@ impl Assembler {
 
     fn define(&mut self, name: Token<'_>, meaning: Symbol) -> ParseResult<()> {
         if is_reserved(name.text) {
-            return Err(name.problem(Rule::Names, &format!("`{}` is reserved and cannot be a name", name.text)));
+            return Err(
+                name.problem(Rule::Names, &format!("found the reserved word `{}`; expected another name", name.text))
+            );
         }
         if let Some((_, line)) = self.names.get(name.text) {
-            return Err(name.problem(Rule::Names, &format!("`{}` is already defined in line {line}", name.text)));
+            return Err(name.problem(
+                Rule::Names,
+                &format!("found a second definition of `{}`; the first is in line {line}", name.text),
+            ));
         }
         self.names.insert(name.text.to_owned(), (meaning, name.span.line));
         Ok(())
@@ -224,7 +233,10 @@ impl Assembler {
             "segment" => {
                 let name = cursor.name("a name")?;
                 if !self.segment_names.insert(name.text.to_owned()) {
-                    return Err(name.problem(Rule::Names, &format!("segment `{}` already exists", name.text)));
+                    return Err(name.problem(
+                        Rule::Names,
+                        &format!("found a second segment `{}`; expected another name", name.text),
+                    ));
                 }
                 self.segments.push((name.text.to_owned(), self.words.len()));
             }
@@ -232,21 +244,25 @@ impl Assembler {
                 let place = cursor.here();
                 let words = self.expression(cursor)?;
                 if self.store.is_some() {
-                    return Err(directive.problem(Rule::Names, "`.store` is given twice"));
+                    return Err(directive.problem(Rule::Names, "found `.store` twice; expected it once"));
                 }
                 if words == 0 || words > STORE_WORDS as u64 {
-                    let message = format!("a store has 1 to {STORE_WORDS} words, not {words}");
+                    let message = format!("found a store of {words} words; expected 1 to {STORE_WORDS}");
                     return Err(SourceError { span: place, message, rule: Rule::Range });
                 }
                 self.store = Some(words as usize);
             }
             other => {
                 let known = "`.const`, `.reg`, `.segment` or `.store`";
-                return Err(directive.problem(Rule::Syntax, &format!("unknown directive `.{other}`, expected {known}")));
+                return Err(directive
+                    .problem(Rule::Syntax, &format!("found the unknown directive `.{other}`; expected {known}")));
             }
         }
         match cursor.peek() {
-            Some(token) => Err(token.problem(Rule::Syntax, &format!("unexpected `{}` after a directive", token.text))),
+            Some(token) => Err(token.problem(
+                Rule::Syntax,
+                &format!("found `{}` after a directive; expected the end of the line", token.text),
+            )),
             None => Ok(()),
         }
     }
@@ -255,7 +271,7 @@ impl Assembler {
         self.words.last_mut().expect("statements are read only inside a word")
     }
 
-    /// Gives branches to labels their addresses.
+    /// Resolves the labels of branches.
     fn resolve(&mut self) {
         for draft in &mut self.words {
             let Some((label, span)) = draft.label.take() else { continue };
@@ -268,10 +284,10 @@ impl Assembler {
                 other => {
                     let message = match other {
                         Some((Symbol::Constant(_), line)) => {
-                            format!("the constant `{label}` is defined only in line {line}")
+                            format!("found the constant `{label}`, defined in line {line}; define it before its use")
                         }
                         Some(_) => format!("`{label}` is not a label"),
-                        None => format!("unknown label `{label}`"),
+                        None => format!("found the unknown label `{label}`; expected a label of the program"),
                     };
                     self.problems.push(SourceError { span, message, rule: Rule::Names });
                 }
@@ -298,7 +314,7 @@ impl Assembler {
         }
     }
 
-    /// Resolves and checks everything; the program means something only if no problem was found.
+    /// Resolves and checks the program, which is valid only if no error was found.
     fn finish(&mut self, name: &str) -> MatchProgram {
         self.resolve();
         let sound = self.problems.is_empty();

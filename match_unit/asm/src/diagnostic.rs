@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the assembler objects to: where, what, and by which rule.
+//! Diagnostics of the assembler: place, message and rule.
 
 use std::fmt;
 
 use crate::layout::Rule;
 
-/// A stretch of one line.
+/// A range of characters in one line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span {
     /// Line, from 1.
     pub line: usize,
     /// First character, from 1.
     pub column: usize,
-    /// How many characters; at least 1.
+    /// Number of characters; at least 1.
     pub width: usize,
 }
 
@@ -21,28 +21,28 @@ pub struct Span {
 pub struct Diagnostic {
     /// The program's name, usually its file.
     pub file: String,
-    /// Where.
+    /// The place.
     pub span: Span,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// The rule that is broken.
+    /// The rule that the text violates.
     pub rule: Rule,
     /// The line's text.
     pub source: String,
 }
 
-/// Several lines: place and message, the line, a caret under the place, the rule. No colour.
+/// Four lines without colour: place and message, source line, carets under the place, rule.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Span { line, column, width } = self.span;
         let number = line.to_string();
         let margin = " ".repeat(number.len());
-        // Tabs stay tabs, so that the caret stands under its place whatever a tab's width.
+        // Tabs are kept so that the carets align at any tab width.
         let indent: String = self.source.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         writeln!(f, "{}:{line}:{column}: error: {}", self.file, self.message)?;
         writeln!(f, " {number} | {}", self.source)?;
         writeln!(f, " {margin} | {indent}{}", "^".repeat(width))?;
-        write!(f, " {margin} = refused ({}): {}", self.rule.name(), self.rule.meaning())
+        write!(f, " {margin} = rule ({}): {}", self.rule.name(), self.rule.meaning())
     }
 }
 

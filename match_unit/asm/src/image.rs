@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program as bytes: what is loaded into a unit's microcode store (`spec/isa/image.md`).
+//! Images: the bytes that are loaded into a microcode store (`spec/isa/image.md`).
 //!
-//! Contract: the reader takes exactly what the writer makes, and nothing that the assembler would refuse.
+//! Contract: the reader accepts exactly the output of the writer, and no program that the assembler rejects.
 
 use crate::layout::STORE_WORDS;
 use crate::program::{MatchProgram, ProgramFault};
@@ -19,48 +19,48 @@ const CHECKSUM: usize = 4;
 /// Why bytes are not an image.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ImageError {
-    /// Not an image at all.
-    #[error("not a microcode image: the first 8 bytes are not `mb-ucode`")]
+    /// The magic is missing.
+    #[error("bytes 0 to 7: not the magic of a match program image; expected `mb-ucode`")]
     Magic,
-    /// Of another version.
-    #[error("version {found} of the image format, expected {VERSION}")]
+    /// Another version.
+    #[error("version: found {found}; expected {VERSION}")]
     Version {
-        /// What the image says.
+        /// The value in the image.
         found: u32,
     },
     /// A count outside its range.
-    #[error("{field} is {found}, expected {expected}")]
+    #[error("{field}: found {found}; expected {expected}")]
     Count {
         /// What is counted.
         field: &'static str,
-        /// What the image says.
+        /// The value in the image.
         found: u32,
         /// The range.
         expected: String,
     },
     /// Too short or too long.
-    #[error("the image has {found} bytes, expected {expected}")]
+    #[error("length: found {found} bytes; expected {expected}")]
     Length {
         /// Bytes given.
         found: usize,
-        /// Bytes that the header asks for.
+        /// Bytes that follow from the header.
         expected: usize,
     },
-    /// Damaged.
-    #[error("the checksum is {found:#010x}, the bytes before it give {expected:#010x}")]
+    /// The checksum does not match.
+    #[error("checksum: found {found:#010x}; expected {expected:#010x}, computed from the bytes before it")]
     Checksum {
-        /// What the image says.
+        /// The value in the image.
         found: u32,
         /// What was computed.
         expected: u32,
     },
-    /// Bits behind a word.
-    #[error("word {at}: the 3 bytes that pad it are not zero")]
+    /// Padding that is not zero.
+    #[error("word {at}: found padding that is not zero; expected 3 zero bytes")]
     Padding {
         /// Address of the word.
         at: usize,
     },
-    /// Bits that are no word.
+    /// Bits that are not an instruction word.
     #[error("word {at}: {source}")]
     Word {
         /// Address of the word.
@@ -68,7 +68,7 @@ pub enum ImageError {
         /// Why.
         source: DecodeError,
     },
-    /// Words that are no program.
+    /// Words that violate a program rule.
     #[error(transparent)]
     MatchProgram(#[from] ProgramFault),
 }
@@ -76,7 +76,7 @@ pub enum ImageError {
 /// The image of a program.
 ///
 /// # Panics
-/// When the program has more words than any store; none that the assembler returns has.
+/// When the program exceeds the largest store, which the assembler excludes.
 #[must_use]
 pub fn write(program: &MatchProgram) -> Vec<u8> {
     assert!(program.words.len() <= STORE_WORDS, "a program fits the largest store");
@@ -93,10 +93,10 @@ pub fn write(program: &MatchProgram) -> Vec<u8> {
     bytes
 }
 
-/// The program of an image; `name` is what messages call it.
+/// The program of an image; `name` stands for it in messages.
 ///
 /// # Errors
-/// When a byte is not as the format says, or the program breaks a rule.
+/// When the bytes violate the format, or the program a rule.
 pub fn read(name: &str, bytes: &[u8]) -> Result<MatchProgram, ImageError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(ImageError::Magic);
@@ -110,9 +110,9 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<MatchProgram, ImageError> {
     if version != VERSION {
         return Err(ImageError::Version { found: version });
     }
-    check_count("the store's size", store, 1, STORE_WORDS as u32)?;
-    check_count("the number of words", count, 1, store)?;
-    check_count("the reserved field", reserved, 0, 0)?;
+    check_count("size of the store", store, 1, STORE_WORDS as u32)?;
+    check_count("number of words", count, 1, store)?;
+    check_count("reserved field", reserved, 0, 0)?;
     let end = HEADER + WORD * count as usize;
     if bytes.len() != end + CHECKSUM {
         return Err(ImageError::Length { found: bytes.len(), expected: end + CHECKSUM });

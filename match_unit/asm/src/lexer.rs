@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cuts one line of a program into tokens. A comment begins with `;` and ends with the line.
+//! Tokens of one line. A comment starts with `;` and ends with the line.
 
 use crate::diagnostic::Span;
 use crate::layout::Rule;
@@ -59,7 +59,11 @@ pub(crate) fn tokens(text: &str, line: usize) -> Result<Vec<Token<'_>>, SourceEr
             1
         } else {
             let span = Span { line, column, width: 1 };
-            return Err(SourceError { span, message: format!("unexpected character {first:?}"), rule: Rule::Syntax });
+            return Err(SourceError {
+                span,
+                message: format!("found the character {first:?}; expected a name, a number or an operator"),
+                rule: Rule::Syntax,
+            });
         };
         let text = &rest[..bytes];
         let span = Span { line, column, width: bytes };

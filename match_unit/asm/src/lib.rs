@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The instruction word of the microcoded match unit, its assembler and its disassembler.
 //!
-//! - [`word`]: the decoded word, one type per slot, and what a word must not say.
+//! - [`word`]: the decoded word, one type per slot, and its validity rules.
 //! - [`layout`]: bits, operation tables and rules, generated from `spec/isa/match_unit.toml`.
-//! - [`program`]: words with their names, and what a program must not be.
-//! - [`assemble`]: text to program, with every error told at its place as a [`Diagnostic`].
+//! - [`program`]: words with their names, and the validity rules of a program.
+//! - [`assemble`]: text to program, with a [`Diagnostic`] for every error.
 //! - [`disassemble`], [`listing`]: program to text.
 //! - [`image`]: program to bytes and back (`spec/isa/image.md`).
 //!
-//! Pure text and bits: no file is read or written here.
+//! The crate does no input or output.
 
 mod assembler;
 mod diagnostic;

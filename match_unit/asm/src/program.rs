@@ -11,7 +11,7 @@ use crate::word::{Address, Condition, Register, Word};
 /// A program for the match unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MatchProgram {
-    /// What it is called in messages: a file's name.
+    /// The name in messages, usually the file name.
     pub name: String,
     /// The words; word i lies at address i.
     pub words: Vec<Word>,
@@ -36,7 +36,7 @@ pub struct Segment {
     pub name: String,
     /// Address of its first word.
     pub first: usize,
-    /// How many words it has.
+    /// Number of words.
     pub words: usize,
 }
 
@@ -49,14 +49,14 @@ pub struct SourceLine {
     pub text: String,
 }
 
-/// What a program of sound words must not be.
+/// A violation of a program rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ProgramFault {
     /// No words.
-    #[error("the program has no words")]
+    #[error("found no words; expected at least one")]
     Empty,
     /// More words than the store holds.
-    #[error("the program has {words} words, the store holds {store}")]
+    #[error("found {words} words; expected at most {store}, the size of the store")]
     StoreExceeded {
         /// Words of the program.
         words: usize,
@@ -64,7 +64,7 @@ pub enum ProgramFault {
         store: usize,
     },
     /// A branch to an address without a word.
-    #[error("word {at} branches to {target}, but the last word of the program is {last}")]
+    #[error("word {at}: found a branch to {target}; expected a target of at most {last}, the last word")]
     TargetBeyond {
         /// Address of the branch.
         at: usize,
@@ -74,21 +74,23 @@ pub enum ProgramFault {
         last: usize,
     },
     /// A branch too close to the end.
-    #[error("word {at} branches, but its two delay slots are not both words of the program")]
+    #[error("word {at}: found a branch without both delay slots; expected two words behind it")]
     DelaySlotsMissing {
         /// Address of the branch.
         at: usize,
     },
-    /// A branch that is always cancelled: execution comes to it only in the shadow of unconditional ones.
-    #[error("word {at} branches in a delay slot of the unconditional branch in word {by}: it is always cancelled")]
+    /// A branch that is always cancelled: it executes only in delay slots of unconditional branches.
+    #[error(
+        "word {at}: found a branch in a delay slot of the unconditional branch in word {by}; it is always cancelled"
+    )]
     DeadBranch {
         /// Address of the cancelled branch.
         at: usize,
         /// Address of the unconditional one.
         by: usize,
     },
-    /// A branch behind the one that closes the program.
-    #[error("word {at} branches to {target}, from where execution runs past the last word")]
+    /// A branch to the delay slots of the closing branch.
+    #[error("word {at}: found a branch to {target}, from which execution runs past the last word")]
     EndEntered {
         /// Address of the branch.
         at: usize,
@@ -96,12 +98,12 @@ pub enum ProgramFault {
         target: usize,
     },
     /// Execution can leave the program at its end.
-    #[error("execution can run past the last word: the third word from the end must be an unconditional branch")]
+    #[error("execution can run past the last word; expected an unconditional branch in the third word from the end")]
     OpenEnd,
 }
 
 impl ProgramFault {
-    /// The rule it breaks.
+    /// The violated rule.
     #[must_use]
     pub const fn rule(&self) -> Rule {
         match self {
@@ -113,7 +115,7 @@ impl ProgramFault {
         }
     }
 
-    /// The word at fault, if it is one.
+    /// The word that violates the rule, if it is a single one.
     #[must_use]
     pub const fn at(&self) -> Option<usize> {
         match *self {
@@ -142,8 +144,7 @@ impl MatchProgram {
         }
     }
 
-    /// Everything about the program as a whole that must not be, in the order of addresses. The words' own
-    /// faults are [`Word::faults`].
+    /// Every violation of a program rule, in the order of addresses. [`Word::faults`] covers single words.
     #[must_use]
     pub fn faults(&self) -> Vec<ProgramFault> {
         let Some(last) = self.words.len().checked_sub(1) else { return vec![ProgramFault::Empty] };
@@ -151,9 +152,9 @@ impl MatchProgram {
         if self.words.len() > self.store {
             faults.push(ProgramFault::StoreExceeded { words: self.words.len(), store: self.store });
         }
-        let live = self.live();
+        let reachable = self.reachable();
         let closed = last >= 2 && self.branches_always(last - 2);
-        // Without its delay slots a branch is told as such, and not again as an open end.
+        // A branch without its delay slots is reported as such and not again as an open end.
         let slots_missing = self.words[last.saturating_sub(1)..].iter().any(|word| word.branch.is_some());
         for (at, word) in self.words.iter().enumerate() {
             let Some(branch) = word.branch else { continue };
@@ -166,8 +167,8 @@ impl MatchProgram {
             if at + 2 > last {
                 faults.push(ProgramFault::DelaySlotsMissing { at });
             }
-            if !live[at]
-                && let Some(by) = (at.saturating_sub(2)..at).find(|&by| live[by] && self.branches_always(by))
+            if !reachable[at]
+                && let Some(by) = (at.saturating_sub(2)..at).find(|&by| reachable[by] && self.branches_always(by))
             {
                 faults.push(ProgramFault::DeadBranch { at, by });
             }
@@ -182,13 +183,13 @@ impl MatchProgram {
         self.words[at].branch.is_some_and(|branch| branch.condition == Condition::Always)
     }
 
-    /// For each word whether execution can come to it from reset other than in a delay slot of a taken branch, so that
-    /// its own branch counts. A branch with a condition may go either way. Linear in the number of words.
-    fn live(&self) -> Vec<bool> {
-        let mut live = vec![false; self.words.len()];
+    /// For each word, whether it is reachable from reset outside the delay slots of taken branches, so that its own branch
+    /// takes effect. A conditional branch may go either way. Linear in the number of words.
+    fn reachable(&self) -> Vec<bool> {
+        let mut reachable = vec![false; self.words.len()];
         let mut open = vec![0];
         while let Some(at) = open.pop() {
-            if at >= live.len() || std::mem::replace(&mut live[at], true) {
+            if at >= reachable.len() || std::mem::replace(&mut reachable[at], true) {
                 continue;
             }
             open.extend(self.words[at].branch.map(|branch| branch.target.index()));
@@ -196,10 +197,10 @@ impl MatchProgram {
                 open.push(at + 1);
             }
         }
-        live
+        reachable
     }
 
-    /// The label of an address; of several the first by name.
+    /// The label of an address, the first by name if there are several.
     #[must_use]
     pub fn label_at(&self, address: usize) -> Option<&str> {
         self.labels.iter().find(|(_, at)| at.index() == address).map(|(name, _)| name.as_str())

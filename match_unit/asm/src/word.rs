@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The decoded instruction word: one type per slot, what a word must not say, and its 164-bit form.
+//! The decoded instruction word: one type per slot, its validity rules, and its 164-bit form.
 //!
-//! Contract: one meaning, one word. [`Word::decode`] refuses unknown codes, bits that have no effect where
-//! they stand, and every [`WordFault`]; so decoding and encoding are inverse to each other on what it accepts.
+//! Contract: each meaning has one encoding. [`Word::decode`] rejects unknown codes, bits without effect and every
+//! [`WordFault`]; on what it accepts, decoding and encoding are inverse.
 //! Source: `spec/isa/match_unit.toml` (manual: `docs/isa_match_unit.md`), which names the paper's sections.
 
 mod coding;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Images: what is written is read, and what is damaged is refused by its reason.
+//! Images: written images are read back, and damaged ones are rejected with the reason.
 
 use mb_asm::image::{checksum, read, write};
 use mb_asm::{MatchProgram, assemble, disassemble, listing, render};
@@ -68,25 +68,28 @@ fn every_other_length_is_noticed() {
     for length in 0..image.len() {
         assert!(read("loop", &image[..length]).is_err(), "{length} bytes");
     }
-    assert_eq!(refusal(&[&image[..], &[0]].concat()), "the image has 173 bytes, expected 172");
-    assert_eq!(refusal(&image[..20]), "the image has 20 bytes, expected 28");
-    assert_eq!(refusal(&image[..30]), "the image has 30 bytes, expected 172");
+    assert_eq!(refusal(&[&image[..], &[0]].concat()), "length: found 173 bytes; expected 172");
+    assert_eq!(refusal(&image[..20]), "length: found 20 bytes; expected 28");
+    assert_eq!(refusal(&image[..30]), "length: found 30 bytes; expected 172");
 }
 
 #[test]
-fn damage_is_told_by_its_reason() {
+fn damage_is_reported_with_its_reason() {
     for (image, reason) in [
-        (damaged(0, b'M'), "not a microcode image: the first 8 bytes are not `mb-ucode`"),
-        (damaged(8, 2), "version 2 of the image format, expected 1"),
-        (damaged(13, 8), "the store's size is 2064, expected 1 to 1024"),
-        (damaged(16, 17), "the number of words is 17, expected 1 to 16"),
-        (damaged(20, 1), "the reserved field is 1, expected 0"),
-        (damaged(30, 1), "the checksum is 0xaffb63bf, the bytes before it give 0x4f9e6578"),
-        (forged(45, 1), "word 0: the 3 bytes that pad it are not zero"),
+        (damaged(0, b'M'), "bytes 0 to 7: not the magic of a match program image; expected `mb-ucode`"),
+        (damaged(8, 2), "version: found 2; expected 1"),
+        (damaged(13, 8), "size of the store: found 2064; expected 1 to 1024"),
+        (damaged(16, 17), "number of words: found 17; expected 1 to 16"),
+        (damaged(20, 1), "reserved field: found 1; expected 0"),
+        (damaged(30, 1), "checksum: found 0xaffb63bf; expected 0x4f9e6578, computed from the bytes before it"),
+        (forged(45, 1), "word 0: found padding that is not zero; expected 3 zero bytes"),
         (forged(44, 0xff), "word 0: bits above bit 163 are set"),
-        (forged(24, 1), "word 0: field alu.imm has no effect in this word and must be zero"),
-        (forged(24 + 3 * 24 + 14, 0x90), "word 3 branches to 9, but the last word of the program is 5"),
-        (forged(24 + 5 * 24 + 16, 0x0c), "word 5 branches, but its two delay slots are not both words of the program"),
+        (forged(24, 1), "word 0: field alu.imm: found a value without effect in this word; expected zero"),
+        (forged(24 + 3 * 24 + 14, 0x90), "word 3: found a branch to 9; expected a target of at most 5, the last word"),
+        (
+            forged(24 + 5 * 24 + 16, 0x0c),
+            "word 5: found a branch without both delay slots; expected two words behind it",
+        ),
     ] {
         assert_eq!(refusal(&image), reason);
     }

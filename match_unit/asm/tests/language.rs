@@ -51,18 +51,18 @@ fn an_error_shows_its_line_and_a_caret() {
         "find.mb:1:9: error: a1 is written by the input and the alu slot of one word
  1 | start:  a1 = add a2, 5 || a1 = in
    |         ^^
-   = refused (two writers): Two slots of one word that write the same register or predicate.
+   = rule (two writers): Two slots of one word that write the same register or predicate.
 
-find.mb:1:9: error: execution can run past the last word: the third word from the end must be an unconditional branch
+find.mb:1:9: error: execution can run past the last word; expected an unconditional branch in the third word from the end
  1 | start:  a1 = add a2, 5 || a1 = in
    |         ^^
-   = refused (end): A program that can run past its last word: the third word from the end must be an unconditional \
+   = rule (end): A program that can run past its last word: the third word from the end must be an unconditional \
      branch, and no branch may go to the two words behind it.
 
-find.mb:1:27: error: this word pops the input FIFO but does not say `wait`
+find.mb:1:27: error: found a pop of the input FIFO without `wait`; add `wait` to this word
  1 | start:  a1 = add a2, 5 || a1 = in
    |                           ^^^^^^^
-   = refused (input unsaid): Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
+   = rule (input unsaid): Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
     );
 }
 
@@ -72,14 +72,14 @@ fn errors_without_end_come_to_an_end() {
     let errors = assemble("long.mb", &text).expect_err("an error in every line");
     assert_eq!(errors.len(), 101);
     assert_eq!(errors[100].message, "more than 100 errors; the others are not shown");
-    assert_eq!(errors[99].message, "unexpected `a2` after a statement");
+    assert_eq!(errors[99].message, "found `a2` after a statement; expected `||` or the end of the line");
 }
 
 #[test]
 fn a_line_without_end_is_refused_whole() {
     let text = format!("loop: {}goto loop\n", "nop || ".repeat(1000));
     let errors = assemble("long.mb", &text).expect_err("a line of 7000 characters");
-    assert_eq!(errors[0].message, "the line has 7015 characters, at most 1000 are read");
+    assert_eq!(errors[0].message, "found a line of 7015 characters; expected at most 1000");
     assert_eq!(errors[0].source, "(line too long)");
 }
 
@@ -87,14 +87,14 @@ fn a_line_without_end_is_refused_whole() {
 fn expressions_cannot_exhaust_the_stack() {
     let text = format!(".const DEEP = {}1{}", "(".repeat(400), ")".repeat(400));
     let errors = assemble("deep.mb", &text).expect_err("400 parentheses");
-    assert_eq!(errors[0].message, "the expression is nested too deeply");
+    assert_eq!(errors[0].message, "found an expression nested too deeply; expected at most 32 levels");
 }
 
 #[test]
 fn one_word_is_neither_none_nor_two() {
     for (text, found) in [("", 0), ("nop\nnop", 2)] {
         let errors = assemble_word(text).expect_err("not one word");
-        assert_eq!(errors[0].message, format!("expected one word, found {found}"));
+        assert_eq!(errors[0].message, format!("found {found}; expected one word"));
     }
 }
 
@@ -102,5 +102,5 @@ fn one_word_is_neither_none_nor_two() {
 fn program_rules_leave_a_single_word_alone() {
     assert!(assemble_word("goto 1023").is_ok());
     let errors = assemble_word("goto 1024").expect_err("beyond every store");
-    assert_eq!(errors[0].message, "branch target 1024 is beyond the 1024 words an address can name");
+    assert_eq!(errors[0].message, "found the branch target 1024; expected an address below 1024");
 }

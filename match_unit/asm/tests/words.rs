@@ -35,21 +35,21 @@ fn bits_beyond_the_word_are_refused() {
 #[test]
 fn an_unknown_operation_is_refused() {
     let error = Word::decode(bits(&[(59, 9)])).expect_err("operation 9 does not exist");
-    assert_eq!(error.to_string(), "field alu.op has no code 9");
+    assert_eq!(error.to_string(), "field alu.op: found the unknown code 9");
 }
 
 #[test]
 fn a_bit_without_effect_is_refused() {
     let error = Word::decode(bits(&[(0, 7)])).expect_err("an immediate in an idle slot");
     assert_eq!(error, DecodeError::Unused { field: "alu.imm" });
-    assert_eq!(error.to_string(), "field alu.imm has no effect in this word and must be zero");
+    assert_eq!(error.to_string(), "field alu.imm: found a value without effect in this word; expected zero");
 }
 
 #[test]
 fn a_pop_that_does_not_say_so_is_refused() {
     let error = Word::decode(bits(&[(149, 1)])).expect_err("pop without needs");
     assert_eq!(error, DecodeError::WordFault { fault: WordFault::PopUnsaid });
-    assert_eq!(error.to_string(), "input slot: this word pops the input FIFO but does not say `wait`");
+    assert_eq!(error.to_string(), "input slot: found a pop of the input FIFO without `wait`; add `wait` to this word");
 }
 
 #[test]
@@ -71,7 +71,10 @@ fn a_branch_on_p0_being_zero_is_the_test_of_the_head() {
     let target = Address::new(7).expect("within the store");
     assert_eq!(word.branch, Some(Branch { condition: Condition::NoItem, target }));
     let error = Word::decode(bits(&[(131, 1), (116, 7)])).expect_err("without needs");
-    assert_eq!(error.to_string(), "branch slot: this word tests the head of the input FIFO but does not say `wait`");
+    assert_eq!(
+        error.to_string(),
+        "branch slot: found a test of the head of the input FIFO without `wait`; add `wait` to this word"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench asm`: the text of a match program to the image that a match unit loads."""
+"""`matchbench asm`: from the source text of a match program to the image that a match unit loads."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ from matchbench.output import whole_file
 @click.option("--force", is_flag=True, help="Replace an earlier image.")
 @click.option("--listing", is_flag=True, help="Print addresses, encodings and the slots in use.")
 def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> int:
-    """Assemble a program for the match unit, and tell everything that is wrong with it.
+    """Assemble a match program and report every error in it.
 
     Without an option, FILE is only checked.
     """
     try:
         program = _native.MatchProgram.assemble(str(file), file.read_bytes())
     except MatchbenchError as error:
-        # Diagnostics point at their places and so have more than one line.
+        # Diagnostics have several lines.
         click.echo(str(error), err=True)
         return 2
     if output:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The debugger behind `matchbench mu debug`: commands in, text out.
+"""The debugger of `matchbench mu debug`: commands in, text out.
 
-Contract: a command that makes no sense is one line that says so, and the session goes on. The match unit is
-deterministic, so going back is starting again and stopping earlier.
+Contract: an invalid command prints one line, and the session continues. The match unit is deterministic, so
+`back` restarts the session and stops earlier.
 """
 
 import sys
@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from matchbench import MatchbenchError, tables
-from matchbench.cli.mu import answer_text, row_lines, write_text
-from matchbench.match_unit import ITEM_BITS, Setup
+from matchbench.cli.mu_common import answer_text, row_lines, write_text
+from matchbench.match_unit import Setup
+from matchbench.match_unit_files import ITEM_BITS
 from matchbench.shapes import Answer, State, Stopped
 
 PROMPT = "(mu) "
@@ -19,13 +20,13 @@ AROUND = 4  # words before and after the one that is shown
 REGISTERS = 16
 
 
-class RefusedError(MatchbenchError):
-    """A command that makes no sense; the message says why."""
+class InvalidCommandError(MatchbenchError):
+    """An invalid command; the message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a command is called and takes, what it does, and the function that does it."""
+    """Usage and description of a command, and the function that runs it."""
 
     usage: str
     sentence: str
@@ -33,32 +34,32 @@ class Command:
 
 
 class Debugger:
-    """A match unit that stops where it is told to, and shows what it holds.
+    """A match unit with breakpoints, and commands that show its state.
 
     Parameters
     ----------
     setup
-        What runs.
+        The inputs of the run.
     """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.unit = setup.unit()
-        self.told = 0
+        self.reported = 0
         self.broken: str | None = None
-        self.refused = False
+        self.rejected = False
         self.done = False
         self.commands = {
-            "step": Command("step [N]", "Issue N words, one by default, and show what they do.", self._step),
+            "step": Command("step [N]", "Issue N words, one by default, and show their effects.", self._step),
             "continue": Command("continue", "Run to a breakpoint or to the end of a search.", self._continue),
             "run-to": Command("run-to PLACE", "Run until the word at PLACE is next.", self._run_to),
-            "back": Command("back [N]", "Take N words back, one by default.", self._back),
-            "restart": Command("restart", "Begin again in reset; breakpoints stay.", self._restart),
+            "back": Command("back [N]", "Undo N words, one by default.", self._back),
+            "restart": Command("restart", "Restart from reset; breakpoints stay.", self._restart),
             "break": Command(
-                "break [PLACE]", "Stop at PLACE from now on; alone: list breakpoints.", self._break
+                "break [PLACE]", "Set a breakpoint at PLACE; without PLACE: list breakpoints.", self._break
             ),
-            "delete": Command("delete PLACE|all", "Stop there no more.", self._delete),
-            "print": Command("print NAME...", "Show registers, predicates or entries by name.", self._print),
+            "delete": Command("delete PLACE|all", "Delete the breakpoint at PLACE, or all.", self._delete),
+            "print": Command("print NAME...", "Show registers, predicates or items by name.", self._print),
             "registers": Command("registers", "Show all registers.", self._registers),
             "predicates": Command("predicates", "Show all predicates.", self._predicates),
             "fifos": Command("fifos", "Show what the FIFOs hold.", self._fifos),
@@ -66,11 +67,11 @@ class Debugger:
             "list": Command(
                 "list [PLACE]", "Show the program around the next word, or around PLACE.", self._list
             ),
-            "where": Command("where", "Show the next word and the search under way.", self._where),
+            "where": Command("where", "Show the next word and the current search.", self._where),
             "answers": Command("answers", "Show the answers so far.", self._answers),
-            "totals": Command("totals", "Show cycles, words and waits so far.", self._totals),
+            "totals": Command("totals", "Show cycles, words and stall cycles so far.", self._totals),
             "help": Command("help [COMMAND]", "Show the commands, or one.", self._help),
-            "quit": Command("quit", "Leave.", self._quit),
+            "quit": Command("quit", "Exit.", self._quit),
         }
         self.short = {"s": "step", "c": "continue", "r": "run-to", "u": "back", "b": "break", "d": "delete"}
         self.short |= {"p": "print", "l": "list", "w": "where", "h": "help", "q": "quit"}
@@ -83,7 +84,7 @@ class Debugger:
         try:
             self._find(words[0]).run(words[1:])
         except MatchbenchError as error:
-            self.refused = True
+            self.rejected = True
             tables.line(f"? {error}")
 
     def _find(self, name: str) -> Command:
@@ -92,13 +93,15 @@ class Debugger:
         if name in self.commands:
             return self.commands[name]
         if len(known) != 1:
-            what = f"may be {' or '.join(known)}" if known else "is unknown"
-            msg = f"command `{name}` {what}; `help` lists the commands"
-            raise RefusedError(msg)
+            what = (
+                f"ambiguous; expected {' or '.join(known)}" if known else "unknown; `help` lists the commands"
+            )
+            msg = f"command `{name}`: {what}"
+            raise InvalidCommandError(msg)
         return self.commands[known[0]]
 
     def complete(self, line: str, text: str) -> list[str]:
-        """Return the words that may stand where `text` does, at the end of `line`."""
+        """Return the completions of `text` at the end of `line`."""
         before = line.split()[: None if line.endswith(" ") or not line else -1]
         if not before:
             known: Iterable[str] = self.commands
@@ -136,14 +139,14 @@ class Debugger:
         self._next_word()
 
     def _moved(self, move: Callable[[], Stopped]) -> Stopped:
-        """Move, and tell why the unit stopped if that needs telling."""
+        """Advance, and print why the unit stopped unless the command implies it."""
         if self.broken:
-            msg = "the program broke the protocol; `back` or `restart` goes on from there"
-            raise RefusedError(msg)
+            msg = "the program violated the protocol; use `back` or `restart`"
+            raise InvalidCommandError(msg)
         stopped = move()
-        for answer in self.unit.answers(self.told):
-            self._tell(answer)
-            self.told += 1
+        for answer in self.unit.answers(self.reported):
+            self._report(answer)
+            self.reported += 1
         if stopped["why"] == "breakpoint":
             tables.line("breakpoint")
         elif stopped["why"] == "idle":
@@ -153,15 +156,15 @@ class Debugger:
             tables.line(f"! {self.setup.broken(self.broken, self.unit.pc)}")
         return stopped
 
-    def _tell(self, answer: Answer) -> None:
+    def _report(self, answer: Answer) -> None:
         tables.line(f"answered in cycle {answer['answered']}: {answer_text(self.setup, answer)}")
 
     def _back(self, words: list[str]) -> None:
         issued = self.unit.totals()["words"]
         back = _number(words)
         if back > issued:
-            msg = f"found {back}, expected at most the {_words(issued)} that were issued"
-            raise RefusedError(msg)
+            msg = f"found {back}; expected at most {_words(issued)}, the number issued"
+            raise InvalidCommandError(msg)
         self._anew(issued - back)
 
     def _restart(self, words: list[str]) -> None:
@@ -175,7 +178,7 @@ class Debugger:
         for address in breakpoints:
             self.unit.set_breakpoint(address, stop=True)
         self.unit.skip(words)
-        self.told = len(self.unit.answers(0))
+        self.reported = len(self.unit.answers(0))
         self._next_word()
 
     # Breakpoints.
@@ -198,18 +201,18 @@ class Debugger:
             return
         address = self._place(words)
         if not self.unit.set_breakpoint(address, stop=False):
-            msg = f"no breakpoint at {self.setup.place(address)}"
-            raise RefusedError(msg)
+            msg = f"{self.setup.place(address)}: no breakpoint; `break` lists them"
+            raise InvalidCommandError(msg)
 
     def _place(self, words: list[str]) -> int:
         if len(words) != 1:
-            msg = f"found {len(words)} words, expected a label, an address or LABEL+DISTANCE"
-            raise RefusedError(msg)
+            msg = f"found {len(words)} arguments; expected a label, an address or LABEL+DISTANCE"
+            raise InvalidCommandError(msg)
         label, plus, distance = words[0].partition("+")
         address = self.unit.place(label)
         if plus and not distance.isdecimal():
-            msg = f"found `{distance}` behind `{label}+`, expected a number of words"
-            raise RefusedError(msg)
+            msg = f"found `{distance}` behind `{label}+`; expected a number of words"
+            raise InvalidCommandError(msg)
         return self.unit.place(str(address + int(distance))) if plus else address
 
     # Showing.
@@ -222,7 +225,7 @@ class Debugger:
             title = self.setup.headers[header].name
             tables.line(f"search of the {name} list for {title}, {answered} answered")
         else:
-            tables.line("no search under way")
+            tables.line("no current search")
         tables.line(f"headers to come: {state['waiting']}")
         self._next_word()
 
@@ -241,8 +244,8 @@ class Debugger:
 
     def _print(self, words: list[str]) -> None:
         if not words:
-            msg = "expected names of registers, predicates or entries"
-            raise RefusedError(msg)
+            msg = "found no name; expected registers, predicates or items"
+            raise InvalidCommandError(msg)
         for word in words:
             tables.line(self._value(word))
 
@@ -258,14 +261,14 @@ class Debugger:
         if table in {"posted", "unexpected"} and bracket and rest[:-1].isdecimal() and rest.endswith("]"):
             entries = self.unit.entries(table)
             if int(rest[:-1]) >= len(entries):
-                msg = f"found `{name}`, expected an entry below {len(entries)}"
-                raise RefusedError(msg)
+                msg = f"`{name}`: no such item; expected an index below {len(entries)}"
+                raise InvalidCommandError(msg)
             content = entries[int(rest[:-1])]["words"]
             return f"{name}: " + " ".join(f"{content_word:#x}" for content_word in content)
         named = "".join(f", {known}" for known in self.setup.registers)
         known = "a0 to a15, t0 to t15, p0 to p15, posted[N], unexpected[N]"
-        msg = f"unknown name `{name}`; expected one of: {known}{named}"
-        raise RefusedError(msg)
+        msg = f"name `{name}`: unknown; expected one of: {known}{named}"
+        raise InvalidCommandError(msg)
 
     def _registers(self, words: list[str]) -> None:
         _nothing(words)
@@ -293,13 +296,13 @@ class Debugger:
     def _fifos(self, words: list[str]) -> None:
         _nothing(words)
         state = self.unit.state()
-        depth = self._setting("fifo")
-        tables.line(f"input: {len(state['input'])} of {depth} words, the next to be taken first")
+        depth = self._parameter("fifo")
+        tables.line(f"input: {len(state['input'])} of {depth} words, head first")
         for word, tag, entered in state["input"]:
             tables.line(f"  {tag:6} {word:#018x} since cycle {entered}")
-        tables.line(f"output: {_words(len(state['output']))} not acted on by the list manager")
+        tables.line(f"output: {_words(len(state['output']))} pending at the list manager")
         for word, last, enters in state["output"]:
-            tables.line(f"  {word:#018x} from cycle {enters} on{', the last of an answer' if last else ''}")
+            tables.line(f"  {word:#018x} from cycle {enters} on{', last of an answer' if last else ''}")
 
     def _lists(self, words: list[str]) -> None:
         _nothing(words)
@@ -307,7 +310,7 @@ class Debugger:
         local = spilled = 0
         for name in ("posted", "unexpected"):
             entries = self.unit.entries(name)
-            tables.line(f"{name}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}")
+            tables.line(f"{name}: {len(entries)} {'item' if len(entries) == 1 else 'items'}")
             rows: list[list[object]] = []
             answered = state["searching"][2] if state["searching"] and state["searching"][1] == name else 0
             for number, entry in enumerate(entries):
@@ -333,11 +336,13 @@ class Debugger:
                     [[f"  {row[0]}", *row[1:]] for row in rows],
                 )
         tables.line(
-            f"local memory: {local} of {self._setting('capacity')} entries in use; host memory: {spilled}"
+            f"local memory: {local} of {self._parameter('capacity')} items in use; host memory: {spilled}"
         )
 
-    def _setting(self, name: str) -> str:
-        return next(setting["value"] for setting in self.setup.engine.parameters() if setting["name"] == name)
+    def _parameter(self, name: str) -> str:
+        return next(
+            parameter["value"] for parameter in self.setup.engine.parameters() if parameter["name"] == name
+        )
 
     def _list(self, words: list[str]) -> None:
         pc = self.unit.pc
@@ -353,7 +358,7 @@ class Debugger:
         _nothing(words)
         answers = self.unit.answers(0)
         for answer in answers:
-            self._tell(answer)
+            self._report(answer)
         if not answers:
             tables.line("no answers yet")
 
@@ -362,7 +367,7 @@ class Debugger:
         totals = self.unit.totals()
         waits = [f"{cycles} {cause}" for cause, cycles in totals["stalls"] if cycles]
         tables.line(
-            f"cycles {totals['cycles']}, words {totals['words']}, waited: {', '.join(waits) or 'never'}"
+            f"cycles {totals['cycles']}, words {totals['words']}, waited: {', '.join(waits) or 'none'}"
         )
 
     def _help(self, words: list[str]) -> None:
@@ -378,7 +383,7 @@ class Debugger:
         width = max(len(usage) for usage, _ in rows)
         for usage, sentence in rows:
             tables.line(f"{usage:{width}}  {sentence}")
-        tables.line("PLACE is a label, an address, or LABEL+DISTANCE. Other words may be cut short: `reg`.")
+        tables.line("PLACE is a label, an address, or LABEL+DISTANCE. Commands may be abbreviated: `reg`.")
 
     def _quit(self, words: list[str]) -> None:
         _nothing(words)
@@ -397,16 +402,16 @@ def _words(number: int) -> str:
 
 def _nothing(words: list[str]) -> None:
     if words:
-        msg = f"found `{words[0]}`, expected nothing more"
-        raise RefusedError(msg)
+        msg = f"found `{words[0]}`; expected no argument"
+        raise InvalidCommandError(msg)
 
 
 def _number(words: list[str]) -> int:
     if not words:
         return 1
     if len(words) > 1 or not words[0].isdecimal() or int(words[0]) < 1:
-        msg = f"found `{' '.join(words)}`, expected a number from 1 on"
-        raise RefusedError(msg)
+        msg = f"found `{' '.join(words)}`; expected a number of at least 1"
+        raise InvalidCommandError(msg)
     return int(words[0])
 
 
@@ -420,8 +425,8 @@ def run_script(debugger: Debugger, lines: Iterable[str]) -> None:
         debugger.execute(line)
 
 
-def talk(debugger: Debugger) -> None:
-    """Read commands from a terminal: Ctrl-C stops what runs or drops the line, Ctrl-D leaves."""
+def interact(debugger: Debugger) -> None:
+    """Read commands from a terminal: Ctrl-C interrupts a command or drops the line, Ctrl-D exits."""
     _prepare_terminal(debugger)
     last = ""
     debugger.execute("where")
@@ -442,7 +447,7 @@ def talk(debugger: Debugger) -> None:
 
 
 def _prepare_terminal(debugger: Debugger) -> None:
-    """Give the prompt a history and completion, where Python has them."""
+    """Enable history and completion at the prompt, where Python has them."""
     try:
         import readline
     except ImportError:

@@ -63,7 +63,11 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn missing(&self, expected: &str) -> SourceError {
-        SourceError { span: self.here(), message: format!("expected {expected}"), rule: Rule::Syntax }
+        SourceError {
+            span: self.here(),
+            message: format!("found the end of the statement; expected {expected}"),
+            rule: Rule::Syntax,
+        }
     }
 
     pub(super) fn take(&mut self, text: &str) -> bool {
@@ -83,7 +87,7 @@ impl<'t> Cursor<'t> {
         if token.text == text {
             Ok(token)
         } else {
-            Err(token.problem(Rule::Syntax, &format!("expected `{text}`, found `{}`", token.text)))
+            Err(token.problem(Rule::Syntax, &format!("found `{}`; expected `{text}`", token.text)))
         }
     }
 
@@ -92,7 +96,7 @@ impl<'t> Cursor<'t> {
         if token.kind == TokenKind::Name {
             Ok(token)
         } else {
-            Err(token.problem(Rule::Syntax, &format!("expected {expected}, found `{}`", token.text)))
+            Err(token.problem(Rule::Syntax, &format!("found `{}`; expected {expected}", token.text)))
         }
     }
 
@@ -109,9 +113,10 @@ impl<'t> Cursor<'t> {
             let width = match token.kind {
                 TokenKind::Number(width @ (16 | 32 | 48 | 64)) => width as u32 / 16,
                 _ => {
-                    return Err(
-                        token.problem(Rule::Range, &format!("a group has 16, 32, 48 or 64 bits, not `{}`", token.text))
-                    );
+                    return Err(token.problem(
+                        Rule::Range,
+                        &format!("found a group of `{}` bits; expected 16, 32, 48 or 64", token.text),
+                    ));
                 }
             };
             // Highest group first: its inner boundaries go above those still to come.
@@ -122,7 +127,7 @@ impl<'t> Cursor<'t> {
             }
         }
         if sections != 4 {
-            let message = format!("the groups have {} bits, the word 64", 16 * sections);
+            let message = format!("found groups of {} bits in total; expected 64", 16 * sections);
             return Err(SourceError { span: self.since(first), message, rule: Rule::Range });
         }
         Ok(Chain::new(boundaries))
@@ -142,7 +147,7 @@ pub(super) fn fields(cursor: &mut Cursor<'_>) -> ParseResult<FieldPermute> {
         let token = cursor.any("four field numbers")?;
         match token.kind {
             TokenKind::Number(field @ 0..=3) => bits = bits << 2 | field as u8,
-            _ => return Err(token.problem(Rule::Range, &format!("expected a field 0 to 3, found `{}`", token.text))),
+            _ => return Err(token.problem(Rule::Range, &format!("found `{}`; expected a field 0 to 3", token.text))),
         }
     }
     cursor.expect("]")?;
@@ -157,7 +162,7 @@ pub(super) fn bytes(cursor: &mut Cursor<'_>) -> ParseResult<ByteSelect> {
         let token = cursor.any("`]`")?;
         let wrong = || {
             token
-                .problem(Rule::Syntax, &format!("expected `x` or `y` with a byte 0 to 7, or 0, found `{}`", token.text))
+                .problem(Rule::Syntax, &format!("found `{}`; expected `x` or `y` with a byte 0 to 7, or 0", token.text))
         };
         if token.kind == TokenKind::Number(0) {
             sources.push(ByteSource::Zero);
@@ -172,7 +177,7 @@ pub(super) fn bytes(cursor: &mut Cursor<'_>) -> ParseResult<ByteSelect> {
             match cursor.any("the last byte")? {
                 Token { kind: TokenKind::Number(end @ 0..=7), .. } => end as u8,
                 other => {
-                    return Err(other.problem(Rule::Range, &format!("expected a byte 0 to 7, found `{}`", other.text)));
+                    return Err(other.problem(Rule::Range, &format!("found `{}`; expected a byte 0 to 7", other.text)));
                 }
             }
         } else {
@@ -187,7 +192,7 @@ pub(super) fn bytes(cursor: &mut Cursor<'_>) -> ParseResult<ByteSelect> {
     let count = sources.len();
     let sources: [ByteSource; 8] = sources.try_into().map_err(|_| SourceError {
         span: cursor.since(open),
-        message: format!("a permute names 8 bytes, not {count}"),
+        message: format!("found {count} bytes in a permute; expected 8"),
         rule: Rule::Range,
     })?;
     let mut lowest_first = sources;

@@ -40,7 +40,9 @@ impl Assembler {
         const DEPTH_LIMIT: usize = 32;
         let token = cursor.any("a number or constant")?;
         if depth > DEPTH_LIMIT {
-            return Err(token.problem(Rule::Syntax, "the expression is nested too deeply"));
+            return Err(
+                token.problem(Rule::Syntax, "found an expression nested too deeply; expected at most 32 levels")
+            );
         }
         match (token.kind, token.text) {
             (TokenKind::Number(value), _) => Ok(value),
@@ -50,15 +52,21 @@ impl Assembler {
                 cursor.expect(")")?;
                 Ok(value)
             }
-            (TokenKind::Name, name) => match self.names.get(name) {
-                Some((Symbol::Constant(value), _)) => Ok(*value),
-                Some(_) => Err(token.problem(Rule::Names, &format!("`{name}` is not a constant"))),
-                None if is_reserved(name) => {
-                    Err(token.problem(Rule::Syntax, &format!("expected a number or constant, found `{name}`")))
+            (TokenKind::Name, name) => {
+                match self.names.get(name) {
+                    Some((Symbol::Constant(value), _)) => Ok(*value),
+                    Some(_) => Err(token.problem(
+                        Rule::Names,
+                        &format!("found `{name}`, which is not a constant; expected a number or constant"),
+                    )),
+                    None if is_reserved(name) => {
+                        Err(token.problem(Rule::Syntax, &format!("found `{name}`; expected a number or constant")))
+                    }
+                    None => Err(token
+                        .problem(Rule::Names, &format!("found the unknown name `{name}`; define it before its use"))),
                 }
-                None => Err(token.problem(Rule::Names, &format!("unknown name `{name}`"))),
-            },
-            _ => Err(token.problem(Rule::Syntax, &format!("expected a number or constant, found `{}`", token.text))),
+            }
+            _ => Err(token.problem(Rule::Syntax, &format!("found `{}`; expected a number or constant", token.text))),
         }
     }
 }

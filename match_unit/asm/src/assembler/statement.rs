@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The statements of a word: each is read whole before it claims its slot.
+//! The statements of a word. Each is parsed completely before it claims its slot.
 
 use super::cursor::{Cursor, bytes, fields};
-use super::{Assembler, ParseResult, Symbol, is_reserved, register_name};
+use super::{Assembler, ParseResult, Symbol};
 use crate::diagnostic::Span;
-use crate::layout::{Combine, CompareOp, ComputeOp, Half, MaskMode, PermuteOp, Rule, STORE_WORDS};
+use crate::layout::{Combine, CompareOp, ComputeOp, MaskMode, PermuteOp, Rule, STORE_WORDS};
 use crate::lexer::{SourceError, TokenKind};
 use crate::word::{
-    Address, Alu, AluReg, Branch, Chain, Condition, DataCopy, FieldPermute, Merge, Operand2, Output, Pop, Predicate,
-    Register, Sections, Slot, Ternary, TernaryReg, TruthTable, WordFault,
+    Address, Alu, AluReg, Branch, Chain, Condition, DataCopy, FieldPermute, Merge, Output, Pop, Predicate, Register,
+    Sections, Slot, Ternary, TernaryReg, TruthTable, WordFault,
 };
 
-enum HalfValue {
-    Register(AluReg),
-    Immediate(u32),
-}
-
-/// What an assignment writes.
+/// Destination of an assignment.
 #[derive(Clone, Copy)]
 struct Target {
     kind: TargetKind,
@@ -33,7 +28,7 @@ enum TargetKind {
 }
 
 impl Assembler {
-    /// Marks a slot as used by the statement at `span`.
+    /// Assigns a slot of the word to the statement at `span`.
     fn claim(&mut self, slot: Slot, span: Span) -> ParseResult<()> {
         let draft = self.draft();
         let limit = if slot == Slot::Predicate { 2 } else { 1 };
@@ -57,7 +52,7 @@ impl Assembler {
         let first = cursor.here();
         match cursor.peek().map(|token| token.text) {
             None | Some("||") => {
-                Err(SourceError { span: first, message: "expected a statement".into(), rule: Rule::Syntax })
+                Err(SourceError { span: first, message: "found no statement; expected one".into(), rule: Rule::Syntax })
             }
             Some("nop") => {
                 cursor.next += 1;
@@ -67,7 +62,11 @@ impl Assembler {
                 cursor.next += 1;
                 let input = &mut self.draft().word.input;
                 if input.needs_input {
-                    return Err(SourceError { span: first, message: "`wait` is given twice".into(), rule: Rule::Slot });
+                    return Err(SourceError {
+                        span: first,
+                        message: "found `wait` twice; expected it once".into(),
+                        rule: Rule::Slot,
+                    });
                 }
                 input.needs_input = true;
                 Ok(())
@@ -95,7 +94,7 @@ impl Assembler {
                 let value = self.expression(cursor)?;
                 let reach = || SourceError {
                     span: place,
-                    message: format!("branch target {value} is beyond the {STORE_WORDS} words an address can name"),
+                    message: format!("found the branch target {value}; expected an address below {STORE_WORDS}"),
                     rule: Rule::Target,
                 };
                 target = usize::try_from(value).ok().and_then(Address::new).ok_or_else(reach)?;
@@ -160,7 +159,11 @@ impl Assembler {
             self.alu(cursor, first, rd, span)
         } else {
             let span = cursor.until(first, operator);
-            Err(SourceError { span, message: "no slot writes these together".into(), rule: Rule::Slot })
+            Err(SourceError {
+                span,
+                message: "found targets that no slot writes together; expected those of one slot".into(),
+                rule: Rule::Slot,
+            })
         }
     }
 
@@ -208,7 +211,7 @@ impl Assembler {
                 return Err(SourceError { span: target.span, message, rule: Rule::Slot });
             }
         }
-        refuse_guard(cursor, "input")?;
+        reject_guard(cursor, "input")?;
         self.claim(Slot::Input, cursor.since(first))?;
         let draft = self.draft();
         draft.word.input.pop = Some(pop);
@@ -235,7 +238,7 @@ impl Assembler {
         }
         let source = cursor.here();
         let Register::Alu(rs) = self.register(cursor)? else {
-            let message = "the copy slot reads ALU registers only".into();
+            let message = "found an operand that is not an ALU register; expected a0 to a15 in a copy".into();
             return Err(SourceError { span: source, message, rule: Rule::Slot });
         };
         let guard = self.guard(cursor)?;
@@ -312,11 +315,12 @@ impl Assembler {
                         rule: Rule::ConstantRegister,
                     });
                 }
-                let message = format!("the {slot} slot writes p{base} to p{} only, not {predicate}", base + 3);
+                let message =
+                    format!("found {predicate}; expected p{base} to p{}, which the {slot} slot writes", base + 3);
                 return Err(SourceError { span: target.span, message, rule: Rule::PredicateReach });
             };
             if enable >> section & 1 == 1 {
-                let message = format!("{predicate} is named twice");
+                let message = format!("found {predicate} twice; expected different predicates");
                 return Err(SourceError { span: target.span, message, rule: Rule::TwoWriters });
             }
             enable |= 1 << section;
@@ -328,7 +332,7 @@ impl Assembler {
             let rs1 = self.alu_register(cursor)?;
             cursor.expect(",")?;
             let operand2 = self.operand2(cursor)?;
-            refuse_guard(cursor, "comparison")?;
+            reject_guard(cursor, "comparison")?;
             self.claim(slot, cursor.since(first))?;
             self.draft().word.alu = Some(Alu::Compare { op, rs1, operand2, chain, enable, combine });
         } else {
@@ -339,7 +343,7 @@ impl Assembler {
             let mode = MaskMode::from_text(token.text)
                 .ok_or_else(|| token.problem(Rule::Syntax, "expected `care` or `ignore` and the mask"))?;
             let mask = self.ternary_register(cursor)?;
-            refuse_guard(cursor, "comparison")?;
+            reject_guard(cursor, "comparison")?;
             self.claim(slot, cursor.since(first))?;
             self.draft().word.ternary = Some(Ternary { m0, m1, mask, mode, chain, enable, combine });
         }
@@ -353,7 +357,7 @@ impl Assembler {
             return Err(SourceError { span: targets[1].span, message, rule: Rule::Slot });
         };
         let (a, b, bits) = self.logic(cursor)?;
-        refuse_guard(cursor, "predicate operation")?;
+        reject_guard(cursor, "predicate operation")?;
         self.claim(Slot::Predicate, cursor.since(first))?;
         let table = TruthTable::new(bits).expect("a truth table has four bits");
         let draft = self.draft();
@@ -362,201 +366,13 @@ impl Assembler {
         draft.writes.push((Slot::Predicate, Register::Predicate(rd), span));
         Ok(())
     }
-
-    /// Inputs and truth table of a boolean expression.
-    fn logic(&self, cursor: &mut Cursor<'_>) -> ParseResult<(Predicate, Predicate, u8)> {
-        // Truth tables of the inputs themselves: bit 2a+b.
-        const A: u8 = 0b1100;
-        const B: u8 = 0b1010;
-        if cursor.take("lut") {
-            let place = cursor.here();
-            let table = self.expression(cursor)?;
-            let a = self.predicate(cursor)?;
-            cursor.expect(",")?;
-            let b = self.predicate(cursor)?;
-            let wide = || SourceError {
-                span: place,
-                message: format!("a truth table has four bits, {table} does not fit"),
-                rule: Rule::Range,
-            };
-            let bits = u8::try_from(table).ok().filter(|&bits| bits < 16).ok_or_else(wide)?;
-            return Ok((a, b, bits));
-        }
-        if let Some(token) = cursor.peek()
-            && let TokenKind::Number(value) = token.kind
-        {
-            cursor.next += 1;
-            return match value {
-                0 => Ok((Predicate::TRUE, Predicate::TRUE, 0)),
-                1 => Ok((Predicate::TRUE, Predicate::TRUE, 15)),
-                _ => Err(token.problem(Rule::Range, "a predicate is 0 or 1")),
-            };
-        }
-        let not = |negated, table: u8| if negated { !table & 15 } else { table };
-        let negated_a = cursor.take("!");
-        let a = self.predicate(cursor)?;
-        let left = not(negated_a, A);
-        let Some(operator) = cursor.peek().filter(|t| matches!(t.text, "&" | "|" | "^")).copied() else {
-            return Ok((a, Predicate::TRUE, left));
-        };
-        cursor.next += 1;
-        let negated_b = cursor.take("!");
-        let b = self.predicate(cursor)?;
-        let right = not(negated_b, B);
-        let bits = match operator.text {
-            "&" => left & right,
-            "|" => left | right,
-            _ => left ^ right,
-        };
-        Ok((a, b, bits))
-    }
-
-    fn guard(&self, cursor: &mut Cursor<'_>) -> ParseResult<Predicate> {
-        if !cursor.take("if") {
-            return Ok(Predicate::TRUE);
-        }
-        if let Some(token) = cursor.peek()
-            && token.text == "!"
-        {
-            return Err(
-                token.problem(Rule::Predication, "a guard holds when its predicate is one; merge the complement first")
-            );
-        }
-        self.predicate(cursor)
-    }
-
-    fn operand2(&self, cursor: &mut Cursor<'_>) -> ParseResult<Operand2> {
-        if cursor.take("{") {
-            let upper = self.half(cursor, Half::High)?;
-            cursor.expect(",")?;
-            let place = cursor.here();
-            let lower = self.half(cursor, Half::Low)?;
-            cursor.expect("}")?;
-            return match (upper, lower) {
-                (HalfValue::Register(reg), HalfValue::Immediate(value)) => {
-                    Ok(Operand2 { reg, immediate: Some((Half::Low, value)) })
-                }
-                (HalfValue::Immediate(value), HalfValue::Register(reg)) => {
-                    Ok(Operand2 { reg, immediate: Some((Half::High, value)) })
-                }
-                _ => {
-                    let message = "one half must be an immediate and the other a register's, `.hi` or `.lo`".into();
-                    Err(SourceError { span: place, message, rule: Rule::Slot })
-                }
-            };
-        }
-        if let Some(token) = cursor.peek()
-            && token.kind == TokenKind::Name
-            && !matches!(self.names.get(token.text), Some((Symbol::Constant(_), _)))
-        {
-            return Ok(Operand2 { reg: self.alu_register(cursor)?, immediate: None });
-        }
-        if cursor.at_end() {
-            return Err(cursor.missing("a register or constant"));
-        }
-        Ok(Operand2 { reg: AluReg::ZERO, immediate: Some((Half::Low, self.immediate(cursor)?)) })
-    }
-
-    fn half(&self, cursor: &mut Cursor<'_>, half: Half) -> ParseResult<HalfValue> {
-        let is_register = match cursor.rest() {
-            [name, dot, ..] => name.kind == TokenKind::Name && dot.text == ".",
-            _ => false,
-        };
-        if !is_register {
-            return Ok(HalfValue::Immediate(self.immediate(cursor)?));
-        }
-        let reg = self.alu_register(cursor)?;
-        cursor.expect(".")?;
-        cursor.expect(if half == Half::High { "hi" } else { "lo" })?;
-        Ok(HalfValue::Register(reg))
-    }
-
-    fn immediate(&self, cursor: &mut Cursor<'_>) -> ParseResult<u32> {
-        let first = cursor.here();
-        let value = self.expression(cursor)?;
-        let wide = || SourceError {
-            span: cursor.since(first),
-            message: format!("{value:#x} does not fit the 32-bit immediate; load the halves one after the other"),
-            rule: Rule::Range,
-        };
-        u32::try_from(value).map_err(|_| wide())
-    }
-
-    pub(super) fn register(&self, cursor: &mut Cursor<'_>) -> ParseResult<Register> {
-        let token = cursor.name("a register")?;
-        if let Some(register) = register_name(token.text) {
-            return Ok(register);
-        }
-        match self.names.get(token.text) {
-            Some((Symbol::Register(register), _)) => Ok(*register),
-            Some((Symbol::Constant(_), _)) => {
-                Err(token.problem(Rule::Names, &format!("`{}` is a constant, expected a register", token.text)))
-            }
-            Some((Symbol::Label(_), _)) => {
-                Err(token.problem(Rule::Names, &format!("`{}` is a label, expected a register", token.text)))
-            }
-            None if is_reserved(token.text) => {
-                Err(token.problem(Rule::Syntax, &format!("expected a register, found `{}`", token.text)))
-            }
-            None => Err(token.problem(Rule::Names, &format!("unknown name `{}`", token.text))),
-        }
-    }
-
-    fn alu_register(&self, cursor: &mut Cursor<'_>) -> ParseResult<AluReg> {
-        let place = cursor.here();
-        match self.register(cursor)? {
-            Register::Alu(reg) => Ok(reg),
-            other => Err(SourceError {
-                span: place,
-                message: format!("the ALU reads a0 to a15, not {other}"),
-                rule: Rule::Slot,
-            }),
-        }
-    }
-
-    /// An operand of a permute, which cannot be an immediate.
-    fn permute_register(&self, cursor: &mut Cursor<'_>) -> ParseResult<AluReg> {
-        if let Some(token) = cursor.peek()
-            && (matches!(token.kind, TokenKind::Number(_))
-                || token.text == "{"
-                || matches!(self.names.get(token.text), Some((Symbol::Constant(_), _))))
-        {
-            let message = "a permute has no immediate: the field `imm` holds its byte selectors";
-            return Err(token.problem(Rule::ImmediateAndPermute, message));
-        }
-        self.alu_register(cursor)
-    }
-
-    fn ternary_register(&self, cursor: &mut Cursor<'_>) -> ParseResult<TernaryReg> {
-        let place = cursor.here();
-        match self.register(cursor)? {
-            Register::Ternary(reg) => Ok(reg),
-            other => Err(SourceError {
-                span: place,
-                message: format!("the ternary unit reads t0 to t15, not {other}"),
-                rule: Rule::Slot,
-            }),
-        }
-    }
-
-    fn predicate(&self, cursor: &mut Cursor<'_>) -> ParseResult<Predicate> {
-        let place = cursor.here();
-        match self.register(cursor)? {
-            Register::Predicate(reg) => Ok(reg),
-            other => Err(SourceError {
-                span: place,
-                message: format!("expected a predicate, found {other}"),
-                rule: Rule::Slot,
-            }),
-        }
-    }
 }
 
-fn refuse_guard(cursor: &Cursor<'_>, what: &str) -> ParseResult<()> {
+fn reject_guard(cursor: &Cursor<'_>, what: &str) -> ParseResult<()> {
     match cursor.peek() {
         Some(token) if token.text == "if" => {
             let article = if what == "input" { "an" } else { "a" };
-            Err(token.problem(Rule::Predication, &format!("{article} {what} is not predicated")))
+            Err(token.problem(Rule::Predication, &format!("found a guard on {article} {what}; expected none")))
         }
         _ => Ok(()),
     }

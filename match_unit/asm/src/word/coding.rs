@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A word as 164 bits and back. One meaning, one word: bits without effect are refused.
+//! Encoding and decoding of words. Each meaning has one encoding: bits without effect are rejected.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum DecodeError {
     #[error("bits above bit {} are set", WORD_BITS - 1)]
     Beyond,
     /// A code without meaning.
-    #[error("field {field} has no code {code}")]
+    #[error("field {field}: found the unknown code {code}")]
     UnknownCode {
         /// Slot and field.
         field: &'static str,
@@ -24,7 +24,7 @@ pub enum DecodeError {
         code: u8,
     },
     /// A field that must be zero in this word.
-    #[error("field {field} has no effect in this word and must be zero")]
+    #[error("field {field}: found a value without effect in this word; expected zero")]
     Unused {
         /// Slot and field.
         field: &'static str,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a word that can be written down must not say.
+//! Validity rules of a single word.
 
 use super::{Alu, Chain, Condition, Predicate, Register, Sections, Slot, Ternary, Word};
 use crate::layout::{ComputeOp, Rule};
 
-/// What a word that can be written down must not say.
+/// A violation of a word rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WordFault {
     /// A write to register 0.
@@ -42,10 +42,10 @@ pub enum WordFault {
     #[error("the {0} slot writes nothing")]
     NoTarget(Slot),
     /// A pop without the tag.
-    #[error("this word pops the input FIFO but does not say `wait`")]
+    #[error("found a pop of the input FIFO without `wait`; add `wait` to this word")]
     PopUnsaid,
     /// A test of the head's tag without the tag.
-    #[error("this word tests the head of the input FIFO but does not say `wait`")]
+    #[error("found a test of the head of the input FIFO without `wait`; add `wait` to this word")]
     HeadTestUnsaid,
     /// A branch on p0 being zero.
     #[error("p0 is constantly one: `if !p0` never holds")]
@@ -67,7 +67,7 @@ fn writers(first: Slot, second: Slot) -> String {
 }
 
 impl WordFault {
-    /// The rule it breaks.
+    /// The violated rule.
     #[must_use]
     pub const fn rule(&self) -> Rule {
         match self {
@@ -80,7 +80,7 @@ impl WordFault {
         }
     }
 
-    /// The slot at fault; for two writers the second one.
+    /// The violating slot; of two writers the second one.
     #[must_use]
     pub const fn slot(&self) -> Slot {
         match *self {
@@ -95,7 +95,7 @@ impl WordFault {
 }
 
 impl Word {
-    /// Everything this word says and must not, in the order of the slots.
+    /// Every violation of a word rule, in the order of the slots.
     #[must_use]
     pub fn faults(&self) -> Vec<WordFault> {
         let mut faults = Vec::new();
