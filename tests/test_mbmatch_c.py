@@ -62,7 +62,7 @@ def test_the_example_passes_with_every_structure_and_leaks_no_memory(
     checker = [valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
     for structure in STRUCTURES:
         words = [*(checker if valgrind else []), example, structure]
-        done = run(*map(str, words), LD_MBMATCH_PATH=installed / "lib")
+        done = run(*map(str, words), LD_LIBRARY_PATH=installed / "lib")
         assert (done.returncode, done.stderr) == (0, ""), structure
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Each structure alone, to follow its speed from change to change.
 //!
-//! `replace/D`: one of D posted exact receives, chosen at random, is matched and posted again. `scan/D`: a probe whose
-//! ignore bits no index covers compares D messages.
+//! `replace/D`: one of D posted exact receives, chosen at random, is matched and posted again.
+//! `scan/D`: a probe whose ignore bits no index covers compares D messages.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mbmatch::{Envelope, Matcher, Options, Pattern, Posted, Structure};

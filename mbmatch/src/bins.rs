@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `bins`: lists by hash, with sequence numbers across them: binned matching as published (Flajslik, Dinan and Underwood,
-//! "Mitigating MPI Message Matching Misery", ISC 2016).
+//! `bins`: lists by hash, with sequence numbers across them: binned matching as published
+//! (Flajslik, Dinan and Underwood, "Mitigating MPI Message Matching Misery", ISC 2016).
 //!
-//! A receive without wildcards is in the bin of its key; all others are in one more list. An arrival walks its bin and that
-//! list, and takes the hit with the lower sequence number. A message is in the bin of its envelope and in a list of all
-//! messages, which a receive with wildcards walks. The number of bins is fixed.
+//! A receive without wildcards is in the bin of its key; all others are in one more list. An
+//! arrival walks its bin and that list, and takes the hit with the lower sequence number. A message
+//! is in the bin of its envelope and in a list of all messages, which a receive with wildcards
+//! walks. The number of bins is fixed.
 
 use crate::pool::{Entry, Kind, NIL, Pool};
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};

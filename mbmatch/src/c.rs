@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The C interface; `include/mbmatch.h` is its documentation.
 //!
-//! Safety: every `unsafe` block uses a pointer of the caller, which is null or valid as the header says. Null is an
-//! error status where the header requires a pointer. A panic, which would be a defect of mbmatch, does not cross the
-//! boundary: it becomes an error status.
+//! Safety: every `unsafe` block uses a pointer of the caller, which is null or valid as the header
+//! says. Null is an error status where the header requires a pointer. A panic, which would be a
+//! defect of mbmatch, does not cross the boundary: it becomes an error status.
 
 #![allow(unreachable_pub, reason = "exported to C by symbol name")]
 
@@ -102,7 +102,8 @@ impl From<Message> for CMessage {
     }
 }
 
-// A user pointer is only stored: its provenance is exposed on the way in and restored on the way out.
+// A user pointer is only stored: its provenance is exposed on the way in and restored on the way
+// out.
 #[inline(always)]
 fn to_pointer(user: u64) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(user as usize)
@@ -163,7 +164,8 @@ pub unsafe extern "C" fn mbmatch_create(structure: *const c_char, matcher: *mut 
         }
         // A `Box` whose allocation can fail: the same layout and allocator.
         #[allow(clippy::cast_ptr_alignment, reason = "the layout has the alignment")]
-        // SAFETY: a matcher is not of size zero; the write is to fresh memory of its layout; the caller's contract.
+        // SAFETY: a matcher is not of size zero; the write is to fresh memory of its layout; the
+        // caller's contract.
         unsafe {
             let memory = std::alloc::alloc(std::alloc::Layout::new::<Matcher>()).cast::<Matcher>();
             if memory.is_null() {

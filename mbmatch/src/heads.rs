@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `heads`: limited-length head separation (`tanabe2013`) in software.
 //!
-//! Heads of 16 bytes are stored side by side, four to a cache line, and walked in order of age. Bodies are stored elsewhere
-//! and read after a match only. A head holds match bits and source; the wildcards of a receive are in its body, which the
-//! walk reads for such heads.
+//! Heads of 16 bytes are stored side by side, four to a cache line, and walked in order of age.
+//! Bodies are stored elsewhere and read after a match only. A head holds match bits and source; the
+//! wildcards of a receive are in its body, which the walk reads for such heads.
 
 use crate::pool::{Entry, Kind, Pool};
 use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! mbmatch: message matching for MPI libraries and libfabric providers.
 //!
-//! A [`Matcher`] holds the posted-receive queue (PRQ) and the unexpected-message queue (UMQ) of one receiver.
-//! [`Matcher::post`] and [`Matcher::arrive`] match receives and messages in MPI's order: always the oldest entry that fits,
-//! wildcards or not. An envelope has 64 match bits and a source; a pattern has match bits, ignore bits, and a source or any.
-//! This is the form of Portals 4, libfabric and UEC; the README maps MPI's communicator, source and tag to it.
+//! A [`Matcher`] holds the posted-receive queue (PRQ) and the unexpected-message queue (UMQ) of one
+//! receiver. [`Matcher::post`] and [`Matcher::arrive`] match receives and messages in MPI's order:
+//! always the oldest entry that fits, wildcards or not. An envelope has 64 match bits and a source;
+//! a pattern has match bits, ignore bits, and a source or any. This is the form of Portals 4,
+//! libfabric and UEC; the README maps MPI's communicator, source and tag to it.
 //!
-//! How entries are stored is a choice of [`Structure`]; the outcomes are the same for all. The default is described in
-//! `src/adaptive/mod.rs`.
+//! How entries are stored is a choice of [`Structure`]; the outcomes are the same for all. The
+//! default is described in `src/adaptive/mod.rs`.
 //!
 //! ```
 //! use mbmatch::{Arrived, Envelope, Matcher, Options, Pattern, Posted, Structure};
@@ -19,8 +20,9 @@
 //! # Ok::<(), mbmatch::OutOfMemory>(())
 //! ```
 
-// `#[inline(always)]` is used on the paths of post, arrive, cancel and probe. They are layers of functions of a few
-// instructions each; a call in between costs as much as the work, and keeps values in memory that belong in registers.
+// `#[inline(always)]` is used on the paths of post, arrive, cancel and probe. They are layers of
+// functions of a few instructions each; a call in between costs as much as the work, and keeps
+// values in memory that belong in registers.
 #![allow(clippy::inline_always, reason = "measured: the fast paths are layers of functions of a few instructions")]
 
 mod adaptive;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `list`: a linked list through request objects, the structure of most MPI libraries.
 //!
-//! The baseline of every comparison, and therefore as fast as a linked list can be: nodes of 48 bytes in one array, a free
-//! list that reuses the most recent node first, and no other work. [`Options::request_bytes`](crate::Options) spreads the
-//! nodes to the distance that request objects have in an MPI library, with its cost in cache misses.
+//! The baseline of every comparison, and therefore as fast as a linked list can be: nodes of 48
+//! bytes in one array, a free list that reuses the most recent node first, and no other work.
+//! [`Options::request_bytes`](crate::Options) spreads the nodes to the distance that request
+//! objects have in an MPI library, with its cost in cache misses.
 //!
 //! Cost: one node for each entry visited. The two queues share no state.
 
@@ -74,7 +75,8 @@ impl Queue {
     #[inline]
     fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         if self.free == NIL {
-            // A quarter more, at least 16: growth is rare, and unused memory is at most 12 bytes for each entry.
+            // A quarter more, at least 16: growth is rare, and unused memory is at most 12 bytes
+            // for each entry.
             self.grow((self.nodes.len() / self.stride as usize / 4).max(16))?;
         }
         let at = self.free;
@@ -158,7 +160,8 @@ impl Queue {
         user
     }
 
-    /// Frees a node. Bit 1 of the generation is set while a node is in use, so that no handle names a free node.
+    /// Frees a node. Bit 1 of the generation is set while a node is in use, so that no handle names
+    /// a free node.
     #[inline]
     fn free(&mut self, at: u32) {
         let node = &mut self.nodes[at as usize];

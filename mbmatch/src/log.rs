@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Keys in order of age, packed into blocks of 64 lanes that a vector unit can compare.
 //!
-//! A removed key leaves a hole. A block that becomes empty at either end is reused. When neither a free lane nor a free
-//! block is left and a fifth of the lanes are holes, [`Log::compact`] closes them: holes take at most a quarter of the
-//! memory, and compaction at most four moves for each key appended since. Growth adds a block and copies nothing.
+//! A removed key leaves a hole. A block that becomes empty at either end is reused. When neither a
+//! free lane nor a free block is left and a fifth of the lanes are holes, [`Log::compact`] closes
+//! them: holes take at most a quarter of the memory, and compaction at most four moves for each key
+//! appended since. Growth adds a block and copies nothing.
 
 use std::collections::VecDeque;
 
@@ -35,9 +36,11 @@ pub(crate) enum Room {
     NeedsCompaction,
 }
 
-/// The keys. A position is 64 times the number of the block, plus the lane; it does not grow with age.
+/// The keys. A position is 64 times the number of the block, plus the lane; it does not grow with
+/// age.
 pub(crate) struct Log<B> {
-    // One allocation each, so that growth moves no block. An array, since allocating a `Box` cannot report failure.
+    // One allocation each, so that growth moves no block. An array, since allocating a `Box` cannot
+    // report failure.
     blocks: Vec<Box<[B; 1]>>,
     /// Blocks in order of age. The last one is being filled.
     order: VecDeque<u32>,
@@ -97,7 +100,8 @@ impl<B: Block> Log<B> {
         })
     }
 
-    /// Makes sure that there is a lane for the next [`Self::push`], unless compaction must come first.
+    /// Makes sure that there is a lane for the next [`Self::push`], unless compaction must come
+    /// first.
     #[inline(always)]
     pub(crate) fn make_room(&mut self) -> Result<Room, OutOfMemory> {
         if self.fill < LANES { Ok(Room::Made) } else { self.next_block() }
@@ -252,7 +256,8 @@ mod tests {
 
     #[test]
     fn keys_stay_in_order_of_age_and_holes_cost_a_quarter_at_most() {
-        // The key to be removed next, of so many: the oldest, the youngest, one in the middle, at two thirds, scattered.
+        // The key to be removed next, of so many: the oldest, the youngest, one in the middle, at
+        // two thirds, scattered.
         for pick in [|_| 0, |len| len - 1, |len: usize| len / 2, |len| len * 2 / 3, |len| (len * 7919 + 13) % len] {
             let pick: fn(usize) -> usize = pick;
             let mut log = Log::new();

@@ -25,7 +25,8 @@ pub enum Structure {
     Vector,
     /// Lists by hash, with sequence numbers across them.
     Bins,
-    /// Chosen at run time: short queues side by side, longer ones by hash, wildcards by class or by vector.
+    /// Chosen at run time: short queues side by side, longer ones by hash, wildcards by class or by
+    /// vector.
     #[default]
     Adaptive,
 }
@@ -83,7 +84,8 @@ pub struct Options {
     pub request_bytes: usize,
     /// `bins`: the number of bins.
     pub bins: usize,
-    /// `vector` and `adaptive`: the vector unit. `None`, or one that this processor lacks, selects the best available.
+    /// `vector` and `adaptive`: the vector unit. `None`, or one that this processor lacks, selects
+    /// the best available.
     pub vector_unit: Option<VectorUnit>,
 }
 
@@ -93,10 +95,11 @@ impl Default for Options {
     }
 }
 
-/// The posted-receive queue and the unexpected-message queue of one communicator, or of several that are told apart by
-/// their match bits.
+/// The posted-receive queue and the unexpected-message queue of one communicator, or of several
+/// that are told apart by their match bits.
 ///
-/// A matcher may move between threads, and one thread at a time may use it. Different matchers share no state.
+/// A matcher may move between threads, and one thread at a time may use it. Different matchers
+/// share no state.
 pub struct Matcher {
     inner: Inner,
     structure: Structure,
@@ -106,8 +109,8 @@ pub struct Matcher {
     clippy::large_enum_variant,
     reason = "the default is the largest variant; a pointer to it would cost a load in each operation"
 )]
-// An explicit discriminant: decoding one from a niche of a field takes ten instructions.
-// In this order: the default is reached by two branches that fall through, the list by one that is taken.
+// An explicit discriminant: decoding one from a niche of a field takes ten instructions. In this
+// order: the default is reached by two branches that fall through, the list by one that is taken.
 #[repr(u8)]
 enum Inner {
     List(List),
@@ -115,15 +118,16 @@ enum Inner {
     Other(Other),
 }
 
-/// The rest, in an enum of its own: a match of few variants compiles to branches and not to a jump table.
+/// The rest, in an enum of its own: a match of few variants compiles to branches and not to a jump
+/// table.
 enum Other {
     Heads(HeadsAndBodies),
     Vector(Vector),
     Bins(Bins),
 }
 
-/// Calls the same method on the structure. Structures other than the default and `list` are not inlined, so that they take
-/// no registers from those.
+/// Calls the same method on the structure. Structures other than the default and `list` are not
+/// inlined, so that they take no registers from those.
 macro_rules! each {
     ($inner:expr, $structure:ident => $call:expr) => {
         match $inner {
@@ -141,8 +145,9 @@ macro_rules! each {
     };
 }
 
-/// A return value that is passed in memory and not in two registers. Where such a pair of registers joins the results of
-/// inlined code, the compiler builds the pair there too, and tests its discriminant a second time.
+/// A return value that is passed in memory and not in two registers. Where such a pair of registers
+/// joins the results of inlined code, the compiler builds the pair there too, and tests its
+/// discriminant a second time.
 pub(crate) struct InMemory<T> {
     pub(crate) value: T,
     _padding: [MaybeUninit<u64>; 2],
@@ -192,14 +197,15 @@ impl Matcher {
         self.post_parts(pattern.bits, pattern.ignore, pattern.source, user)
     }
 
-    /// The parts of the pattern are passed in registers. A pattern in memory, just written word by word, would be copied with
-    /// wider loads, for which store-to-load forwarding fails.
+    /// The parts of the pattern are passed in registers. A pattern in memory, just written word by
+    /// word, would be copied with wider loads, for which store-to-load forwarding fails.
     #[inline]
     fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
         each!(&mut self.inner, structure => structure.post(Pattern { bits, ignore, source }, user))
     }
 
-    /// Delivers an arriving message. It takes the oldest posted receive that accepts it, else it is queued as unexpected.
+    /// Delivers an arriving message. It takes the oldest posted receive that accepts it, else it is
+    /// queued as unexpected.
     ///
     /// # Errors
     /// Out of memory; the matcher is unchanged.
@@ -214,8 +220,8 @@ impl Matcher {
         each!(&mut self.inner, structure => structure.cancel(receive))
     }
 
-    /// Removes an unexpected message, for example of a process that failed. Returns its user value, or `None` if the handle
-    /// is stale.
+    /// Removes an unexpected message, for example of a process that failed. Returns its user value,
+    /// or `None` if the handle is stale.
     #[inline]
     pub fn discard(&mut self, message: Handle) -> Option<u64> {
         each!(&mut self.inner, structure => structure.discard(message))
@@ -246,7 +252,8 @@ impl Matcher {
         each!(&self.inner, structure => structure.lengths().1)
     }
 
-    /// Reserves memory for this many receives and messages in total: no call allocates until there are more.
+    /// Reserves memory for this many receives and messages in total: no call allocates until there
+    /// are more.
     ///
     /// # Errors
     /// Out of memory; the queues are unchanged.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A pool of entries that never move. Generations tell the successive entries of a slot apart.
 //!
-//! Chunks of 64 entries: growth copies nothing, and wastes less than one chunk. The slot that was freed last is reused
-//! first, because it is in the cache.
+//! Chunks of 64 entries: growth copies nothing, and wastes less than one chunk. The slot that was
+//! freed last is reused first, because it is in the cache.
 
 use std::ops::{Index, IndexMut};
 
@@ -16,7 +16,8 @@ const CHUNK: usize = 64;
 pub(crate) trait Entry: Copy + Default {
     /// Links free entries.
     fn link(&mut self) -> &mut u32;
-    /// Bit 0 tells messages from receives, bit 1 used slots from free ones; the rest counts the entries of the slot.
+    /// Bit 0 tells messages from receives, bit 1 used slots from free ones; the rest counts the
+    /// entries of the slot.
     fn generation(&mut self) -> &mut u32;
 }
 
@@ -100,7 +101,8 @@ impl<T: Entry> Pool<T> {
         if self.free == NIL && self.fresh as usize == self.capacity() { self.grow() } else { Ok(()) }
     }
 
-    /// Allocates a slot, for which there must be room. Returns the slot with its old contents, and its handle.
+    /// Allocates a slot, for which there must be room. Returns the slot with its old contents, and
+    /// its handle.
     #[inline(always)]
     pub(crate) fn allocate(&mut self) -> (&mut T, Handle) {
         let at = if self.free == NIL { self.fresh } else { self.free };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Comparison of 64 keys at once, with the vector unit of the processor.
 //!
-//! Safety: `unsafe` blocks call functions for a vector unit that was detected, or load from within an array.
+//! Safety: `unsafe` blocks call functions for a vector unit that was detected, or load from within
+//! an array.
 
 use crate::log::{Block, LANES, Log};
 use crate::types::{Envelope, Pattern};
@@ -194,7 +195,8 @@ pub(crate) fn first_accepting(unit: Unit, log: &Log<Patterns>, envelope: Envelop
     }
 }
 
-/// The position of the oldest hit. `hits` returns a bit for each lane of a block, unused lanes included.
+/// The position of the oldest hit. `hits` returns a bit for each lane of a block, unused lanes
+/// included.
 #[inline(always)]
 fn first<B: Block>(log: &Log<B>, hits: impl Fn(&B) -> u64) -> Option<u32> {
     let (parts, blocks) = log.parts();
@@ -465,7 +467,8 @@ mod tests {
                     assert_eq!(first_accepted(unit, &heads, pattern), expected.map(|lane| lane as u32));
                 }
                 assert_eq!(first_accepting(unit, &patterns, sought), Some(hit));
-                // Older than the hit: a receive of any source, one that ignores a bit, and a removed one.
+                // Older than the hit: a receive of any source, one that ignores a bit, and a
+                // removed one.
                 if hit > 3 {
                     for (lane, bit) in [(1, 0), (2, 1 << 2), (3, 0)] {
                         let source = (lane != 1).then_some(source ^ u32::from(lane == 2) << 9);

@@ -46,8 +46,8 @@ impl Pattern {
 
 /// Names a queued receive or message, until it leaves its queue.
 ///
-/// A stale handle is refused and names no other entry: a handle holds 30 bits of generation, which tell the successive
-/// entries of a slot apart, and a bit that tells receives from messages.
+/// A stale handle is refused and names no other entry: a handle holds 30 bits of generation, which
+/// tell the successive entries of a slot apart, and a bit that tells receives from messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Handle(pub(crate) u64);
 
@@ -70,8 +70,8 @@ impl Handle {
         self.0
     }
 
-    /// The inverse of [`Handle::into_raw`]. Any other number is a stale handle, unless it happens to be that of a queued
-    /// entry.
+    /// The inverse of [`Handle::into_raw`]. Any other number is a stale handle, unless it happens
+    /// to be that of a queued entry.
     #[must_use]
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)
@@ -108,8 +108,8 @@ pub struct Message {
     pub envelope: Envelope,
 }
 
-/// Out of memory for one more entry, or the queue is at the limit of its structure, which is about 2^30 entries or more.
-/// The matcher is unchanged.
+/// Out of memory for one more entry, or the queue is at the limit of its structure, which is about
+/// 2^30 entries or more. The matcher is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `vector`: all keys in packed blocks in order of age, compared 64 at a time.
 //!
-//! Wildcards are free, and each entry passed costs a fraction of a nanosecond. A removed entry leaves a hole; see
-//! [`crate::log`].
+//! Wildcards are free, and each entry passed costs a fraction of a nanosecond. A removed entry
+//! leaves a hole; see [`crate::log`].
 
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Heap contract: no call allocates within reserved capacity or for a few entries, and a call that runs out of memory
-//! changes nothing. The global allocator of this program counts allocations and fails on request.
+//! Heap contract: no call allocates within reserved capacity or for a few entries, and a call that
+//! runs out of memory changes nothing. The global allocator of this program counts allocations and
+//! fails on request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -127,8 +128,8 @@ fn take_random<T>(queue: &mut Queue<T>, random: &mut Rng) -> Option<(T, u64, Han
     (!queue.is_empty()).then(|| queue.remove(random.usize(..queue.len())))
 }
 
-/// Random operations, a third of them with little memory; a call that fails must leave both queues unchanged. Returns the
-/// number of calls that failed.
+/// Random operations, a third of them with little memory; a call that fails must leave both queues
+/// unchanged. Returns the number of calls that failed.
 fn perform_with_little_memory(structure: Structure, seed: u64, operations: u64) -> u64 {
     let mut random = Rng::with_seed(seed);
     let mut matcher = Matcher::new(structure, Options::default());

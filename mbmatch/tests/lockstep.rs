@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every structure beside a naive matcher of two vectors, operation by operation.
 //!
-//! The random runs have deep queues, many messages of one envelope, ignore bits of every kind, and stale handles.
+//! The random runs have deep queues, many messages of one envelope, ignore bits of every kind, and
+//! stale handles.
 
 use fastrand::Rng;
 use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, Structure};
@@ -111,7 +112,8 @@ struct Run {
 }
 
 impl Run {
-    /// Performs `operations` random operations from `seed`, with up to `deepest` entries in each queue.
+    /// Performs `operations` random operations from `seed`, with up to `deepest` entries in each
+    /// queue.
     fn perform(structure: Structure, seed: u64, operations: u64, deepest: usize) -> Counts {
         let mut random = Rng::with_seed(seed);
         let mut run = Self {
@@ -129,7 +131,8 @@ impl Run {
             if left == 0 {
                 run.phase = Phase::random(&mut run.random, longest);
                 left = run.phase.operations;
-                // Restart from empty queues at times, so that short queues occur as often as deep ones.
+                // Restart from empty queues at times, so that short queues occur as often as deep
+                // ones.
                 if run.random.u64(..4) == 0 {
                     run.empty();
                 }
@@ -210,7 +213,8 @@ impl Run {
         Ok(())
     }
 
-    /// A cancel or a discard, with the handle of a queued entry, a stale one, one of the other kind, or a random number.
+    /// A cancel or a discard, with the handle of a queued entry, a stale one, one of the other
+    /// kind, or a random number.
     fn take_back(&mut self, is_cancel: bool) -> Result<(), String> {
         let (posted, unexpected) = (&mut self.naive.posted, &mut self.naive.unexpected);
         let random = &mut self.random;
@@ -285,7 +289,8 @@ fn every_structure_agrees_with_the_naive_matcher_on_random_runs() {
     let (seeds, operations) = if cfg!(miri) { (2, 400) } else { (12, 20_000) };
     for &structure in Structure::ALL {
         for seed in 0..seeds {
-            // Every third run is shallow: the changes between a short queue and a table are most frequent there.
+            // Every third run is shallow: the changes between a short queue and a table are most
+            // frequent there.
             Run::perform(structure, seed, operations, [12, 40, 900][seed as usize % 3]);
         }
     }
@@ -311,7 +316,8 @@ fn ten_million_random_operations_agree_with_the_naive_matcher() {
     }
 }
 
-/// `count` messages of one envelope and `count` of different ones, taken from the front, the back and the middle.
+/// `count` messages of one envelope and `count` of different ones, taken from the front, the back
+/// and the middle.
 #[test]
 fn order_holds_in_every_drain_order_at_depth() {
     let count = if cfg!(miri) { 80 } else { 3000 };

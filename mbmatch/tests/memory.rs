@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory contract: at most 64 bytes per entry beside the caller's own 8, all allocated memory counted, while a queue fills
-//! and after churn; and no allocation within reserved capacity.
+//! Memory contract: at most 64 bytes per entry beside the caller's own 8, all allocated memory
+//! counted, while a queue fills and after churn; and no allocation within reserved capacity.
 
 use fastrand::Rng;
 use mbmatch::{Arrived, Envelope, Matcher, Options, Pattern, Posted, Structure};
@@ -26,7 +26,8 @@ fn pattern(kind: u64, number: u64) -> Pattern {
     }
 }
 
-/// Fills the receives of one matcher and the messages of another, checking at every step; then replaces random entries.
+/// Fills the receives of one matcher and the messages of another, checking at every step; then
+/// replaces random entries.
 fn check_filling_and_churning(structure: Structure, kind: u64, count: u64) {
     let mut receives = Matcher::new(structure, Options::default());
     let mut messages = Matcher::new(structure, Options::default());

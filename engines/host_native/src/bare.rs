@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The library with a sequence of operations made ready for it: one call each, and its answer kept, as a caller would in the request.
+//! mbmatch with a prepared sequence of operations: one call for each, whose result is stored as a
+//! program would store it in the request.
 //!
-//! Which receive a cancel means is looked up beforehand; in a program the request has the handle. The matcher is emptied and not
-//! made anew between runs, so that its memory is as used as that of a program that has been running for a while.
+//! The call that posted the receive of a cancel is found beforehand; in a program the request holds
+//! the handle. Between runs the matcher is emptied and not created again, so that its pools are as
+//! fragmented as those of a long-running program.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +12,50 @@ use mb_core::matching;
 use mb_core::{BareRun, MsgId, Op, Outcome, RecvId};
 use mbmatch::{Arrived, Envelope, Handle, Matcher, Pattern, Posted};
 
-/// A pattern in the library's words.
+/// Converts a pattern.
 pub(crate) fn pattern(pattern: &matching::Pattern) -> Pattern {
     let source = pattern.initiator.map(|initiator| initiator.0);
     Pattern { bits: pattern.bits, ignore: pattern.ignore, source }
 }
 
-/// An envelope in the library's words.
+/// Converts an envelope.
 pub(crate) fn envelope(envelope: &matching::Envelope) -> Envelope {
     Envelope { bits: envelope.bits, source: envelope.initiator.0 }
 }
 
-/// A call of the library.
+/// A call of mbmatch.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Post(Pattern, u64),
     Arrive(Envelope, u64),
-    /// Of the receive that was posted by the call of this number.
+    /// Cancels the receive posted by the call of this number.
     Cancel(usize),
-    /// Of a receive that was never posted: nothing to call.
-    Nothing,
+    /// A cancel of a receive that was never posted: no call.
+    Skip,
     Probe(Pattern),
     MatchedProbe(Pattern),
 }
 
-/// What the library answered.
+/// The result of a call.
 #[derive(Clone, Copy, Debug)]
-enum Answer {
-    /// The receive or message waits.
-    Waiting(Handle),
-    /// The caller's value of what was found or taken back.
+enum CallResult {
+    /// The receive or message was queued.
+    Queued(Handle),
+    /// The user value of the entry that was matched, found or cancelled.
     Found(u64),
-    Nothing,
+    None,
 }
 
-/// Operations of one receiver on a matcher.
+/// The operations of one receiver on a matcher.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct MatcherRun {
     matcher: Matcher,
     ops: Vec<Op>,
     calls: Vec<Call>,
-    answers: Vec<Answer>,
+    results: Vec<CallResult>,
 }
 
-impl Run {
+impl MatcherRun {
     pub(crate) fn new(matcher: Matcher, ops: &[Op]) -> Self {
         let mut posted = BTreeMap::new();
         let call = |(at, op): (usize, &Op)| match op {
@@ -62,46 +64,46 @@ impl Run {
                 Call::Post(pattern(wanted), recv.0)
             }
             Op::Arrive { msg, envelope: sent } => Call::Arrive(envelope(sent), msg.0),
-            Op::Cancel { recv } => posted.get(recv).map_or(Call::Nothing, |&at| Call::Cancel(at)),
+            Op::Cancel { recv } => posted.get(recv).map_or(Call::Skip, |&at| Call::Cancel(at)),
             Op::Probe { pattern: wanted, .. } => Call::Probe(pattern(wanted)),
             Op::MatchedProbe { pattern: wanted, .. } => Call::MatchedProbe(pattern(wanted)),
         };
         let calls = ops.iter().enumerate().map(call).collect();
-        Self { matcher, ops: ops.to_vec(), calls, answers: Vec::with_capacity(ops.len()) }
+        Self { matcher, ops: ops.to_vec(), calls, results: Vec::with_capacity(ops.len()) }
     }
 
-    fn call(&mut self, call: Call) -> Answer {
-        const MEMORY: &str = "the host has memory for one more entry";
+    fn call(&mut self, call: Call) -> CallResult {
+        const MEMORY: &str = "out of memory for one more entry";
         match call {
             Call::Post(pattern, user) => match self.matcher.post(pattern, user).expect(MEMORY) {
-                Posted::Matched(message) => Answer::Found(message.user),
-                Posted::Waiting(handle) => Answer::Waiting(handle),
+                Posted::Matched(message) => CallResult::Found(message.user),
+                Posted::Waiting(handle) => CallResult::Queued(handle),
             },
             Call::Arrive(envelope, user) => match self.matcher.arrive(envelope, user).expect(MEMORY) {
-                Arrived::Matched { user } => Answer::Found(user),
-                Arrived::Unexpected(handle) => Answer::Waiting(handle),
+                Arrived::Matched { user } => CallResult::Found(user),
+                Arrived::Unexpected(handle) => CallResult::Queued(handle),
             },
-            Call::Cancel(post) => match self.answers[post] {
-                // A receive that has been matched since has a handle that is stale.
-                Answer::Waiting(handle) => self.matcher.cancel(handle).map_or(Answer::Nothing, Answer::Found),
-                Answer::Found(_) | Answer::Nothing => Answer::Nothing,
+            Call::Cancel(post) => match self.results[post] {
+                // The handle of a receive that was matched since is stale.
+                CallResult::Queued(handle) => self.matcher.cancel(handle).map_or(CallResult::None, CallResult::Found),
+                CallResult::Found(_) | CallResult::None => CallResult::None,
             },
-            Call::Nothing => Answer::Nothing,
+            Call::Skip => CallResult::None,
             Call::Probe(pattern) => {
-                self.matcher.probe(pattern).map_or(Answer::Nothing, |found| Answer::Found(found.user))
+                self.matcher.probe(pattern).map_or(CallResult::None, |found| CallResult::Found(found.user))
             }
             Call::MatchedProbe(pattern) => {
-                self.matcher.mprobe(pattern).map_or(Answer::Nothing, |found| Answer::Found(found.user))
+                self.matcher.mprobe(pattern).map_or(CallResult::None, |found| CallResult::Found(found.user))
             }
         }
     }
 }
 
-impl BareRun for Run {
+impl BareRun for MatcherRun {
     fn rewind(&mut self) {
-        for answer in self.answers.drain(..) {
-            if let Answer::Waiting(handle) = answer {
-                // Whatever was matched meanwhile has a handle that is stale.
+        for result in self.results.drain(..) {
+            if let CallResult::Queued(handle) = result {
+                // The handles of matched entries are stale.
                 if self.matcher.cancel(handle).is_none() {
                     self.matcher.discard(handle);
                 }
@@ -111,27 +113,27 @@ impl BareRun for Run {
     }
 
     fn perform(&mut self, count: usize) {
-        let begin = self.answers.len();
+        let begin = self.results.len();
         let end = self.calls.len().min(begin.saturating_add(count));
         for at in begin..end {
-            let answer = self.call(self.calls[at]);
-            self.answers.push(answer);
+            let result = self.call(self.calls[at]);
+            self.results.push(result);
         }
     }
 
     fn outcomes(&self) -> Vec<Outcome> {
-        let outcome = |(op, answer): (&Op, &Answer)| match (*op, *answer) {
-            (Op::Post { recv, .. }, Answer::Found(msg)) => Outcome::Matched(recv, MsgId(msg)),
+        let outcome = |(op, result): (&Op, &CallResult)| match (*op, *result) {
+            (Op::Post { recv, .. }, CallResult::Found(msg)) => Outcome::Matched(recv, MsgId(msg)),
             (Op::Post { recv, .. }, _) => Outcome::Posted(recv),
-            (Op::Arrive { msg, .. }, Answer::Found(recv)) => Outcome::Matched(RecvId(recv), msg),
+            (Op::Arrive { msg, .. }, CallResult::Found(recv)) => Outcome::Matched(RecvId(recv), msg),
             (Op::Arrive { msg, .. }, _) => Outcome::Unexpected(msg),
-            (Op::Cancel { recv }, Answer::Found(_)) => Outcome::Cancelled(recv),
+            (Op::Cancel { recv }, CallResult::Found(_)) => Outcome::Cancelled(recv),
             (Op::Cancel { recv }, _) => Outcome::NotCancelled(recv),
-            (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, Answer::Found(msg)) => {
+            (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, CallResult::Found(msg)) => {
                 Outcome::Probed(probe, Some(MsgId(msg)))
             }
             (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, _) => Outcome::Probed(probe, None),
         };
-        self.ops.iter().zip(&self.answers).map(outcome).collect()
+        self.ops.iter().zip(&self.results).map(outcome).collect()
     }
 }

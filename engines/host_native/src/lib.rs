@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The matcher library on this host: its times are taken by a stopwatch and not computed.
+//! mbmatch on this host. Its times are measured and not computed.
 //!
-//! Contract: outcomes are the library's, in `spec/matching.md`'s words; visits are those of a list walk, whatever the
-//! structure compares, so that its curves can be laid beside a list's. The engine answers at the offer and takes no time:
-//! `workbench/measure` times the structure with [`bare_run`](mb_core::Engine::bare_run) and charges what it finds (`docs/decisions/0006-measured-engine.md`).
-//! Cost on the host: the library's, and that of [`mb_kit::lists`].
+//! Contract: outcomes are those of mbmatch, in the terms of `spec/matching.md`. Visits are those of
+//! a list walk, whatever the structure compares, so that its curves can be compared with those of a
+//! list. An operation completes when it is offered and takes no simulated time: `workbench/measure`
+//! times the structure through [`bare_run`](mb_core::Engine::bare_run) and applies the times in the
+//! replay (`docs/decisions/0006-measured-engine.md`). Cost on the host: that of mbmatch and of
+//! [`mb_kit::lists`].
 
 mod bare;
 
@@ -16,12 +18,12 @@ use mb_core::{MsgId, Op, Outcome, Picos, RecvId};
 use mb_kit::{MatchLists, Served, Server, Service};
 use mbmatch::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
 
-/// What the catalog knows of this engine.
+/// The catalog entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "host_native",
         summary: "Matching in software on this host, measured and not modelled",
-        reference: "mbmatch, the library in mbmatch",
+        reference: "mbmatch (the folder mbmatch)",
         timing: Timing::Measured,
     },
     settings: SETTINGS,
@@ -64,7 +66,7 @@ const SETTINGS: &[SettingSpec] = &[
     },
 ];
 
-/// How a matcher is made.
+/// Structure and options of the matcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Make {
     structure: Structure,
@@ -77,7 +79,7 @@ impl Make {
     }
 }
 
-/// The vector unit of this name; `None` leaves the choice to the library.
+/// The vector unit of this name; `None` leaves the choice to mbmatch.
 fn vector_unit(name: &str) -> Result<Option<VectorUnit>, SettingError> {
     let unit = match name {
         "scalar" => VectorUnit::Scalar,
@@ -86,7 +88,7 @@ fn vector_unit(name: &str) -> Result<Option<VectorUnit>, SettingError> {
         "neon" => VectorUnit::Neon,
         _ => return Ok(None),
     };
-    // The library would take the best that there is; a row must not say what did not run.
+    // mbmatch would fall back to the best available unit; a row must name the unit that ran.
     if VectorUnit::available().contains(&unit) {
         Ok(Some(unit))
     } else {
@@ -99,9 +101,9 @@ fn vector_unit(name: &str) -> Result<Option<VectorUnit>, SettingError> {
 pub struct HostNative {
     make: Make,
     matcher: Matcher,
-    /// What the library calls the posted receives.
+    /// The handles of the posted receives.
     waiting: BTreeMap<RecvId, Handle>,
-    /// For visits, and to check the library's answers.
+    /// For visits, and to check the outcomes.
     lists: MatchLists,
 }
 
@@ -123,7 +125,7 @@ impl HostNative {
     }
 
     fn perform(&mut self, op: Op) -> Outcome {
-        const MEMORY: &str = "the host has memory for one more entry";
+        const MEMORY: &str = "out of memory for one more entry";
         match op {
             Op::Post { recv, pattern } => match self.matcher.post(bare::pattern(&pattern), recv.0).expect(MEMORY) {
                 Posted::Matched(message) => Outcome::Matched(recv, MsgId(message.user)),
@@ -161,7 +163,7 @@ impl Service for HostNative {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let outcome = self.perform(op);
         let (expected, visits) = self.lists.apply(op);
-        assert_eq!(outcome, expected, "the library's {} matches as lists do", self.make.structure);
+        assert_eq!(outcome, expected, "mbmatch: the structure {} has another outcome than a list", self.make.structure);
         Served { completion: Completion { at: now, outcome, visits }, busy: Picos::ZERO }
     }
 
@@ -170,6 +172,6 @@ impl Service for HostNative {
     }
 
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
-        Some(Box::new(bare::Run::new(self.make.matcher(), ops)))
+        Some(Box::new(bare::MatcherRun::new(self.make.matcher(), ops)))
     }
 }

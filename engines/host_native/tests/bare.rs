@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a stopwatch is held against does what the engine does: the same outcomes, run after run, on memory that is in use
-//! for longer and longer, however the operations are cut into segments.
+//! The bare structure that the stopwatch times has the outcomes of the engine, in every run on
+//! reused memory, and however the operations are divided into segments.
 
 use mb_core::{Op, Settings};
 use mb_host_native::{ENTRY, HostNative};
@@ -16,7 +16,7 @@ fn presets() -> impl Iterator<Item = (&'static str, Settings)> {
 }
 
 #[test]
-fn every_structure_of_the_library_is_a_preset() {
+fn every_structure_of_mbmatch_is_a_preset() {
     for structure in Structure::ALL {
         let (_, settings) = presets().find(|(name, _)| *name == structure.name()).expect("a preset of its name");
         assert_eq!(settings.word("structure"), structure.name());
@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_bare_run_has_the_oracles_outcomes_whatever_ran_before(
+    fn every_bare_run_on_reused_memory_has_the_oracles_outcomes(
         offers in streams::streams(300),
         segment in 1_usize..80,
     ) {

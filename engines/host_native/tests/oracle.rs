@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every structure of mbmatch beside the oracle, operation by operation: on the corpus and on the random streams that
-//! engines are judged by. The matcher is driven directly and not through the engine.
+//! Every structure of mbmatch beside the oracle, operation by operation: on the corpus and on the
+//! random streams that engines are judged by. The matcher is driven directly and not through the
+//! engine.
 
 use std::collections::BTreeMap;
 

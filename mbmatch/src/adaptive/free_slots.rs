@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which slots of a table may be free: a bitmap, one bit for each slot.
 //!
-//! A displaced entry takes the next slot of the bitmap. Slots are handed out in address order, whatever the order in
-//! which they were released, so that a table used in random order does not stay scattered.
+//! A displaced entry takes the next slot of the bitmap. Slots are handed out in address order,
+//! whatever the order in which they were released, so that a table used in random order does not
+//! stay scattered.
 //!
-//! The bitmap is a hint. An entry that takes its home slot does not clear the slot's bit, so that the caller checks each
-//! slot it is given and asks again if it is occupied. Some slots must stay spare ([`usable_slots`]): the search goes round
-//! all words, and clears enough bits in each round that an allocation passes few words on average.
+//! The bitmap is a hint. An entry that takes its home slot does not clear the slot's bit, so that
+//! the caller checks each slot it is given and asks again if it is occupied. Some slots must stay
+//! spare ([`usable_slots`]): the search goes round all words, and clears enough bits in each round
+//! that an allocation passes few words on average.
 
 use std::ops::Range;
 
@@ -26,7 +28,8 @@ pub(super) struct FreeSlots {
     current: u64,
     /// The first slot of the current word.
     base: u32,
-    /// A bit for each slot of the other words that may be free; of the current word, the slots released since.
+    /// A bit for each slot of the other words that may be free; of the current word, the slots
+    /// released since.
     words: Vec<u64>,
 }
 
@@ -41,7 +44,8 @@ pub(super) fn slots_needed(usable: usize) -> usize {
 }
 
 impl FreeSlots {
-    /// The next slot of the current word that may be free. `None`: the word is used up, and [`Self::advance`] selects another.
+    /// The next slot of the current word that may be free. `None`: the word is used up, and
+    /// [`Self::advance`] selects another.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<u32> {
         if self.current == 0 {
@@ -52,10 +56,12 @@ impl FreeSlots {
         Some(slot)
     }
 
-    /// Selects the next word with a bit set, of which there must be one. Returns the slots of the word if most may be free.
+    /// Selects the next word with a bit set, of which there must be one. Returns the slots of the
+    /// word if most may be free.
     pub(super) fn advance(&mut self) -> Option<Range<usize>> {
         let mut at = (self.base / WORD) as usize;
-        // The current word comes last: where a single slot is taken and released in turn, it would be selected each time.
+        // The current word comes last: where a single slot is taken and released in turn, it would
+        // be selected each time.
         loop {
             at = if at + 1 < self.words.len() { at + 1 } else { 0 };
             if self.words[at] != 0 {
@@ -115,7 +121,8 @@ impl FreeSlots {
 mod tests {
     use super::*;
 
-    /// Some entries take a preferred slot, others any. Slots are released at random, and then all at once.
+    /// Some entries take a preferred slot, others any. Slots are released at random, and then all
+    /// at once.
     #[test]
     fn a_free_slot_is_always_found_and_none_is_lost() {
         let mut slots = FreeSlots::default();
@@ -164,7 +171,8 @@ mod tests {
         }
     }
 
-    /// A word with one free slot is selected once in a round, and not each time the slot is released.
+    /// A word with one free slot is selected once in a round, and not each time the slot is
+    /// released.
     #[test]
     fn a_word_with_one_free_slot_is_selected_once_a_round() {
         let mut slots = FreeSlots::default();

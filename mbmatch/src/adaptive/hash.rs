@@ -12,16 +12,17 @@ pub(super) struct HomeHash {
 }
 
 impl HomeHash {
-    /// The hash for a table of `slots` slots. The number of home slots is odd, so that tags at an even stride have different
-    /// home slots when they have gone round the table.
+    /// The hash for a table of `slots` slots. The number of home slots is odd, so that tags at an
+    /// even stride have different home slots when they have gone round the table.
     pub(super) fn new(slots: usize) -> Self {
         let homes = slots as u64 - 1;
         Self { homes, step: u64::MAX / homes + 1, round_bits: homes.ilog2() + 1 }
     }
 
-    /// The home slot of a key. Consecutive tags have consecutive home slots until they have gone round once: the position is
-    /// the remainder of the low bits divided by the number of home slots, as a fraction of 2^64. The start of each source,
-    /// and of each round of tags, is pseudo-random: the square of a large odd multiple. A plain product would repeat itself at
+    /// The home slot of a key. Consecutive tags have consecutive home slots until they have gone
+    /// round once: the position is the remainder of the low bits divided by the number of home
+    /// slots, as a fraction of 2^64. The start of each source, and of each round of tags, is
+    /// pseudo-random: the square of a large odd multiple. A plain product would repeat itself at
     /// some strides; a square does not.
     #[inline(always)]
     pub(super) fn home_slot(self, bits: u64, source: u32) -> u32 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `adaptive`: short queues as packed arrays, longer ones as hash tables, with order of age across all of them.
+//! `adaptive`: short queues as packed arrays, longer ones as hash tables, with order of age across
+//! all of them.
 //!
 //! Each queue picks its structure at run time:
 //!
@@ -9,12 +10,14 @@
 //! | more | hash table by class and key ([`table`]) | hash table by envelope ([`table`]) |
 //! | with wildcards | a class for each kind, up to 7 kinds; more are scanned ([`scanned`]) | an age index, scanned 64 at a time |
 //!
-//! A queue that had ten entries or more becomes short again when it was emptied twice with at most nine in between.
+//! A queue that had ten entries or more becomes short again when it was emptied twice with at most
+//! nine in between.
 //!
 //! # The hash table
 //!
-//! Open addressing with chains: the slots hold the entries, and each slot also holds the head of a collision chain. `free`
-//! is a bitmap of slots that may be free ([`free_slots`]); `hash` gives the home slot of a key ([`hash`]).
+//! Open addressing with chains: the slots hold the entries, and each slot also holds the head of a
+//! collision chain. `free` is a bitmap of slots that may be free ([`free_slots`]); `hash` gives the
+//! home slot of a key ([`hash`]).
 //!
 //! ```text
 //! slots, of 32 bytes                                             links, of 8 bytes
@@ -30,27 +33,32 @@
 //! key list of A:               slot 1 -> slot 3 -> slot 4
 //! ```
 //!
-//! - *Home slot*: the slot that the hash gives a key. An entry takes its home slot if it is free; else it is *displaced* to
-//!   the next slot of the bitmap. The entries of A are displaced, since B has their home slot.
-//! - *Key list*: the entries of one key, oldest first, doubly linked. Its oldest entry answers a search, so that entries of
-//!   one key never lengthen the search for another.
-//! - *Collision chain*: the keys that share a home slot. `head` of the home slot is the oldest entry of the first key; `next`
-//!   of the youngest entry of a key is the oldest entry of the next key; `prev` of the oldest entry of a key is the youngest,
-//!   so that both are found from the oldest.
-//! - *Stamp*: the age of the entry and data of the queue; 0 says that the slot is free, bit 0 that the links are valid. An
-//!   entry gets links when its key list or its collision chain continues after it.
+//! - *Home slot*: the slot that the hash gives a key. An entry takes its home slot if it is free;
+//!   else it is *displaced* to the next slot of the bitmap. The entries of A are displaced, since B
+//!   has their home slot.
+//! - *Key list*: the entries of one key, oldest first, doubly linked. Its oldest entry answers a
+//!   search, so that entries of one key never lengthen the search for another.
+//! - *Collision chain*: the keys that share a home slot. `head` of the home slot is the oldest
+//!   entry of the first key; `next` of the youngest entry of a key is the oldest entry of the next
+//!   key; `prev` of the oldest entry of a key is the youngest, so that both are found from the
+//!   oldest.
+//! - *Stamp*: the age of the entry and data of the queue; 0 says that the slot is free, bit 0 that
+//!   the links are valid. An entry gets links when its key list or its collision chain continues
+//!   after it.
 //!
-//! Invariants: every entry is in exactly one key list; every key list is in the collision chain of its home slot; an entry
-//! never moves, since handles name its slot; growth changes home slots and rebuilds the chains only.
+//! Invariants: every entry is in exactly one key list; every key list is in the collision chain of
+//! its home slot; an entry never moves, since handles name its slot; growth changes home slots and
+//! rebuilds the chains only.
 //!
-//! Cost: post and match touch one line of the cache where the entry is in its home slot and alone. Consecutive tags have
-//! consecutive home slots, so that this is the common case and the hardware prefetcher covers it.
+//! Cost: post and match touch one line of the cache where the entry is in its home slot and alone.
+//! Consecutive tags have consecutive home slots, so that this is the common case and the hardware
+//! prefetcher covers it.
 //!
 //! # Fast paths
 //!
-//! An operation first tries a *fast path*: inlined, without calls, for a short queue or for a table without wildcards and
-//! index. It either completes or declines without any change ([`FastPath`]); then the slow path, which is not inlined, does
-//! the whole operation.
+//! An operation first tries a *fast path*: inlined, without calls, for a short queue or for a table
+//! without wildcards and index. It either completes or declines without any change ([`FastPath`]);
+//! then the slow path, which is not inlined, does the whole operation.
 
 mod free_slots;
 mod hash;

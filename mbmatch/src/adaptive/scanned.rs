@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Receives whose wildcard kind has no class of its own. They are found by a scan in order of age: one by one while they
-//! are few, else 64 at a time.
+//! Receives whose wildcard kind has no class of its own. They are found by a scan in order of age:
+//! one by one while they are few, else 64 at a time.
 
 use super::short::FIRST_INDEX;
 use super::table::MAX_SLOTS;
@@ -9,7 +9,8 @@ use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Patterns, Unit, first_accepting};
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 
-/// Scalar-scan threshold: up to this many receives are compared one by one, which is faster than 64 at a time.
+/// Scalar-scan threshold: up to this many receives are compared one by one, which is faster than 64
+/// at a time.
 const SCALAR_SCAN_THRESHOLD: u32 = 16;
 
 /// What a scan does not compare of a receive.

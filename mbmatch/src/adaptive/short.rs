@@ -7,12 +7,13 @@
 //! entries       [slot 0] [slot 1] ... [slot 8]                                 never move; handles name the slot
 //! ```
 //!
-//! The two words hold the order of age, so that inserting and removing an entry shifts bits and moves no entry. The *rank*
-//! of an entry is its place in this order: 0 is the oldest. Where neither side has wildcards, the fingerprint of the key is
-//! compared with all nine in one word, without a branch for each entry; the lowest match is the oldest.
+//! The two words hold the order of age, so that inserting and removing an entry shifts bits and
+//! moves no entry. The *rank* of an entry is its place in this order: 0 is the oldest. Where
+//! neither side has wildcards, the fingerprint of the key is compared with all nine in one word,
+//! without a branch for each entry; the lowest match is the oldest.
 //!
-//! Safety: every `unsafe` block omits a bounds check. Slots come from the order word, which holds only slots, or from a
-//! handle that was checked.
+//! Safety: every `unsafe` block omits a bounds check. Slots come from the order word, which holds
+//! only slots, or from a handle that was checked.
 
 use crate::types::{Envelope, Handle, Pattern};
 
@@ -37,8 +38,9 @@ fn fingerprint(bits: u64, source: u32) -> u64 {
     (bits ^ u64::from(source) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FINGERPRINT_BITS)
 }
 
-/// Sets the highest bit of each field that is zero, where fields have `width` bits and `each` is 1 in each. The lowest bit
-/// set is exact; fields above it may be wrong, since the subtraction borrows from them.
+/// Sets the highest bit of each field that is zero, where fields have `width` bits and `each` is 1
+/// in each. The lowest bit set is exact; fields above it may be wrong, since the subtraction
+/// borrows from them.
 #[inline(always)]
 fn zero_fields(fields: u64, each: u64, width: u32) -> u64 {
     fields.wrapping_sub(each) & !fields & each << (width - 1)
@@ -212,7 +214,8 @@ impl ShortQueue {
         None
     }
 
-    /// As [`Self::oldest_where`], two entries in each turn: with one or two entries, a probe takes no backward branch.
+    /// As [`Self::oldest_where`], two entries in each turn: with one or two entries, a probe takes
+    /// no backward branch.
     #[inline(always)]
     fn oldest_where_unrolled(&self, matches: impl Fn(&ShortEntry) -> bool) -> Option<Position> {
         let (mut order, mut rank) = (self.order, 0);
@@ -270,7 +273,8 @@ impl ShortQueue {
         self.entry(at).user
     }
 
-    /// Empties the queue. Only constants are stored, so that the next operation depends on no earlier load.
+    /// Empties the queue. Only constants are stored, so that the next operation depends on no
+    /// earlier load.
     #[inline(always)]
     fn clear(&mut self) {
         (self.len, self.wildcards, self.order, self.fingerprints) = (0, 0, INITIAL_ORDER, 0);
@@ -288,7 +292,8 @@ impl ShortQueue {
         handle.index().checked_sub(FIRST_INDEX).filter(|slot| *slot < SHORT_CAPACITY as u32)
     }
 
-    /// Removes the entry in a slot, if there is one and `matches` accepts its stamp; returns its user value.
+    /// Removes the entry in a slot, if there is one and `matches` accepts its stamp; returns its
+    /// user value.
     #[inline(always)]
     pub(super) fn remove_slot(&mut self, slot: u32, matches: impl Fn(u64) -> bool) -> Option<u64> {
         let others = self.order ^ (u64::from(slot) * ONE_PER_SLOT);
@@ -316,7 +321,8 @@ impl ShortQueue {
         self.entry_mut(at.slot).user = handle.into_raw();
     }
 
-    /// Empties the queue after [`Self::set_forward`] of all entries. Their old handles stay valid through [`Self::forwarded`].
+    /// Empties the queue after [`Self::set_forward`] of all entries. Their old handles stay valid
+    /// through [`Self::forwarded`].
     pub(super) fn close(&mut self) {
         self.forwarded = self.positions().map(|at| 1 << at.slot).sum();
         self.clear();
@@ -350,7 +356,8 @@ mod tests {
         }
     }
 
-    /// The oldest entry is found after slots were reused in another order, among all entries and among those of one key.
+    /// The oldest entry is found after slots were reused in another order, among all entries and
+    /// among those of one key.
     #[test]
     fn the_oldest_is_found_in_any_slot() {
         for (one, other) in [(0, 8), (3, 4), (7, 2)] {

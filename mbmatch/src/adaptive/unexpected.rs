@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The unexpected messages of `adaptive`.
 //!
-//! A short queue is a [`ShortQueue`]. A longer one is a table by envelope: a receive without wildcards looks up one key. A
-//! receive or probe with wildcards needs the oldest message of any key that it accepts. The first one builds an *age
-//! index*: all envelopes in order of age, compared 64 at a time. What it finds is also the oldest message of its key, so
-//! that it leaves both structures in a few steps.
+//! A short queue is a [`ShortQueue`]. A longer one is a table by envelope: a receive without
+//! wildcards looks up one key. A receive or probe with wildcards needs the oldest message of any
+//! key that it accepts. The first one builds an *age index*: all envelopes in order of age,
+//! compared 64 at a time. What it finds is also the oldest message of its key, so that it leaves
+//! both structures in a few steps.
 //!
-//! Programs without wildcards never build the index. It is dropped when the queue is empty, if it was not used since the
-//! queue was last empty or if the queue becomes a short one; so each message is indexed at most once.
+//! Programs without wildcards never build the index. It is dropped when the queue is empty, if it
+//! was not used since the queue was last empty or if the queue becomes a short one; so each message
+//! is indexed at most once.
 
 use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath};
@@ -15,10 +17,12 @@ use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
 
-/// Scalar-scan threshold: up to this many messages the index is compared one by one, which is faster than 64 at a time.
+/// Scalar-scan threshold: up to this many messages the index is compared one by one, which is
+/// faster than 64 at a time.
 const SCALAR_SCAN_THRESHOLD: u32 = 16;
 
-/// The age of the first message. Bit 1 tells its handle from a receive's. Bit 0 belongs to the table.
+/// The age of the first message. Bit 1 tells its handle from a receive's. Bit 0 belongs to the
+/// table.
 const FIRST_AGE: u64 = 2;
 /// The difference of successive ages.
 const AGE_STEP: u64 = 4;
@@ -35,7 +39,8 @@ fn handle(slot: u32, age: u64) -> Handle {
     Handle::from_raw(age << 32 | u64::from(slot))
 }
 
-/// The stamp of a message while there is an index: the generation in its handle, and its position in the index.
+/// The stamp of a message while there is an index: the generation in its handle, and its position
+/// in the index.
 #[inline(always)]
 fn indexed_stamp(generation: u32, position: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(position << 1)
@@ -47,7 +52,8 @@ fn index_position(stamp: u64) -> u32 {
     stamp as u32 >> 1
 }
 
-/// A visitor of messages without an index: keeps the slot and age of the oldest that a pattern accepts.
+/// A visitor of messages without an index: keeps the slot and age of the oldest that a pattern
+/// accepts.
 fn keep_oldest(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
     move |slot, envelope, age| {
         if pattern.accepts(&envelope) && oldest.is_none_or(|(_, least)| age < least) {
@@ -184,8 +190,8 @@ impl UnexpectedMessages {
         Ok(())
     }
 
-    /// The last message of the table has left. The queue becomes a short queue again if no more messages arrived since it was
-    /// last empty than a short queue holds.
+    /// The last message of the table has left. The queue becomes a short queue again if no more
+    /// messages arrived since it was last empty than a short queue holds.
     #[cold]
     #[inline(never)]
     fn on_empty(&mut self) {
@@ -256,7 +262,8 @@ impl UnexpectedMessages {
         self.short.oldest_accepted(pattern).map(|at| self.message_at(at))
     }
 
-    /// As [`Self::probe`], not in a short queue. Outlined, since a probe of a short queue takes a few cycles.
+    /// As [`Self::probe`], not in a short queue. Outlined, since a probe of a short queue takes a
+    /// few cycles.
     #[cold]
     #[inline(never)]
     fn probe_slow(&mut self, pattern: Pattern) -> Option<Message> {
@@ -397,8 +404,8 @@ mod tests {
 
     const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
 
-    /// Runs up to the last generation and beyond it: a short queue and longer ones, with an index of few and of many
-    /// messages.
+    /// Runs up to the last generation and beyond it: a short queue and longer ones, with an index
+    /// of few and of many messages.
     #[test]
     fn order_holds_when_the_generation_wraps() {
         for count in [5, SHORT_CAPACITY as u32 + 1, SCALAR_SCAN_THRESHOLD + 2, 300] {
@@ -418,7 +425,8 @@ mod tests {
         }
     }
 
-    /// Handles stay valid when a short queue overflows, and the queue becomes short again after a phase with few messages.
+    /// Handles stay valid when a short queue overflows, and the queue becomes short again after a
+    /// phase with few messages.
     #[test]
     fn a_queue_becomes_short_again_after_few_messages() {
         let (mut messages, handles) = messages(SHORT_CAPACITY as u32);

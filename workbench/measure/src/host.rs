@@ -25,10 +25,12 @@ pub struct Pinned {
 
 #[cfg(target_os = "linux")]
 impl Pinned {
-    /// Pins the calling thread to the last core that it may run on: the first ones serve most interrupts.
+    /// Pins the calling thread to the last core that it may run on: the first ones serve most
+    /// interrupts.
     #[must_use]
     pub fn new() -> Self {
-        // SAFETY: an all-zero set is valid; the call writes at most the size it is given, and 0 is the calling thread.
+        // SAFETY: an all-zero set is valid; the call writes at most the size it is given, and 0 is
+        // the calling thread.
         let before = unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0).then_some(set)
@@ -51,7 +53,8 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // SAFETY: the call reads the set that the system returned. If it fails, the thread stays pinned.
+            // SAFETY: the call reads the set that the system returned. If it fails, the thread
+            // stays pinned.
             unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), before) };
         }
     }

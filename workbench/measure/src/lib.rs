@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Times of data structures on this host, and their use in a replay.
 //!
-//! The only crate of the workspace that reads a clock. A measured engine takes no simulated time. This crate runs its
-//! structure alone, finds the time of each operation, and applies the times in a replay:
+//! The only crate of the workspace that reads a clock. A measured engine takes no simulated time.
+//! This crate runs its structure alone, finds the time of each operation, and applies the times in
+//! a replay:
 //!
-//! 1. [`closed_loop`] replays the trace and records the operations of each receiver, first without times, then with draft
-//!    times.
-//! 2. [`measure`] runs these operations on the bare structures, repeatedly and on one pinned core ([`host`]). It reads the
-//!    clock so rarely that the cost of a timestamp is negligible ([`stopwatch`]).
+//! 1. [`closed_loop`] replays the trace and records the operations of each receiver, first without
+//!    times, then with draft times.
+//! 2. [`measure`] runs these operations on the bare structures, repeatedly and on one pinned core
+//!    ([`host`]). It reads the clock so rarely that the cost of a timestamp is negligible
+//!    ([`stopwatch`]).
 //! 3. The trace is replayed again, and each operation takes its measured time ([`timed`]).
 //!
 //! Reasons and rejected alternatives: `docs/decisions/0006-measured-engine.md`.
@@ -67,16 +69,19 @@ pub struct Found<R> {
     pub replay: R,
     /// The measurement behind it.
     pub measurement: Measurement,
-    /// Share of the operations, 0 to 1, that came at the same position of their receiver's sequence when they were measured
-    /// and in the final replay. Times change the order of operations, and so what is measured next.
+    /// Share of the operations, 0 to 1, that came at the same position of their receiver's sequence
+    /// when they were measured and in the final replay. Times change the order of operations, and
+    /// so what is measured next.
     pub same_order: f64,
 }
 
-/// Replays with measured times. `build` makes the measured engine. `replay` is called with the number of the pass, from 0 to
-/// [`PASSES`] - 1, and with a builder of engines, which it calls once for each receiver, always in the same order.
+/// Replays with measured times. `build` makes the measured engine. `replay` is called with the
+/// number of the pass, from 0 to [`PASSES`] - 1, and with a builder of engines, which it calls once
+/// for each receiver, always in the same order.
 ///
-/// The first pass has no times and records the operations. The second has draft times ([`Effort::draft`]) and records the
-/// order in which operations come with times. That order is measured, and its times are applied in the third.
+/// The first pass has no times and records the operations. The second has draft times
+/// ([`Effort::draft`]) and records the order in which operations come with times. That order is
+/// measured, and its times are applied in the third.
 ///
 /// # Errors
 /// Those of `replay`, and [`MeasureError`].

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mb_core::{Op, Outcome};
 
-/// The most operations recorded of one replay, 64 bytes each. Later ones take the mean time of their kind.
+/// The most operations recorded of one replay, 64 bytes each. Later ones take the mean time of
+/// their kind.
 pub(crate) const MOST: usize = 1 << 22;
 
 /// A kind of operation.
@@ -65,7 +66,8 @@ pub struct Recorded {
 const _: () = assert!(size_of::<Recorded>() <= 64, "`MOST` states the size of a record");
 
 impl Recorded {
-    /// Whether both are the same operation. Identifiers are reused and therefore not compared; a cancel has nothing else.
+    /// Whether both are the same operation. Identifiers are reused and therefore not compared; a
+    /// cancel has nothing else.
     fn is_same_operation(&self, other: &Self) -> bool {
         match (self.op, other.op) {
             (Op::Post { pattern, .. }, Op::Post { pattern: theirs, .. })
@@ -116,7 +118,8 @@ impl Records {
 }
 
 impl Recorder {
-    /// Records one operation. Records nothing once they are full, so that each record is a prefix without gaps.
+    /// Records one operation. Records nothing once they are full, so that each record is a prefix
+    /// without gaps.
     pub(crate) fn add(&mut self, recorded: Recorded) {
         if self.full
             || self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The time of each operation of recorded sequences on bare structures.
 //!
-//! An operation takes less time than reading the clock. It is therefore measured in two ways, in turns:
+//! An operation takes less time than reading the clock. It is therefore measured in two ways, in
+//! turns:
 //!
-//! - *One timestamp per segment*, of [`Effort::segment`] operations, gives the time of the segment. The cost of a timestamp is
-//!   subtracted. The median over the repetitions is the time of the segment; interrupted repetitions fall out.
-//! - *One timestamp per operation* perturbs the pipeline, and its times are too long, but it shows which operations of a
-//!   segment take longer. The medians, less the cost of a timestamp, are the weights that divide the time of the segment
-//!   among its operations.
+//! - *One timestamp per segment*, of [`Effort::segment`] operations, gives the time of the segment.
+//!   The cost of a timestamp is subtracted. The median over the repetitions is the time of the
+//!   segment; interrupted repetitions fall out.
+//! - *One timestamp per operation* perturbs the pipeline, and its times are too long, but it shows
+//!   which operations of a segment take longer. The medians, less the cost of a timestamp, are the
+//!   weights that divide the time of the segment among its operations.
 //!
-//! The times of the operations of a segment add up to the time of the segment, to the picosecond. Each repetition runs all
-//! receivers in turn, so that they displace each other's lines and branch history where they are large enough. What the
-//! program between two operations would displace is not measured.
+//! The times of the operations of a segment add up to the time of the segment, to the picosecond.
+//! Each repetition runs all receivers in turn, so that they displace each other's lines and branch
+//! history where they are large enough. What the program between two operations would displace is
+//! not measured.
 //!
 //! Cost: `warm_up + repetitions` times two runs; 4 bytes for each operation and repetition.
 
@@ -39,7 +42,8 @@ pub trait Clock {
     fn name(&self) -> String;
 }
 
-/// The clock of this host: the time stamp counter of the processor if its rate is constant, else the system clock.
+/// The clock of this host: the time stamp counter of the processor if its rate is constant, else
+/// the system clock.
 #[derive(Clone, Copy, Debug)]
 pub enum HostClock {
     /// The time stamp counter, with the picoseconds of a tick.
@@ -160,8 +164,8 @@ impl Effort {
 }
 
 impl Default for Effort {
-    /// Segments long enough that a timestamp costs a third of a nanosecond per operation before it is subtracted, and enough
-    /// repetitions for a median that single interrupts do not move.
+    /// Segments long enough that a timestamp costs a third of a nanosecond per operation before it
+    /// is subtracted, and enough repetitions for a median that single interrupts do not move.
     fn default() -> Self {
         Self { segment: 64, warm_up: 2, least: 7, most: 31, budget: Picos(60_000_000_000) }
     }
@@ -208,8 +212,9 @@ impl Measurement {
     }
 }
 
-/// Measures the time of each operation of `recorded` on bare structures of the engine that `build` makes, one for each
-/// receiver. The caller pins the thread. `keep_on` is called between runs and may stop the measurement.
+/// Measures the time of each operation of `recorded` on bare structures of the engine that `build`
+/// makes, one for each receiver. The caller pins the thread. `keep_on` is called between runs and
+/// may stop the measurement.
 ///
 /// # Errors
 /// [`MeasureError`].
@@ -301,7 +306,8 @@ impl Bench<'_> {
         spans[EMPTY_TIMESTAMPS / 2]
     }
 
-    /// Runs all receivers from empty queues; returns the ticks of each `segment` operations, less the cost of a timestamp.
+    /// Runs all receivers from empty queues; returns the ticks of each `segment` operations, less
+    /// the cost of a timestamp.
     fn run(&mut self, segment: usize) -> Vec<u32> {
         let segments = self.lengths.iter().map(|length| length.div_ceil(segment)).sum();
         let mut spans = Vec::with_capacity(segments);
@@ -379,7 +385,8 @@ fn quartiles(rows: &[Vec<u32>], at: usize, scratch: &mut Vec<u32>) -> [u32; 3] {
     [scratch[last / 4], scratch[last / 2], scratch[last - last / 4]]
 }
 
-/// Divides `sum` in proportion to `weights`, to the picosecond; in equal parts if all weights are zero.
+/// Divides `sum` in proportion to `weights`, to the picosecond; in equal parts if all weights are
+/// zero.
 fn divide(sum: Picos, weights: &[u64]) -> impl Iterator<Item = Picos> + '_ {
     let all: u64 = weights.iter().sum();
     let (all, equal) = if all == 0 { (weights.len() as u64, 1) } else { (all, 0) };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An engine whose operations take measured times.
 //!
-//! Operations are numbered by receiver and kind: the third post of a receiver takes what was measured for its third post.
-//! They are not numbered across kinds, because the times themselves decide whether a post or an arrival comes first.
+//! Operations are numbered by receiver and kind: the third post of a receiver takes what was
+//! measured for its third post. They are not numbered across kinds, because the times themselves
+//! decide whether a post or an arrival comes first.
 
 use std::sync::Arc;
 
@@ -49,7 +50,8 @@ impl OpTimes {
     }
 }
 
-/// A measured engine with its measured times: serves one operation after the other, and records the operations.
+/// A measured engine with its measured times: serves one operation after the other, and records the
+/// operations.
 pub(crate) struct TimedEngine {
     engine: Box<dyn Engine>,
     receiver: usize,

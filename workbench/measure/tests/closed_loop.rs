@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A structure whose operations take known times, on a clock that only its operations and timestamps advance. The measured
-//! times equal the known ones, and the replay takes the measured ones. No test reads the host's clock.
+//! A structure whose operations take known times, on a clock that only its operations and
+//! timestamps advance. The measured times equal the known ones, and the replay takes the measured
+//! ones. No test reads the host's clock.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

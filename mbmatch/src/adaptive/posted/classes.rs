@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Classes of receives: those whose patterns compare the same bits.
 //!
-//! A class is the ignore bits of a pattern and whether it names a source. Within a class an envelope can match receives of
-//! one key only, which the table finds. Class 0 is that of receives without wildcards; the others are assigned as their
-//! first receive is posted. MPI needs four.
+//! A class is the ignore bits of a pattern and whether it names a source. Within a class an
+//! envelope can match receives of one key only, which the table finds. Class 0 is that of receives
+//! without wildcards; the others are assigned as their first receive is posted. MPI needs four.
 
 use crate::types::Pattern;
 
-/// The number of classes. With more, looking up a key in each takes longer than a scan of some hundreds of receives.
+/// The number of classes. With more, looking up a key in each takes longer than a scan of some
+/// hundreds of receives.
 pub(super) const CLASSES: usize = 8;
 /// The classes of MPI: any source, any tag, both, neither.
 const MPI_CLASSES: u8 = 4;

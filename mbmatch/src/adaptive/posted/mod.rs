@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The posted receives of `adaptive`.
 //!
-//! A short queue is a [`ShortQueue`]. In a longer one, a receive belongs to the class of its wildcards ([`Classes`]). An
-//! arrival can match receives of one key only in each class: it looks up that key in each class that has receives, and
-//! takes the oldest result. Receives that find no free class are compared one by one ([`ScannedReceives`]).
+//! A short queue is a [`ShortQueue`]. In a longer one, a receive belongs to the class of its
+//! wildcards ([`Classes`]). An arrival can match receives of one key only in each class: it looks
+//! up that key in each class that has receives, and takes the oldest result. Receives that find no
+//! free class are compared one by one ([`ScannedReceives`]).
 
 mod classes;
 #[cfg(test)]
@@ -17,7 +18,8 @@ use super::table::{EntryTable, FastPath, Oldest};
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
 
-/// The age of the first receive. Its bit 7 becomes bit 0 of the generation in a handle; a message has bit 1 there instead.
+/// The age of the first receive. Its bit 7 becomes bit 0 of the generation in a handle; a message
+/// has bit 1 there instead.
 const FIRST_AGE: u64 = 1 << 7;
 /// The difference of successive ages. The bits below it hold the class in a stamp.
 const AGE_STEP: u64 = 1 << 9;
@@ -58,9 +60,9 @@ enum Storage {
     ShortQueue,
     /// All in the table, and of one class.
     OneClass,
-    /// In the table and among the scanned receives, of several classes. The queue is of one class again when the last
-    /// receive with wildcards leaves, or when it is empty; not whenever the only receive without wildcards leaves, since
-    /// the next one may follow at once.
+    /// In the table and among the scanned receives, of several classes. The queue is of one class
+    /// again when the last receive with wildcards leaves, or when it is empty; not whenever the
+    /// only receive without wildcards leaves, since the next one may follow at once.
     Mixed,
 }
 
@@ -141,8 +143,8 @@ impl PostedReceives {
         if self.storage == Storage::ShortQueue {
             self.move_to_table()?;
         }
-        // A fast path that applies was tried before. Trying it again would take one more slot of the bitmap, and fill the table
-        // with displaced entries.
+        // A fast path that applies was tried before. Trying it again would take one more slot of
+        // the bitmap, and fill the table with displaced entries.
         if !self.use_fast_path
             && let Some(handle) = self.append_fast_mixed(pattern, user)
         {
@@ -154,7 +156,8 @@ impl PostedReceives {
         Ok(handle)
     }
 
-    /// Fast path for a class that the queue already has, with wildcards or without. `None`: it does not apply.
+    /// Fast path for a class that the queue already has, with wildcards or without. `None`: it does
+    /// not apply.
     #[inline(always)]
     fn append_fast_mixed(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         if self.storage == Storage::ShortQueue || self.table.len() == 0 {
@@ -216,8 +219,9 @@ impl PostedReceives {
         Ok(())
     }
 
-    /// The last receive of the table has left. If the queue is empty, it becomes a short queue again, provided that no more
-    /// receives were posted since it was last empty than a short queue holds.
+    /// The last receive of the table has left. If the queue is empty, it becomes a short queue
+    /// again, provided that no more receives were posted since it was last empty than a short queue
+    /// holds.
     #[cold]
     #[inline(never)]
     fn on_empty(&mut self) {
@@ -256,7 +260,8 @@ impl PostedReceives {
         FastPath::Taken(user)
     }
 
-    /// Takes the oldest receive that accepts an envelope, not from a short queue; returns its user value.
+    /// Takes the oldest receive that accepts an envelope, not from a short queue; returns its user
+    /// value.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
         let (of_class, user) = match self.storage {
@@ -272,7 +277,8 @@ impl PostedReceives {
         Some(user)
     }
 
-    /// Takes the oldest receive that accepts an envelope, of any class; returns its class and user value.
+    /// Takes the oldest receive that accepts an envelope, of any class; returns its class and user
+    /// value.
     #[inline(always)]
     fn take_oldest(&mut self, bits: u64, source: u32) -> Option<(u8, u64)> {
         let oldest = self.oldest_of_classes(bits, source);

@@ -16,7 +16,8 @@ fn take(receives: &mut PostedReceives, envelope: Envelope) -> Option<u64> {
     }
 }
 
-/// A short queue with more kinds of wildcards than there are classes overflows: handles and order of age remain.
+/// A short queue with more kinds of wildcards than there are classes overflows: handles and order
+/// of age remain.
 #[test]
 fn receives_keep_order_and_handles_when_a_short_queue_overflows() {
     let mut receives = PostedReceives::new(VectorUnit::or_best(None));

@@ -3,14 +3,17 @@
 //!
 //! Invariants:
 //! - `head` of a home slot is the oldest entry of the first key of its collision chain, or `NIL`.
-//! - An entry that is alone in its chains has no links ([`LINKED`] is clear), and its line of links is not read.
-//! - Otherwise `prev` and `next` of a key's entries form its list; `prev` of the oldest is the youngest, and `next` of the
-//!   youngest is the next key of the collision chain. So both ends of a list and the next key are found from its oldest.
+//! - An entry that is alone in its chains has no links ([`LINKED`] is clear), and its line of links
+//!   is not read.
+//! - Otherwise `prev` and `next` of a key's entries form its list; `prev` of the oldest is the
+//!   youngest, and `next` of the youngest is the next key of the collision chain. So both ends of a
+//!   list and the next key are found from its oldest.
 
 use super::{EntryTable, LINKED, Links, NIL, Oldest, Slot, is_slot};
 
 impl EntryTable {
-    /// Puts the key whose oldest entry is in `slot` at the head of a collision chain, before `next_key`.
+    /// Puts the key whose oldest entry is in `slot` at the head of a collision chain, before
+    /// `next_key`.
     #[inline(always)]
     pub(super) fn push_key(&mut self, home: u32, slot: u32, next_key: u32) {
         self.get_mut(home).head = slot;
@@ -29,8 +32,8 @@ impl EntryTable {
         }
     }
 
-    /// Unlinks the oldest entry of a key from the list of its key. Returns what takes its place in the collision chain: the
-    /// next entry of the key, or else the next key, or `NIL`.
+    /// Unlinks the oldest entry of a key from the list of its key. Returns what takes its place in
+    /// the collision chain: the next entry of the key, or else the next key, or `NIL`.
     #[inline(always)]
     pub(super) fn successor(&mut self, slot: u32) -> u32 {
         if !self.get(slot).is_linked() {
@@ -43,7 +46,8 @@ impl EntryTable {
         next
     }
 
-    /// Fills the slot allocated for an entry, as the youngest of the key whose oldest entry is in `first`.
+    /// Fills the slot allocated for an entry, as the youngest of the key whose oldest entry is in
+    /// `first`.
     #[inline(always)]
     pub(super) fn put_youngest(&mut self, first: u32, slot: u32, key: (u64, u32), stamp: u64, user: u64) {
         self.ensure_links(first);
@@ -51,7 +55,8 @@ impl EntryTable {
         self.put(slot, key, stamp + LINKED, user);
         let links = self.links.as_mut_slice();
         debug_assert!([first, slot].iter().all(|slot| (*slot as usize) < links.len()));
-        // SAFETY: as in `links`. One borrow, since each `links_mut` after a store would load the address of the links again.
+        // SAFETY: as in `links`. One borrow, since each `links_mut` after a store would load the
+        // address of the links again.
         unsafe {
             let youngest = std::mem::replace(&mut links.get_unchecked_mut(first as usize).prev, slot);
             let next_key = std::mem::replace(&mut links.get_unchecked_mut(youngest as usize).next, slot);
@@ -91,13 +96,15 @@ impl EntryTable {
         self.links_mut(younger).prev = prev;
     }
 
-    /// The next key of the collision chain, after the key whose oldest entry is in `slot`; or `NIL`.
+    /// The next key of the collision chain, after the key whose oldest entry is in `slot`; or
+    /// `NIL`.
     #[inline(always)]
     pub(super) fn next_key(&self, slot: u32) -> u32 {
         if self.get(slot).is_linked() { self.links(self.links(slot).prev).next } else { NIL }
     }
 
-    /// Where [`Self::next_key`] is stored. An entry without links uses its own, which has a meaning only in [`Self::rehash`].
+    /// Where [`Self::next_key`] is stored. An entry without links uses its own, which has a meaning
+    /// only in [`Self::rehash`].
     #[inline(always)]
     pub(super) fn next_key_mut(&mut self, slot: u32) -> &mut u32 {
         let youngest = if self.get(slot).is_linked() { self.links(slot).prev } else { slot };

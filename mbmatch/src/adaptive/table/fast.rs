@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The fast paths of posting and matching.
 //!
-//! They are inlined into the callers, make no calls, and decline whatever needs more than the head of a collision chain.
+//! They are inlined into the callers, make no calls, and decline whatever needs more than the head
+//! of a collision chain.
 
 use super::{EntryTable, FREE, Slot, is_slot};
 
@@ -27,14 +28,15 @@ impl<T> FastPath<T> {
 }
 
 impl EntryTable {
-    /// Takes the oldest entry of a key if it is the first of its collision chain; returns its user value. The table must have
-    /// been grown before.
+    /// Takes the oldest entry of a key if it is the first of its collision chain; returns its user
+    /// value. The table must have been grown before.
     #[inline(always)]
     pub(in crate::adaptive) fn take_fast(&mut self, bits: u64, source: u32) -> FastPath<u64> {
         let home = self.hash.home_slot(bits, source);
         let slot = self.get(home).head;
-        // An entry in its home slot has a branch of its own: the processor predicts it, and then neither the loads from the
-        // entry nor the addresses of the stores wait for the load of the head.
+        // An entry in its home slot has a branch of its own: the processor predicts it, and then
+        // neither the loads from the entry nor the addresses of the stores wait for the load of the
+        // head.
         if slot == home {
             return self.take_fast_at(home, home, bits, source);
         }
@@ -53,7 +55,8 @@ impl EntryTable {
         }
         let successor = self.successor(slot);
         let slots = self.slots.as_mut_slice();
-        // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of the slots again.
+        // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of
+        // the slots again.
         unsafe {
             slots.get_unchecked_mut(home as usize).head = successor;
             slots.get_unchecked_mut(slot as usize).stamp = FREE;
@@ -63,8 +66,9 @@ impl EntryTable {
         FastPath::Taken(user)
     }
 
-    /// Appends an entry to a table that is not empty, if its key is the first of its collision chain or new beside at most
-    /// one other. Otherwise changes nothing. Does not check the capacity: it is enough that a free slot is found.
+    /// Appends an entry to a table that is not empty, if its key is the first of its collision
+    /// chain or new beside at most one other. Otherwise changes nothing. Does not check the
+    /// capacity: it is enough that a free slot is found.
     #[inline(always)]
     pub(in crate::adaptive) fn append_fast(
         &mut self,

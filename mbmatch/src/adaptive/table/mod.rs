@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The entries of a queue, by key: a hash table whose slots hold the entries themselves.
 //!
-//! The layout is drawn in [`super`]. In short: each key has a home slot. An entry is stored in the home slot of its key if
-//! that is free, else in any free slot (a displaced entry). The keys of a home slot form its *collision chain*, which begins
-//! at `head` of the home slot and links the oldest entry of each key; the entries of one key form its *key list*, oldest
-//! first. For receives, "key" includes the class.
+//! The layout is drawn in [`super`]. In short: each key has a home slot. An entry is stored in the
+//! home slot of its key if that is free, else in any free slot (a displaced entry). The keys of a
+//! home slot form its *collision chain*, which begins at `head` of the home slot and links the
+//! oldest entry of each key; the entries of one key form its *key list*, oldest first. For
+//! receives, "key" includes the class.
 //!
-//! Cost: all operations are O(1), except that a search passes the keys before it in its collision chain, half a key on
-//! average in a full table. Most operations touch one cache line: a slot is 32 bytes, aligned. An entry never moves, so
-//! that growth rebuilds the chains and copies nothing within the table.
+//! Cost: all operations are O(1), except that a search passes the keys before it in its collision
+//! chain, half a key on average in a full table. Most operations touch one cache line: a slot is 32
+//! bytes, aligned. An entry never moves, so that growth rebuilds the chains and copies nothing
+//! within the table.
 //!
-//! Safety: every `unsafe` block omits a bounds check. Home slots, links and the numbers from [`FreeSlots`] are below the
-//! number of slots, which never shrinks; every link names an occupied slot.
+//! Safety: every `unsafe` block omits a bounds check. Home slots, links and the numbers from
+//! [`FreeSlots`] are below the number of slots, which never shrinks; every link names an occupied
+//! slot.
 
 mod chain;
 mod fast;
@@ -36,14 +39,16 @@ const FREE: u64 = 0;
 /// Bit of a stamp: the entry's links are valid. Owners leave this bit zero and ignore it.
 const LINKED: u64 = 1;
 
-/// Whether `slot` is not `NIL`. A test of the sign needs no 32-bit constant where slots are held in 64-bit registers.
+/// Whether `slot` is not `NIL`. A test of the sign needs no 32-bit constant where slots are held in
+/// 64-bit registers.
 #[inline(always)]
 fn is_slot(slot: u32) -> bool {
     slot < MAX_SLOTS as u32
 }
 
-/// A slot of the table: its entry, if any, and the head of the collision chain of the keys whose home slot this is. The
-/// two are independent: the entry may be a displaced one of another home slot.
+/// A slot of the table: its entry, if any, and the head of the collision chain of the keys whose
+/// home slot this is. The two are independent: the entry may be a displaced one of another home
+/// slot.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 struct Slot {
@@ -70,9 +75,11 @@ impl Slot {
 /// The links of an entry that is not alone in its chains.
 #[derive(Clone, Copy)]
 struct Links {
-    /// The next younger entry of the key. Of the youngest: the next key of the collision chain, or `NIL`.
+    /// The next younger entry of the key. Of the youngest: the next key of the collision chain, or
+    /// `NIL`.
     next: u32,
-    /// The next older entry of the key. Of the oldest: the youngest, which is itself if it is the only one.
+    /// The next older entry of the key. Of the oldest: the youngest, which is itself if it is the
+    /// only one.
     prev: u32,
 }
 
@@ -144,7 +151,8 @@ impl EntryTable {
         self.get(slot).stamp == FREE
     }
 
-    /// The oldest entry of a key and class. The table must have been grown before. Cost: one step for each key of the chain.
+    /// The oldest entry of a key and class. The table must have been grown before. Cost: one step
+    /// for each key of the chain.
     #[inline(always)]
     pub(super) fn find(&self, bits: u64, source: u32, same_class: impl Fn(u64) -> bool) -> Option<Oldest> {
         let home = self.hash.home_slot(bits, source);
@@ -191,7 +199,8 @@ impl EntryTable {
         self.reserve(count + (count / self.growth_divisor).max(1))
     }
 
-    /// Grows the capacity to `entries` in total. Entries keep their slots; the collision chains are rebuilt.
+    /// Grows the capacity to `entries` in total. Entries keep their slots; the collision chains are
+    /// rebuilt.
     #[cold]
     pub(super) fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         if entries <= self.capacity() {
@@ -237,7 +246,8 @@ impl EntryTable {
         }
     }
 
-    /// Appends an entry as the youngest of its key and class. There must be capacity. Returns its slot.
+    /// Appends an entry as the youngest of its key and class. There must be capacity. Returns its
+    /// slot.
     #[inline(always)]
     pub(super) fn append(
         &mut self,
@@ -264,7 +274,8 @@ impl EntryTable {
                 Some(slot) if self.is_free(slot) => return slot,
                 Some(_) => {}
                 None => {
-                    // Most of these lines are written before they are read, which the hardware prefetcher does not cover.
+                    // Most of these lines are written before they are read, which the hardware
+                    // prefetcher does not cover.
                     if let Some(slots) = self.free.advance() {
                         prefetch(&self.slots[slots.clone()]);
                         prefetch(&self.links[slots]);
@@ -307,8 +318,8 @@ impl EntryTable {
         message
     }
 
-    /// Removes the entry in `slot`, which may be any number, if it is the one that `is_named` accepts by its stamp. Returns
-    /// its user value.
+    /// Removes the entry in `slot`, which may be any number, if it is the one that `is_named`
+    /// accepts by its stamp. Returns its user value.
     #[inline(always)]
     pub(super) fn remove_at(
         &mut self,

@@ -3,8 +3,9 @@
 
 use super::*;
 
-/// The envelopes of stencils, sorted exchanges and one tag per message. A search passes half an entry of another key on
-/// average, as with random keys, or a little more for shapes of few runs of tags. With consecutive tags it passes none.
+/// The envelopes of stencils, sorted exchanges and one tag per message. A search passes half an
+/// entry of another key on average, as with random keys, or a little more for shapes of few runs of
+/// tags. With consecutive tags it passes none.
 #[test]
 #[cfg_attr(miri, ignore = "counts what is passed by in deep queues")]
 fn structured_envelopes_spread_as_random_ones_do() {
@@ -83,7 +84,8 @@ fn entries_are_found_after_growth_in_the_order_of_their_key() {
         slots.push(table.append((bits, source), u64::from(number + 1) << 1, 0, |_| true));
     }
     let mut left: Vec<u32> = (0..count).collect();
-    // Remove one from the middle of its key, the youngest and the oldest; the others must stay in order.
+    // Remove one from the middle of its key, the youngest and the oldest; the others must stay in
+    // order.
     for number in [count / 2, count - 1, 0] {
         let slot = slots[number as usize];
         assert_eq!(table.remove_at(slot, |stamp| stamp >> 1 == u64::from(number + 1), |_| true), Some(0));

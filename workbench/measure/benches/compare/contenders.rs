@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who is timed: the structures of this library, and other libraries through a shim in C each.
+//! The contenders: the structures of mbmatch, bounds without a matcher, and other libraries, each
+//! through a shim in C.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 
 use mbmatch::{Arrived, Envelope, Handle, Matcher, Options, Pattern, Posted, Structure};
 
-use crate::series::{DEEPEST, REQUESTS, Random, TAG_BITS, shuffle};
+use crate::sequences::TAG_BITS;
+use crate::series::{DEEPEST, REQUESTS};
 
-/// A receiver, and the requests of a program that uses it.
+/// A receiver and the requests of a program.
 pub(crate) trait Contender {
     /// Posts the receive of request `request`.
     fn post(&mut self, pattern: Pattern, request: u32);
-    /// Message `message` arrives, which belongs to the request of the same number.
+    /// Delivers message `message`, which belongs to the request of the same number.
     fn arrive(&mut self, envelope: Envelope, message: u32);
-    /// The request is complete: its message has come, or else the contender is wrong.
+    /// Completes a request. Fails if its message has not arrived.
     fn wait(&mut self, request: u32);
-    /// Whether a message waits that `pattern` accepts.
+    /// Whether `pattern` accepts an unexpected message.
     fn probe(&mut self, pattern: Pattern) -> bool;
-    /// Takes the receive of `request` back.
+    /// Cancels the receive of `request`.
     fn cancel(&mut self, request: u32);
-    /// Uses the objects of [`DEEPEST`] receives and messages, and frees them in random order.
-    fn age(&mut self);
+    /// Fragments the pools: queues [`DEEPEST`] receives and messages and frees them in random
+    /// order.
+    fn fragment(&mut self);
 }
 
-/// What a program keeps for each of its requests; a cache line, as little as that is.
+/// The request object of a program: one cache line.
 #[repr(align(64))]
 #[derive(Clone, Default)]
 struct Request {
@@ -32,7 +35,7 @@ struct Request {
     done: bool,
 }
 
-/// A structure of this library.
+/// A structure of mbmatch.
 pub(crate) struct Native {
     matcher: Matcher,
     requests: Vec<Request>,
@@ -43,7 +46,7 @@ impl Native {
         Self { matcher: Matcher::new(structure, options), requests: vec![Request::default(); REQUESTS] }
     }
 
-    /// What a program calls: a function whose arguments come in registers, as those of `MPI_Irecv` do.
+    /// Not inlined: the arguments are in registers, as those of `MPI_Irecv` are.
     #[inline(never)]
     fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, request: u32) {
         match self.matcher.post(Pattern { bits, ignore, source }, u64::from(request)).expect("memory") {
@@ -80,10 +83,10 @@ impl Contender for Native {
     #[inline]
     fn cancel(&mut self, request: u32) {
         let handle = Handle::from_raw(self.requests[request as usize].handle);
-        assert!(self.matcher.cancel(handle).is_some(), "request {request} does not wait");
+        assert!(self.matcher.cancel(handle).is_some(), "request {request} is not queued");
     }
 
-    fn age(&mut self) {
+    fn fragment(&mut self) {
         let envelope = |i| Envelope { bits: u64::from(i), source: 0 };
         (0..DEEPEST).for_each(|i| self.post(Pattern::exactly(envelope(i)), i));
         for i in random_order() {
@@ -92,18 +95,18 @@ impl Contender for Native {
         (0..DEEPEST).for_each(|i| self.arrive(envelope(i), i));
         for i in random_order() {
             let handle = Handle::from_raw(self.requests[i as usize].handle);
-            assert!(self.matcher.discard(handle).is_some(), "message {i} does not wait");
+            assert!(self.matcher.discard(handle).is_some(), "message {i} is not queued");
         }
     }
 }
 
 fn random_order() -> Vec<u32> {
     let mut order: Vec<u32> = (0..DEEPEST).collect();
-    shuffle(&mut order, &mut Random::new(2));
+    fastrand::Rng::with_seed(2).shuffle(&mut order);
     order
 }
 
-/// No matcher: what reading the sequences and completing requests costs without one.
+/// No matcher: the cost of the sequences and of completing requests. A lower bound.
 pub(crate) struct Floor(Vec<Request>);
 
 impl Floor {
@@ -138,22 +141,23 @@ impl Contender for Floor {
         self.wait(request);
     }
 
-    fn age(&mut self) {}
+    fn fragment(&mut self) {}
 }
 
-/// An entry where its tag says: what memory costs a matcher that need not search, of tags that are all different.
+/// A direct-mapped table by tag: the cost of memory for a matcher without search, for distinct tags
+/// only. A lower bound.
 pub(crate) struct Direct {
     entries: Vec<Entry>,
     requests: Vec<Request>,
 }
 
-/// As many bytes as `adaptive` looks at.
+/// As large as an entry of `adaptive`.
 #[repr(align(32))]
 #[derive(Clone, Default)]
 struct Entry {
     bits: u64,
     request: u32,
-    waits: bool,
+    queued: bool,
 }
 
 impl Direct {
@@ -161,16 +165,16 @@ impl Direct {
         Self { entries: vec![Entry::default(); 2 * DEEPEST as usize], requests: vec![Request::default(); REQUESTS] }
     }
 
-    /// Takes the entry with these bits, or leaves one there.
+    /// Removes the entry with these bits, or stores one.
     #[inline]
-    fn meet(&mut self, bits: u64, request: u32) {
-        let places = self.entries.len();
-        let entry = &mut self.entries[bits as usize % places];
-        if entry.waits && entry.bits == bits {
-            entry.waits = false;
+    fn match_or_store(&mut self, bits: u64, request: u32) {
+        let slots = self.entries.len();
+        let entry = &mut self.entries[bits as usize % slots];
+        if entry.queued && entry.bits == bits {
+            entry.queued = false;
             self.requests[entry.request as usize].done = true;
         } else {
-            *entry = Entry { bits, request, waits: true };
+            *entry = Entry { bits, request, queued: true };
         }
     }
 }
@@ -178,12 +182,12 @@ impl Direct {
 impl Contender for Direct {
     #[inline]
     fn post(&mut self, pattern: Pattern, request: u32) {
-        self.meet(pattern.bits, request);
+        self.match_or_store(pattern.bits, request);
     }
 
     #[inline]
     fn arrive(&mut self, envelope: Envelope, message: u32) {
-        self.meet(envelope.bits, message);
+        self.match_or_store(envelope.bits, message);
     }
 
     #[inline]
@@ -192,15 +196,15 @@ impl Contender for Direct {
     }
 
     fn probe(&mut self, pattern: Pattern) -> bool {
-        self.entries[pattern.bits as usize % self.entries.len()].waits
+        self.entries[pattern.bits as usize % self.entries.len()].queued
     }
 
     fn cancel(&mut self, _: u32) {}
 
-    fn age(&mut self) {}
+    fn fragment(&mut self) {}
 }
 
-/// Another library, in a shared object that was made of a shim in C: `shim.h` says what its functions do.
+/// Another library behind a shim in C, loaded as a shared object. `shim.h` documents the functions.
 pub(crate) struct Shim {
     post: unsafe extern "C" fn(u64, u64, u32),
     arrive: unsafe extern "C" fn(u64, u32),
@@ -208,27 +212,29 @@ pub(crate) struct Shim {
     probe: unsafe extern "C" fn(u64, u64) -> c_int,
     cancel: unsafe extern "C" fn(u32),
     close: unsafe extern "C" fn(),
-    /// What the library calls itself.
+    /// Name and version of the library.
     pub(crate) version: String,
 }
 
-/// The bit of a source in a shim's keys, above those of a tag. There is one source.
+/// The bit of the source in a shim's keys. There is one source.
 const SOURCE_BITS: u64 = 1 << 40;
 
 impl Shim {
     /// Loads and opens the library.
     ///
     /// # Errors
-    /// In words, when that is not possible.
+    /// The reason, if the library cannot be loaded.
     pub(crate) fn open(path: &OsStr) -> Result<Self, String> {
         let file = CString::new(path.as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: the shims run no code when they are loaded. Global, for MPI libraries load parts of their own.
+        // SAFETY: the shims run no code when loaded. `RTLD_GLOBAL`, since MPI libraries load
+        // plug-ins that use their symbols.
         let library = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if library.is_null() {
-            // SAFETY: `dlopen` failed, so there is a message, which ends with a zero.
+            // SAFETY: `dlopen` failed, so that there is a message, a string.
             return Err(unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned());
         }
-        // SAFETY: `shim.h` gives each function the type that the field has, and every shim includes it.
+        // SAFETY: `shim.h`, which every shim includes, declares each function with the type of the
+        // field.
         unsafe {
             let open: unsafe extern "C" fn(u32) -> *const c_char = std::mem::transmute(symbol(library, c"shim_open")?);
             let version = CStr::from_ptr(open(REQUESTS as u32)).to_string_lossy().into_owned();
@@ -255,19 +261,19 @@ impl Shim {
 }
 
 fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: the library is loaded, and stays so until the process ends.
+    // SAFETY: the library stays loaded until the process ends.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     if found.is_null() { Err(format!("the shim has no function {}", name.to_string_lossy())) } else { Ok(found) }
 }
 
-/// A pattern's ignored bits as a shim knows them.
+/// The ignore bits of a pattern for a shim.
 fn ignored(pattern: &Pattern) -> u64 {
     let any_tag = pattern.ignore & TAG_BITS == TAG_BITS;
-    assert!(pattern.ignore == 0 || any_tag, "no MPI ignores single bits");
+    assert!(pattern.ignore == 0 || any_tag, "MPI has no single ignore bits");
     pattern.ignore | if pattern.source.is_none() { SOURCE_BITS } else { 0 }
 }
 
-// SAFETY of the calls: the library is open, and this thread, which opened it, is the only one.
+// SAFETY of the calls: the library is open, and used by the one thread that opened it.
 impl Contender for Shim {
     #[inline]
     fn post(&mut self, pattern: Pattern, request: u32) {
@@ -294,10 +300,10 @@ impl Contender for Shim {
         unsafe { (self.cancel)(request) }
     }
 
-    fn age(&mut self) {
+    fn fragment(&mut self) {
         let envelope = |i| Envelope { bits: 16 + u64::from(i), source: 0 };
         for receives_first in [true, false] {
-            // Met in order, which every list finds at once, and freed at random.
+            // Matched in order, which every list finds at once, and freed in random order.
             for posts in [receives_first, !receives_first] {
                 for i in 0..DEEPEST {
                     if posts {

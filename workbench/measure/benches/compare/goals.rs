@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was hoped for, and what this run found: the goals of `adaptive`, each with a verdict.
+//! The goals of `adaptive`, and the verdict of this run on each.
 //!
-//! Other work on this host only adds to a time, so that a time is that of the quietest round; and ratios are of times of
-//! the same round. The cost of an entry of a scan is the difference of two quietest times.
+//! Other load on the host only adds to a time: a time is therefore the median of the quietest
+//! round, and a ratio is of times of the same round. The cost per entry of a scan is the slope
+//! between two quietest times.
 
 use crate::series::DEEPEST;
 use crate::table::{Results, Times, digits, times};
 
-/// The structure that the goals are for, and the one that it is compared with.
+/// The structure that the goals are for, and the baseline.
 const DEFAULT: &str = "adaptive";
-const PLAIN: &str = "list";
+const BASELINE: &str = "list";
 
-/// Series of which an item is one exact receive, posted, matched and completed.
+/// Series whose item is one receive without wildcards, posted, matched and completed.
 const EXACT: &[&str] = &[
     "preposted/tags",
     "preposted/aged",
@@ -29,7 +30,7 @@ const EXACT: &[&str] = &[
     "steady/same_tag",
     "churn/posted",
 ];
-/// Series of which an item passes by all entries, or could.
+/// Series whose item scans all entries, or could.
 const SCANS: &[&str] = &[
     "probe/any_source",
     "probe/any_tag",
@@ -41,21 +42,22 @@ const SCANS: &[&str] = &[
     "preposted/masks_2",
     "preposted/masks_32",
 ];
-/// Nanoseconds of an exact item, and for each entry of a scan.
+/// Limits in nanoseconds of an exact item, and of each entry of a scan.
 const EXACT_NS: f64 = 15.0;
 const ENTRY_NS: f64 = 0.2;
-/// An entry's cost is that of those beyond the first; fewer than the second do not tell it.
+/// The cost per entry is the slope from the first of these depths to one of at least the second.
 const FIRST_ENTRIES: u32 = 64;
 const LEAST_ENTRIES: u32 = 256;
-/// Depths that the plain list is made for.
+/// Depths at which a linked list is fast.
 const SHALLOW: std::ops::RangeInclusive<u32> = 1..=8;
-/// Ratio to the plain list that two runs of the same may differ by.
+/// Largest ratio to the baseline; two runs of the same code may differ by as much.
 const SAME: f64 = 1.05;
-/// A cliff is a cost beyond the second-level cache of more than twice that within it, as in `matchbench mpi bench`.
+/// A cliff is a cost beyond the second-level cache of more than this factor of that within it, as
+/// in `matchbench mpi bench`.
 const WITHIN: u32 = 4096;
 const CLIFF: f64 = 2.0;
 
-/// A value found somewhere, the times behind it, and how many times as long they are as the plain list's.
+/// A value of one cell, its times, and their ratio to the baseline.
 struct Found {
     series: String,
     depth: u32,
@@ -67,7 +69,7 @@ struct Found {
 
 pub(crate) fn print(results: &Results, loads: &Times) {
     let Some(load) = loads.quietest() else { return };
-    println!("\none load from the first-level cache, each waiting for the last: {load:.2} ns, here the unit `loads`");
+    println!("\ndependent load from the first-level cache, the unit `loads`: {load:.2} ns");
     let quietest = |name: &str, depth| times(results, name, depth, DEFAULT)?.quietest();
     let of = |series: &[&str], value: &dyn Fn(&str, u32, f64) -> Option<f64>| {
         worst(results, |found| {
@@ -81,7 +83,7 @@ pub(crate) fn print(results: &Results, loads: &Times) {
             println!("{word}   {goal}");
             let Found { series, depth, value, quietest, median, ratio } = found;
             let [value, quiet, median, loads] = [value, quietest, median, quietest / load].map(digits);
-            let ratio = ratio.map_or(String::new(), |ratio| format!(", {} x {PLAIN}", digits(ratio)));
+            let ratio = ratio.map_or(String::new(), |ratio| format!(", {} x {BASELINE}", digits(ratio)));
             println!(
                 "          worst {value}: {series} at depth {depth}, {quiet} ns = {loads} loads (median {median}){ratio}"
             );
@@ -102,7 +104,7 @@ pub(crate) fn print(results: &Results, loads: &Times) {
         }),
     );
     verdict(
-        &format!("no slower than {PLAIN} at depths 1 to 8, all series: at most {SAME} times"),
+        &format!("no slower than {BASELINE} at depths 1 to 8, all series: at most {SAME} times"),
         SAME,
         worst(results, |found| found.ratio.filter(|_| SHALLOW.contains(&found.depth))),
     );
@@ -116,11 +118,11 @@ pub(crate) fn print(results: &Results, loads: &Times) {
     );
 }
 
-/// Where `value` of what was found for the default structure is greatest.
+/// The cell of `adaptive` with the greatest `value`.
 fn worst(results: &Results, value: impl Fn(&Found) -> Option<f64>) -> Option<Found> {
     let found = results.iter().filter(|((_, _, name), _)| name == DEFAULT).filter_map(|((series, depth, _), found)| {
         let (series, depth, quietest, median) = (series.clone(), *depth, found.quietest()?, found.median()?);
-        let ratio = times(results, &series, depth, PLAIN).and_then(|list| found.ratio(list));
+        let ratio = times(results, &series, depth, BASELINE).and_then(|list| found.ratio(list));
         let mut found = Found { series, depth, value: 0.0, quietest, median, ratio };
         found.value = value(&found)?;
         Some(found)

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every structure of this library, side by side with each other and with the MPI libraries and UCX of this host.
+//! Every structure of mbmatch beside the others, and beside UCX and the MPI libraries of this host.
 //!
 //! ```console
 //! $ cargo bench --package mb-measure --bench compare
 //! $ cargo bench --package mb-measure --bench compare -- --rounds 3 --depths 1,64,4096 --csv out/mbmatch.csv drain_posted
 //! ```
 //!
-//! Each contender has a process of its own; all are pinned to one core and work in turns, depth after depth and round
-//! after round, so that a slow moment of this host is slow for all. Words that are no options choose the series and
-//! contenders whose names contain them. `README.md` beside this file says what is timed and what a time contains.
+//! Each contender has a process of its own. All are pinned to one core and take turns at each
+//! depth, so that other load on the host slows all of them. Arguments that are not options select
+//! the series and contenders whose names contain them. `README.md` beside this file describes the
+//! series and what a time contains.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints its results")]
 
 mod contenders;
-mod field;
 mod goals;
+mod processes;
+mod sequences;
 mod series;
+mod stopwatch;
 mod table;
 
 use std::collections::BTreeMap;
@@ -24,11 +27,12 @@ use std::process::ExitCode;
 
 use mb_measure::host;
 
-use field::{Entrant, Runner};
-use series::{DEEPEST, Series, Stopwatch};
+use processes::{Candidate, Runner};
+use series::{DEEPEST, Series};
+use stopwatch::Stopwatch;
 use table::{Results, Times};
 
-/// What the command line chooses.
+/// The command line.
 struct Options {
     rounds: u32,
     batches: u32,
@@ -43,10 +47,11 @@ impl Options {
         let depths = vec![0, 1, 2, 4, 8, 16, 64, 256, 1024, 4096, DEEPEST];
         let mut options = Self { rounds: 5, batches: 7, depths, csv: None, chosen: Vec::new() };
         while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or(format!("{word} needs a value"));
-            let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{word}: not a number: {text}"));
+            let mut value = || words.next().ok_or(format!("{word}: expected a value"));
+            let number =
+                |text: &str| text.parse::<u32>().map_err(|_| format!("{word}: `{text}` found, expected a number"));
             match word.as_str() {
-                // From cargo.
+                // Passed by cargo.
                 "--bench" => {}
                 "--rounds" => options.rounds = number(&value()?)?.max(1),
                 "--batches" => options.batches = number(&value()?)?.max(1),
@@ -55,17 +60,19 @@ impl Options {
                     options.depths = value()?.split(',').map(number).collect::<Result<_, _>>()?;
                     options.depths.sort_unstable();
                     if options.depths.last().is_none_or(|&deepest| deepest > DEEPEST) {
-                        return Err(format!("--depths: from 0 to {DEEPEST}"));
+                        return Err(format!("--depths: expected numbers from 0 to {DEEPEST}"));
                     }
                 }
-                _ if word.starts_with('-') => return Err(format!("no such option: {word}")),
+                _ if word.starts_with('-') => {
+                    return Err(format!("unknown option {word}; expected --rounds, --batches, --depths or --csv"));
+                }
                 _ => options.chosen.push(word),
             }
         }
         Ok(options)
     }
 
-    /// Whether `name` is chosen among `names`: a word chooses series or contenders, never all of either.
+    /// Whether `name` is selected among `names`. A word that is part of no name does not count.
     fn chooses(&self, name: &str, names: &(impl Iterator<Item = String> + Clone)) -> bool {
         let mut words = self.chosen.iter().filter(|word| names.clone().any(|name| name.contains(*word))).peekable();
         words.peek().is_none() || words.any(|word| name.contains(word.as_str()))
@@ -74,8 +81,8 @@ impl Options {
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
-    let done = if words.next_if(|word| word == field::SERVE).is_some() {
-        field::serve(words)
+    let done = if words.next_if(|word| word == processes::SERVE).is_some() {
+        processes::serve(words)
     } else {
         Options::parse(words).and_then(|options| compare(&options))
     };
@@ -89,15 +96,15 @@ fn main() -> ExitCode {
 }
 
 fn compare(options: &Options) -> Result<(), String> {
-    // The children inherit the core.
+    // The children inherit the affinity.
     let pinned = host::Pinned::new();
-    let entrants = Entrant::all();
-    let names = entrants.iter().map(|entrant| entrant.name.clone());
+    let candidates = Candidate::all();
+    let names = candidates.iter().map(|candidate| candidate.name.clone());
     let mut runners: Vec<Runner> = Vec::new();
-    for entrant in entrants.iter().filter(|entrant| options.chooses(&entrant.name, &names)) {
-        match entrant.start() {
+    for candidate in candidates.iter().filter(|candidate| options.chooses(&candidate.name, &names)) {
+        match candidate.start() {
             Ok(runner) => runners.push(runner),
-            Err(reason) => println!("{:<10} skipped: {reason}", entrant.name),
+            Err(reason) => println!("{:<10} skipped: {reason}", candidate.name),
         }
     }
     let all = series::ALL.iter().map(Series::name);
@@ -118,8 +125,8 @@ fn compare(options: &Options) -> Result<(), String> {
             if shows_progress {
                 eprint!("\rround {} of {}, series {} of {} ", round + 1, options.rounds, number + 1, chosen.len());
             }
-            loads.add(series::load_ns(&mut stopwatch));
-            // One after the other at each depth, so that what slows this host slows all of them.
+            loads.add(stopwatch::load_ns(&mut stopwatch));
+            // Turn by turn at each depth, so that other load slows all contenders.
             for &depth in options.depths.iter().filter(|&&depth| series.has_depth(depth)) {
                 for runner in &mut runners {
                     runner.run(series, depth, round, options.batches, &mut results)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Times, gathered, printed and written.
+//! Tables of times: collection, printing, CSV.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ pub(crate) struct Times {
     rounds: Vec<f64>,
 }
 
-/// The value that the share `part` of all is below, interpolated between two that ascend.
+/// The quantile `part` of ascending values, interpolated.
 fn quantile(ascending: &[f64], part: f64) -> Option<f64> {
     let place = part * (ascending.len().checked_sub(1)?) as f64;
     let (low, high) = (ascending[place.floor() as usize], ascending[place.ceil() as usize]);
@@ -48,13 +48,12 @@ impl Times {
         Some([quantile(&self.batches, 0.25)?, self.median()?, quantile(&self.batches, 0.75)?])
     }
 
-    /// The median of the round in which this host had least other work.
+    /// The median of the quietest round.
     pub(crate) fn quietest(&self) -> Option<f64> {
         self.rounds.iter().copied().min_by(f64::total_cmp)
     }
 
-    /// How many times as long as `other`: the median of the ratios of each round. Rounds that one of them lacks are the
-    /// last ones, of long sequences.
+    /// The ratio to `other`: the median of the ratios of each round that both have.
     pub(crate) fn ratio(&self, other: &Self) -> Option<f64> {
         let ratios = self.rounds.iter().zip(&other.rounds).map(|(one, other)| one / other).collect();
         quantile(&sorted(ratios), 0.5)
@@ -66,7 +65,7 @@ pub(crate) fn times<'a>(results: &'a Results, series: &str, depth: u32, contende
     results.get(&(series.to_owned(), depth, contender.to_owned()))
 }
 
-/// Three digits that count.
+/// Three significant digits.
 pub(crate) fn digits(value: f64) -> String {
     match value {
         _ if value >= 1e6 => format!("{:.1}M", value / 1e6),
@@ -77,12 +76,12 @@ pub(crate) fn digits(value: f64) -> String {
     }
 }
 
-/// Prints medians in ns for each item, a column for each contender.
+/// Prints medians in ns per item, one column per contender.
 pub(crate) fn print(series: &Series, depths: &[u32], names: &[&str], results: &Results) {
     let found = |name: &str, depth| times(results, &series.name(), depth, name)?.median();
     let columns: Vec<&&str> =
         names.iter().filter(|name| depths.iter().any(|&depth| found(name, depth).is_some())).collect();
-    let mut text = format!("\n{}: ns for each {}\n{:>6}", series.name(), series.item(), "depth");
+    let mut text = format!("\n{}: ns per {}\n{:>6}", series.name(), series.item(), "depth");
     for name in &columns {
         let _ = write!(text, " {name:>9}");
     }
@@ -95,7 +94,7 @@ pub(crate) fn print(series: &Series, depths: &[u32], names: &[&str], results: &R
     println!("{text}");
 }
 
-/// Writes everything as CSV, a row for each series, depth and contender.
+/// Writes all times as CSV, one row per series, depth and contender.
 pub(crate) fn write_csv(path: &Path, results: &Results) -> Result<(), String> {
     let mut text = "name,kind,pattern,depth,ns_median,ns_q1,ns_q3,ns_quietest,repetitions\n".to_owned();
     for ((series, depth, name), times) in results {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// What the comparison calls of another library. A message is 8 bytes long and is sent to oneself; request and message
-// of the same number belong together. Bits 0 to 30 are the tag, bit 40 is the source: there is one, and a receive or
-// probe that ignores the bit takes any. What cannot be done ends the program with a message.
+// The interface of the benchmark to another library. A message has 8 bytes and is sent to oneself; the request and the
+// message of the same number belong together. Bits 0 to 30 are the tag and bit 40 is the source: there is one source, and
+// a receive or probe that ignores the bit accepts any. Errors print a message and end the program.
 #pragma once
 #include <stdint.h>
 #include <stdio.h>
@@ -11,14 +11,14 @@
 #define TAG_BITS UINT64_C(0x7fffffff)
 #define SOURCE_BITS (UINT64_C(1) << 40)
 
-// Makes room for so many requests; returns the library's name and version.
+// Allocates this many requests; returns name and version of the library.
 const char *shim_open(uint32_t requests);
 void shim_post(uint64_t bits, uint64_t ignore, uint32_t request);
 void shim_arrive(uint64_t bits, uint32_t message);
-// Ends when receive and message of this number are complete and freed.
+// Waits for the receive and the message of this number, and frees both.
 void shim_wait(uint32_t request);
 int shim_probe(uint64_t bits, uint64_t ignore);
-// Ends when the receive is cancelled and freed.
+// Cancels the receive and frees it.
 void shim_cancel(uint32_t request);
 void shim_close(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// UCX's tag matching through its own calls: a worker with an endpoint to itself over the transport `self`, which hands a
-// sent message to the matching before the send returns. That contains request objects and the copy of 8 bytes.
+// UCX's tag matching through its own calls: a worker with an endpoint to itself over the transport `self`, which delivers
+// a message before the send returns. The times contain request objects and the copy of 8 bytes.
 #include <ucp/api/ucp.h>
 
 #include "shim.h"
@@ -18,7 +18,7 @@ static ucp_ep_h self;
 static uint64_t sent;
 static const ucp_request_param_t plain; // contiguous bytes, no callback
 
-// Ends when `of` is complete and freed; returns how it ended.
+// Waits for a request and frees it; returns its status.
 static ucs_status_t finish(ucs_status_ptr_t of) {
   if (!UCS_PTR_IS_PTR(of)) return UCS_PTR_STATUS(of);
   ucs_status_t status;
@@ -37,9 +37,9 @@ const char *shim_open(uint32_t count) {
 
   ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
   ucp_config_t *config;
-  need(ucp_config_read(NULL, NULL, &config) == UCS_OK, "UCX's settings cannot be read");
+  need(ucp_config_read(NULL, NULL, &config) == UCS_OK, "UCX's configuration cannot be read");
   need(ucp_config_modify(config, "TLS", "self") == UCS_OK, "UCX has no transport `self`");
-  need(ucp_init(&params, config, &context) == UCS_OK, "UCX cannot be opened");
+  need(ucp_init(&params, config, &context) == UCS_OK, "UCX cannot be initialized");
   ucp_config_release(config);
   ucp_worker_params_t worker_params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                        .thread_mode = UCS_THREAD_MODE_SINGLE};
@@ -50,7 +50,7 @@ const char *shim_open(uint32_t count) {
   ucp_ep_params_t ep_params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = address};
   need(ucp_ep_create(worker, &ep_params, &self) == UCS_OK, "the worker does not reach itself");
   ucp_worker_release_address(worker, address);
-  // The first message sets the connection up.
+  // The first message establishes the connection.
   shim_post(0, 0, 0);
   shim_arrive(0, 0);
   shim_wait(0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The contenders' processes: how each is started, and how it is asked for the times of a series.
+//! The processes of the contenders.
 //!
-//! A child reads lines `SERIES DEPTH BATCHES`, and answers each with a line of times behind [`MARK`]; its first line is
-//! what it is. The libraries print as they like besides.
+//! A child first prints a line with its version. It then reads requests, lines `SERIES DEPTH
+//! BATCHES`, and replies to each with a line of times. Its lines begin with [`MARK`]; others are
+//! output of the libraries and are ignored.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -13,46 +14,49 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use mbmatch::{Options, Structure};
 
 use crate::contenders::{Contender, Direct, Floor, Native, Shim};
-use crate::series::{Needs, Series, Stopwatch};
+use crate::series::{Needs, Series};
+use crate::stopwatch::Stopwatch;
 use crate::table::{Results, Times};
 
-/// The first word of a child's arguments; the contender's name follows, and the file of a shim.
+/// First argument of a child. The name of the contender follows, and the file of a shim.
 pub(crate) const SERVE: &str = "--serve";
-/// Begins a line that is ours.
+/// Argument of a child that fragments its pools first.
+const FRAGMENTED: &str = "--fragmented";
+/// Prefix of the lines of this protocol.
 const MARK: &str = "= ";
-/// Bytes from one request object to the next in Open MPI's ob1: what a list costs where requests are large.
+/// Bytes from one request object to the next in Open MPI's ob1.
 const LARGE_REQUEST: usize = 768;
-/// The name of entries that are found without a search.
+/// The direct-mapped table.
 const DIRECT: &str = "direct";
-/// The name of a list through those.
+/// A list through request objects of that size.
 const LARGE_LIST: &str = "list_768";
 
-/// Sequences that would take longer are left out, and longer ones are repeated less often; nanoseconds.
+/// Sequences that would take longer are skipped; nanoseconds.
 const TOO_LONG: f64 = 1.5e9;
-const SELDOM: f64 = 60e6;
-/// How often these are run.
-const SELDOM_ROUNDS: u32 = 3;
+/// Sequences that take longer are timed in the first rounds only; nanoseconds.
+const LONG: f64 = 60e6;
+const LONG_ROUNDS: u32 = 3;
 
-/// A contender that may be there.
-pub(crate) struct Entrant {
+/// A contender that may be available on this host.
+pub(crate) struct Candidate {
     pub(crate) name: String,
     shim: Option<ShimSource>,
 }
 
-/// How a shim is made.
+/// How a shim is built.
 #[derive(Clone, Copy)]
 struct ShimSource {
     file: &'static str,
     compiler: &'static str,
-    /// The package that `pkg-config` knows flags of.
+    /// The `pkg-config` package of the library.
     package: Option<&'static str>,
     environment: &'static [(&'static str, &'static str)],
 }
 
-/// The only MPI that has its own matching for messages to oneself and a choice of it is told to take its own.
+/// Selects Open MPI's own matching (`ob1`) for messages to oneself.
 const OB1: &[(&str, &str)] = &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "self")];
 
-impl Entrant {
+impl Candidate {
     pub(crate) fn all() -> Vec<Self> {
         let own = ["floor", DIRECT, "list", LARGE_LIST].map(str::to_owned).into_iter();
         let others = Structure::ALL.iter().map(|structure| structure.name().to_owned()).filter(|name| name != "list");
@@ -68,12 +72,12 @@ impl Entrant {
         all
     }
 
-    /// Starts the contender's process, after having made its shim.
+    /// Builds the shim and starts the process of the contender.
     pub(crate) fn start(&self) -> Result<Runner, String> {
         let mut words: Vec<OsString> = vec![SERVE.into(), self.name.clone().into()];
         let mut environment: &[_] = &[];
         if let Some(shim) = &self.shim {
-            words.push(shim.make(&self.name)?.into());
+            words.push(shim.build(&self.name)?.into());
             environment = shim.environment;
         }
         let mut runner = Runner {
@@ -83,7 +87,7 @@ impl Entrant {
             words,
             environment,
             process: None,
-            aged: None,
+            fragmented: None,
             before: None,
         };
         runner.version = Process::start(&runner.words, environment, false).map(|(process, version)| {
@@ -95,7 +99,7 @@ impl Entrant {
 }
 
 impl ShimSource {
-    fn make(&self, name: &str) -> Result<PathBuf, String> {
+    fn build(&self, name: &str) -> Result<PathBuf, String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/compare/shims");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shim_{name}.so"));
         let flags = match self.package {
@@ -109,18 +113,18 @@ impl ShimSource {
     }
 }
 
-/// What `command` prints.
+/// The output of `command`.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{name}: {}", said.lines().next().unwrap_or("failed")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name}: {}", stderr.lines().next().unwrap_or("failed")))
 }
 
-/// A contender that is there.
+/// An available contender.
 pub(crate) struct Runner {
     pub(crate) name: String,
     pub(crate) version: String,
@@ -128,21 +132,23 @@ pub(crate) struct Runner {
     words: Vec<OsString>,
     environment: &'static [(&'static str, &'static str)],
     process: Option<Process>,
-    /// The process of the series that want aged objects, once there is one in this round: nothing makes its pools young
-    /// again.
-    aged: Option<Process>,
-    /// What was timed last: a series, its depth, and the nanoseconds of its shortest sequence.
+    /// The process of the series with fragmented pools. It is not used for others, since nothing
+    /// undoes the fragmentation.
+    fragmented: Option<Process>,
+    /// What was timed last: series, depth and nanoseconds of a sequence.
     before: Option<(String, u32, f64)>,
 }
 
 impl Runner {
-    /// Ends the contender's processes, so that new ones run what follows: where the pages of a process lie in the caches, and
-    /// its code among what the processor foresees, is chance, and makes a few per cent.
+    /// Ends the processes, so that each round has new ones: the placement of pages in the caches
+    /// and of branches in the predictor is random for each process, and changes times by a few per
+    /// cent.
     pub(crate) fn begin_round(&mut self) {
-        (self.process, self.aged) = (None, None);
+        (self.process, self.fragmented) = (None, None);
     }
 
-    /// Has `series` timed at `depth`, and adds the times to `results`. Depths of a series come the smallest first.
+    /// Times `series` at `depth` and adds the times to `results`. The depths of a series come in
+    /// ascending order.
     pub(crate) fn run(
         &mut self,
         series: &'static Series,
@@ -161,14 +167,14 @@ impl Runner {
         if before.is_some_and(|(_, shallow, ns)| ns * series.growth(*shallow, depth) > TOO_LONG) {
             return Ok(());
         }
-        let place = if series.aged { &mut self.aged } else { &mut self.process };
-        if place.is_none() {
-            *place = Some(Process::start(&self.words, self.environment, series.aged)?.0);
+        let process = if series.fragmented { &mut self.fragmented } else { &mut self.process };
+        if process.is_none() {
+            *process = Some(Process::start(&self.words, self.environment, series.fragmented)?.0);
         }
-        let Some(process) = place else { return Ok(()) };
+        let Some(process) = process else { return Ok(()) };
         let times: &mut Times = results.entry((series.name(), depth, self.name.clone())).or_default();
         let known = times.median().map(|ns| ns * series.items(depth));
-        if known.is_none_or(|ns| ns < SELDOM || round < SELDOM_ROUNDS) {
+        if known.is_none_or(|ns| ns < LONG || round < LONG_ROUNDS) {
             times.add(process.ask(series, depth, batches).map_err(|error| format!("{}: {error}", self.name))?);
         }
         self.before = times.median().map(|ns| (series.name(), depth, ns * series.items(depth)));
@@ -176,93 +182,93 @@ impl Runner {
     }
 }
 
-/// A contender's process; it ends when its input does.
+/// The process of a contender; it ends when its input does.
 struct Process {
     child: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    requests: ChildStdin,
+    replies: BufReader<ChildStdout>,
 }
 
 impl Process {
-    /// The process, and what it says it is.
-    fn start(words: &[OsString], environment: &[(&str, &str)], aged: bool) -> Result<(Self, String), String> {
+    /// Starts a process; returns it and its version line.
+    fn start(words: &[OsString], environment: &[(&str, &str)], fragmented: bool) -> Result<(Self, String), String> {
         let text = |error: std::io::Error| error.to_string();
         let mut command = Command::new(std::env::current_exe().map_err(text)?);
-        command.args(words).args(aged.then_some("--aged")).envs(environment.iter().copied());
+        command.args(words).args(fragmented.then_some(FRAGMENTED)).envs(environment.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
-        let (Some(questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("no pipes".to_owned());
         };
-        let mut process = Self { child, questions, answers: BufReader::new(answers) };
-        let version = process.answer()?;
+        let mut process = Self { child, requests, replies: BufReader::new(replies) };
+        let version = process.reply()?;
         Ok((process, version))
     }
 
     fn ask(&mut self, series: &Series, depth: u32, batches: u32) -> Result<Vec<f64>, String> {
-        writeln!(self.questions, "{} {depth} {batches}", series.name()).map_err(|error| error.to_string())?;
-        let answer = self.answer().map_err(|error| format!("{} at depth {depth}: {error}", series.name()))?;
-        answer.split(' ').map(|word| word.parse().map_err(|_| format!("not a time: {word}"))).collect()
+        writeln!(self.requests, "{} {depth} {batches}", series.name()).map_err(|error| error.to_string())?;
+        let reply = self.reply().map_err(|error| format!("{} at depth {depth}: {error}", series.name()))?;
+        reply.split(' ').map(|word| word.parse().map_err(|_| format!("not a time: {word}"))).collect()
     }
 
-    /// The next line that is ours.
-    fn answer(&mut self) -> Result<String, String> {
+    /// The next line of the protocol.
+    fn reply(&mut self) -> Result<String, String> {
         loop {
             let mut line = String::new();
-            if self.answers.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
+            if self.replies.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
                 return Err(format!("ended: {}", self.child.wait().map_err(|error| error.to_string())?));
             }
-            if let Some(answer) = line.strip_prefix(MARK) {
-                return Ok(answer.trim_end().to_owned());
+            if let Some(reply) = line.strip_prefix(MARK) {
+                return Ok(reply.trim_end().to_owned());
             }
         }
     }
 }
 
-/// The child: the contender that `words` name answers until its input ends.
+/// The child: replies to requests until its input ends.
 pub(crate) fn serve(mut words: impl Iterator<Item = String>) -> Result<(), String> {
-    let name = words.next().ok_or("whom to serve?")?;
+    let name = words.next().ok_or("no contender named; expected its name after --serve")?;
     let words: Vec<String> = words.collect();
-    let aged = words.iter().any(|word| word == "--aged");
-    if let Some(path) = words.iter().find(|word| *word != "--aged") {
+    let fragmented = words.iter().any(|word| word == FRAGMENTED);
+    if let Some(path) = words.iter().find(|word| *word != FRAGMENTED) {
         let mut shim = Shim::open(path.as_ref())?;
-        if aged {
-            shim.age();
+        if fragmented {
+            shim.fragment();
         }
         let version = shim.version.clone();
-        return answer(&version, |series, depth, stopwatch| series.run(&mut shim, depth, stopwatch));
+        return reply(&version, |series, depth, stopwatch| series.run(&mut shim, depth, stopwatch));
     }
     if name == DIRECT {
-        let version = "no search: entries where their tags say, where all are different";
-        return answer(version, |series, depth, stopwatch| series.run(&mut Direct::new(), depth, stopwatch));
+        let version = "direct-mapped table: no search, distinct tags only";
+        return reply(version, |series, depth, stopwatch| series.run(&mut Direct::new(), depth, stopwatch));
     }
     if name == "floor" {
-        let version = "no matcher: what the sequences cost without one";
-        return answer(version, |series, depth, stopwatch| series.run(&mut Floor::new(), depth, stopwatch));
+        let version = "no matcher: the sequences alone";
+        return reply(version, |series, depth, stopwatch| series.run(&mut Floor::new(), depth, stopwatch));
     }
     let mut options = Options::default();
     let (structure, version) = if name == LARGE_LIST {
         options.request_bytes = LARGE_REQUEST;
         (Structure::List, format!("list, with {LARGE_REQUEST} bytes from one request to the next"))
     } else {
-        (name.parse::<Structure>().map_err(|error| error.to_string())?, "of this library".to_owned())
+        (name.parse::<Structure>().map_err(|error| error.to_string())?, "mbmatch".to_owned())
     };
-    answer(&version, |series, depth, stopwatch| {
+    reply(&version, |series, depth, stopwatch| {
         let mut native = Native::new(structure, options);
-        if aged {
-            native.age();
+        if fragmented {
+            native.fragment();
         }
         series.run(&mut native, depth, stopwatch)
     })
 }
 
-fn answer(version: &str, mut run: impl FnMut(&Series, u32, &mut Stopwatch) -> Vec<f64>) -> Result<(), String> {
+fn reply(version: &str, mut run: impl FnMut(&Series, u32, &mut Stopwatch) -> Vec<f64>) -> Result<(), String> {
     println!("{MARK}{version}");
     let mut stopwatch = Stopwatch::new(1);
     for line in std::io::stdin().lines() {
         let line = line.map_err(|error| error.to_string())?;
         let mut words = line.split(' ');
-        let mut next = || words.next().ok_or(format!("not a question: {line}"));
-        let series = Series::find(next()?).ok_or(format!("no such series: {line}"))?;
+        let mut next = || words.next().ok_or(format!("not a request: {line}"));
+        let series = Series::find(next()?).ok_or(format!("unknown series: {line}"))?;
         let mut number = || next()?.parse().map_err(|_| format!("not a number: {line}"));
         let depth = number()?;
         stopwatch.batches = number()?;
