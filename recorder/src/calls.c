@@ -127,8 +127,8 @@ static void *target_find(const char *name) {
     return found;
 }
 
-/* Where a wrapper finds the MPI library's function: NAME_target. It leads to one that looks it up at the first call, so that no call
- * has to ask whether this was done. */
+/* NAME_target is the address of the MPI library's function. It initially points to code that looks the function up, so that no
+ * call has to test whether this was done. */
 #define TARGET(arity, name)                                                                   \
     static int name##_first(PARAMETERS_##arity);                                              \
     static int (*name##_target)(PARAMETERS_##arity) = name##_first;                           \
@@ -139,7 +139,7 @@ static void *target_find(const char *name) {
     }
 #define TARGET_OF(name) __atomic_load_n(&name##_target, __ATOMIC_RELAXED)
 
-/* Whether a call is to be recorded although its thread's pass is not today's. */
+/* Whether a call is recorded although the pass of its thread is not the current generation. */
 static __attribute__((noinline)) bool enter_otherwise(struct mbr_thread *thread, uint64_t generation) {
     if (thread->pass & INSIDE || generation & MBR_OFF)
         return false;
@@ -162,7 +162,7 @@ MBR_INLINE struct mbr_thread *enter(void) {
 
 MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
 
-/* A wrapper, whatever the call. */
+/* A wrapper without fast path. */
 #define GENERAL(arity, name, family, symbol)                                                  \
     symbol(PARAMETERS_##arity) {                                                              \
         struct mbr_thread *thread = enter();                                                  \
@@ -170,7 +170,7 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
             return TARGET_OF(name)(NAMES_##arity);                                            \
         mbr_word a[arity + 1] = {NAMES_##arity};                                              \
         struct frame frame;                                                                   \
-        frame.recorded = false; /* the rest is set where it is used: zeroing all costs 10 ns */ \
+        frame.recorded = false; /* other fields are set where they are used: zeroing all costs 10 ns */ \
         frame.request = 0;                                                                    \
         family##_before(thread, &frame, a, &name##_role);                                     \
         int error = TARGET_OF(name)(ELEMENTS_##arity);                                        \
@@ -180,7 +180,7 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
     }
 #define GENERAL_ONLY(arity, name, family) GENERAL(arity, name, family, EXPORT int MPI_##name)
 
-/* A wrapper that does the usual call itself. */
+/* A wrapper with fast path. */
 #define USUAL(arity, name, family, kind)                                                      \
     GENERAL(arity, name, family, static __attribute__((noinline)) int name##_general)         \
     EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
@@ -194,7 +194,7 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
         return error;                                                                         \
     }
 
-/* Which of the two, by family. */
+/* Selects one of the two, by family. */
 #define WRAPPER_send(arity, name) USUAL(arity, name, send, SEND)
 #define WRAPPER_recv(arity, name) USUAL(arity, name, recv, RECV)
 #define WRAPPER_sendrecv(arity, name) GENERAL_ONLY(arity, name, sendrecv)
@@ -219,7 +219,7 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
 #include "calls.h"
 CALL(0, Finalize, finalize, .flags = 0)
 
-/* Both forms of MPI_Init begin the recording when they return. */
+/* Both forms of MPI_Init start the recording when they return. */
 #define INIT_CALL(arity, name)                                                                \
     TARGET(arity, name)                                                                       \
     EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
@@ -238,7 +238,7 @@ CALL(0, Finalize, finalize, .flags = 0)
 INIT_CALL(2, Init)
 INIT_CALL(4, Init_thread)
 
-/* Not recorded: it ends what the threads remember of the type. */
+/* Not recorded: it invalidates cached datatypes. */
 TARGET(1, Type_free)
 EXPORT int MPI_Type_free(PARAMETERS_1) {
     __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Every MPI function that is recorded: one line each, CALL(arguments, name, family, role...). A family (calls.c) is what happens before
- * and after the call; the role says which argument is what (positions from 0) where members of a family differ.
- * WIDE also makes the large-count form NAME_c. No include guard: included once per use, with CALL defined by the includer.
+ * Every recorded MPI function, one line each: CALL(arguments, name, family, role...). A family (calls.c) is the code before and
+ * after the call; the role gives the positions of arguments (from 0) where members of a family differ.
+ * WIDE also defines the large-count form NAME_c. No include guard: included once per use, with CALL defined by the includer.
  */
 
 #define WIDE(arity, name, family, ...)          \
@@ -32,7 +32,7 @@ WIDE(7, Recv, recv, .flags = BLOCKING)
 WIDE(7, Irecv, recv, .flags = 0)
 WIDE(7, Recv_init, recv, .persistent = 1)
 
-/* The receiving half of these begins at `recv`: (count, type, source, tag). */
+/* `recv`: positions of count, type, source and tag of the receiving half. */
 WIDE(12, Sendrecv, sendrecv, .flags = BLOCKING, .recv = {6, 7, 8, 9}, .comm = 10, .status = 11)
 WIDE(9, Sendrecv_replace, sendrecv, .flags = BLOCKING, .recv = {1, 2, 5, 6}, .comm = 7, .status = 8)
 WIDE(12, Isendrecv, sendrecv, .recv = {6, 7, 8, 9}, .comm = 10, .request = 11)

@@ -28,7 +28,7 @@ static bool in_place(const mbr_word *a, const struct side *side) {
     return side->buffer != NO_BUFFER && a[side->buffer] == mbr_library.in_place;
 }
 
-/* Fills size fields of `record` and returns how many words of per-peer sizes stand in `*words_p`. */
+/* Fills the size fields of `record` and returns the number of per-peer sizes in `*words_p`. */
 static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_comm *comm, const mbr_word *a, const struct role *role,
                                  struct mbr_record *record, uint64_t **words_p) {
     uint64_t sends = comm->peers, receives = comm->peers;
@@ -99,7 +99,7 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
     return many_sent ? sends : many_received ? receives : 0;
 }
 
-/* The record of a collective with its per-peer sizes; false if the communicator is not known. */
+/* Writes the record of a collective with its per-peer sizes; false if the communicator is unknown. */
 static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                               struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The identity of a communicator is a hash of its parent's identity, a tag, the world ranks of its group or
- * groups, and how many communicators with the same answers this process has made before. All members give the same
- * answers: MPI has them make communicators of one parent in one order, and where it does not (MPI_Comm_create_group,
- * MPI_Intercomm_create) all members of the group and the tag take part. Spec: spec/trace.md, section 6.
+ * groups, and the number of earlier communicators with the same data in this process. All members have the same data: MPI
+ * requires them to create communicators of one parent in one order; where it does not (MPI_Comm_create_group,
+ * MPI_Intercomm_create), the hash covers all members of the group and the tag. Spec: spec/trace.md, section 6.
  */
 #include "comm.h"
 
@@ -15,7 +15,7 @@ static mbr_word world_group;
 static uint32_t comms_made;
 static struct mbr_lock make_lock;
 
-/* A communicator and, behind it, its counters of sends. */
+/* A communicator, followed by its counters of sends. */
 static size_t pages_of(int peers) { return sizeof(struct mbr_comm) + (size_t)peers * sizeof(uint64_t); }
 
 static struct mbr_record comm_record(struct mbr_thread *thread, const struct mbr_stamp *begin, uint8_t kind, uint32_t number) {
@@ -41,7 +41,7 @@ static uint64_t runs_of(const int *ranks, int count, uint64_t *words) {
     return used;
 }
 
-/* World ranks of `group`, written to `ranks`; `scratch` has room for as many. False if a member is not of the world. */
+/* Writes the world ranks of `group` to `ranks`; `scratch` has the same size. False if a member is outside of the world. */
 static bool world_ranks(mbr_word group, int count, int *ranks, int *scratch) {
     for (int i = 0; i < count; i++)
         scratch[i] = i;
@@ -58,7 +58,7 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint64_t count)
     return hash;
 }
 
-/* Asks MPI about `shape` and records it as the communicator `handle`. `fixed` is its identity if it has a fixed one. */
+/* Queries MPI for `shape` and records it as the communicator `handle`. `fixed` is its identity if it has a fixed one. */
 static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr_word handle, mbr_word shape,
                         const uint64_t *fixed, uint64_t seed) {
     int inter = 0, size = 0, remote = 0, rank = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Communicators: from a handle to the trace's local number, and a Comm record with identity and world ranks when one is made.
- * No communication: the identity is computed alike by all members from what they all know.
- * Cost: a lookup is one comparison for the communicator used last; making one costs O(size).
+ * Communicators: local number of each handle, and a Comm record with identity and world ranks for each new one.
+ * No communication: all members compute the identity from data that they share.
+ * Cost: a lookup of the most recently used communicator is one comparison; creating one costs O(size).
  */
 #ifndef MBR_COMM_H
 #define MBR_COMM_H
@@ -13,10 +13,10 @@
 /* Keep the group of the world and write the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF. */
 bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp);
 
-/* Looks in the table; false if it is not there. */
+/* Looks up the table; false if it is not there. */
 bool mbr_comm_search(struct mbr_thread *thread, mbr_word word);
 
-/* The communicator behind a handle, or null if its making was not seen or has members outside of the world.
+/* The communicator of a handle, or null if its creation was not recorded or it has members outside of the world.
  * Valid until the thread's next lookup. */
 MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_word word) {
     if (__builtin_expect(thread->comm_word != word, 0) && !mbr_comm_search(thread, word))
@@ -24,8 +24,8 @@ MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_w
     return &thread->comm;
 }
 
-/* A communicator was made: `parent` is null where the members have no common one; `like` replaces the new handle where it
- * cannot be asked yet (MPI_Comm_idup); `tag` tells apart what one parent may make at once. */
+/* Records a new communicator. `parent` is null if the members have no common one; `like` is queried instead of the new handle
+ * where that is not ready yet (MPI_Comm_idup); `tag` distinguishes those that one parent may create at once. */
 void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, const mbr_word *parent, bool like,
                    int tag);
 

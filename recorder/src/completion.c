@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What ends or starts a request and is not the usual wait: out of order, cancelled, freed, persistent.
+ * Completion of requests outside the fast path: out of order, cancelled, freed, persistent.
  */
 #include "completion.h"
 
@@ -16,7 +16,7 @@ int completion_error(mbr_word statuses, uint64_t at, int error) {
 MBR_INLINE uint64_t finish_line_of(struct done_list *list, mbr_word handles, uint64_t count, const char *status, unsigned handle_bytes,
                                    enum mbr_layout layout, unsigned status_bytes) {
     struct mbr_use *use = mbr_line.head;
-    struct done_list local = *list; /* in registers: nothing that is stored here can be it */
+    struct done_list local = *list; /* a copy in registers: no store here aliases it */
     uint64_t stand = (uint64_t)(mbr_line.tail - mbr_line.head), i = 0;
     for (count = count < stand ? count : stand; i < count; i++, use++, status += status_bytes) {
         uint64_t handle = handle_bytes == 4 ? ((const uint32_t *)handles)[i] : ((const uint64_t *)handles)[i];
@@ -74,7 +74,7 @@ static void list_entry(struct done_list *list, const struct mbr_entry *entry, co
     const struct mbr_use *use = &entry->use;
     bool unset = entry->paired && mbr_library.isendrecv_status_unset;
     bool wild = use->peer == TRACE_ANY_SOURCE || use->tag == TRACE_ANY_TAG;
-    if (unset) /* what was received is not known; a size beyond the room would be a truncation */
+    if (unset) /* the size received is unknown; one beyond the buffer would be a truncation */
         read.bytes = use->bytes;
     if (use->kind == RECV)
         fill_done(&record, &(struct posted){use->peer, use->tag, use->bytes}, &read, code);
@@ -161,7 +161,7 @@ void start_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     frame->begin = mbr_stamp_begin(thread);
 }
 
-/* Writes the record of each persistent request anew; only the last one carries the spans of the call. */
+/* Writes the record of each persistent request again; only the last one has the spans of the call. */
 void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (error)
         return;

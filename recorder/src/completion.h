@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Every form of wait and test: one handle, or an array of which all, any or some finish. Inlined into each wrapper, which knows its
- * form.
+ * All forms of wait and test: one handle, or an array of which all, any or some complete. Inlined into each wrapper, whose form is
+ * a constant.
  */
 #ifndef MBR_COMPLETION_H
 #define MBR_COMPLETION_H
@@ -9,21 +9,21 @@
 #include "frame.h"
 #include "requests.h"
 
-/* What one Done record of a completion call says; `more` requests behind `request` finished as their own records say. */
+/* One Done record of a completion call; `more` further requests completed as their own records imply. */
 struct finished {
     uint32_t request, more;
     uint64_t bytes, peer_and_tag;
     uint64_t flags;
 };
 
-/* The Done records to be. `next` is the number of the request that the last of them could stand for too, if it finished as its own
- * record foretells; 0 = none. While it is not 0, how many more the last one stands for is not yet in it. */
+/* The Done records of a call before they are written. `next` is the number of the request that the last of them could include
+ * too, if it completed as its own record implies; 0 = none. While it is not 0, `more` of the last one is not yet set. */
 struct done_list {
     struct finished *first, *end;
     uint32_t next;
 };
 
-/* Whatever is listed next has a Done of its own. */
+/* Closes the last Done: the next request gets a Done of its own. */
 MBR_INLINE void list_break(struct done_list *list) {
     struct finished *last = &list->end[-1];
     if (list->next && list->next - 1 != last->request)
@@ -31,20 +31,20 @@ MBR_INLINE void list_break(struct done_list *list) {
     list->next = 0;
 }
 
-/* Lists a Done of its own. */
+/* Appends a Done. */
 MBR_INLINE void list_own(struct done_list *list, struct finished done) {
     list_break(list);
     *list->end++ = done;
 }
 
-/* Lists the Done of a request that finished as its own record foretells; `done` is what it says if it stands for no other. */
+/* Appends a request that completed as its own record implies; `done` is its Done if it cannot share one. */
 MBR_INLINE void list_foretold(struct done_list *list, struct finished done) {
     if (__builtin_expect(done.request != list->next, 0))
         list_own(list, done);
     list->next = done.request + 1;
 }
 
-/* Lists one Done; `foretold` if what it says follows from the Send, Recv or Collective. */
+/* Appends one Done; `foretold` if its Send, Recv or Collective implies it. */
 MBR_INLINE void list_done(struct done_list *list, struct finished done, bool foretold) {
     if (foretold)
         list_foretold(list, done);
@@ -52,7 +52,7 @@ MBR_INLINE void list_done(struct done_list *list, struct finished done, bool for
         list_own(list, done);
 }
 
-/* The Done of a finished request. */
+/* The Done of a completed request. */
 MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use, const void *status, enum mbr_layout layout, int code) {
     const uint64_t signs = UINT64_C(0x8000000080000000);
     bool unused;
@@ -77,15 +77,15 @@ MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use,
               use->peer == TRACE_PROC_NULL && !record.flags);
 }
 
-/* Lists the requests of an array that finished without error as far as they are the head of the line, one after the other, and
- * returns how many these are. */
+/* Appends the requests of an array that completed without error while they are at the head of the queue, one after the other;
+ * returns their number. */
 uint64_t finish_line(struct done_list *list, mbr_word handles, uint64_t count, const char *status);
 
-/* Writes the Done records of a list into the slots from this one on, which are reserved for them, with the times `end`. */
+/* Writes the Done records of a list into the reserved slots from this one on, with the times `end`. */
 void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const struct done_list *list, uint64_t slot);
 
-/* Takes the oldest unfinished use of a handle that is not the head of the line off the table, and lists what finished with it.
- * With `peek` the request stays, and is not listed again. */
+/* Removes the oldest active use of a handle from the table, if it is not the head of the queue, and appends its Done.
+ * With `peek` the request stays, and is not appended again. */
 void finish(struct done_list *list, uint64_t handle, const void *status, int code, bool peek);
 
 /* The error of completion number `at` of a call that returned `error`, which is not 0. */
@@ -110,7 +110,7 @@ MBR_INLINE void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_
     frame->recorded = true;
 }
 
-/* How many requests finished; false if the call found none. */
+/* Number of requests that completed; false if the call was unsuccessful. */
 MBR_INLINE bool wait_result(const struct frame *frame, const mbr_word *a, const struct role *role, uint64_t *completed) {
     bool hit = !role->flag || *(const int *)a[role->flag];
     *completed = frame->count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What the families of calls.h have in common: what a function's arguments mean, what a call keeps from before to after the real
- * function, and the parts of records. A family is a pair of functions, NAME_before and NAME_after.
+ * Shared by the families of calls.h: the roles of arguments, the state kept from before to after the real function, and parts of
+ * records. A family is a pair of functions, NAME_before and NAME_after.
  */
 #ifndef MBR_FRAME_H
 #define MBR_FRAME_H
@@ -21,7 +21,7 @@ struct side {
     uint8_t buffer, count, type, sizes;
 };
 
-/* What the arguments of a function mean: positions, 0 = none where 0 is impossible. */
+/* Positions of the arguments of a function; 0 = none where 0 is impossible. */
 struct role {
     uint8_t flags;                         /* of the record */
     uint8_t wide, persistent, peek, by_value, orphan;
@@ -49,13 +49,13 @@ enum other {
     OTHERS
 };
 
-/* What a receive or probe asked for. */
+/* Arguments of a receive or probe. */
 struct posted {
     int32_t peer, tag;
     uint64_t room;
 };
 
-/* What a call keeps from before to after the real function. */
+/* State kept from before to after the real function. */
 struct frame {
     struct mbr_stamp begin;
     struct mbr_open open;
@@ -78,7 +78,7 @@ MBR_INLINE void close_open(struct frame *frame, const struct mbr_end *end, uint6
 }
 MBR_INLINE void close_spans(struct frame *frame, const struct mbr_end *end) { close_open(frame, end, frame->open.aux); }
 
-/* A call on a communicator whose making was not seen. */
+/* Records a call on a communicator whose creation was not recorded. */
 void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin);
 
 /* A test or probe without result. Adds to the Miss of the same kind if this thread wrote nothing but Misses since, else begins one:
@@ -87,13 +87,13 @@ void append_miss(struct mbr_thread *thread, struct mbr_record miss);
 
 static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
 
-/* The number of earlier sends to the destination of `send`, which is one more of them. Under `mbr_lock`, with the reservation of
- * the record: in the file these numbers count up, also when several threads send. */
+/* Counts a send and returns the number of earlier sends to its destination. Called under `mbr_lock`, together with the
+ * reservation of the record: in the file these numbers increase, also when several threads send. */
 MBR_INLINE uint64_t send_count(const struct mbr_comm *comm, int32_t peer) {
-    return (uint32_t)peer < comm->peers ? comm->sent[peer]++ : 0; /* a peer below 0 is none, and above all others if unsigned */
+    return (uint32_t)peer < comm->peers ? comm->sent[peer]++ : 0; /* a negative peer is none; unsigned it is above all others */
 }
 
-/* Where the status of one completion is read: the caller's own, or ours if the caller ignores it. */
+/* The status of one completion: the caller's own, or ours if the caller ignores it. */
 MBR_INLINE mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, uint64_t count) {
     if (*argument == mbr_library.status_ignore) {
         void *own = mbr_buffer_fit(&thread->statuses, count * mbr_library.status_bytes);
@@ -103,8 +103,8 @@ MBR_INLINE mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, ui
     return *argument;
 }
 
-/* The result of a receive or probe. What was asked for exactly is taken from there: libraries leave statuses of failed
- * and of some other calls unset. */
+/* The result of a receive or probe. Source and tag without wildcard are taken from the arguments, because libraries leave the
+ * statuses of failed and of some other calls unset. */
 MBR_INLINE void fill_done(struct mbr_record *done, const struct posted *posted, const struct mbr_status *status, int error) {
     if (status->cancelled) {
         done->flags |= CANCELLED;

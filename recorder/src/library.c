@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Tells the MPI libraries apart and finds their functions, also when a program loaded MPI with dlopen (mpi4py).
- * Layouts that are not part of a public interface are tried out on a scratch status and used only if they hold.
+ * Identifies the MPI library and finds its functions, also when a program loaded MPI with dlopen (mpi4py).
+ * Layouts that are not part of a public interface are verified on a scratch status before they are used.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -19,7 +19,7 @@ static bool is_ours(const void *address) {
     return dladdr(address, &theirs) && dladdr((void *)(uintptr_t)is_ours, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* Looks for an object that defines PMPI_Init and keeps it open in `*data`. */
+/* Finds an object that defines PMPI_Init and keeps it open in `*data`. */
 static int find_object(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     if (!info->dlpi_name[0])
@@ -181,9 +181,9 @@ uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t co
     const struct mbr_type *known = thread->type.word == type ? &thread->type : &thread->large_type;
     if (known->word != type) {
         int64_t size = 0;
-        /* Asking for the size of what is no type calls an error handler, which may end the program. */
+        /* Querying the size of an invalid type calls an error handler, which may end the program. */
         if (mbr_handle(type) == mbr_handle(mbr_library.no_type) || mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
-            return 0; /* not remembered: a type that is made later may have this handle */
+            return 0; /* not cached: a type that is created later may have this handle */
         struct mbr_type *learnt = (uint64_t)size <= small_bytes ? &thread->type : &thread->large_type;
         *learnt = (struct mbr_type){type, (uint64_t)size};
         known = learnt;

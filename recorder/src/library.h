@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What the recorder knows about the MPI library at hand: its constants, the layout of its status, its handles, and
- * the functions that the recorder itself calls. Nothing comes from an mpi.h; all is learnt when MPI_Init returns.
+ * The MPI library in use: its constants, the layout of its status, its handles, and the functions that the recorder calls.
+ * Nothing comes from an mpi.h; everything is determined when MPI_Init returns.
  * Source of the constants: the three binary interfaces (Open MPI since 1.7, the MPICH ABI initiative, MPI-5.0 chapter 20).
  */
 #ifndef MBR_LIBRARY_H
@@ -16,7 +16,7 @@
  * stack slot (System V x86-64, AAPCS64 on Linux); the upper half of an int argument is undefined. */
 typedef uintptr_t mbr_word;
 
-/* Where size and cancellation stand in a status: they are read there directly, else by calls. */
+/* Layout of size and cancellation in a status. With an unknown layout they are read by calls. */
 enum mbr_layout { STATUS_BY_CALL, STATUS_OPEN_MPI, STATUS_MPICH };
 
 struct mbr_library {
@@ -48,10 +48,10 @@ extern struct mbr_library mbr_library;
 
 /* The address of `name` in the MPI library, never our own; null if it has none. */
 void *mbr_library_symbol(const char *name);
-/* Fill `mbr_library`; `false` (after a warning) if the MPI library is of no known kind. MPI must be initialized. */
+/* Fill `mbr_library`; `false` (after a warning) if the MPI library is unknown. MPI must be initialized. */
 bool mbr_library_learn(void);
 
-/* The general case of mbr_type_bytes: a type that is not remembered, a large one, or many elements. */
+/* The general case of mbr_type_bytes: a type that is not cached, a large one, or many elements. */
 uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t count);
 
 /* A handle argument, and the handle number `at` of an array: values that compare equal if the handles do. */
@@ -60,7 +60,7 @@ static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
     return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
 }
 
-/* Size of up to INT32_MAX elements of the type that the thread remembers: each has at most 2^17 bytes, so the sum at most 2^48. */
+/* Size of up to INT32_MAX elements of the cached type: each has at most 2^17 bytes, so the sum is at most 2^48. */
 MBR_INLINE uint64_t mbr_type_bytes_near(const struct mbr_thread *thread, int64_t count) { return thread->type.size * (uint64_t)count; }
 
 /* Size of `count` elements; saturates at 2^48, the most that a trace holds. With no elements the type may be no type at all. */
@@ -84,7 +84,7 @@ static inline int32_t mbr_tag(mbr_word word) {
 }
 
 struct mbr_status {
-    int32_t source, tag; /* as the library has them: below 0 they are constants of its own */
+    int32_t source, tag; /* as in the library: negative values are its constants */
     bool cancelled;
     uint64_t bytes;
 };
@@ -92,7 +92,7 @@ struct mbr_status {
 /* Size and cancellation from the library's own functions. */
 void mbr_status_ask(const void *status, bool may_be_cancelled, uint64_t *bytes, bool *cancelled);
 
-/* Bytes that the status at this address says; whether it says cancelled, looked up only on request. */
+/* Bytes of the status at this address, and whether it is cancelled (read only on request). */
 MBR_INLINE uint64_t mbr_status_bytes(const void *status, enum mbr_layout layout, bool may_be_cancelled, bool *cancelled) {
     uint64_t bytes;
     bool is_cancelled;
@@ -110,7 +110,7 @@ MBR_INLINE uint64_t mbr_status_bytes(const void *status, enum mbr_layout layout,
     return bytes;
 }
 
-/* All that the status at this address says. */
+/* All fields of the status at this address. */
 MBR_INLINE struct mbr_status mbr_status_read(const void *status, enum mbr_layout layout, bool may_be_cancelled) {
     const char *at = status;
     struct mbr_status read = {

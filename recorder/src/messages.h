@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Sends and receives in general: (buffer, count, type, peer, tag, communicator [, request or status]). Inlined into each wrapper,
- * which knows its role.
+ * General path of sends and receives: (buffer, count, type, peer, tag, communicator [, request or status]). Inlined into each
+ * wrapper, whose role is a constant.
  */
 #ifndef MBR_MESSAGES_H
 #define MBR_MESSAGES_H
@@ -9,7 +9,7 @@
 #include "frame.h"
 #include "requests.h"
 
-/* What stands behind a persistent request: MPI_Start will write `record`. */
+/* Registers a persistent request, for which MPI_Start writes `record`. */
 void remember_persistent(struct mbr_record record, uint64_t handle, uint64_t comm_handle, struct mbr_kept *kept);
 
 MBR_INLINE struct mbr_use use_of(const struct mbr_record *record, uint64_t handle) {
@@ -21,7 +21,7 @@ MBR_INLINE struct mbr_use use_of(const struct mbr_record *record, uint64_t handl
                             .kind = (uint8_t)record->kind};
 }
 
-/* The parts of a record that the arguments give; false if the communicator is not known. */
+/* Fills a record from the arguments; false if the communicator is unknown. */
 MBR_INLINE bool message_record(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, mbr_word comm_word,
                            const struct role *role, uint8_t kind, struct mbr_record *record) {
     const struct mbr_comm *comm = mbr_comm_find(thread, comm_word);
@@ -37,8 +37,8 @@ MBR_INLINE bool message_record(struct mbr_thread *thread, struct mbr_stamp begin
     return true;
 }
 
-/* Takes what threads share, which counts up in the file, and writes the record; `handle` is that of the request, null if the call
- * blocks. */
+/* Takes the shared numbers, which increase in file order, and writes the record; `handle` is that of the request, null if the
+ * call blocks. */
 MBR_INLINE struct mbr_open message_put(struct mbr_thread *thread, struct mbr_record *record, const uint64_t *handle) {
     mbr_lock_take(&mbr_lock);
     if (record->kind == RECV || handle)
@@ -69,7 +69,7 @@ MBR_INLINE void message_started(struct mbr_thread *thread, const struct frame *f
     message_put(thread, &record, &handle);
 }
 
-/* The record of a blocking one, left open. */
+/* Writes the record of a blocking send or receive, to be updated when it returns. */
 MBR_INLINE void message_opened(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role, uint8_t kind) {
     struct mbr_record record;
     if (!message_record(thread, frame->begin, a, a[5], role, kind, &record))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The slow ways of requests: into the table, and out of it.
+ * Slow path of requests: into the table and out of it.
  */
 #include "requests.h"
 

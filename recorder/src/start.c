@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The launcher writes meta.json before the ranks start, but cannot know the number of ranks or the MPI library; rank 0
- * puts what it knows behind the first brace and replaces the file in one step (recorder/README.md).
+ * inserts them after the first brace and replaces the file atomically (recorder/README.md).
  */
 #define _GNU_SOURCE
 #include "start.h"
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Most of a meta.json that is read, in bytes. */
+/* Largest meta.json that is read, bytes. */
 enum { META_ROOM = 1 << 20 };
 
 static void write_json_string(FILE *out, const char *text) {
@@ -37,7 +37,7 @@ static void write_json_string(FILE *out, const char *text) {
     fputc('"', out);
 }
 
-/* What the launcher wrote behind its first brace, or null. */
+/* The text of the launcher after its first brace, or null. */
 static char *read_rest(const char *path) {
     static char rest[META_ROOM];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ static bool meta_complete(const char *dir, int world, uint64_t run_id) {
         return false;
     fprintf(out, "{\n  \"ranks\": %d,\n  \"mpi\": ", world);
     char *version = mbr_library.version;
-    version[strcspn(version, "\r\n")] = 0; /* MPICH goes on with how it was configured */
+    version[strcspn(version, "\r\n")] = 0; /* MPICH appends its configuration */
     write_json_string(out, version);
     fprintf(out, ",\n  \"recorder\": \"%s\",\n  \"other_calls\": [", MBR_VERSION);
     for (int i = 0; mbr_other_calls[i]; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Linear probing with backward-shift deletion; at most half full, so a search looks at two slots on average.
- * Entries live in one array and are linked by index, so that it may move when it grows.
+ * Linear probing with backward-shift deletion; at most half full, so a search visits two slots on average.
+ * Entries are in one array and linked by index, so that the array may move when it grows.
  */
 #define _GNU_SOURCE
 #include "tables.h"
@@ -70,7 +70,7 @@ bool mbr_table_grow(void) {
 
 void mbr_slot_free(uint64_t at) {
     struct mbr_table *table = &mbr_table;
-    /* Move back what could not stand at its home because of it. */
+    /* Move back entries that were displaced from their home slots. */
     for (uint64_t next = (at + 1) & table->mask; table->slots[next].key; next = (next + 1) & table->mask) {
         if (((next - mbr_slot_home(table->slots[next].key)) & table->mask) >= ((next - at) & table->mask)) {
             table->slots[at] = table->slots[next];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * State that outlives a call: which numbers stand behind a request or message handle, which communicator behind a
- * communicator handle, and how often something happened. Open addressing over mapped pages, no allocation per call: memory grows
- * (by doubling) only when more is outstanding than ever before. Handles are not unique: an MPI library may give the same one to
- * every send that it completed at once, so each handle has a queue, oldest first.
+ * State that outlives a call: the numbers of request and message handles, the communicators of communicator handles, and
+ * counters. Open addressing over mapped pages, no allocation per call: memory grows (by doubling) only when more entries are
+ * outstanding than ever before. Handles are not unique: an MPI library may give the same one to every send that it completed
+ * at once, so each handle has a queue, oldest first.
  * Callers hold `mbr_lock` while they use an entry.
  */
 #ifndef MBR_TABLES_H
@@ -11,15 +11,15 @@
 
 #include "trace.h"
 
-/* What MPI_Start writes for a persistent collective besides what its entry holds; `words` are its per-peer sizes. */
+/* Data of a persistent collective that MPI_Start writes, besides its entry; `words` are its per-peer sizes. */
 struct mbr_kept {
     uint64_t aux, count;
     uint64_t words[];
 };
 
-/* What the trace says of one use of a handle. */
+/* One use of a handle. */
 struct mbr_use {
-    uint64_t key;    /* the handle; messages and communicators have a bit of their own on top */
+    uint64_t key;    /* the handle; messages and communicators set a tag bit */
     uint64_t bytes;
     union {
         struct {
@@ -31,7 +31,7 @@ struct mbr_use {
     uint8_t kind;    /* SEND, RECV, COLLECTIVE, PROBE (a message) or COMM */
 };
 
-/* One use of a handle and what else must be kept of it; one cache line. */
+/* One use of a handle with its further data; one cache line. */
 struct mbr_entry {
     struct mbr_use use;
     uint32_t next;  /* younger entry of the same key, or the next free one; 0 = none */
@@ -52,9 +52,9 @@ _Static_assert(sizeof(struct mbr_use) == 32 && sizeof(struct mbr_entry) == 64, "
 MBR_INLINE bool mbr_key_is_request(uint64_t key) { return !(key & (MBR_MESSAGE_KEY | MBR_COMM_KEY)); }
 
 bool mbr_tables_setup(void);
-/* Makes room for one more entry; false when memory ended (recording has stopped then). */
+/* Makes room for one more entry; false when out of memory (recording has then stopped). */
 bool mbr_table_grow(void);
-/* Ends the search path of the slot `at`, whose last entry is gone. */
+/* Removes the slot `at`, whose last entry was removed, from the search paths. */
 void mbr_slot_free(uint64_t at);
 
 struct mbr_slot {
@@ -65,16 +65,16 @@ struct mbr_slot {
 extern struct mbr_table {
     struct mbr_slot *slots;
     struct mbr_entry *entries; /* entry 0 is not used */
-    uint64_t mask, used, found; /* `found`: where mbr_entry_oldest looked last; what it found is mostly popped next */
+    uint64_t mask, used, found; /* `found`: slot of the last mbr_entry_oldest, which is mostly popped next */
     uint64_t requests;          /* entries that are neither messages nor communicators */
     int shift; /* 64 - log2 of the number of slots */
     uint32_t room, made, free;
 } mbr_table;
 
-/* Fibonacci hashing: handles are addresses or small numbers, their upper bits after the product are well spread. */
+/* Fibonacci hashing: handles are addresses or small numbers; the upper bits of the product are well distributed. */
 MBR_INLINE uint64_t mbr_slot_home(uint64_t key) { return key * UINT64_C(0x9e3779b97f4a7c15) >> mbr_table.shift; }
 
-/* The slot of `key`, or the free one where it would stand. */
+/* The slot of `key`, or the free slot where it would be inserted. */
 MBR_INLINE uint64_t mbr_slot_find(uint64_t key) {
     uint64_t at = mbr_slot_home(key);
     while (mbr_table.slots[at].key && mbr_table.slots[at].key != key)
@@ -88,7 +88,7 @@ MBR_INLINE struct mbr_entry *mbr_entry_oldest(uint64_t key) {
     return slot->key ? &mbr_table.entries[slot->oldest] : NULL;
 }
 
-/* A new, youngest entry of `key`, all else zero; null when memory ended (recording has stopped then). */
+/* Appends a new entry for `key`, other fields zero; null when out of memory (recording has then stopped). */
 MBR_INLINE struct mbr_entry *mbr_entry_push(uint64_t key) {
     struct mbr_table *table = &mbr_table;
     bool full = (!table->free && table->made == table->room) || 2 * table->used > table->mask;
@@ -115,7 +115,7 @@ MBR_INLINE struct mbr_entry *mbr_entry_push(uint64_t key) {
     return entry;
 }
 
-/* Forget the oldest entry of `key`, which must have one. */
+/* Removes the oldest entry of `key`, which must have one. */
 MBR_INLINE void mbr_entry_pop(uint64_t key) {
     struct mbr_table *table = &mbr_table;
     uint64_t at = table->slots[table->found].key == key ? table->found : mbr_slot_find(key);
@@ -136,7 +136,7 @@ MBR_INLINE void mbr_entry_pop(uint64_t key) {
         slot->key = 0;
 }
 
-/* Adds one to the counter called `key` (not 0) and returns what it was. */
+/* Increments the counter of `key` (not 0) and returns its old value. */
 uint64_t mbr_counter_next(uint64_t key);
 
 /* Scrambles a number: a bijection in which every input bit reaches every output bit. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Writes one rank file: space is set aside with posix_fallocate, so that a full disk is an error code here and never a
+ * Writes the file of one rank. Space is allocated with posix_fallocate, so that a full disk is an error code here and never a
  * SIGBUS in the application, and each thread fills records through its own small mapped window.
- * A rank that is killed loses nothing it had written: the pages belong to the file, not to the process.
+ * A killed rank loses nothing it has written: the pages belong to the file, not to the process.
  * Cost: one fallocate per GROWTH, one mmap per WINDOW and thread; clocks dominate everything else.
  */
 #define _GNU_SOURCE
@@ -26,9 +26,9 @@
 
 enum {
     RECORD_BYTES = 64,
-    /* Space set aside at a time, 256 KiB. The tail is given back at MPI_Finalize. */
+    /* Space allocated at a time, 256 KiB. MPI_Finalize truncates the unused rest. */
     GROWTH_SLOTS = MBR_WINDOW_SLOTS,
-    /* Zeros written at a time: with larger pieces the kernel looks long for contiguous memory (measured on ext4, Linux 6.18:
+    /* Zeros written at a time. With larger pieces the kernel searches long for contiguous memory (measured on ext4, Linux 6.18:
      * 14 ns per record with 64 KiB, up to 180 with 128 KiB). */
     ZEROS_BYTES = 65536,
     WALL_BITS = 53, /* of a time: spec/trace.md, T-12 */
@@ -110,7 +110,7 @@ void mbr_warn(const char *format, ...) {
 
 /* --- clocks --- */
 
-/* Pair of readings when the library was loaded. */
+/* Timestamps of both clocks when the library was loaded. */
 static struct {
     bool taken;
     uint64_t ticks, ns;
@@ -141,7 +141,7 @@ static bool counter_is_usable(void) {
 #endif
 }
 
-/* Counter and system clock at one moment: the closest of several tries. */
+/* Counter and system clock at the same time: the closest pair of several tries. */
 static void read_pair(uint64_t *ticks, uint64_t *ns) {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 16; i++) {
@@ -162,7 +162,7 @@ void mbr_clock_calibrate(void) {
         return;
     }
     if (mbr_clocks.counter) {
-        /* A pair is good to about 20 ns, so 20 ms give the rate to 2 parts in a million; MPI_Init mostly takes longer. */
+        /* A pair is accurate to about 20 ns, so 20 ms give the rate to 2 ppm; MPI_Init usually takes longer. */
         const uint64_t least_ns = 20000000;
         uint64_t passed = mbr_clock_ns(CLOCK_MONOTONIC) - loaded.ns;
         if (passed < least_ns) {
@@ -173,7 +173,7 @@ void mbr_clock_calibrate(void) {
         read_pair(&ticks, &ns);
         mbr_clocks.scale = (uint64_t)(((unsigned __int128)(ns - loaded.ns) << 56) / (ticks - loaded.ticks));
     }
-    /* Read the CPU clock, a system call, only for gaps of which it costs at most one twentieth. */
+    /* Read the CPU clock, a system call, only after gaps of at least twenty times its cost. */
     uint64_t cost = UINT64_MAX;
     for (int i = 0; i < 16; i++) {
         uint64_t before = mbr_clock_ns(CLOCK_MONOTONIC);
@@ -181,7 +181,7 @@ void mbr_clock_calibrate(void) {
         uint64_t took = mbr_clock_ns(CLOCK_MONOTONIC) - before;
         cost = took < cost ? took : cost;
     }
-    mbr_clocks.cpu_gap_ns = cost * 20 < UINT32_MAX ? cost * 20 : UINT32_MAX; /* a span that is not far needs no test */
+    mbr_clocks.cpu_gap_ns = cost * 20 < UINT32_MAX ? cost * 20 : UINT32_MAX; /* shorter spans need no saturation test */
 #if defined(__x86_64__)
     mbr_clocks.near_ns = mbr_clocks.counter ? mbr_clocks.cpu_gap_ns : 0;
 #else
@@ -191,18 +191,18 @@ void mbr_clock_calibrate(void) {
 
 void mbr_clock_start(uint64_t begin_ticks) { mbr_clocks.base_ticks = begin_ticks; }
 
-/* Both clocks, whatever the gap. */
+/* Read both clocks, whatever the gap. */
 static struct mbr_stamp stamp_far(struct mbr_thread *thread, uint64_t now, bool begin) {
     if (!mbr_clocks.counter)
         now = mbr_clock_wall(mbr_clock_ticks());
     uint32_t carried = CPU_CARRIED;
-    if ((int64_t)(now - thread->wall_ns) < 0 || now >> WALL_BITS) { /* a counter that restarted is far ahead, or behind */
+    if ((int64_t)(now - thread->wall_ns) < 0 || now >> WALL_BITS) { /* a counter that was reset is far ahead or behind */
         now = thread->wall_ns;
     } else if (now - thread->wall_ns >= mbr_clocks.cpu_gap_ns) {
         uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID), least = thread->wall_ns - thread->lag_ns;
         if (cpu < least)
             cpu = least;
-        if (begin) /* the reading itself belongs before the call, not into it */
+        if (begin) /* the cost of reading belongs before the call, not into it */
             now = mbr_clock_wall(mbr_clock_ticks());
         thread->lag_ns = now - cpu;
         carried = 0;
@@ -224,7 +224,7 @@ struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t b
 static bool header_write(void) {
     struct header *header = &file.header;
     uint64_t words[8];
-    uint64_t sum = 0; /* the index of a header is 2^64 - 1: its key counts zero times */
+    uint64_t sum = 0; /* the index of a header is 2^64 - 1, so its key is multiplied by 0 */
     header->check = 0;
     memcpy(words, header, sizeof words);
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
@@ -237,7 +237,7 @@ void mbr_stop(const char *reason) {
     if (__atomic_exchange_n(&file.stopped, 1, __ATOMIC_ACQ_REL))
         return;
     __atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_RELEASE);
-    mbr_warn("recording stopped, the program goes on: %s", reason);
+    mbr_warn("recording stopped, the program continues: %s", reason);
     file.header.flags |= HEADER_STOPPED;
     header_write();
 }
@@ -267,7 +267,7 @@ void mbr_file_grow(uint64_t slots) {
     int error = 0;
     while (!error && mbr_shared.allocated_slots < slots && !file.stopped) {
         uint64_t from = mbr_shared.allocated_slots * RECORD_BYTES, bytes = GROWTH_SLOTS * RECORD_BYTES;
-        /* Beyond this limit the kernel would not only refuse the space but end the program with SIGXFSZ. */
+        /* Beyond this limit the kernel would also end the program with SIGXFSZ. */
         if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && from + bytes > limit.rlim_cur)
             error = EFBIG;
         else
@@ -277,7 +277,7 @@ void mbr_file_grow(uint64_t slots) {
     }
     if (error)
         mbr_stop(strerror(error));
-    if (mbr_shared.next_request > UINT32_MAX - 2 * GROWTH_SLOTS) /* no record takes more than one number */
+    if (mbr_shared.next_request > UINT32_MAX - 2 * GROWTH_SLOTS) /* each record takes at most one number */
         mbr_stop("more than 2^32 requests");
 }
 
@@ -286,7 +286,7 @@ static void thread_release(void *argument) {
     mbr_pages_unmap(thread->window, MBR_WINDOW_SLOTS * RECORD_BYTES);
     mbr_pages_unmap(thread->words.data, thread->words.bytes);
     mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
-    *thread = (struct mbr_thread){.pass = INSIDE}; /* what it still calls is not recorded */
+    *thread = (struct mbr_thread){.pass = INSIDE}; /* its later calls are not recorded */
 }
 
 void mbr_thread_forget(struct mbr_thread *thread) {
@@ -364,11 +364,11 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
         mbr_stop(strerror(errno));
         return thread->nowhere;
     }
-    madvise(view, bytes, MADV_POPULATE_WRITE); /* one call instead of a page fault every 64 records; Linux 5.14, else no harm */
+    madvise(view, bytes, MADV_POPULATE_WRITE); /* one call instead of a page fault every 64 records; since Linux 5.14, harmless before */
     thread->window = view;
     thread->window_slot = first;
     thread->window_base = (uintptr_t)view - first * RECORD_BYTES;
-    /* Without a usable counter no reading is near either, and the instruction that reads it may trap. */
+    /* Without a usable counter the fast path is off; the instruction that reads it may trap. */
     thread->near_end = mbr_threaded || !mbr_clocks.near_ns ? 0 : first + MBR_WINDOW_SLOTS;
     return mbr_place_near(thread, slot);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The recorder's view of one rank file: records, clocks and the state of a thread.
- * Contract: spec/trace.md; this header mirrors workbench/trace/src/record.rs and shares no code with it.
- * Cost: a record is eight stores and at most nine multiplications; no allocation, no system call except once per window.
+ * Records, clocks and the state of a thread, for writing the file of one rank.
+ * Contract: spec/trace.md. The layout mirrors workbench/trace/src/record.rs and shares no code with it.
+ * Cost: eight stores and at most nine multiplications per record; no allocation, and a system call only once per window.
  */
 #ifndef MBR_TRACE_H
 #define MBR_TRACE_H
@@ -21,14 +21,14 @@ enum mbr_flag {
     MISS_PROBE = 32, VECTOR = 32, SENDRECV = 64, CPU_CARRIED = 128
 };
 
-/* Ranks and tags as the trace writes them, whatever the MPI library's own constants are. */
+/* Special ranks and tags in the trace, independent of the constants of the MPI library. */
 enum { TRACE_ANY_SOURCE = -1, TRACE_ANY_TAG = -2, TRACE_PROC_NULL = -3, TRACE_ROOT = -4, TRACE_NO_ROOT = -1 };
 
-/* A record in the making. Its fields are whole words, so that it stays in registers: a half that was stored by itself and is loaded
- * as part of a word stalls the processor. `mbr_put` packs it into the 64 bytes of the file. */
+/* A record before it is written. Its fields are whole words, so that it stays in registers: storing half a word and loading
+ * the whole word stalls the processor. `mbr_put` packs it into the 64 bytes of the file. */
 struct mbr_record {
     uint32_t kind, flags;
-    uint64_t origin; /* thread and communicator, as mbr_origin has them */
+    uint64_t origin; /* thread and communicator: see mbr_origin */
     int32_t peer, tag;
     uint64_t bytes;
     uint32_t request;
@@ -36,26 +36,26 @@ struct mbr_record {
     uint64_t aux;
 };
 
-/* A reading of both clocks. `carried` is CPU_CARRIED or 0. */
+/* Timestamps of both clocks. `carried` is CPU_CARRIED or 0. */
 struct mbr_stamp {
     uint64_t wall_ns, cpu_ns;
     uint32_t carried;
 };
 
-/* What passed in a call until a reading, as a record has it, and `carried` of that reading. Two words, which come back in
- * registers. */
+/* The spans of a call up to a timestamp, as stored in a record, and `carried` of that timestamp. Two words, so that they are
+ * returned in registers. */
 struct mbr_spans {
     uint64_t spans, carried;
 };
 
-/* The reading when a call returns. */
+/* Timestamps at the return of a call. */
 struct mbr_end {
     struct mbr_stamp stamp;
     uint64_t spans;
 };
 
-/* A record that stands in the file and may still be patched while the thread's window stays where it is: its place, the 64-bit
- * sum behind its checksum, and the words of it that change. */
+/* A written record that can still be updated while the thread keeps its window: its address, the 64-bit sum that its checksum
+ * is taken from, and the words that can change. */
 struct mbr_open {
     uint64_t *place, sum, spans, aux;
 };
@@ -66,9 +66,9 @@ struct mbr_buffer {
     size_t bytes;
 };
 
-/* A communicator as the calls need it; filled by comm.c. */
+/* The data of a communicator that calls need; filled by comm.c. */
 struct mbr_comm {
-    uint64_t origin; /* of a record of the thread that has looked it up */
+    uint64_t origin; /* `origin` of records, for the thread that looked it up */
     uint64_t *sent;  /* sends so far by destination */
     uint64_t identity;
     uint32_t peers, number, size;
@@ -76,15 +76,14 @@ struct mbr_comm {
     bool inter;
 };
 
-/* Assumed: polling loops alternate between few calls; one that probes more sources in turn writes a record for each. */
+/* Assumed: polling loops alternate between few calls. One that probes more sources in turn writes a record for each. */
 enum { MISS_KINDS = 16 };
 
-/* No argument of a call: neither a pointer nor a handle of 32 bits with its sign or zeros above it. What a thread remembers of a
- * handle is found by the argument as it came: where handles have 32 bits its upper half may be anything, which at worst costs a
- * search. */
+/* A word that no argument has: neither a pointer nor a sign-extended or zero-extended 32-bit handle. The cached data of a
+ * handle is keyed by the raw argument. The upper half of a 32-bit handle is undefined, which at worst costs a table lookup. */
 #define MBR_NO_WORD (UINT64_C(1) << 63 | 1)
 
-/* A datatype, by the argument that named it, and the size of one element. */
+/* A datatype: the raw argument that named it, and the size of one element. */
 struct mbr_type {
     uint64_t word, size;
 };
@@ -94,29 +93,29 @@ struct mbr_miss {
     struct mbr_open open;
 };
 
-/* A thread's `pass` before its first call and when it ended; between calls it is a generation, which is even, and in a call one
- * more. */
+/* Values of `pass`: NEW before the first call of a thread, INSIDE when the thread ended. Between calls it is an even generation,
+ * and one more within a call. */
 enum mbr_pass { NEW, INSIDE, FIRST_GENERATION };
 
 enum { MBR_RECORD_WORDS = 8 };
 
-/* What every call needs stands first, in two cache lines. */
+/* The fields that every call needs come first, in two cache lines. */
 struct mbr_thread {
     _Alignas(64) uint64_t pass;
-    uint64_t wall_ns;                   /* newest reading of the clock */
-    uint64_t lag_ns;                    /* wall time minus this thread's CPU time, when both were read last */
-    uint64_t near_end;                  /* end of the slots that are taken without a look at anything else (mbr_is_near) */
-    uintptr_t window_base;              /* where slot 0 would be if the window reached so far */
+    uint64_t wall_ns;                   /* newest timestamp */
+    uint64_t lag_ns;                    /* wall time minus CPU time of this thread, when both were last read */
+    uint64_t near_end;                  /* end of the slots that can be reserved on the fast path (mbr_is_near) */
+    uintptr_t window_base;              /* address that slot 0 would have if the window contained it */
     uint64_t comm_word;                 /* the argument that named `comm` */
-    struct mbr_comm comm;               /* the communicator used last */
-    struct mbr_type type;               /* the small datatype used last */
-    uint64_t origin;                    /* of a record without communicator */
-    uint32_t miss_count;                /* the newest records of this thread that are Misses and can be added to */
-    struct mbr_type large_type;         /* the large one */
-    uint64_t *window;                   /* this thread's view of the file, null if it has none */
+    struct mbr_comm comm;               /* most recently used communicator */
+    struct mbr_type type;               /* most recently used small datatype */
+    uint64_t origin;                    /* `origin` of records without communicator */
+    uint32_t miss_count;                /* newest records of this thread that are Misses and can be incremented */
+    struct mbr_type large_type;         /* most recently used large datatype */
+    uint64_t *window;                   /* mapped window of this thread, null if it has none */
     uint64_t window_slot;               /* first slot in it; slot = record index + 1, slot 0 is the header */
     struct mbr_buffer words, statuses;
-    uint64_t nowhere[MBR_RECORD_WORDS]; /* takes the record that finds no place because recording stopped */
+    uint64_t nowhere[MBR_RECORD_WORDS]; /* receives records after recording has stopped */
     struct mbr_miss misses[MISS_KINDS];
 };
 
@@ -125,14 +124,14 @@ extern _Thread_local struct mbr_thread mbr_self __attribute__((tls_model("initia
 /* The program asked for MPI_THREAD_MULTIPLE: shared state needs its locks. */
 extern bool mbr_threaded;
 extern int mbr_rank;
-/* Counts communicators and datatypes that were freed: what a thread remembers of handles may be wrong since. MBR_OFF is added but
- * between MPI_Init and MPI_Finalize while the recorder has not stopped. So a thread whose pass is `mbr_generation` has its call
- * recorded, and one comparison finds out all else: recording off, a call of MPI's own, a thread's first call, a handle freed. */
+/* Generation of cached handles: it increases when a communicator or datatype is freed. MBR_OFF is added unless recording is
+ * active. A call is recorded on the fast path if the thread's pass equals `mbr_generation`. This one comparison excludes all
+ * other cases: recording off, a call from within MPI, the first call of a thread, a freed handle. */
 #define MBR_OFF (UINT64_C(1) << 63)
 #define MBR_GENERATION_STEP 2
 extern uint64_t mbr_generation;
 
-/* Spin lock that costs a predicted branch unless threads are in play. */
+/* Spin lock. Costs a predicted branch in programs without MPI_THREAD_MULTIPLE. */
 struct mbr_lock {
     int held;
 };
@@ -149,39 +148,39 @@ void mbr_clock_calibrate(void);
 uint64_t mbr_clock_ns(clockid_t which);
 /* Ticks of the first record's begin become wall time 0. */
 void mbr_clock_start(uint64_t begin_ticks);
-/* Create the file of `rank`; `false` (after a warning) if it cannot be. */
+/* Create the file of `rank`; `false` (after a warning) on failure. */
 bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint64_t epoch_ns);
 void mbr_file_finalize(void);
-/* Give up recording; the application goes on. Only the first call warns. */
+/* Stop recording; the application continues. Only the first call warns. */
 void mbr_stop(const char *reason);
 bool mbr_stopped(void);
 void mbr_thread_setup(struct mbr_thread *thread);
-/* What it remembers of handles may be wrong. */
+/* Discard the cached handles of a thread. */
 void mbr_thread_forget(struct mbr_thread *thread);
 
-/* Write `head` and `count` words behind it, last record first. */
+/* Write `head` and Extra records with `count` words after it, last record first. */
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count);
 
-/* A slot of the file and where it is in memory. Two words, which come back in registers. */
+/* A slot of the file and its address. Two words, so that it is returned in registers. */
 struct mbr_spot {
     uint64_t slot, *place;
 };
 
-/* Where the record in this slot is written if it is not in the thread's window; `nowhere` once nothing can be. */
+/* Address of a slot outside the thread's window; `nowhere` after recording has stopped. */
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
-/* Set space aside up to this slot, or stop. The caller holds `mbr_lock`, if there are threads. */
+/* Allocate file space up to this slot, or stop. The caller holds `mbr_lock` if there are threads. */
 void mbr_file_grow(uint64_t slots);
-/* Readings after a gap so long that the CPU clock is worth a system call, by a clock that went back, or without a counter. */
+/* Timestamps in the uncommon cases: a gap long enough for the CPU clock's system call, a clock that went back, no counter. */
 void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin);
 struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns);
 
-/* --- what every call does. Inlined always: a record that passed through memory in parts would be loaded in words, which stalls --- */
+/* --- fast path of every call. Always inlined: a record stored to memory in parts and loaded in words would stall --- */
 
 #define MBR_INLINE static inline __attribute__((always_inline))
 
-/* One view of the file, 256 KiB. Mapping it costs nothing per record, and hundreds of threads can have one. */
+/* A window of the file, 256 KiB: large enough that mapping it is cheap per record, small enough for hundreds of threads. */
 enum { MBR_WINDOW_SLOTS = 4096 };
-/* The `window_slot` of a thread without a window: no slot is near. */
+/* `window_slot` of a thread without a window. */
 #define MBR_NO_WINDOW (UINT64_C(1) << 63)
 
 /* Keys of the checksum: spec/trace.md, T-13. */
@@ -194,11 +193,11 @@ extern struct mbr_clocks {
     bool counter;        /* read the processor's counter, not clock_gettime */
     uint64_t base_ticks; /* ticks at wall time 0 */
     uint64_t scale;      /* ns per tick, 8.56 fixed point */
-    uint64_t near_ns;    /* end of the gaps after which there is nothing to ask: `cpu_gap_ns`, or 0 if the counter is of no use */
-    uint64_t cpu_gap_ns; /* gap beyond which the thread's CPU clock is read */
+    uint64_t near_ns;    /* gaps below this need only the counter: `cpu_gap_ns`, or 0 if the counter is unusable */
+    uint64_t cpu_gap_ns; /* gaps above this read the CPU clock of the thread */
 } mbr_clocks;
 
-/* What the threads share, with the tables: held by whoever holds `mbr_lock`. */
+/* State shared by all threads, protected by `mbr_lock` like the tables. */
 extern struct mbr_shared {
     uint64_t next_slot, next_request, allocated_slots;
 } mbr_shared;
@@ -213,7 +212,7 @@ MBR_INLINE void mbr_lock_drop(struct mbr_lock *lock) {
         __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
 }
 
-/* Make room for `bytes`; null only if the system has no memory left. Old contents are lost. */
+/* Make room for `bytes`; null only if the system is out of memory. Old contents are lost. */
 MBR_INLINE void *mbr_buffer_fit(struct mbr_buffer *buffer, size_t bytes) {
     return __builtin_expect(bytes <= buffer->bytes, 1) ? buffer->data : mbr_buffer_grow(buffer, bytes);
 }
@@ -226,12 +225,12 @@ MBR_INLINE uint64_t mbr_clock_ticks(void) {
     return mbr_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Wall time of a reading. The shift takes the place of those 8 bits that `scale` has before its point. */
+/* Wall time of a counter value. The shift by 8 compensates for the 8 integer bits of `scale`. */
 MBR_INLINE uint64_t mbr_clock_wall(uint64_t ticks) {
     return (uint64_t)(((unsigned __int128)((ticks - mbr_clocks.base_ticks) << 8) * mbr_clocks.scale) >> 64);
 }
 
-/* The reading that is right unless it is sent to mbr_begin_far or mbr_end_far, as all are where the counter is of no use. */
+/* Wall time from the counter. Without a usable counter, mbr_begin_far and mbr_end_far replace it. */
 MBR_INLINE uint64_t mbr_clock_near(void) {
 #if defined(__x86_64__)
     return mbr_clock_wall(__builtin_ia32_rdtsc());
@@ -242,14 +241,14 @@ MBR_INLINE uint64_t mbr_clock_near(void) {
 
 MBR_INLINE uint64_t mbr_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
-/* The span between two readings, saturated. */
+/* The span between two timestamps, saturated. */
 static inline uint32_t mbr_span(uint64_t begin, uint64_t end) {
     uint64_t span = end - begin;
     return span > UINT32_MAX ? UINT32_MAX : (uint32_t)span;
 }
 
-/* Read both clocks, before a call and behind it. CPU time runs with wall time in a short gap: a thread that was taken off its core stays
- * off for longer. */
+/* Timestamps before and after a call. In a short gap, CPU time is assumed to advance with wall time: a preempted thread would
+ * be away for longer. */
 MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) {
     uint64_t now = mbr_clock_near();
     struct mbr_stamp begin = {now, now - thread->lag_ns, CPU_CARRIED};
@@ -274,10 +273,10 @@ MBR_INLINE struct mbr_end mbr_stamp_end(struct mbr_thread *thread, const struct 
     return (struct mbr_end){{thread->wall_ns, thread->wall_ns - thread->lag_ns, (uint32_t)spans.carried}, spans.spans};
 }
 
-/* Numbers for requests and probes: the first of `count`. The caller holds `mbr_lock`, as for what follows. */
+/* Take `count` numbers for requests and probes and return the first. The caller holds `mbr_lock`, as for the next function. */
 MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
     uint64_t first = mbr_shared.next_request;
-    mbr_shared.next_request = first + count; /* mbr_file_grow sees to it that 32 bits are enough */
+    mbr_shared.next_request = first + count; /* mbr_file_grow ensures that 32 bits suffice */
     return (uint32_t)first;
 }
 
@@ -286,13 +285,13 @@ MBR_INLINE uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
     uint64_t slot = mbr_shared.next_slot, end = slot + count;
     mbr_shared.next_slot = end;
     thread->miss_count = 0;
-    if (__builtin_expect(end - thread->window_slot > MBR_WINDOW_SLOTS, 0)) /* else the space under the window is set aside */
+    if (__builtin_expect(end - thread->window_slot > MBR_WINDOW_SLOTS, 0)) /* else the window's space is already allocated */
         mbr_file_grow(end);
     return slot;
 }
 
-/* Whether the next slot is in this thread's window and no other thread can be in a call: then it is reserved without a lock, space
- * for it is set aside, and its place is known. `next_slot` is never below the window. */
+/* Whether the next slot is in this thread's window and no other thread can be in a call. Then it can be reserved without a lock,
+ * its space is allocated, and its address is known. `next_slot` is never below the window. */
 MBR_INLINE bool mbr_is_near(const struct mbr_thread *thread) {
     return __builtin_expect(mbr_shared.next_slot < thread->near_end, 1);
 }
@@ -317,14 +316,14 @@ MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t slot) {
 /* `origin` of a record. */
 MBR_INLINE uint64_t mbr_origin(uint32_t thread, uint32_t comm) { return thread << 16 | (uint64_t)comm << 32; }
 
-/* What a word of a record, and its slot, add to the sum whose upper half is its check. The key of the slot counts index and one. */
+/* What a word of a record and its slot add to the sum whose upper half is the checksum. A slot is the record index plus one. */
 #define MBR_CHECK(word, value) ((uint64_t)(value) * mbr_check_keys[word])
 #define MBR_CHECK_SLOT(slot) MBR_CHECK(MBR_RECORD_WORDS, slot)
 
 /* The first word of a record. */
 MBR_INLINE uint64_t mbr_head(const struct mbr_record *record) { return record->kind | record->flags << 8 | record->origin; }
 
-/* Fill a reserved record. The kind, in the first word, is stored last: a record is whole or of kind 0. */
+/* Fill a reserved record. The kind, in the first word, is stored last: a record is complete or has kind 0. */
 MBR_INLINE struct mbr_open mbr_put(struct mbr_spot spot, struct mbr_record record) {
     const uint64_t words[MBR_RECORD_WORDS] = {
         mbr_head(&record),
@@ -356,7 +355,7 @@ MBR_INLINE struct mbr_open mbr_put_at(struct mbr_thread *thread, uint64_t slot, 
     return mbr_put((struct mbr_spot){slot, mbr_place(thread, slot)}, record);
 }
 
-/* Write `record` behind all that was reserved before. */
+/* Reserve the next slot and write `record` there. */
 MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_record record) {
     if (mbr_is_near(thread))
         return mbr_put(mbr_spot_near(thread), record);
@@ -366,7 +365,7 @@ MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_reco
     return mbr_put_at(thread, slot, record);
 }
 
-/* Set spans and aux of a record in the thread's window. */
+/* Update spans and aux of a record in the thread's window. */
 MBR_INLINE void mbr_patch(struct mbr_open *open, uint64_t spans, uint64_t aux) {
     uint64_t *place = open->place;
     open->sum += MBR_CHECK(6, spans - open->spans) + MBR_CHECK(7, aux - open->aux);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The usual send or receive: all that its record needs is at hand, so the wrapper calls nothing but MPI. Most calls of most programs
- * are these; whatever else a call may need, it takes the general way instead (messages.c), which writes the same.
- * The record is drafted in the slot that comes next before the call, and so is the request in its line, so that few words must be
- * kept while MPI runs. The clock is read last before the call and first behind it.
- * With MPI_THREAD_MULTIPLE no call is usual (no slot is near then): nothing here takes a lock, and a draft has no rival.
+ * Fast path of sends and receives: everything that the record needs is cached, so the wrapper calls only MPI. Most calls of
+ * most programs take it; all others take the general path (messages.c), which writes the same records.
+ * The record and the queued request are drafted in their next slots before the call, so that few words must be kept while MPI
+ * runs. The clock is read last before the call and first after it.
+ * With MPI_THREAD_MULTIPLE the fast path is off (mbr_is_near is false): nothing here takes a lock.
  */
 #ifndef MBR_USUAL_H
 #define MBR_USUAL_H
 
 #include "messages.h"
 
-/* What is kept while MPI runs: the draft, the sum behind its checksum so far, and the begin of the call. */
+/* What is kept while MPI runs: the draft, its partial checksum, and the start of the call. */
 struct usual {
     uint64_t *place, sum, wall_ns;
 };
 
-/* Has the compiler compute this word here, and not behind the call from words that would have to be kept for it. */
+/* Makes the compiler compute this word here, not after the call from words that it would have to keep. */
 #define MBR_COMPUTE(word) __asm__("" : "+r"(word))
 
-/* Stores the check that follows from the sum. */
+/* Stores the checksum of the sum. */
 MBR_INLINE void usual_check(uint64_t *place, uint64_t sum) { ((uint32_t *)(void *)place)[7] = (uint32_t)(sum >> 32); }
 
-/* Begins a usual call; false, and nothing done, if it is none. `a` then has the address where MPI is to put the status. */
+/* Starts a call on the fast path; false, without effect, if it cannot take it. Sets the address in `a` where MPI stores the status. */
 MBR_INLINE bool usual_before(struct mbr_thread *thread, struct usual *usual, mbr_word *a, const struct role *role, uint8_t kind) {
     const bool blocking = role->flags & BLOCKING;
     const int64_t count = count_argument(a[1], role->wide);
@@ -69,17 +69,17 @@ MBR_INLINE bool usual_before(struct mbr_thread *thread, struct usual *usual, mbr
             ((uint32_t *)(void *)place)[6] = request;
             a[6] = status;
         }
-        usual_check(place, sum); /* what is not stored has been zero since the space was taken: no draft holds it either */
+        usual_check(place, sum); /* other words are still zero: no draft writes them */
         __atomic_store_n(place, head, __ATOMIC_RELEASE);
     } else {
-        place[0] = head - kind; /* of kind 0: not written yet */
+        place[0] = head - kind; /* kind 0: not written yet */
     }
     MBR_COMPUTE(sum);
     *usual = (struct usual){place, sum, now};
     return true;
 }
 
-/* Writes the record of a nonblocking call that MPI accepted, and puts its request in line. */
+/* Writes the record of a nonblocking call that MPI accepted, and queues its request. */
 MBR_INLINE void usual_started(struct mbr_thread *thread, struct usual usual, uint64_t spans, uint64_t handle, uint8_t kind) {
     uint64_t *place = usual.place, sum = usual.sum + MBR_CHECK(6, spans);
     mbr_spot_near(thread);
@@ -98,7 +98,7 @@ MBR_INLINE void usual_started(struct mbr_thread *thread, struct usual usual, uin
     __atomic_store_n((uint8_t *)place, kind, __ATOMIC_RELEASE);
 }
 
-/* Writes the Done of a blocking receive, whose record stands at `place`; `carried` as of the reading of the clock behind it. */
+/* Writes the Done of a blocking receive, whose record is at `place`; `carried` as of the timestamp after the call. */
 MBR_INLINE void usual_received(struct mbr_thread *thread, const uint64_t *place, uint32_t carried, const void *status, int error) {
     const uint64_t signs = UINT64_C(0x8000000080000000), peer_and_tag = place[1], room = place[2];
     const uint32_t request = (uint32_t)place[3];
@@ -119,7 +119,7 @@ MBR_INLINE void usual_received(struct mbr_thread *thread, const uint64_t *place,
     append_done(thread, &end, request, &posted, (mbr_word)status, error);
 }
 
-/* Ends a usual call. */
+/* Ends a call on the fast path. */
 MBR_INLINE void usual_after(struct mbr_thread *thread, struct usual usual, const mbr_word *a, const struct role *role, uint8_t kind,
                             int error) {
     if ((role->flags & BLOCKING) || !error) {

@@ -133,7 +133,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(
     stopped = [
         line
         for line in done.stderr.splitlines()
-        if "recording stopped, the program goes on: No space left on device" in line
+        if "recording stopped, the program continues: No space left on device" in line
     ]
     ranks = read_trace(small_disk)
     assert len(set(stopped)) == len(stopped) == sum(rank.stopped for rank in ranks) > 0
@@ -146,7 +146,7 @@ def test_a_limit_on_files_stops_the_recording_and_not_the_program(
     mpi: Mpi, build: Build, trace: Path
 ) -> None:
     done = mpi.record(trace, 2, [str(build("lives.c")), "limit"])
-    assert done.stderr.count("recording stopped, the program goes on: File too large") == 2
+    assert done.stderr.count("recording stopped, the program continues: File too large") == 2
     for rank in read_trace(trace):
         assert rank.stopped
         assert not rank.finalized
