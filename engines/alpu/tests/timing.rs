@@ -247,7 +247,7 @@ fn cells_are_whole_blocks() {
     ]);
     assert_eq!(
         Alpu::new(&parameters(&values)).unwrap_err().to_string(),
-        "parameters contradict each other: 30 cells are no whole number of blocks of 8"
+        "parameters contradict each other: 30 `cells` are not a whole number of blocks of 8"
     );
 }
 

@@ -417,9 +417,10 @@ fn sizes_that_do_not_go_together_are_refused() {
         ),
         (
             &[("sector", "32")],
-            "a line of 64 bytes, a sector of 32 and a page of 4096, but each is a power of two and holds the one before",
+            "a line of 64 bytes, a sector of 32 and a page of 4096; expected powers of two, each at least \
+             as large as the one before",
         ),
-        (&[("word", "3")], "an envelope of 16 bytes is no whole number of words of 3"),
+        (&[("word", "3")], "an envelope of 16 bytes is not a whole number of words of 3"),
     ] {
         assert_eq!(refused(changes), format!("parameters contradict each other: {expected}"));
     }
