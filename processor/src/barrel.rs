@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 use self::contexts::{Core, NEVER, Thread};
 use self::door::{Door, Effect, Whom};
@@ -162,7 +162,7 @@ impl<H: Hart + Clone> Barrel<H> {
     ///
     /// # Errors
     /// A configuration that cannot be built.
-    pub fn new(config: &BarrelConfig, prototype: H, memory: Memory, stacks: Stacks) -> Result<Self, SettingError> {
+    pub fn new(config: &BarrelConfig, prototype: H, memory: Memory, stacks: Stacks) -> Result<Self, ParameterError> {
         config.check()?;
         let hierarchy = Hierarchy::new(&config.hierarchy)?;
         Ok(Self {

@@ -23,7 +23,7 @@ pub use config::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePol
 
 use cache::{Lines, Slot, State};
 use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 /// Why a core accesses memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +160,7 @@ impl Hierarchy {
     ///
     /// # Errors
     /// A configuration that cannot be built.
-    pub fn new(config: &HierarchyConfig) -> Result<Self, SettingError> {
+    pub fn new(config: &HierarchyConfig) -> Result<Self, ParameterError> {
         config.check()?;
         Ok(Self {
             coherence: config.coherence,

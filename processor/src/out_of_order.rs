@@ -31,7 +31,7 @@ mod statistics;
 mod window;
 
 use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 use super::hierarchy::Hierarchy;
 use super::predictor::{Prediction, Predictor, Verdict};
@@ -184,7 +184,7 @@ impl OutOfOrder {
     ///
     /// # Errors
     /// A configuration that cannot be built.
-    pub fn new(config: OutOfOrderConfig, core: usize) -> Result<Self, SettingError> {
+    pub fn new(config: OutOfOrderConfig, core: usize) -> Result<Self, ParameterError> {
         config.check()?;
         let window = Window::new(&config);
         let pool = |count: u32| Pool(vec![Cycles::ZERO; count as usize]);

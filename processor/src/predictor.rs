@@ -8,7 +8,7 @@
 //! two-level scheme in Mc`Farling`'s gshare form (WRL TN-36, 1993).
 //! Cost on the host: some nanoseconds per change of the flow, none for other instructions.
 
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 use super::{Control, Register, Retired};
 
@@ -62,8 +62,8 @@ impl PredictorConfig {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), SettingError> {
-        let refuse = |text: String| Err(SettingError::Contradiction(text));
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        let refuse = |text: String| Err(ParameterError::Contradiction(text));
         if let Direction::Bimodal { entries } | Direction::Gshare { entries, .. } = self.direction
             && !entries.is_power_of_two()
         {
@@ -141,7 +141,7 @@ impl Predictor {
     ///
     /// # Errors
     /// A configuration that cannot be built.
-    pub fn new(config: PredictorConfig) -> Result<Self, SettingError> {
+    pub fn new(config: PredictorConfig) -> Result<Self, ParameterError> {
         config.check()?;
         Ok(Self {
             config,

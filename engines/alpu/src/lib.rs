@@ -12,9 +12,8 @@
 mod cells;
 mod session;
 
-use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Op, Outcome, Picos};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths};
 use mb_kit::{InputQueue, MatchLists, Served, Server, Service};
 
 pub use cells::Cells;
@@ -29,76 +28,52 @@ pub const ENTRY: EngineEntry = EngineEntry {
                     for MPI Queue Processing, IPDPS 2005",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "tanabe2013", toml: include_str!("../presets/tanabe2013.toml") },
-        Preset { name: "xiong2018", toml: include_str!("../presets/xiong2018.toml") },
-    ],
+    parameters: AlpuParameters::SPECS,
+    presets: mb_core::presets!("tanabe2013", "xiong2018"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(Alpu::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(Alpu::new(&set.typed())?))),
 };
 
 const MILLISECOND: u64 = 1_000_000;
 
-const SETTINGS: &[SettingSpec] = &[
-    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the units.", range: (1, 100_000) },
-    SettingSpec { key: "cells", unit: Unit::Count, help: "Cells of each of the two units.", range: (1, 65_536) },
-    SettingSpec {
-        key: "block",
-        unit: Unit::Count,
-        help: "Cells of a block; a hole passes one block per cycle.",
-        range: (1, Cells::LARGEST_BLOCK),
-    },
-    SettingSpec {
-        key: "search",
-        unit: Unit::Cycles,
-        help: "From a search to its answer in the unit's output.",
-        range: (1, 1_000_000),
-    },
-    SettingSpec {
-        key: "write",
-        unit: Unit::Nanoseconds,
-        help: "The processor writes one command to a unit.",
-        range: (0, MILLISECOND),
-    },
-    SettingSpec {
-        key: "read",
-        unit: Unit::Nanoseconds,
-        help: "The processor reads one answer of a unit.",
-        range: (0, MILLISECOND),
-    },
-    SettingSpec {
-        key: "operation",
-        unit: Unit::Nanoseconds,
-        help: "Fixed time of every operation on the processor.",
-        range: (0, MILLISECOND),
-    },
-    SettingSpec {
-        key: "offload",
-        unit: Unit::Nanoseconds,
-        help: "Way of an operation to the processor and of its answer back; many can be on it.",
-        range: (0, MILLISECOND),
-    },
-    SettingSpec {
-        key: "entry",
-        unit: Unit::Nanoseconds,
-        help: "Time of each entry that the processor visits.",
-        range: (0, MILLISECOND),
-    },
-    SettingSpec {
-        key: "batch",
-        unit: Unit::Count,
-        help: "Entries that can move into a unit before the processor opens an insert session.",
-        range: (1, 65_536),
-    },
-    SettingSpec {
-        key: "commands",
-        unit: Unit::Count,
-        help: "Operations that can wait; more are refused for the time being.",
-        range: (1, 1_000_000_000),
-    },
-];
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct AlpuParameters {
+    /// Clock of the units.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// Cells of each of the two units.
+    #[parameter(range = 1..=65_536)]
+    pub cells: usize,
+    /// Cells of a block; a hole passes one block per cycle.
+    #[parameter(range = 1..=Cells::LARGEST_BLOCK)]
+    pub block: u32,
+    /// From a search to its answer in the unit's output.
+    #[parameter(range = 1..=1_000_000)]
+    pub search: Cycles,
+    /// The processor writes one command to a unit.
+    #[parameter(range = 0..=MILLISECOND)]
+    pub write: Picos,
+    /// The processor reads one answer of a unit.
+    #[parameter(range = 0..=MILLISECOND)]
+    pub read: Picos,
+    /// Fixed time of every operation on the processor.
+    #[parameter(range = 0..=MILLISECOND)]
+    pub operation: Picos,
+    /// Way of an operation to the processor and of its answer back; many can be on it.
+    #[parameter(range = 0..=MILLISECOND)]
+    pub offload: Picos,
+    /// Time of each entry that the processor visits.
+    #[parameter(range = 0..=MILLISECOND)]
+    pub entry: Picos,
+    /// Entries that can move into a unit before the processor opens an insert session.
+    #[parameter(range = 1..=65_536)]
+    pub batch: usize,
+    /// Operations that can wait; more are refused for the time being.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub commands: usize,
+}
 
 /// Which list, and which unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,24 +120,22 @@ impl Alpu {
     /// An engine with empty lists.
     ///
     /// # Errors
-    /// [`SettingError::Contradiction`] when the cells are no whole number of blocks.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let [cells, block] = ["cells", "block"].map(|key| settings.whole(key));
-        if cells % block > 0 {
-            return Err(SettingError::Contradiction(format!("{cells} cells are no whole number of blocks of {block}")));
+    /// [`ParameterError::Contradiction`] when the cells are not a whole number of blocks.
+    pub fn new(parameters: &AlpuParameters) -> Result<Self, ParameterError> {
+        let &AlpuParameters { clock, cells, block, search, write, read, operation, offload, entry, batch, commands } =
+            parameters;
+        if !cells.is_multiple_of(block as usize) {
+            let reason = format!("{cells} `cells` are not a whole number of blocks of {block}");
+            return Err(ParameterError::Contradiction(reason));
         }
-        let unit = Cells::new((cells / block) as usize, block as u32);
+        let unit = Cells::new(cells / block as usize, block);
         Ok(Self {
-            interface: Interface {
-                clock: settings.clock("clock"),
-                write: settings.time("write"),
-                read: settings.time("read"),
-            },
-            search: settings.cycles("search").0,
-            operation: settings.time("operation"),
-            offload: settings.time("offload"),
-            entry: settings.time("entry"),
-            batch: settings.whole("batch") as usize,
+            interface: Interface { clock, write, read },
+            search: search.0,
+            operation,
+            offload,
+            entry,
+            batch,
             lists: MatchLists::new(),
             posted: unit.clone(),
             unexpected: unit,
@@ -170,7 +143,7 @@ impl Alpu {
             processor: Picos::ZERO,
             answered: Picos::ZERO,
             reported: Picos::ZERO,
-            queue: InputQueue::new(settings.whole("commands") as usize),
+            queue: InputQueue::new(commands),
         })
     }
 
@@ -232,7 +205,7 @@ impl Alpu {
         }
         let reset = self.interface.edge(at + self.interface.write);
         self.posted.reset(reset);
-        let entries = self.posted.free().min(self.lists.queue_lengths().0);
+        let entries = self.posted.free().min(self.lists.queue_lengths().posted);
         let reset = self.interface.time(reset);
         self.session = Some((List::Posted, Session::after_reset(reset, entries)));
         reset
@@ -240,7 +213,7 @@ impl Alpu {
 
     /// Opens a session at `at` if enough entries of `list` wait for cells that are empty.
     fn refill(&mut self, list: List, at: Picos) {
-        let (posted, unexpected) = self.lists.queue_lengths();
+        let QueueLengths { posted, unexpected } = self.lists.queue_lengths();
         let length = if list == List::Posted { posted } else { unexpected };
         let cells = self.cells(list);
         let movable = cells.free().min(length - cells.occupied());
@@ -279,7 +252,7 @@ impl Service for Alpu {
 
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let start = now.max(self.answered);
-        let (posted, unexpected) = self.lists.queue_lengths();
+        let QueueLengths { posted, unexpected } = self.lists.queue_lengths();
         let (outcome, rank) = self.lists.apply(op);
         let rank = rank as usize;
         let (list, length, other) = match op {
@@ -311,7 +284,7 @@ impl Service for Alpu {
         Served { completion, busy: self.reported - since }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.lists.queue_lengths()
     }
 }

@@ -2,11 +2,11 @@
 //! The computed times of `alpu` against a second model that steps through every cycle: units whose cells hold patterns and
 //! envelopes and compare them, and a processor that obeys the protocol, with lists of its own.
 
-use mb_alpu::{Alpu, ENTRY};
-use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Picos};
+use mb_alpu::Alpu;
+use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Picos, Shortcuts};
 use mb_kit::Server;
 use mb_testkit::drive::Offer;
-use mb_testkit::{settings, streams};
+use mb_testkit::{parameters, streams};
 
 /// Everything in cycles of a nanosecond.
 #[derive(Clone, Copy, Debug)]
@@ -328,7 +328,7 @@ fn engine(times: Times) -> Server<Alpu> {
         ("commands", "1000000".to_owned()),
     ];
     let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    Server::new(Alpu::new(&settings(&ENTRY, &values)).unwrap())
+    Server::new(Alpu::new(&parameters(&values)).unwrap())
 }
 
 /// Units of one cell to several blocks; every part of the interface fast and slow.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `alpu` are its formulas, to the picosecond.
 
-use mb_alpu::{Alpu, ENTRY};
-use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_alpu::Alpu;
+use mb_core::{
+    Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, QueueLengths, RecvId,
+    ReplayEngine, Shortcuts,
+};
 use mb_kit::Server;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, settings, streams};
+use mb_testkit::{cases, parameters, streams};
 
 const CYCLE: u64 = 2000;
 const SEARCH: u64 = 7 * CYCLE;
@@ -32,7 +35,7 @@ fn engine(changes: &[(&str, &str)]) -> Server<Alpu> {
     for &(key, value) in changes {
         values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
     }
-    Server::new(Alpu::new(&settings(&ENTRY, &values)).unwrap())
+    Server::new(Alpu::new(&parameters(&values)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -125,7 +128,7 @@ fn a_hole_is_refilled_with_the_oldest_of_the_rest() {
     // held, and finds the receive in the unit after STOP. Then 34 moves in, and 36 is the second behind the unit.
     let stop = first + Picos(WRITE + READ + WRITE + WRITE);
     assert_eq!(answered(&mut engine, first, arrive(33)), stop + Picos(IN_UNIT));
-    assert_eq!(engine.queue_lengths(), (38, 0));
+    assert_eq!(engine.queue_lengths(), QueueLengths { posted: 38, unexpected: 0 });
     let later = LATER + LATER;
     assert_eq!(answered(&mut engine, later, arrive(36)), later + Picos(IN_UNIT + 2 * ENTRY_PICOS));
 }
@@ -212,7 +215,7 @@ fn a_full_queue_of_operations_refuses_until_the_next_one_starts() {
     let Accepted::Yes = engine.offer(Picos(1), post(3)) else { panic!("the first has started at its offer") };
     assert_eq!(engine.offer(Picos(1), post(4)), Accepted::Busy { retry_at: Picos(1 + OPERATION) });
     assert_eq!(engine.offer(Picos(1 + OPERATION), post(4)), Accepted::Yes);
-    assert_eq!(engine.queue_lengths(), (4, 0));
+    assert_eq!(engine.queue_lengths(), QueueLengths { posted: 4, unexpected: 0 });
 }
 
 #[test]
@@ -243,8 +246,8 @@ fn cells_are_whole_blocks() {
         ("commands", "1"),
     ]);
     assert_eq!(
-        Alpu::new(&settings(&ENTRY, &values)).unwrap_err().to_string(),
-        "settings contradict each other: 30 cells are no whole number of blocks of 8"
+        Alpu::new(&parameters(&values)).unwrap_err().to_string(),
+        "parameters contradict each other: 30 `cells` are not a whole number of blocks of 8"
     );
 }
 
@@ -255,7 +258,7 @@ fn outcomes_are_the_oracles_whatever_the_units_hold() {
         &[("cells", "6"), ("block", "3"), ("batch", "4"), ("write", "0"), ("read", "0")],
         &[("cells", "1"), ("block", "1"), ("clock", "150")],
     ] {
-        let make = || Box::new(engine(changes)) as Box<dyn Engine>;
+        let make = || Box::new(engine(changes)) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()));
     }
@@ -272,7 +275,7 @@ fn the_presets_are_what_they_were_calibrated_on() {
             .collect();
         let values: Vec<(&str, &str)> =
             values.into_iter().map(|(key, value)| (key, if key == "commands" { "1000000" } else { value })).collect();
-        let mut engine = Server::new(Alpu::new(&settings(&ENTRY, &values)).unwrap());
+        let mut engine = Server::new(Alpu::new(&parameters(&values)).unwrap());
         fill(&mut engine, (1..=depth).map(op));
         (answered(&mut engine, LATER, last(depth)) - LATER).0
     };

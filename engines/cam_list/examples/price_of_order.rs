@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use mb_cam_list::{Arbiter, Corrections, ENTRY, Hazard, Machine, Parameters};
+use mb_cam_list::{Arbiter, Corrections, ENTRY, HardwareConfig, Hazard, Machine};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, RecvId};
 
 /// Receives of each workload.
@@ -48,7 +48,7 @@ fn arrive(number: u64) -> Op {
 }
 
 /// Cycles of the last phase, until the hardware rests.
-fn cycles(parameters: &Parameters, corrections: Corrections, workload: &Workload) -> u64 {
+fn cycles(parameters: &HardwareConfig, corrections: Corrections, workload: &Workload) -> u64 {
     let mut machine = Machine::new(parameters, corrections);
     let mut begin = 0;
     for phase in workload {
@@ -66,9 +66,9 @@ fn cycles(parameters: &Parameters, corrections: Corrections, workload: &Workload
 /// One row for each correction alone and for all of them: cycles, and what they add to the design as published.
 #[must_use]
 pub(crate) fn table() -> String {
-    let preset = Parameters::new(&mb_testkit::preset(&ENTRY, PRESET, &[])).expect("a preset is consistent");
-    let slow_ages = Parameters { cam_search: preset.cam_search + 1, age_lists: preset.age_lists + 1, ..preset };
-    let serial = Parameters { arbiter: Arbiter::Serial, ..preset };
+    let preset = HardwareConfig::new(&mb_testkit::preset(&ENTRY, PRESET, &[])).expect("a preset is consistent");
+    let slow_ages = HardwareConfig { cam_search: preset.cam_search + 1, age_lists: preset.age_lists + 1, ..preset };
+    let serial = HardwareConfig { arbiter: Arbiter::Serial, ..preset };
     let mut rows = vec![("none: as published", preset, Corrections::NONE)];
     rows.extend(Hazard::ALL.map(|hazard| (hazard.correction(), preset, Corrections::NONE.with(hazard))));
     rows.push(("all", preset, Corrections::ALL));

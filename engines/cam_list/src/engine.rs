@@ -10,14 +10,13 @@
 //! go to host memory.
 //! Cost: that of [`mb_kit::lists`], and for several lists a scan of a two-hundredth of the entries in them.
 
-use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing};
-use mb_core::settings::{SettingError, Settings};
-use mb_core::{Clock, Cycles, Op, Outcome, Picos};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing};
+use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, ParameterSet, Parameters, Picos, QueueLengths};
 use mb_kit::{InputQueue, PostedReceives, Served, Server, Service, UnexpectedMessages};
 
 use crate::hardware::Corrections;
 use crate::levels::Levels;
-use crate::parameters::{Arbiter, Parameters, SETTINGS};
+use crate::parameters::{Arbiter, CamListParameters, HardwareConfig, Order};
 use crate::stepped::Stepped;
 
 /// What the catalog knows of this engine.
@@ -29,20 +28,15 @@ pub const ENTRY: EngineEntry = EngineEntry {
                     (xiong2018)",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "two_level", toml: include_str!("../presets/two_level.toml") },
-        Preset { name: "p2l4", toml: include_str!("../presets/p2l4.toml") },
-        Preset { name: "p2l64", toml: include_str!("../presets/p2l64.toml") },
-        Preset { name: "paper_literal", toml: include_str!("../presets/paper_literal.toml") },
-    ],
+    parameters: CamListParameters::SPECS,
+    presets: mb_core::presets!("two_level", "p2l4", "p2l64", "paper_literal"),
     placement: |_| Placement::Nic,
-    breaks_order: |settings| is_published(settings).then_some(BREAKS_ORDER),
-    build: |settings| {
-        if is_published(settings) {
-            return Ok(Box::new(Stepped::new(settings, Corrections::NONE)?));
+    breaks_order: |set| is_published(set).then_some(BREAKS_ORDER),
+    build: |set| {
+        if is_published(set) {
+            return Ok(Box::new(Stepped::new(&set.typed(), Corrections::NONE)?));
         }
-        Ok(Box::new(Server::new(CamList::new(settings)?)))
+        Ok(Box::new(Server::new(CamList::new(&set.typed())?)))
     },
 };
 
@@ -50,8 +44,8 @@ const BREAKS_ORDER: &str =
     "as published: a match may not be with the oldest, and a receive and its message may pass each other";
 
 /// Whether the design is taken literally.
-fn is_published(settings: &Settings) -> bool {
-    settings.word("order") == "published"
+fn is_published(set: &ParameterSet) -> bool {
+    set.typed::<CamListParameters>().order == Order::Published
 }
 
 /// What the hardware has done, in cycles where nothing else is said.
@@ -107,7 +101,7 @@ struct Found {
 #[derive(Debug)]
 pub struct CamList {
     clock: Clock,
-    parameters: Parameters,
+    hardware: HardwareConfig,
     posted: PostedReceives,
     unexpected: UnexpectedMessages,
     /// The levels of each queue, by the side that searches it.
@@ -126,16 +120,16 @@ impl CamList {
     /// An engine with empty queues.
     ///
     /// # Errors
-    /// [`SettingError::Contradiction`] when `list_entries` is no multiple of `lists`.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let parameters = Parameters::new(settings)?;
-        let queue = InputQueue::new(settings.whole("fifo") as usize);
+    /// [`ParameterError::Contradiction`] when `list_entries` is not a multiple of `lists`.
+    pub fn new(parameters: &CamListParameters) -> Result<Self, ParameterError> {
+        let hardware = HardwareConfig::new(parameters)?;
+        let queue = InputQueue::new(parameters.fifo);
         Ok(Self {
-            clock: settings.clock("clock"),
-            parameters,
+            clock: parameters.clock,
+            hardware,
             posted: PostedReceives::new(),
             unexpected: UnexpectedMessages::new(),
-            levels: [Levels::new(&parameters), Levels::new(&parameters)],
+            levels: [Levels::new(&hardware), Levels::new(&hardware)],
             free: [0; 2],
             effective: 0,
             queues: [queue.clone(), queue],
@@ -197,25 +191,25 @@ impl Service for CamList {
 
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let Found { outcome, rank, taken, inserted } = self.find(op);
-        let parameters = &self.parameters;
+        let hardware = &self.hardware;
         let side = Side::of(&op) as usize;
         let mut start = self.clock.edge_at_or_after(now).0.max(self.free[side]);
-        if parameters.arbiter == Arbiter::Serial {
+        if hardware.arbiter == Arbiter::Serial {
             start = start.max(self.effective);
         }
-        let ready = start + parameters.dispatch;
+        let ready = start + hardware.dispatch;
         let levels = &mut self.levels[side];
         let begin = ready.max(levels.movers_free);
         let visible = levels.visible(begin);
-        let search = levels.search(parameters, visible, rank.filter(|&rank| rank <= visible));
+        let search = levels.search(hardware, visible, rank.filter(|&rank| rank <= visible));
         let result = begin + search.cycles;
         // The result takes effect after that of every older operation.
         let effect = result.max(self.effective);
         let mut answered = effect;
         let mut finished = effect;
         if let Some(rank) = rank.filter(|_| taken) {
-            finished += parameters.remove;
-            let moved = levels.remove(parameters, rank, finished);
+            finished += hardware.remove;
+            let moved = levels.remove(hardware, rank, finished);
             self.counters.transfers += u64::from(moved.to_cam);
             self.counters.returned += u64::from(moved.to_list);
         }
@@ -223,13 +217,13 @@ impl Service for CamList {
             let other = &mut self.levels[1 - side];
             let from = effect.max(other.movers_free);
             self.counters.waiting_for_mover += from - effect;
-            answered = from + other.insert(parameters, from);
+            answered = from + other.insert(hardware, from);
             finished = answered;
         }
         self.free[side] = finished;
         self.effective = finished;
         self.counters.searching += search.cycles;
-        self.counters.walking += parameters.element * search.rows;
+        self.counters.walking += hardware.element * search.rows;
         self.counters.waiting_for_order += effect - result;
         self.counters.waiting_for_mover += begin - ready;
         self.counters.completed += u64::from(matches!(outcome, Outcome::Matched(..)));
@@ -240,7 +234,7 @@ impl Service for CamList {
         Served { completion: Completion { at, outcome, visits: search.compared }, busy }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
-        (self.posted.len(), self.unexpected.len())
+    fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.posted.len(), unexpected: self.unexpected.len() }
     }
 }

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use crate::lanes::Lanes;
-use crate::parameters::Parameters;
+use crate::parameters::HardwareConfig;
 
 /// What a search does, in cycles from its begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,7 +51,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    pub(crate) fn new(parameters: &Parameters) -> Self {
+    pub(crate) fn new(parameters: &HardwareConfig) -> Self {
         Self {
             in_cam: 0,
             lanes: Lanes::new(parameters.lists),
@@ -77,7 +77,7 @@ impl Levels {
 
     /// The search of the `visible` oldest entries that finds the one of this `rank`, or nothing.
     #[inline]
-    pub(crate) fn search(&self, parameters: &Parameters, visible: usize, rank: Option<usize>) -> Search {
+    pub(crate) fn search(&self, parameters: &HardwareConfig, visible: usize, rank: Option<usize>) -> Search {
         let in_cam = visible.min(parameters.cam);
         let depth = rank.unwrap_or(visible);
         if depth <= in_cam {
@@ -97,7 +97,7 @@ impl Levels {
     }
 
     /// Takes out the entry of `rank`; the movers close the gap from cycle `at` on. All entries are in place by then.
-    pub(crate) fn remove(&mut self, parameters: &Parameters, rank: usize, at: u64) -> Moved {
+    pub(crate) fn remove(&mut self, parameters: &HardwareConfig, rank: usize, at: u64) -> Moved {
         let mut moved = Moved::default();
         if rank > self.in_cam + self.lanes.len() {
             self.spilled -= 1;
@@ -123,7 +123,7 @@ impl Levels {
     }
 
     /// The cycles of an insertion, and makes it: the entry is in place at `begin` and those.
-    pub(crate) fn insert(&mut self, parameters: &Parameters, begin: u64) -> u64 {
+    pub(crate) fn insert(&mut self, parameters: &HardwareConfig, begin: u64) -> u64 {
         let cycles = if self.in_cam < parameters.cam {
             self.in_cam += 1;
             parameters.cam_insert
@@ -140,7 +140,7 @@ impl Levels {
     }
 
     /// Appends to the next list in turn that has room; one has.
-    fn append_to_list(&mut self, parameters: &Parameters) {
+    fn append_to_list(&mut self, parameters: &HardwareConfig) {
         while self.lanes.lengths()[self.turn] as usize == parameters.entries_per_list {
             self.turn = (self.turn + 1) % parameters.lists;
         }

@@ -18,5 +18,5 @@ pub mod stepped;
 
 pub use engine::{CamList, Counters, ENTRY};
 pub use hardware::{Corrections, Hazard, Machine};
-pub use parameters::{Arbiter, ListSearch, Parameters};
+pub use parameters::{Arbiter, CamListParameters, HardwareConfig, ListSearch, Order};
 pub use stepped::Stepped;

@@ -1,85 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The settings of the engine, and what they are as numbers.
+//! The parameters of the engine, and the hardware that follows from them.
 
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
+use mb_core::parameters::Choice;
+use mb_core::{Clock, Cycles, ParameterError, Parameters};
 
-const CYCLES: (u64, u64) = (0, 1_000_000);
-const AT_LEAST_ONE: (u64, u64) = (1, 1_000_000);
+const MOST_CYCLES: u64 = 1_000_000;
 
-pub(crate) const SETTINGS: &[SettingSpec] = &[
-    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the receive engine.", range: (1, 100_000) },
-    SettingSpec { key: "cam", unit: Unit::Count, help: "Entries of each queue's CAM.", range: (1, 1_000_000) },
-    SettingSpec {
-        key: "lists",
-        unit: Unit::Count,
-        help: "Lists behind each CAM, filled in turn and walked side by side.",
-        range: (1, 256),
-    },
-    SettingSpec {
-        key: "list_entries",
-        unit: Unit::Count,
-        help: "Entries of all lists of a queue together, the same number for each; more are in host memory.",
-        range: (1, 16_777_216),
-    },
-    SettingSpec { key: "match", unit: Unit::Cycles, help: "A search of a CAM.", range: AT_LEAST_ONE },
-    SettingSpec { key: "cam_insert", unit: Unit::Cycles, help: "Writing an entry into a CAM.", range: AT_LEAST_ONE },
-    SettingSpec { key: "element", unit: Unit::Cycles, help: "Each step along the lists.", range: AT_LEAST_ONE },
-    SettingSpec { key: "list_insert", unit: Unit::Cycles, help: "Appending an entry to a list.", range: AT_LEAST_ONE },
-    SettingSpec {
-        key: "transfer",
-        unit: Unit::Cycles,
-        help: "Moving an entry from a list to the CAM; searches of the queue and insertions into it wait.",
-        range: AT_LEAST_ONE,
-    },
-    SettingSpec { key: "remove", unit: Unit::Cycles, help: "Taking an entry out, after the answer.", range: CYCLES },
-    SettingSpec {
-        key: "dispatch",
-        unit: Unit::Cycles,
-        help: "From the head of an input queue to the begin of the search.",
-        range: CYCLES,
-    },
-    SettingSpec {
-        key: "search",
-        unit: Unit::Choice(&["after_cam", "with_cam"]),
-        help: "Whether the lists are walked after the CAM found nothing, or from the begin on.",
-        range: (0, 0),
-    },
-    SettingSpec {
-        key: "arbiter",
-        unit: Unit::Choice(&["overlapped", "serial"]),
-        help: "Whether a search of one queue may overlap one of the other, or operations follow each other.",
-        range: (0, 0),
-    },
-    SettingSpec { key: "ternary", unit: Unit::Cycles, help: "What masks add to a search of a CAM.", range: CYCLES },
-    SettingSpec {
-        key: "age_cam",
-        unit: Unit::Cycles,
-        help: "What picking the oldest match adds to a search of a CAM.",
-        range: CYCLES,
-    },
-    SettingSpec {
-        key: "age_lists",
-        unit: Unit::Cycles,
-        help: "What picking the oldest match adds to a search of the lists.",
-        range: CYCLES,
-    },
-    SettingSpec { key: "spill", unit: Unit::Cycles, help: "Reading an entry in host memory.", range: AT_LEAST_ONE },
-    SettingSpec {
-        key: "order",
-        unit: Unit::Choice(&["mpi", "published"]),
-        help: "Whether five corrections keep MPI's order, or all is as the paper has it, which breaks it.",
-        range: (0, 0),
-    },
-    SettingSpec {
-        key: "fifo",
-        unit: Unit::Count,
-        help: "Operations that can wait at each side, command and network; more are refused for the time being.",
-        range: (1, 1_000_000_000),
-    },
-];
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct CamListParameters {
+    /// Clock of the receive engine.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// Entries of each queue's CAM.
+    #[parameter(range = 1..=1_000_000)]
+    pub cam: usize,
+    /// Lists behind each CAM, filled in turn and walked side by side.
+    #[parameter(range = 1..=256)]
+    pub lists: usize,
+    /// Entries of all lists of a queue together, the same number for each; more are in host memory.
+    #[parameter(range = 1..=16_777_216)]
+    pub list_entries: usize,
+    /// A search of a CAM.
+    #[parameter(range = 1..=MOST_CYCLES)]
+    pub r#match: Cycles,
+    /// Writing an entry into a CAM.
+    #[parameter(range = 1..=MOST_CYCLES)]
+    pub cam_insert: Cycles,
+    /// Each step along the lists.
+    #[parameter(range = 1..=MOST_CYCLES)]
+    pub element: Cycles,
+    /// Appending an entry to a list.
+    #[parameter(range = 1..=MOST_CYCLES)]
+    pub list_insert: Cycles,
+    /// Moving an entry from a list to the CAM; searches of the queue and insertions into it wait.
+    #[parameter(range = 1..=MOST_CYCLES)]
+    pub transfer: Cycles,
+    /// Taking an entry out, after the answer.
+    #[parameter(range = 0..=MOST_CYCLES)]
+    pub remove: Cycles,
+    /// From the head of an input queue to the begin of the search.
+    #[parameter(range = 0..=MOST_CYCLES)]
+    pub dispatch: Cycles,
+    /// Whether the lists are walked after the CAM found nothing, or from the begin on.
+    #[parameter]
+    pub search: ListSearch,
+    /// Whether a search of one queue may overlap one of the other, or operations follow each other.
+    #[parameter]
+    pub arbiter: Arbiter,
+    /// What masks add to a search of a CAM.
+    #[parameter(range = 0..=MOST_CYCLES)]
+    pub ternary: Cycles,
+    /// What picking the oldest match adds to a search of a CAM.
+    #[parameter(range = 0..=MOST_CYCLES)]
+    pub age_cam: Cycles,
+    /// What picking the oldest match adds to a search of the lists.
+    #[parameter(range = 0..=MOST_CYCLES)]
+    pub age_lists: Cycles,
+    /// Reading an entry in host memory.
+    #[parameter(range = 1..=MOST_CYCLES)]
+    pub spill: Cycles,
+    /// Whether five corrections keep MPI's order, or all is as the paper has it, which breaks it.
+    #[parameter]
+    pub order: Order,
+    /// Operations that can wait at each side, command and network; more are refused for the time being.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub fifo: usize,
+}
+
+/// Whether outcomes keep MPI's order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Order {
+    /// With the corrections of [`crate::hardware::Corrections`].
+    Mpi,
+    /// As published.
+    Published,
+}
 
 /// When the lists are walked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum ListSearch {
     /// When the CAM has found nothing.
     AfterCam,
@@ -88,7 +87,7 @@ pub enum ListSearch {
 }
 
 /// What may happen at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Arbiter {
     /// A search of each queue; results take effect in order of acceptance.
     Overlapped,
@@ -98,7 +97,7 @@ pub enum Arbiter {
 
 /// Sizes and cycles of the hardware. Each queue has its own CAM and lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameters {
+pub struct HardwareConfig {
     /// Entries of a CAM.
     pub cam: usize,
     /// Lists behind a CAM.
@@ -129,34 +128,33 @@ pub struct Parameters {
     pub spill: u64,
 }
 
-impl Parameters {
-    /// The numbers of complete settings.
+impl HardwareConfig {
+    /// The hardware that `parameters` describe.
     ///
     /// # Errors
-    /// When `list_entries` is no multiple of `lists`.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let cycles = |key| settings.cycles(key).0;
-        let (lists, entries) = (settings.whole("lists"), settings.whole("list_entries"));
-        if !entries.is_multiple_of(lists) {
-            return Err(SettingError::Contradiction(format!(
-                "`list_entries` is {entries}, which {lists} lists cannot share evenly"
+    /// When `list_entries` is not a multiple of `lists`.
+    pub fn new(parameters: &CamListParameters) -> Result<Self, ParameterError> {
+        let &CamListParameters { lists, list_entries, search, arbiter, .. } = parameters;
+        if !list_entries.is_multiple_of(lists) {
+            return Err(ParameterError::Contradiction(format!(
+                "`list_entries` is {list_entries}, which {lists} lists cannot share evenly"
             )));
         }
         Ok(Self {
-            cam: settings.whole("cam") as usize,
-            lists: lists as usize,
-            entries_per_list: (entries / lists) as usize,
-            cam_search: cycles("match") + cycles("ternary") + cycles("age_cam"),
-            cam_insert: cycles("cam_insert"),
-            element: cycles("element"),
-            list_insert: cycles("list_insert"),
-            transfer: cycles("transfer"),
-            remove: cycles("remove"),
-            dispatch: cycles("dispatch"),
-            search: if settings.word("search") == "with_cam" { ListSearch::WithCam } else { ListSearch::AfterCam },
-            arbiter: if settings.word("arbiter") == "serial" { Arbiter::Serial } else { Arbiter::Overlapped },
-            age_lists: cycles("age_lists"),
-            spill: cycles("spill"),
+            cam: parameters.cam,
+            lists,
+            entries_per_list: list_entries / lists,
+            cam_search: (parameters.r#match + parameters.ternary + parameters.age_cam).0,
+            cam_insert: parameters.cam_insert.0,
+            element: parameters.element.0,
+            list_insert: parameters.list_insert.0,
+            transfer: parameters.transfer.0,
+            remove: parameters.remove.0,
+            dispatch: parameters.dispatch.0,
+            search,
+            arbiter,
+            age_lists: parameters.age_lists.0,
+            spill: parameters.spill.0,
         })
     }
 

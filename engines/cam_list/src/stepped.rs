@@ -8,12 +8,11 @@
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine};
-use mb_core::settings::{SettingError, Settings};
-use mb_core::{Clock, Cycles, Op, Picos};
+use mb_core::engine::{Accepted, Completion, Engine, Measurable, QueueLengths, Shortcuts};
+use mb_core::{Clock, Cycles, Op, ParameterError, Picos};
 
 use crate::hardware::{Corrections, Machine};
-use crate::parameters::Parameters;
+use crate::parameters::{CamListParameters, HardwareConfig};
 
 /// One receiver's engine.
 #[derive(Debug)]
@@ -28,12 +27,12 @@ impl Stepped {
     /// An engine with empty queues.
     ///
     /// # Errors
-    /// As [`Parameters::new`].
-    pub fn new(settings: &Settings, corrections: Corrections) -> Result<Self, SettingError> {
+    /// As [`HardwareConfig::new`].
+    pub fn new(parameters: &CamListParameters, corrections: Corrections) -> Result<Self, ParameterError> {
         Ok(Self {
-            clock: settings.clock("clock"),
-            fifo: settings.whole("fifo") as usize,
-            machine: Machine::new(&Parameters::new(settings)?, corrections),
+            clock: parameters.clock,
+            fifo: parameters.fifo,
+            machine: Machine::new(&HardwareConfig::new(parameters)?, corrections),
             pending: VecDeque::new(),
         })
     }
@@ -83,7 +82,7 @@ impl Engine for Stepped {
         }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.machine.queue_lengths()
     }
 
@@ -91,3 +90,7 @@ impl Engine for Stepped {
         self.time(self.machine.busy())
     }
 }
+
+impl Shortcuts for Stepped {}
+
+impl Measurable for Stepped {}

@@ -2,16 +2,16 @@
 //! The engine that calculates against the hardware that is stepped: two ways to the same cycle; and the hardware as an engine,
 //! which passes cycles in which nothing happens.
 
-use mb_cam_list::{CamList, Corrections, ENTRY, Machine, Parameters, Stepped};
-use mb_core::{Accepted, Clock, Completion, Engine, Picos, Settings};
+use mb_cam_list::{CamList, CamListParameters, Corrections, HardwareConfig, Machine, Stepped};
+use mb_core::{Accepted, Clock, Completion, Engine, Picos, QueueLengths};
 use mb_kit::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
-use mb_testkit::{settings, streams};
+use mb_testkit::{parameters, streams};
 
 /// One cycle is a nanosecond.
 const CLOCK: Clock = Clock::from_mhz(1000);
 
-/// Settings in the order of [`KEYS`]: levels so small that every stream reaches host memory, and cycles of every ratio.
+/// Values in the order of [`KEYS`]: levels so small that every stream reaches host memory, and cycles of every ratio.
 const VARIANTS: &[[&str; 16]] = &[
     ["4", "1", "8", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "5"],
     ["4", "3", "12", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "5"],
@@ -41,15 +41,15 @@ const KEYS: [&str; 16] = [
     "spill",
 ];
 
-fn variant(values: &[&str; 16]) -> Settings {
+fn variant(values: &[&str; 16]) -> CamListParameters {
     let mut all = vec![("clock", "1000"), ("order", "mpi"), ("fifo", "1000000")];
     all.extend(KEYS.iter().copied().zip(values.iter().copied()));
-    settings(&ENTRY, &all)
+    parameters(&all)
 }
 
 /// Answers in order of acceptance: cycle and outcome.
-fn stepped(settings: &Settings, offers: &[Offer]) -> Result<Machine, String> {
-    let mut machine = Machine::new(&Parameters::new(settings).unwrap(), Corrections::ALL);
+fn stepped(settings: &CamListParameters, offers: &[Offer]) -> Result<Machine, String> {
+    let mut machine = Machine::new(&HardwareConfig::new(settings).unwrap(), Corrections::ALL);
     for offer in offers {
         while machine.now() < CLOCK.edge_at_or_after(offer.at).0 {
             machine.step();
@@ -66,7 +66,7 @@ fn stepped(settings: &Settings, offers: &[Offer]) -> Result<Machine, String> {
 }
 
 /// The completions of the hardware as an engine, in order of time.
-fn as_an_engine(settings: &Settings, offers: &[Offer]) -> Vec<Completion> {
+fn as_an_engine(settings: &CamListParameters, offers: &[Offer]) -> Vec<Completion> {
     let mut engine = Stepped::new(settings, Corrections::ALL).unwrap();
     let mut done = Vec::new();
     for offer in offers {
@@ -109,9 +109,13 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             if as_an_engine(&settings, offers) != expected {
                 return Err("the hardware as an engine answers otherwise".to_owned());
             }
-            let (posted, unexpected) = machine.queue_lengths();
-            if (posted, unexpected) != engine.queue_lengths() {
-                return Err(format!("{:?} in the queues, by steps {posted} and {unexpected}", engine.queue_lengths()));
+            let QueueLengths { unexpected, .. } = machine.queue_lengths();
+            if machine.queue_lengths() != engine.queue_lengths() {
+                return Err(format!(
+                    "{:?} in the queues, by steps {:?}",
+                    engine.queue_lengths(),
+                    machine.queue_lengths()
+                ));
             }
             if machine.buffers_in_use() != unexpected {
                 return Err(format!("{} buffers for {unexpected} messages", machine.buffers_in_use()));

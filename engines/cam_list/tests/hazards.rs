@@ -6,13 +6,12 @@
 mod price_of_order;
 
 use mb_cam_list::hardware::Done;
-use mb_cam_list::{Corrections, ENTRY, Hazard, Machine, Parameters};
+use mb_cam_list::{Corrections, HardwareConfig, Hazard, Machine};
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
 use mb_oracle::Oracle;
-use mb_testkit::settings;
 
 /// A CAM of two slots and two lists of four elements, with the cycles of the presets.
-fn parameters() -> Parameters {
+fn parameters() -> HardwareConfig {
     let values = [
         ("clock", "234"),
         ("cam", "2"),
@@ -34,7 +33,7 @@ fn parameters() -> Parameters {
         ("order", "mpi"),
         ("fifo", "64"),
     ];
-    Parameters::new(&settings(&ENTRY, &values)).unwrap()
+    HardwareConfig::new(&mb_testkit::parameters(&values)).unwrap()
 }
 
 fn post(recv: u64, tag: u64) -> Op {

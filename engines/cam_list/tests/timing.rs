@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `cam_list` are its formulas, to the cycle and from both sides.
 
-use mb_cam_list::{CamList, ENTRY};
+use mb_cam_list::{CamList, CamListParameters};
 use mb_core::engine::Accepted;
-use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Settings};
+use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Shortcuts};
 use mb_kit::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge, judge_one_by_one};
-use mb_testkit::settings;
+use mb_testkit::parameters;
 
 /// As the presets, but for what a test changes.
-fn with(changes: &[(&str, &str)]) -> Settings {
+fn with(changes: &[(&str, &str)]) -> CamListParameters {
     let mut values = vec![
         ("clock", "234"),
         ("cam", "256"),
@@ -35,7 +35,7 @@ fn with(changes: &[(&str, &str)]) -> Settings {
         let place = values.iter_mut().find(|(other, _)| other == key).expect("the setting exists");
         place.1 = value;
     }
-    settings(&ENTRY, &values)
+    parameters(&values)
 }
 
 fn engine(changes: &[(&str, &str)]) -> Server<CamList> {
@@ -234,7 +234,7 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
         ("p2l64", 30_000, 20_780_176, 0.1237),
     ] {
         let (clock, settings) = preset_settings(preset);
-        let lists = settings.whole("lists").to_string();
+        let lists = settings.lists.to_string();
         let mut unloaded = engine(&[("lists", &lists), ("search", "with_cam")]);
         fill(&mut unloaded, (1..=length).map(post));
         let before = unloaded.service().counters();
@@ -247,14 +247,14 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
     }
 }
 
-fn preset_settings(name: &str) -> (Clock, Settings) {
+fn preset_settings(name: &str) -> (Clock, CamListParameters) {
     let (lists, clock) = match name {
         "two_level" => ("1", "321.3"),
         "p2l4" => ("4", "234"),
         _ => ("64", "168"),
     };
     let settings = with(&[("lists", lists), ("clock", clock)]);
-    (settings.clock("clock"), settings)
+    (settings.clock, settings)
 }
 
 #[test]
@@ -306,6 +306,6 @@ fn lists_that_cannot_share_their_entries_are_refused() {
     let error = CamList::new(&with(&[("lists", "3")])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "settings contradict each other: `list_entries` is 32768, which 3 lists cannot share evenly"
+        "parameters contradict each other: `list_entries` is 32768, which 3 lists cannot share evenly"
     );
 }

@@ -14,13 +14,13 @@ mod queue;
 
 use std::collections::BTreeMap;
 
-use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Clock, Cycles, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::parameters::Choice;
+use mb_core::{Clock, Cycles, MsgId, Op, Outcome, Parameters, Pattern, Picos, QueueLengths, RecvId};
 use mb_kit::{InputQueue, Served, Server, Service};
 
 use memory::Memory;
-use queue::{Effort, Key, Queue};
+use queue::{Effort, Queue};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -31,108 +31,97 @@ pub const ENTRY: EngineEntry = EngineEntry {
                     Overhead in Both Embedded and HPC Systems, ACM TACO 2013, as xiong2018 describes it",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "xiong2018", toml: include_str!("../presets/xiong2018.toml") },
-        Preset { name: "flajslik", toml: include_str!("../presets/flajslik.toml") },
-        Preset { name: "openmpi", toml: include_str!("../presets/openmpi.toml") },
-        Preset { name: "ucx", toml: include_str!("../presets/ucx.toml") },
-    ],
-    placement: |settings| if settings.word("placement") == "host" { Placement::Host } else { Placement::Nic },
+    parameters: HashBucketsParameters::SPECS,
+    presets: mb_core::presets!("xiong2018", "flajslik", "openmpi", "ucx"),
+    placement: |set| set.typed::<HashBucketsParameters>().placement,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(HashBuckets::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(HashBuckets::new(&set.typed())))),
 };
 
-const SETTINGS: &[SettingSpec] = &[
-    SettingSpec {
-        key: "clock",
-        unit: Unit::Megahertz,
-        help: "Clock that all costs are counted in; 10 GHz for libraries, whose costs are known to a tenth of a nanosecond.",
-        range: (1, 100_000),
-    },
-    SettingSpec {
-        key: "key",
-        unit: Unit::Choice(&["source", "peer", "envelope"]),
-        help: "What decides an entry's list: the source modulo `buckets`; communicator and source; a hash of all.",
-        range: (0, 0),
-    },
-    SettingSpec {
-        key: "buckets",
-        unit: Unit::Count,
-        help: "Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two; without effect for `peer`.",
-        range: (1, 65_536),
-    },
-    SettingSpec {
-        key: "any",
-        unit: Unit::Choice(&["tour", "chain"]),
-        help: "How an unexpected message is looked for without a key: in one list after the other, or along a chain of all.",
-        range: (0, 0),
-    },
-    SettingSpec {
-        key: "links",
-        unit: Unit::Choice(&["one_way", "two_way"]),
-        help: "Whether a cancel walks to its receive, since lists are linked one way, or unlinks it at once.",
-        range: (0, 0),
-    },
-    SettingSpec { key: "operation", unit: Unit::Cycles, help: "Fixed cost of every operation.", range: (0, 1_000_000) },
-    SettingSpec { key: "list", unit: Unit::Cycles, help: "Cost of each list looked at.", range: (0, 1_000_000) },
-    SettingSpec { key: "element", unit: Unit::Cycles, help: "Cost of each element read.", range: (0, 1_000_000) },
-    SettingSpec {
-        key: "insert",
-        unit: Unit::Cycles,
-        help: "Appending an entry, after the answer.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "remove",
-        unit: Unit::Cycles,
-        help: "Taking an entry out, after the answer.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "capacity",
-        unit: Unit::Count,
-        help: "Elements of the memory, both queues together; more are in host memory.",
-        range: (0, 2_000_000_000),
-    },
-    SettingSpec {
-        key: "spill",
-        unit: Unit::Cycles,
-        help: "Cost of each element read in host memory.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "commands",
-        unit: Unit::Count,
-        help: "Operations that can wait; more are refused for the time being.",
-        range: (1, 1_000_000_000),
-    },
-    SettingSpec {
-        key: "placement",
-        unit: Unit::Choice(&["nic", "host"]),
-        help: "Whose time is spent: the NIC's, or the host processor's.",
-        range: (0, 0),
-    },
-];
-
-/// Cycles of what the list manager does.
-#[derive(Clone, Copy, Debug)]
-struct Costs {
-    operation: u64,
-    list: u64,
-    element: u64,
-    spill: u64,
-    insert: u64,
-    remove: u64,
+/// What decides which list an entry is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Key {
+    /// Source modulo buckets.
+    Source,
+    /// A list for each communicator and source; one of any source for each communicator.
+    Peer,
+    /// A hash of communicator, source and tag.
+    Envelope,
 }
 
-impl Costs {
-    const fn of(&self, effort: Effort) -> u64 {
-        self.operation + self.list * effort.lists + self.element * effort.local + self.spill * effort.spilled
+/// How an unexpected message is searched for when the pattern has no key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum WildcardSearch {
+    /// In one list after the other.
+    AllLists,
+    /// Along a chain of all messages.
+    Chain,
+}
+
+/// How the entries of a list are linked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Links {
+    /// To the next one: a cancel walks to its receive.
+    Single,
+    /// To the next one and the one before: a cancel unlinks its receive at once.
+    Double,
+}
+
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct HashBucketsParameters {
+    /// Clock that all costs are counted in; 10 GHz for libraries, whose costs are known to a tenth of a nanosecond.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// What decides an entry's list: the source modulo `buckets`; communicator and source; a hash of all.
+    #[parameter]
+    pub key: Key,
+    /// Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two; without effect for `peer`.
+    #[parameter(range = 1..=65_536)]
+    pub buckets: u64,
+    /// How an unexpected message is looked for without a key: in one list after the other, or along a chain of all.
+    #[parameter]
+    pub wildcard_search: WildcardSearch,
+    /// Whether a cancel walks to its receive, since lists are linked one way, or unlinks it at once.
+    #[parameter]
+    pub links: Links,
+    /// Fixed cost of every operation.
+    #[parameter(range = 0..=1_000_000)]
+    pub operation: Cycles,
+    /// Cost of each list looked at.
+    #[parameter(range = 0..=1_000_000)]
+    pub list: Cycles,
+    /// Cost of each element read.
+    #[parameter(range = 0..=1_000_000)]
+    pub element: Cycles,
+    /// Appending an entry, after the answer.
+    #[parameter(range = 0..=1_000_000)]
+    pub insert: Cycles,
+    /// Taking an entry out, after the answer.
+    #[parameter(range = 0..=1_000_000)]
+    pub remove: Cycles,
+    /// Elements of the memory, both queues together; more are in host memory.
+    #[parameter(range = 0..=2_000_000_000)]
+    pub capacity: u32,
+    /// Cost of each element read in host memory.
+    #[parameter(range = 0..=1_000_000)]
+    pub spill: Cycles,
+    /// Operations that can wait; more are refused for the time being.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub commands: usize,
+    /// Whose time is spent: the NIC's, or the host processor's.
+    #[parameter]
+    pub placement: Placement,
+}
+
+impl HashBucketsParameters {
+    /// Cycles of a search.
+    const fn search(&self, effort: Effort) -> u64 {
+        self.operation.0 + self.list.0 * effort.lists + self.element.0 * effort.local + self.spill.0 * effort.spilled
     }
 }
 
-/// What an operation came to.
+/// The result of an operation.
 struct Applied {
     outcome: Outcome,
     effort: Effort,
@@ -143,9 +132,7 @@ struct Applied {
 /// One receiver's engine.
 #[derive(Debug)]
 pub struct HashBuckets {
-    clock: Clock,
-    costs: Costs,
-    walks_to_cancel: bool,
+    parameters: HashBucketsParameters,
     memory: Memory,
     posted: Queue,
     unexpected: Queue,
@@ -160,64 +147,48 @@ pub struct HashBuckets {
 
 impl HashBuckets {
     /// An engine with empty lists.
-    ///
-    /// # Errors
-    /// Never: no two settings of this engine can contradict each other.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let key = match settings.word("key") {
-            "source" => Key::Source,
-            "peer" => Key::Peer,
-            _ => Key::Envelope,
-        };
-        let buckets = settings.whole("buckets");
-        let cycles = |key| settings.cycles(key).0;
-        Ok(Self {
-            clock: settings.clock("clock"),
-            costs: Costs {
-                operation: cycles("operation"),
-                list: cycles("list"),
-                element: cycles("element"),
-                spill: cycles("spill"),
-                insert: cycles("insert"),
-                remove: cycles("remove"),
-            },
-            walks_to_cancel: settings.word("links") == "one_way",
-            memory: Memory::new(settings.whole("capacity") as u32),
+    #[must_use]
+    pub fn new(parameters: &HashBucketsParameters) -> Self {
+        let &HashBucketsParameters { key, buckets, wildcard_search, capacity, commands, .. } = parameters;
+        Self {
+            parameters: parameters.clone(),
+            memory: Memory::new(capacity),
             posted: Queue::new(key, buckets, false),
-            unexpected: Queue::new(key, buckets, settings.word("any") == "chain"),
+            unexpected: Queue::new(key, buckets, wildcard_search == WildcardSearch::Chain),
             handles: BTreeMap::new(),
             ages: 0,
             free: 0,
             answered: Picos::ZERO,
-            queue: InputQueue::new(settings.whole("commands") as usize),
-        })
+            queue: InputQueue::new(commands),
+        }
     }
 
     fn apply(&mut self, op: Op) -> Applied {
         self.ages += 1;
-        let Self { memory, posted, unexpected, costs, .. } = self;
+        let Self { memory, posted, unexpected, .. } = self;
+        let HashBucketsParameters { insert: Cycles(insert), remove: Cycles(remove), links, .. } = self.parameters;
         match op {
             Op::Arrive { msg, envelope } => {
                 let (found, effort) = posted.find_receive(memory, &envelope);
                 let Some(slot) = found else {
                     unexpected.append(memory, msg.0, Pattern::exactly(envelope), self.ages);
-                    return Applied { outcome: Outcome::Unexpected(msg), effort, after: costs.insert };
+                    return Applied { outcome: Outcome::Unexpected(msg), effort, after: insert };
                 };
                 let name = memory.get(slot).name;
                 posted.remove(memory, slot);
                 self.handles.remove(&name);
-                Applied { outcome: Outcome::Matched(RecvId(name), msg), effort, after: costs.remove }
+                Applied { outcome: Outcome::Matched(RecvId(name), msg), effort, after: remove }
             }
             Op::Post { recv, pattern } => {
                 let (found, effort) = unexpected.find_message(memory, &pattern);
                 let Some(slot) = found else {
                     let slot = posted.append(memory, recv.0, pattern, self.ages);
                     self.handles.insert(recv.0, slot);
-                    return Applied { outcome: Outcome::Posted(recv), effort, after: costs.insert };
+                    return Applied { outcome: Outcome::Posted(recv), effort, after: insert };
                 };
                 let msg = MsgId(memory.get(slot).name);
                 unexpected.remove(memory, slot);
-                Applied { outcome: Outcome::Matched(recv, msg), effort, after: costs.remove }
+                Applied { outcome: Outcome::Matched(recv, msg), effort, after: remove }
             }
             Op::Probe { probe, pattern } => {
                 let (found, effort) = unexpected.find_message(memory, &pattern);
@@ -230,16 +201,16 @@ impl HashBuckets {
                 if let Some(slot) = found {
                     unexpected.remove(memory, slot);
                 }
-                let after = if found.is_some() { costs.remove } else { 0 };
+                let after = if found.is_some() { remove } else { 0 };
                 Applied { outcome: Outcome::Probed(probe, msg), effort, after }
             }
             Op::Cancel { recv } => {
                 let Some(slot) = self.handles.remove(&recv.0) else {
                     return Applied { outcome: Outcome::NotCancelled(recv), effort: Effort::default(), after: 0 };
                 };
-                let effort = if self.walks_to_cancel { posted.walk_to(memory, slot) } else { Effort::default() };
+                let effort = if links == Links::Single { posted.walk_to(memory, slot) } else { Effort::default() };
                 posted.remove(memory, slot);
-                Applied { outcome: Outcome::Cancelled(recv), effort, after: costs.remove }
+                Applied { outcome: Outcome::Cancelled(recv), effort, after: remove }
             }
         }
     }
@@ -251,17 +222,18 @@ impl Service for HashBuckets {
     }
 
     fn serve(&mut self, now: Picos, op: Op) -> Served {
-        let begin = self.clock.edge_at_or_after(now).0.max(self.free);
+        let clock = self.parameters.clock;
+        let begin = clock.edge_at_or_after(now).0.max(self.free);
         let Applied { outcome, effort, after } = self.apply(op);
-        let end = begin + self.costs.of(effort);
+        let end = begin + self.parameters.search(effort);
         self.free = end + after;
-        self.queue.push(self.clock.span(Cycles(begin)));
-        let (start, at) = (now.max(self.answered), self.clock.span(Cycles(end)));
+        self.queue.push(clock.span(Cycles(begin)));
+        let (start, at) = (now.max(self.answered), clock.span(Cycles(end)));
         self.answered = at;
         Served { completion: Completion { at, outcome, visits: effort.elements() as u32 }, busy: at - start }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
-        (self.posted.len(), self.unexpected.len())
+    fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.posted.len(), unexpected: self.unexpected.len() }
     }
 }

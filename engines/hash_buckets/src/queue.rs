@@ -16,21 +16,11 @@ use std::collections::BTreeMap;
 
 use mb_core::{Envelope, Initiator, Pattern};
 
+use crate::Key;
 use crate::memory::{Chain, Ends, Entry, Memory, NONE};
 
 /// The match bits of a communicator (`spec/matching.md`, M-1): its context number, without the kind of traffic.
 const CONTEXT: u64 = u64::MAX << 33;
-
-/// What decides which list an entry is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Key {
-    /// Source modulo buckets.
-    Source,
-    /// A list for each communicator and source; one of any source for each communicator.
-    Peer,
-    /// A hash of communicator, source and tag.
-    Envelope,
-}
 
 /// What a search read.
 #[derive(Clone, Copy, Default, Debug)]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `hash_buckets` are its formulas, to the picosecond, for each of its structures.
 
-use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
-use mb_hash_buckets::{ENTRY, HashBuckets};
+use mb_core::{
+    Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, QueueLengths, RecvId,
+    ReplayEngine, Shortcuts,
+};
+use mb_hash_buckets::HashBuckets;
 use mb_kit::Server;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, settings, streams};
+use mb_testkit::{cases, parameters, streams};
 
 const CLOCK: Clock = Clock::from_mhz(234);
 const OPERATION: u64 = 5;
@@ -20,8 +23,8 @@ fn engine(changes: &[(&str, &str)]) -> Server<HashBuckets> {
         ("clock", "234"),
         ("key", "source"),
         ("buckets", "64"),
-        ("any", "tour"),
-        ("links", "one_way"),
+        ("wildcard_search", "all_lists"),
+        ("links", "single"),
         ("operation", "5"),
         ("list", "2"),
         ("element", "6"),
@@ -35,7 +38,7 @@ fn engine(changes: &[(&str, &str)]) -> Server<HashBuckets> {
     for &(key, value) in changes {
         values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
     }
-    Server::new(HashBuckets::new(&settings(&ENTRY, &values)).unwrap())
+    Server::new(HashBuckets::new(&parameters(&values)))
 }
 
 fn envelope(tag: u64, source: u32) -> Envelope {
@@ -77,8 +80,8 @@ fn assert_takes(engine: &mut Server<HashBuckets>, before: impl IntoIterator<Item
 }
 
 const SOURCE: &[(&str, &str)] = &[];
-const PEER: &[(&str, &str)] = &[("key", "peer"), ("links", "two_way")];
-const UCX: &[(&str, &str)] = &[("key", "envelope"), ("buckets", "1021"), ("any", "chain")];
+const PEER: &[(&str, &str)] = &[("key", "peer"), ("links", "double")];
+const UCX: &[(&str, &str)] = &[("key", "envelope"), ("buckets", "1021"), ("wildcard_search", "chain")];
 
 const fn cost(lists: u64, elements: u64) -> u64 {
     OPERATION + LIST * lists + ELEMENT * elements
@@ -208,16 +211,22 @@ fn a_full_queue_of_operations_refuses_until_the_next_one_starts() {
     let retry_at = CLOCK.span(Cycles(cost(1, 0) + INSERT));
     assert_eq!(engine.offer(Picos::ZERO, post(4, exact(4, 7))), Accepted::Busy { retry_at });
     assert_eq!(engine.offer(retry_at, post(4, exact(4, 7))), Accepted::Yes);
-    assert_eq!(engine.queue_lengths(), (4, 0));
+    assert_eq!(engine.queue_lengths(), QueueLengths { posted: 4, unexpected: 0 });
 }
 
 #[test]
 fn outcomes_are_the_oracles_for_every_structure() {
     for key in ["source", "peer", "envelope"] {
-        for any in ["tour", "chain"] {
+        for any in ["all_lists", "chain"] {
             for buckets in ["1", "3"] {
-                let changes = [("key", key), ("any", any), ("buckets", buckets), ("capacity", "5"), ("commands", "3")];
-                let make = || Box::new(engine(&changes)) as Box<dyn Engine>;
+                let changes = [
+                    ("key", key),
+                    ("wildcard_search", any),
+                    ("buckets", buckets),
+                    ("capacity", "5"),
+                    ("commands", "3"),
+                ];
+                let make = || Box::new(engine(&changes)) as Box<dyn ReplayEngine>;
                 assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
                 assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()));
             }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use mb_core::{Engine, Envelope, Op, Outcome, Pattern};
-use mb_hash_buckets::{ENTRY, HashBuckets};
+use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Shortcuts};
+use mb_hash_buckets::HashBuckets;
 use mb_kit::Server;
 use mb_testkit::drive::Offer;
-use mb_testkit::{settings, streams};
+use mb_testkit::{parameters, streams};
 
 /// A list of a queue; the order is that of a tour, if it has one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -83,10 +83,10 @@ impl Structure {
     fn engine(self) -> Server<HashBuckets> {
         let buckets = self.buckets.to_string();
         let mut values = vec![("key", self.key), ("buckets", buckets.as_str())];
-        values.extend([("any", if self.has_chain { "chain" } else { "tour" }), ("links", "one_way")]);
+        values.extend([("wildcard_search", if self.has_chain { "chain" } else { "all_lists" }), ("links", "single")]);
         values.extend([("clock", "1000"), ("capacity", "9"), ("commands", "1000000"), ("placement", "host")]);
         values.extend(["operation", "list", "element", "insert", "remove", "spill"].map(|key| (key, "1")));
-        Server::new(HashBuckets::new(&settings(&ENTRY, &values)).unwrap())
+        Server::new(HashBuckets::new(&parameters(&values)))
     }
 
     fn check(self, offers: &[Offer]) -> Result<(), String> {

@@ -4,7 +4,7 @@
 //! Contract: outcomes are those of mbmatch, in the terms of `spec/matching.md`. Visits are those of
 //! a list walk, whatever the structure compares, so that its curves can be compared with those of a
 //! list. An operation completes when it is offered and takes no simulated time: `workbench/measure`
-//! times the structure through [`bare_run`](mb_core::Engine::bare_run) and applies the times in the
+//! times the structure through [`bare_run`](mb_core::Measurable::bare_run) and applies the times in the
 //! replay (`docs/decisions/0006-measured-engine.md`). Cost on the host: that of mbmatch and of
 //! [`mb_kit::lists`].
 
@@ -12,9 +12,9 @@ mod bare;
 
 use std::collections::BTreeMap;
 
-use mb_core::engine::{BareRun, Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{MsgId, Op, Outcome, Picos, RecvId};
+use mb_core::engine::{BareRun, Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::parameters::Choice;
+use mb_core::{MsgId, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths, RecvId};
 use mb_kit::{MatchLists, Served, Server, Service};
 use mbmatch::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
 
@@ -26,45 +26,59 @@ pub const ENTRY: EngineEntry = EngineEntry {
         reference: "mbmatch (the folder mbmatch)",
         timing: Timing::Measured,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "adaptive", toml: include_str!("../presets/adaptive.toml") },
-        Preset { name: "list", toml: include_str!("../presets/list.toml") },
-        Preset { name: "heads", toml: include_str!("../presets/heads.toml") },
-        Preset { name: "vector", toml: include_str!("../presets/vector.toml") },
-        Preset { name: "bins", toml: include_str!("../presets/bins.toml") },
-    ],
+    parameters: HostNativeParameters::SPECS,
+    presets: mb_core::presets!("adaptive", "list", "heads", "vector", "bins"),
     placement: |_| Placement::Host,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(HostNative::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(HostNative::new(&set.typed())?))),
 };
 
-const SETTINGS: &[SettingSpec] = &[
-    SettingSpec {
-        key: "structure",
-        unit: Unit::Choice(&["adaptive", "list", "heads", "vector", "bins"]),
-        help: "How the library keeps its entries.",
-        range: (0, 0),
-    },
-    SettingSpec {
-        key: "request",
-        unit: Unit::Count,
-        help: "Bytes from one request object to the next, in the structure `list`.",
-        range: (48, 65_536),
-    },
-    SettingSpec {
-        key: "bins",
-        unit: Unit::Count,
-        help: "Lists that a hash leads to, in the structure `bins`.",
-        range: (1, 65_536),
-    },
-    SettingSpec {
-        key: "vector_unit",
-        unit: Unit::Choice(&["best", "scalar", "avx2", "avx512", "neon"]),
-        help: "What the structures `vector` and `adaptive` compare keys with.",
-        range: (0, 0),
-    },
-];
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct HostNativeParameters {
+    /// How the library keeps its entries.
+    #[parameter]
+    pub structure: StructureName,
+    /// Bytes from one request object to the next, in the structure `list`.
+    #[parameter(range = 48..=65_536)]
+    pub request: usize,
+    /// Lists that a hash leads to, in the structure `bins`.
+    #[parameter(range = 1..=65_536)]
+    pub bins: usize,
+    /// What the structures `vector` and `adaptive` compare keys with.
+    #[parameter]
+    pub vector_unit: VectorUnitName,
+}
+
+/// A structure of the library.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum StructureName {
+    /// Chosen by the library.
+    Adaptive,
+    /// A linked list of requests.
+    List,
+    /// A list of heads.
+    Heads,
+    /// Keys side by side.
+    Vector,
+    /// Lists by hash.
+    Bins,
+}
+
+/// A vector unit of the processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum VectorUnitName {
+    /// The best that there is.
+    Best,
+    /// None.
+    Scalar,
+    /// AVX2.
+    Avx2,
+    /// AVX-512.
+    Avx512,
+    /// Neon.
+    Neon,
+}
 
 /// Structure and options of the matcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,19 +94,19 @@ impl Make {
 }
 
 /// The vector unit of this name; `None` leaves the choice to mbmatch.
-fn vector_unit(name: &str) -> Result<Option<VectorUnit>, SettingError> {
+fn vector_unit(name: VectorUnitName) -> Result<Option<VectorUnit>, ParameterError> {
     let unit = match name {
-        "scalar" => VectorUnit::Scalar,
-        "avx2" => VectorUnit::Avx2,
-        "avx512" => VectorUnit::Avx512,
-        "neon" => VectorUnit::Neon,
-        _ => return Ok(None),
+        VectorUnitName::Best => return Ok(None),
+        VectorUnitName::Scalar => VectorUnit::Scalar,
+        VectorUnitName::Avx2 => VectorUnit::Avx2,
+        VectorUnitName::Avx512 => VectorUnit::Avx512,
+        VectorUnitName::Neon => VectorUnit::Neon,
     };
     // mbmatch would fall back to the best available unit; a row must name the unit that ran.
     if VectorUnit::available().contains(&unit) {
         Ok(Some(unit))
     } else {
-        Err(SettingError::Contradiction(format!("this processor has no vector unit `{name}`")))
+        Err(ParameterError::Contradiction(format!("this processor has no vector unit `{}`", name.word())))
     }
 }
 
@@ -111,14 +125,14 @@ impl HostNative {
     /// An engine with empty lists.
     ///
     /// # Errors
-    /// [`SettingError::Contradiction`] when this processor lacks the vector unit.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let name = settings.word("structure");
-        let structure = name.parse().map_err(|error| SettingError::Contradiction(format!("`{name}`: {error}")))?;
+    /// [`ParameterError::Contradiction`] when this processor lacks the vector unit.
+    pub fn new(parameters: &HostNativeParameters) -> Result<Self, ParameterError> {
+        let name = parameters.structure.word();
+        let structure = name.parse().map_err(|error| ParameterError::Contradiction(format!("`{name}`: {error}")))?;
         let mut options = Options::default();
-        options.request_bytes = settings.whole("request") as usize;
-        options.bins = settings.whole("bins") as usize;
-        options.vector_unit = vector_unit(settings.word("vector_unit"))?;
+        options.request_bytes = parameters.request;
+        options.bins = parameters.bins;
+        options.vector_unit = vector_unit(parameters.vector_unit)?;
         let make = Make { structure, options };
         let (waiting, lists) = (BTreeMap::new(), MatchLists::new());
         Ok(Self { make, matcher: make.matcher(), waiting, lists })
@@ -167,8 +181,8 @@ impl Service for HostNative {
         Served { completion: Completion { at: now, outcome, visits }, busy: Picos::ZERO }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
-        (self.matcher.posted_len(), self.matcher.unexpected_len())
+    fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.matcher.posted_len(), unexpected: self.matcher.unexpected_len() }
     }
 
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {

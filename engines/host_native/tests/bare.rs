@@ -2,8 +2,9 @@
 //! The bare structure that the stopwatch times has the outcomes of the engine, in every run on
 //! reused memory, and however the operations are divided into segments.
 
-use mb_core::{Op, Settings};
-use mb_host_native::{ENTRY, HostNative};
+use mb_core::Op;
+use mb_core::parameters::Choice;
+use mb_host_native::{ENTRY, HostNative, HostNativeParameters};
 use mb_kit::{Server, Service};
 use mb_oracle::Oracle;
 use mb_testkit::drive::{Offer, Visits};
@@ -11,7 +12,7 @@ use mb_testkit::streams;
 use mbmatch::Structure;
 use proptest::prelude::*;
 
-fn presets() -> impl Iterator<Item = (&'static str, Settings)> {
+fn presets() -> impl Iterator<Item = (&'static str, HostNativeParameters)> {
     ENTRY.presets.iter().map(|preset| (preset.name, mb_testkit::preset(&ENTRY, preset.name, &[])))
 }
 
@@ -19,7 +20,7 @@ fn presets() -> impl Iterator<Item = (&'static str, Settings)> {
 fn every_structure_of_mbmatch_is_a_preset() {
     for structure in Structure::ALL {
         let (_, settings) = presets().find(|(name, _)| *name == structure.name()).expect("a preset of its name");
-        assert_eq!(settings.word("structure"), structure.name());
+        assert_eq!(settings.structure.word(), structure.name());
     }
     assert_eq!(presets().count(), Structure::ALL.len());
     assert_eq!(ENTRY.presets[0].name, Structure::default().name());
@@ -31,7 +32,7 @@ fn a_vector_unit_that_the_processor_lacks_is_refused_and_not_replaced() {
     assert!(with("scalar").is_ok() && with("best").is_ok());
     let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
     let error = with(foreign).unwrap_err().to_string();
-    assert_eq!(error, format!("settings contradict each other: this processor has no vector unit `{foreign}`"));
+    assert_eq!(error, format!("parameters contradict each other: this processor has no vector unit `{foreign}`"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mb_core::{Initiator, MsgId, Op, Outcome, RecvId};
+use mb_core::{Initiator, MsgId, Op, Outcome, QueueLengths, RecvId};
 use mb_oracle::Oracle;
 use mb_testkit::{cases, streams};
 use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, Structure};
@@ -56,7 +56,7 @@ impl Adapter {
             if outcome != expected {
                 return Err(format!("operation {number}, {op:?}: `{outcome}` found, `{expected}` expected"));
             }
-            let lengths = (self.matcher.posted_len(), self.matcher.unexpected_len());
+            let lengths = QueueLengths { posted: self.matcher.posted_len(), unexpected: self.matcher.unexpected_len() };
             let expected = oracle.queue_lengths();
             if lengths != expected {
                 return Err(format!("operation {number}, {op:?}: lengths {lengths:?} found, {expected:?} expected"));

@@ -6,9 +6,8 @@
 //! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_kit::lists`].
 //! Source: the hardware bound of the microcoded match unit's paper (`hemmert2007`, sections 5.4 and 6.1).
 
-use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Clock, Cycles, Op, Picos};
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::{Clock, Cycles, Op, Parameters, Picos, QueueLengths};
 use mb_kit::{InTurn, MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
@@ -19,70 +18,55 @@ pub const ENTRY: EngineEntry = EngineEntry {
         reference: "Hardware bound of the microcoded match unit (hemmert2007)",
         timing: Timing::Bound,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "zero", toml: include_str!("../presets/zero.toml") },
-        Preset { name: "hemmert2007_stated", toml: include_str!("../presets/hemmert2007_stated.toml") },
-        Preset { name: "hemmert2007_reported", toml: include_str!("../presets/hemmert2007_reported.toml") },
-    ],
+    parameters: IdealParameters::SPECS,
+    presets: mb_core::presets!("zero", "hemmert2007_stated", "hemmert2007_reported"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(Ideal::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(Ideal::new(&set.typed())))),
 };
 
-const SETTINGS: &[SettingSpec] = &[
-    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the engine.", range: (1, 100_000) },
-    SettingSpec { key: "header", unit: Unit::Cycles, help: "Fixed cost of an arriving header.", range: (0, 1_000_000) },
-    SettingSpec {
-        key: "command",
-        unit: Unit::Cycles,
-        help: "Fixed cost of a post, cancel or probe.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "item",
-        unit: Unit::Cycles,
-        help: "Cost of each entry visited, in either list.",
-        range: (0, 1_000_000),
-    },
-];
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct IdealParameters {
+    /// Clock of the engine.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// Fixed cost of an arriving header.
+    #[parameter(range = 0..=1_000_000)]
+    pub header: Cycles,
+    /// Fixed cost of a post, cancel or probe.
+    #[parameter(range = 0..=1_000_000)]
+    pub command: Cycles,
+    /// Cost of each entry visited, in either list.
+    #[parameter(range = 0..=1_000_000)]
+    pub item: Cycles,
+}
 
 /// One receiver's engine.
 #[derive(Debug)]
 pub struct Ideal {
-    clock: Clock,
-    header: Cycles,
-    command: Cycles,
-    item: Cycles,
+    parameters: IdealParameters,
     lists: MatchLists,
     turn: InTurn,
 }
 
 impl Ideal {
     /// An engine with empty lists.
-    ///
-    /// # Errors
-    /// Never: no two settings of this engine can contradict each other.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        Ok(Self {
-            clock: settings.clock("clock"),
-            header: settings.cycles("header"),
-            command: settings.cycles("command"),
-            item: settings.cycles("item"),
-            lists: MatchLists::new(),
-            turn: InTurn::new(),
-        })
+    #[must_use]
+    pub fn new(parameters: &IdealParameters) -> Self {
+        Self { parameters: parameters.clone(), lists: MatchLists::new(), turn: InTurn::new() }
     }
 }
 
 impl Service for Ideal {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
-        let fixed = if matches!(op, Op::Arrive { .. }) { self.header } else { self.command };
+        let IdealParameters { clock, header, command, item } = self.parameters;
+        let fixed = if matches!(op, Op::Arrive { .. }) { header } else { command };
         let (outcome, visits) = self.lists.apply(op);
-        self.turn.serve(now, self.clock.span(fixed + self.item * u64::from(visits)), outcome, visits)
+        self.turn.serve(now, clock.span(fixed + item * u64::from(visits)), outcome, visits)
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.lists.queue_lengths()
     }
 }

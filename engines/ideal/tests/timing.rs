@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `ideal` are its formula, to the picosecond, and its visits those of a list walk.
 
-use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
-use mb_ideal::{ENTRY, Ideal};
+use mb_core::{
+    Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, ReplayEngine, Shortcuts,
+};
+use mb_ideal::Ideal;
 use mb_kit::Server;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, settings, streams};
+use mb_testkit::{cases, parameters, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 const HEADER: u64 = 17;
@@ -14,7 +16,7 @@ const ITEM: u64 = 8;
 
 fn engine() -> Server<Ideal> {
     let values = [("clock", "500"), ("header", "17"), ("command", "5"), ("item", "8")];
-    Server::new(Ideal::new(&settings(&ENTRY, &values)).unwrap())
+    Server::new(Ideal::new(&parameters(&values)))
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -96,7 +98,7 @@ fn operations_wait_for_each_other() {
 
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
-    let make = || Box::new(engine()) as Box<dyn Engine>;
+    let make = || Box::new(engine()) as Box<dyn ReplayEngine>;
     assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::OfAWalk), Ok(()));
     assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()));
 }

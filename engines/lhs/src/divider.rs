@@ -12,8 +12,9 @@
 //! the first word of the rest, when the LH buffer has nothing else to take. A last cycle makes the entry valid.
 //! Source: `tanabe2013`, section 3; the width and the cycles are ours.
 
-use mb_core::Cycles;
-use mb_core::settings::{SettingError, Settings};
+use mb_core::{Cycles, ParameterError};
+
+use crate::parameters::LhsParameters;
 
 /// Bytes that the controller takes in a cycle.
 pub const WORD: u64 = 8;
@@ -52,14 +53,14 @@ pub struct Divider {
 }
 
 impl Registers {
-    /// The registers that `settings` give.
+    /// The registers that `parameters` describe.
     ///
     /// # Errors
-    /// [`SettingError::Contradiction`] when the length is in no word of the envelope, or an entry is no whole number of words
-    /// that holds an envelope beside the pointer.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let [size_location, entry, pointer] = ["size_location", "entry", "pointer"].map(|key| settings.whole(key));
-        let refuse = |why: String| Err(SettingError::Contradiction(why));
+    /// [`ParameterError::Contradiction`] when the length is not in one word of the envelope, or an entry is not a power of
+    /// two of bytes that holds an envelope beside the pointer.
+    pub fn new(parameters: &LhsParameters) -> Result<Self, ParameterError> {
+        let &LhsParameters { size_location, entry, pointer, .. } = parameters;
+        let refuse = |why: String| Err(ParameterError::Contradiction(why));
         if size_location % 4 > 0 {
             return refuse(format!(
                 "`size_location` is {size_location}, but four bytes of length begin at a multiple of four"

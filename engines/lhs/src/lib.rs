@@ -15,13 +15,13 @@ mod parameters;
 mod queue;
 mod search;
 
-use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, Settings};
-use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, Pattern, Picos};
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, ParameterError, Parameters, Pattern, Picos, QueueLengths};
 use mb_kit::{InTurn, PostedReceives, Served, Server, Service};
 
 pub use divider::{Divider, ENVELOPE, Registers, Store, WORD};
-use parameters::{Attribute, Parameters, SETTINGS};
+use parameters::Design;
+pub use parameters::{Attribute, LhsParameters};
 use queue::{Group, Message};
 use search::Searcher;
 
@@ -34,17 +34,11 @@ pub const ENTRY: EngineEntry = EngineEntry {
                     IEICE Transactions E96-D, 2013 (tanabe2013)",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "dimmnet2", toml: include_str!("../presets/dimmnet2.toml") },
-        Preset { name: "dimmnet3", toml: include_str!("../presets/dimmnet3.toml") },
-        Preset { name: "undivided", toml: include_str!("../presets/undivided.toml") },
-        Preset { name: "ipush", toml: include_str!("../presets/ipush.toml") },
-        Preset { name: "multicore", toml: include_str!("../presets/multicore.toml") },
-    ],
+    parameters: LhsParameters::SPECS,
+    presets: mb_core::presets!("dimmnet2", "dimmnet3", "undivided", "ipush", "multicore"),
     placement: |_| Placement::Host,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(Lhs::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(Lhs::new(&set.typed())?))),
 };
 
 /// Where the messages of a receiver are.
@@ -61,7 +55,7 @@ pub struct Occupancy {
 /// One receiver's engine.
 #[derive(Debug)]
 pub struct Lhs {
-    parameters: Parameters,
+    design: Design,
     posted: PostedReceives,
     groups: Vec<Group>,
     searcher: Searcher,
@@ -76,17 +70,17 @@ impl Lhs {
     /// An engine with empty lists.
     ///
     /// # Errors
-    /// [`SettingError::Contradiction`] when sizes do not go together.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let parameters = Parameters::new(settings)?;
+    /// [`ParameterError::Contradiction`] when sizes do not go together.
+    pub fn new(parameters: &LhsParameters) -> Result<Self, ParameterError> {
+        let design = Design::new(parameters)?;
         Ok(Self {
             posted: PostedReceives::new(),
-            groups: vec![Group::new(parameters.slots_per_group); parameters.groups],
-            searcher: Searcher::new(&parameters),
+            groups: vec![Group::new(design.slots_per_group); design.groups],
+            searcher: Searcher::new(&design),
             age: 0,
             controller: 0,
             turn: InTurn::new(),
-            parameters,
+            design,
         })
     }
 
@@ -105,7 +99,7 @@ impl Lhs {
 
     /// The outcome of `op`, its visits, when the host can begin, and how long it works.
     fn perform(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos, Picos) {
-        let Parameters { posted, operation, .. } = self.parameters;
+        let Design { posted, operation, .. } = self.design;
         match op {
             Op::Post { recv, pattern } => {
                 let (found, visits, span) = self.find(&pattern, true);
@@ -144,7 +138,7 @@ impl Lhs {
 
     /// The NIC divides a message that comes at `now`: when the host can see it, and how long it takes to read the envelope.
     fn divide(&mut self, now: Picos, envelope: Envelope) -> (Picos, Picos) {
-        let Parameters { nic, registers, message, attribute, cache, uncached, large, .. } = self.parameters;
+        let Design { nic, registers, message, attribute, cache, uncached, large, .. } = self.design;
         let has_slot = self.groups[self.group_of(envelope)].has_slot();
         let first = self.controller.max(nic.edge_at_or_after(now).0);
         self.controller = first + registers.occupied(message).0;
@@ -166,12 +160,12 @@ impl Lhs {
     }
 
     const fn group_of(&self, envelope: Envelope) -> usize {
-        envelope.initiator.0 as usize % self.parameters.groups
+        envelope.initiator.0 as usize % self.design.groups
     }
 
     /// The oldest message that `pattern` accepts, which leaves if it is taken; the messages compared, and the time of that.
     fn find(&mut self, pattern: &Pattern, takes: bool) -> (Option<MsgId>, u32, Picos) {
-        let (hit, visits, span) = self.searcher.find(&self.parameters, &self.groups, pattern);
+        let (hit, visits, span) = self.searcher.find(&self.design, &self.groups, pattern);
         let found = hit.map(|hit| {
             let group = &mut self.groups[hit.group];
             let msg = group.at(hit.place);
@@ -190,7 +184,7 @@ impl Service for Lhs {
         self.turn.serve(start, span, outcome, visits)
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
-        (self.posted.len(), self.groups.iter().map(Group::len).sum())
+    fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.posted.len(), unexpected: self.groups.iter().map(Group::len).sum() }
     }
 }

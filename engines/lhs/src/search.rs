@@ -10,7 +10,7 @@
 use mb_core::{Pattern, Picos};
 
 use crate::cache::{Bus, Lines, Stream};
-use crate::parameters::{Attribute, Parameters};
+use crate::parameters::{Attribute, Design};
 use crate::queue::{Group, Head, Place};
 
 /// The message that a search found.
@@ -46,19 +46,14 @@ pub(crate) struct Searcher {
 }
 
 impl Searcher {
-    pub(crate) fn new(parameters: &Parameters) -> Self {
-        let bytes = parameters.slots_per_group as u64 * parameters.registers.entry;
-        let lines = vec![Lines::new(bytes, &parameters.cache); parameters.groups];
-        Self { bus: Bus::new(parameters.cache), lines, walks: Vec::new() }
+    pub(crate) fn new(design: &Design) -> Self {
+        let bytes = design.slots_per_group as u64 * design.registers.entry;
+        let lines = vec![Lines::new(bytes, &design.cache); design.groups];
+        Self { bus: Bus::new(design.cache), lines, walks: Vec::new() }
     }
 
     /// Searches for the oldest message that `pattern` accepts: it, the messages read, and how long that takes.
-    pub(crate) fn find(
-        &mut self,
-        parameters: &Parameters,
-        groups: &[Group],
-        pattern: &Pattern,
-    ) -> (Option<Hit>, u32, Picos) {
+    pub(crate) fn find(&mut self, design: &Design, groups: &[Group], pattern: &Pattern) -> (Option<Hit>, u32, Picos) {
         self.bus.begin();
         let walk = Walk {
             now: Picos::ZERO,
@@ -71,13 +66,13 @@ impl Searcher {
             best: None,
             visits: 0,
         };
-        let cores = if pattern.initiator.is_some() { 1 } else { parameters.cores.min(groups.len()) };
+        let cores = if pattern.initiator.is_some() { 1 } else { design.cores.min(groups.len()) };
         if cores == 1 {
             let mut walk = match pattern.initiator {
                 Some(initiator) => Walk { group: initiator.0 as usize % groups.len(), ..walk },
                 None => Walk { stride: 1, ..walk },
             };
-            while walk.step(parameters, &mut self.bus, &mut self.lines, groups, pattern) {}
+            while walk.step(design, &mut self.bus, &mut self.lines, groups, pattern) {}
             return (walk.best, walk.visits, walk.now);
         }
         self.walks.clear();
@@ -85,7 +80,7 @@ impl Searcher {
         let (mut best, mut visits, mut end): (Option<Hit>, _, _) = (None, 0, Picos::ZERO);
         // The core that is least far on goes next, so that the bus gets its requests in order.
         while let Some(next) = (0..self.walks.len()).min_by_key(|core| self.walks[*core].now) {
-            if !self.walks[next].step(parameters, &mut self.bus, &mut self.lines, groups, pattern) {
+            if !self.walks[next].step(design, &mut self.bus, &mut self.lines, groups, pattern) {
                 let done = self.walks.swap_remove(next);
                 if done.best.is_some_and(|hit| best.is_none_or(|best| hit.age < best.age)) {
                     best = done.best;
@@ -94,7 +89,7 @@ impl Searcher {
                 end = end.max(done.now);
             }
         }
-        (best, visits, end + parameters.join)
+        (best, visits, end + design.join)
     }
 }
 
@@ -105,7 +100,7 @@ impl Walk {
     #[inline]
     fn step(
         &mut self,
-        parameters: &Parameters,
+        design: &Design,
         bus: &mut Bus,
         lines: &mut [Lines],
         groups: &[Group],
@@ -119,14 +114,14 @@ impl Walk {
             let end = large.map_or(best, |(large, _)| large.age);
             let found = match (group.head(self.head), large) {
                 (Some((head, slot)), _) if head.message.age < end => {
-                    self.read_head(parameters, bus, &mut lines[self.group], slot);
-                    let heads = group.beside(self.head, parameters.read_at_once(slot));
-                    self.compare(parameters, heads, end, pattern)
+                    self.read_head(design, bus, &mut lines[self.group], slot);
+                    let heads = group.beside(self.head, design.read_at_once(slot));
+                    self.compare(design, heads, end, pattern)
                 }
                 (head, Some((_, place))) => {
                     self.large = place;
                     let end = head.map_or(best, |(head, _)| head.message.age.min(best));
-                    self.compare_large(parameters, group, end, pattern)
+                    self.compare_large(design, group, end, pattern)
                 }
                 _ => {
                     self.next_group();
@@ -143,13 +138,7 @@ impl Walk {
 
     /// Compares heads that are in the cache, those before age `end`, up to the first match.
     #[inline]
-    fn compare(
-        &mut self,
-        parameters: &Parameters,
-        heads: &[Head],
-        end: u64,
-        pattern: &Pattern,
-    ) -> Option<(u64, Place)> {
+    fn compare(&mut self, design: &Design, heads: &[Head], end: u64, pattern: &Pattern) -> Option<(u64, Place)> {
         let first = self.head;
         let mut found = None;
         for head in heads {
@@ -163,20 +152,14 @@ impl Walk {
             }
         }
         let compared = (self.head - first) as u64;
-        self.now += parameters.entry * compared;
+        self.now += design.entry * compared;
         self.visits += compared as u32;
         found
     }
 
     /// Reads and compares messages in the large memory, those before age `end`, up to the first match.
     #[inline]
-    fn compare_large(
-        &mut self,
-        parameters: &Parameters,
-        group: &Group,
-        end: u64,
-        pattern: &Pattern,
-    ) -> Option<(u64, Place)> {
+    fn compare_large(&mut self, design: &Design, group: &Group, end: u64, pattern: &Pattern) -> Option<(u64, Place)> {
         let mut found = None;
         let mut compared = 0;
         for message in group.large_from(self.large) {
@@ -195,7 +178,7 @@ impl Walk {
                 break;
             }
         }
-        self.now += (parameters.large + parameters.entry) * compared;
+        self.now += (design.large + design.entry) * compared;
         self.visits += compared as u32;
         found
     }
@@ -209,18 +192,18 @@ impl Walk {
 
     /// Waits for the envelope in `slot`.
     #[inline]
-    fn read_head(&mut self, parameters: &Parameters, bus: &mut Bus, lines: &mut Lines, slot: usize) {
-        let address = slot as u64 * parameters.registers.entry;
-        let is_cacheable = parameters.attribute != Attribute::Uncacheable;
-        if let Some((cycles, offset)) = parameters.software {
+    fn read_head(&mut self, design: &Design, bus: &mut Bus, lines: &mut Lines, slot: usize) {
+        let address = slot as u64 * design.registers.entry;
+        let is_cacheable = design.attribute != Attribute::Uncacheable;
+        if let Some((cycles, offset)) = design.software {
             self.now += cycles;
-            if parameters.attribute == Attribute::WriteBack {
+            if design.attribute == Attribute::WriteBack {
                 bus.request(lines, &mut self.stream, address + offset, self.now);
             }
         }
         if !is_cacheable {
-            self.now += parameters.uncached;
-        } else if parameters.attribute == Attribute::WriteBack {
+            self.now += design.uncached;
+        } else if design.attribute == Attribute::WriteBack {
             let line = address >> bus.config().line;
             if self.line != Some(line) {
                 self.line = Some(line);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The settings of Tanabe and Ohta's figures 4, 5 and 6: the times that the model card shows.
 
-use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId};
+use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, Shortcuts};
 use mb_kit::Server;
 use mb_lhs::{ENTRY, Lhs};
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `lhs` are its formulas, to the picosecond.
 
-use mb_core::{Accepted, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
+use mb_core::{
+    Accepted, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId, ReplayEngine, Shortcuts,
+};
 use mb_kit::Server;
-use mb_lhs::{ENTRY, Lhs, Occupancy};
+use mb_lhs::{Lhs, Occupancy};
 use mb_testkit::drive::{Fetch, Visits, judge};
-use mb_testkit::{cases, settings, streams};
+use mb_testkit::{cases, parameters, streams};
 
 /// The loop over an envelope: 100 cycles at 2.5 GHz.
 const LOOP: u64 = 40_000;
@@ -57,7 +59,7 @@ fn values(changes: Changes<'_>) -> Vec<(&str, &str)> {
 }
 
 fn engine(changes: Changes<'_>) -> Server<Lhs> {
-    Server::new(Lhs::new(&settings(&ENTRY, &values(changes))).unwrap())
+    Server::new(Lhs::new(&parameters(&values(changes))).unwrap())
 }
 
 fn envelope(number: u64) -> Envelope {
@@ -396,7 +398,7 @@ fn outcomes_are_the_oracles_whatever_the_memories_hold() {
         &[("slots", "16"), ("groups", "4"), ("cores", "4"), ("attribute", "uncacheable")],
         &[("slots", "16"), ("groups", "2"), ("entry", "128"), ("pointer", "8"), ("sector", "256"), ("hwp", "on")],
     ] {
-        let make = || Box::new(engine(changes)) as Box<dyn Engine>;
+        let make = || Box::new(engine(changes)) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()), "{changes:?}");
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()), "{changes:?}");
     }
@@ -404,7 +406,7 @@ fn outcomes_are_the_oracles_whatever_the_memories_hold() {
 
 #[test]
 fn sizes_that_do_not_go_together_are_refused() {
-    let refused = |changes| Lhs::new(&settings(&ENTRY, &values(changes))).unwrap_err().to_string();
+    let refused = |changes| Lhs::new(&parameters(&values(changes))).unwrap_err().to_string();
     for (changes, expected) in [
         (&[("slots", "10"), ("groups", "4")][..], "10 slots cannot be shared evenly by 4 groups"),
         (&[("size_location", "6")], "`size_location` is 6, but four bytes of length begin at a multiple of four"),
@@ -415,10 +417,11 @@ fn sizes_that_do_not_go_together_are_refused() {
         ),
         (
             &[("sector", "32")],
-            "a line of 64 bytes, a sector of 32 and a page of 4096, but each is a power of two and holds the one before",
+            "a line of 64 bytes, a sector of 32 and a page of 4096; expected powers of two, each at least \
+             as large as the one before",
         ),
-        (&[("word", "3")], "an envelope of 16 bytes is no whole number of words of 3"),
+        (&[("word", "3")], "an envelope of 16 bytes is not a whole number of words of 3"),
     ] {
-        assert_eq!(refused(changes), format!("settings contradict each other: {expected}"));
+        assert_eq!(refused(changes), format!("parameters contradict each other: {expected}"));
     }
 }

@@ -5,9 +5,8 @@
 //! takes `operation + entry * visits`. Cost on the host: see [`mb_kit::lists`].
 //! Source: the comparison of section 4 of `tanabe2013`, and measurements of today's MPI libraries.
 
-use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Op, Picos};
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::{Op, Parameters, Picos, QueueLengths};
 use mb_kit::{InTurn, MatchLists, Served, Server, Service};
 
 /// What the catalog knows of this engine.
@@ -18,40 +17,26 @@ pub const ENTRY: EngineEntry = EngineEntry {
         reference: "Comparators of limited-length head separation (tanabe2013, section 4)",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "qsnet2", toml: include_str!("../presets/qsnet2.toml") },
-        Preset { name: "bgp", toml: include_str!("../presets/bgp.toml") },
-        Preset { name: "dimmnet2", toml: include_str!("../presets/dimmnet2.toml") },
-        Preset { name: "dimmnet2_lhs", toml: include_str!("../presets/dimmnet2_lhs.toml") },
-        Preset { name: "software", toml: include_str!("../presets/software.toml") },
-        Preset { name: "software_l2", toml: include_str!("../presets/software_l2.toml") },
-    ],
-    placement: |settings| if settings.word("placement") == "host" { Placement::Host } else { Placement::Nic },
+    parameters: LinearParameters::SPECS,
+    presets: mb_core::presets!("qsnet2", "bgp", "dimmnet2", "dimmnet2_lhs", "software", "software_l2"),
+    placement: |set| set.typed::<LinearParameters>().placement,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(Linear::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(Linear::new(&set.typed())))),
 };
 
-const SETTINGS: &[SettingSpec] = &[
-    SettingSpec {
-        key: "entry",
-        unit: Unit::Nanoseconds,
-        help: "Time of each entry visited, in either list.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "operation",
-        unit: Unit::Nanoseconds,
-        help: "Fixed time of every operation.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "placement",
-        unit: Unit::Choice(&["nic", "host"]),
-        help: "Whose time is spent: the NIC's, or the host processor's.",
-        range: (0, 0),
-    },
-];
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct LinearParameters {
+    /// Time of each entry visited, in either list.
+    #[parameter(range = 0..=1_000_000)]
+    pub entry: Picos,
+    /// Fixed time of every operation.
+    #[parameter(range = 0..=1_000_000)]
+    pub operation: Picos,
+    /// Whose time is spent: the NIC's, or the host processor's.
+    #[parameter]
+    pub placement: Placement,
+}
 
 /// One receiver's engine.
 #[derive(Debug)]
@@ -64,16 +49,10 @@ pub struct Linear {
 
 impl Linear {
     /// An engine with empty lists.
-    ///
-    /// # Errors
-    /// Never: no two settings of this engine can contradict each other.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        Ok(Self {
-            entry: settings.time("entry"),
-            operation: settings.time("operation"),
-            lists: MatchLists::new(),
-            turn: InTurn::new(),
-        })
+    #[must_use]
+    pub fn new(parameters: &LinearParameters) -> Self {
+        let &LinearParameters { entry, operation, .. } = parameters;
+        Self { entry, operation, lists: MatchLists::new(), turn: InTurn::new() }
     }
 }
 
@@ -83,7 +62,7 @@ impl Service for Linear {
         self.turn.serve(now, self.operation + self.entry * u64::from(visits), outcome, visits)
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.lists.queue_lengths()
     }
 }

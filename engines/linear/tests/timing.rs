@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `linear` are a straight line, to the picosecond, and its visits those of a list walk.
 
-use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, ReplayEngine, Shortcuts};
 use mb_kit::Server;
-use mb_linear::{ENTRY, Linear};
+use mb_linear::Linear;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, settings, streams};
+use mb_testkit::{cases, parameters, streams};
 
 const ENTRY_PICOS: u64 = 44_400;
 const OPERATION_PICOS: u64 = 36_000;
 
 fn engine() -> Server<Linear> {
-    Server::new(
-        Linear::new(&settings(&ENTRY, &[("entry", "44.4"), ("operation", "36"), ("placement", "host")])).unwrap(),
-    )
+    Server::new(Linear::new(&parameters(&[("entry", "44.4"), ("operation", "36"), ("placement", "host")])))
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -73,7 +71,7 @@ fn a_cancel_costs_the_same_line_over_the_receives_visited() {
 
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
-    let make = || Box::new(engine()) as Box<dyn Engine>;
+    let make = || Box::new(engine()) as Box<dyn ReplayEngine>;
     assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::OfAWalk), Ok(()));
     assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()));
 }

@@ -10,13 +10,15 @@
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, Settings};
-use mb_core::{Clock, Cycles, Op, Picos};
+use mb_core::engine::{
+    Accepted, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, Shortcuts, Timing,
+    keeps_order,
+};
+use mb_core::{Clock, Cycles, Op, ParameterError, Picos};
 use mb_kit::MatchLists;
 
 use crate::machine::{Machine, Served};
-use crate::parameters::{Parameters, SETTINGS};
+use crate::parameters::{ListMtParameters, Parameters};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -26,15 +28,11 @@ pub const ENTRY: EngineEntry = EngineEntry {
         reference: "Multithreaded processors of the microcoded match unit's paper (hemmert2007, section 5.3)",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "mt16", toml: include_str!("../presets/mt16.toml") },
-        Preset { name: "mt2", toml: include_str!("../presets/mt2.toml") },
-        Preset { name: "mt1", toml: include_str!("../presets/mt1.toml") },
-    ],
+    parameters: <ListMtParameters as mb_core::Parameters>::SPECS,
+    presets: mb_core::presets!("mt16", "mt2", "mt1"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(ListMt::new(settings)?)),
+    build: |set| Ok(Box::new(ListMt::new(&set.typed())?)),
 };
 
 /// One receiver's engine.
@@ -55,11 +53,11 @@ impl ListMt {
     /// An engine with empty lists, whose firmware has booted.
     ///
     /// # Errors
-    /// Settings from which no cores or caches can be built.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+    /// When no cores or caches can be built from the parameters.
+    pub fn new(parameters: &ListMtParameters) -> Result<Self, ParameterError> {
         Ok(Self {
-            clock: settings.clock("clock"),
-            machine: Machine::new(&Parameters::new(settings))?,
+            clock: parameters.clock,
+            machine: Machine::new(&Parameters::new(parameters))?,
             lists: MatchLists::new(),
             under_way: 0,
             pending: VecDeque::new(),
@@ -131,6 +129,16 @@ impl Engine for ListMt {
         }
     }
 
+    fn queue_lengths(&self) -> QueueLengths {
+        self.lists.queue_lengths()
+    }
+
+    fn busy(&self) -> Picos {
+        self.busy.total()
+    }
+}
+
+impl Shortcuts for ListMt {
     fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
         if self.pending.is_empty() && self.under_way > 0 {
             self.machine.run_to_answer(self.ended(until));
@@ -142,15 +150,9 @@ impl Engine for ListMt {
             self.run_until(first.at, done);
         }
     }
-
-    fn queue_lengths(&self) -> (usize, usize) {
-        self.lists.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.busy.total()
-    }
 }
+
+impl Measurable for ListMt {}
 
 /// The union of intervals that are added in the order of their ends.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,11 @@
 //! for each.
 //!
 //! Contract: every number is measured on the cores that run `guest/bench.c`. Headers come anew before each pass, to
-//! memory or caches as the setting `header` says; with `list` cold, every item's lines leave all caches whenever a thread
+//! memory or caches as the parameter `header` says; with `list_cache` cold, every item's lines leave all caches whenever a thread
 //! starts.
 //! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 5.3.
 
-use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::{Cycles, ParameterError};
 use mb_guest::{Bench, Guest, HEADERS, position};
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks, Stop, Watch};
 use mb_processor::hierarchy::Access;
@@ -68,7 +67,7 @@ impl Watch for Starts {
 ///
 /// # Panics
 /// When `length` is out of range, or a match is not where it should be.
-pub fn run(parameters: &Parameters, length: usize) -> Result<Vec<Row>, SettingError> {
+pub fn run(parameters: &Parameters, length: usize) -> Result<Vec<Row>, ParameterError> {
     assert!((1..=1024).contains(&length), "the benchmark has 1 to 1024 items");
     let guest = match parameters.locks {
         LockStyle::Hardware => Guest::BenchMt,
@@ -87,7 +86,7 @@ fn passes<H: Hart + Clone>(
     program: &Program,
     hart: H,
     length: usize,
-) -> Result<Vec<Row>, SettingError> {
+) -> Result<Vec<Row>, ParameterError> {
     // The thread that starts the others, and they.
     let config = BarrelConfig { threads: HEADERS as usize + 1, ..parameters.cores };
     let cores = config.hierarchy.cores;

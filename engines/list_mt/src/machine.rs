@@ -8,8 +8,7 @@
 //!
 //! Cycles count from the end of the boot, when thread 0 waits for the first operation.
 
-use mb_core::settings::SettingError;
-use mb_core::{Cycles, Op, Outcome};
+use mb_core::{Cycles, Op, Outcome, ParameterError};
 use mb_guest::Nic;
 use mb_guest::layout::BYTES;
 use mb_processor::barrel::{Barrel, CoreStatistics, Stacks, Stop, Watch};
@@ -108,7 +107,7 @@ struct Board<H> {
 }
 
 impl<H: Hart + Clone> Board<H> {
-    fn new(parameters: &Parameters, hart: H) -> Result<Self, SettingError> {
+    fn new(parameters: &Parameters, hart: H) -> Result<Self, ParameterError> {
         let program = parameters.guest().program(parameters.machine);
         let mut memory = program.memory(0);
         let top = memory.range().end.next_multiple_of(BYTES) + parameters.cores.threads as u64 * STACK;
@@ -214,7 +213,7 @@ impl Machine {
     ///
     /// # Panics
     /// When a committed program is damaged, which the tests of `mb-guest` exclude.
-    pub fn new(parameters: &Parameters) -> Result<Self, SettingError> {
+    pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
         let program = parameters.guest().program(parameters.machine);
         let one = "a program has its one thread";
         let board = match parameters.machine {

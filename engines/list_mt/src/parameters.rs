@@ -1,93 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the engine is built from: settings by name, and the cores that they describe.
+//! The parameters of the engine, and the cores that they describe.
 
-use mb_core::Cycles;
-use mb_core::settings::{SettingSpec, Settings, Unit};
+use mb_core::parameters::Choice;
+use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
 use mb_processor::Machine;
 use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
-const INSTRUCTION_SETS: &[&str] = &["ppc32", "rv64"];
-const PROGRAMS: &[&str] = &["mpi", "portals"];
-const LOCKS: &[&str] = &["hardware", "spin"];
-const LISTS: &[&str] = &["kept", "cold"];
-const HEADERS: &[&str] = &["memory", "cache"];
-const PLACEMENTS: &[&str] = &["spread", "fill"];
-const EXCHANGES: &[&str] = &["all", "idle"];
-const COHERENCES: &[&str] = &["ideal", "invalidate"];
-
-const fn choice(key: &'static str, words: &'static [&'static str], help: &'static str) -> SettingSpec {
-    SettingSpec { key, unit: Unit::Choice(words), help, range: (0, 0) }
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
+pub struct ListMtParameters {
+    /// Clock of the cores.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// Instruction set that the firmware is compiled for.
+    #[parameter]
+    pub instruction_set: InstructionSet,
+    /// Match function of the firmware: MPI envelopes, or Hemmert et al.'s whole function.
+    #[parameter]
+    pub program: MatchFunction,
+    /// Whether list entries can stay in the caches, or are invalidated when an operation begins.
+    #[parameter]
+    pub list_cache: Entries,
+    /// Where the hardware puts a descriptor: in memory, or in every core's data cache.
+    #[parameter]
+    pub header: Delivery,
+    /// Outstanding operations, a thread for each; more are refused until one ends.
+    #[parameter(range = 1..=4096)]
+    pub operations: usize,
+    /// Cores, each of which issues one instruction in a cycle.
+    #[parameter(range = 1..=256)]
+    pub cores: usize,
+    /// Hardware thread contexts of a core.
+    #[parameter(range = 1..=256)]
+    pub contexts: usize,
+    /// Core of a new thread: the one with the most free contexts, or the first with any.
+    #[parameter]
+    pub placement: ThreadPlacement,
+    /// Starting a thread.
+    #[parameter(range = 1..=10_000)]
+    pub thread_create: Cycles,
+    /// Time slice: cycles after which threads without a context replace others at the latest.
+    #[parameter(range = 2..=1_000_000)]
+    pub quantum: Cycles,
+    /// Loading the context of one thread.
+    #[parameter(range = 0..=10_000)]
+    pub context_swap: Cycles,
+    /// Threads that are replaced at the end of a time slice: any, or only those that wait.
+    #[parameter]
+    pub preempt: Preemption,
+    /// From a taken branch to the next instruction of its thread.
+    #[parameter(range = 1..=1000)]
+    pub branch_taken: Cycles,
+    /// Locks in hardware with handoff, or words in the items that threads spin on.
+    #[parameter]
+    pub locks: LockStyle,
+    /// Acquiring a free hardware lock.
+    #[parameter(range = 1..=10_000)]
+    pub lock_acquire: Cycles,
+    /// Releasing a hardware lock.
+    #[parameter(range = 1..=10_000)]
+    pub lock_release: Cycles,
+    /// Lock handoff: from a release to the next attempt of the thread that has waited longest.
+    #[parameter(range = 1..=10_000)]
+    pub lock_handoff: Cycles,
+    /// Added to both when the lock was last held on another core.
+    #[parameter(range = 0..=10_000)]
+    pub lock_transfer: Cycles,
+    /// Whether copies of a line in several caches are free, or invalidated by stores.
+    #[parameter]
+    pub coherence: CoherenceStyle,
+    /// Invalidating the copies of other cores (`invalidate`).
+    #[parameter(range = 0..=10_000)]
+    pub line_upgrade: Cycles,
+    /// Fetching a line that another core has modified (`invalidate`).
+    #[parameter(range = 0..=10_000)]
+    pub line_transfer: Cycles,
+    /// Bytes of a line of all caches.
+    #[parameter(range = 8..=4096)]
+    pub line: u64,
+    /// Size of each core's instruction cache.
+    #[parameter(range = 8..=1 << 30)]
+    pub instruction_bytes: u64,
+    /// Ways of the instruction cache.
+    #[parameter(range = 1..=1024)]
+    pub instruction_ways: u64,
+    /// Size of each core's data cache.
+    #[parameter(range = 8..=1 << 30)]
+    pub data_bytes: u64,
+    /// Ways of the data cache.
+    #[parameter(range = 1..=1024)]
+    pub data_ways: u64,
+    /// Latency of a cache hit.
+    #[parameter(range = 1..=1000)]
+    pub hit_latency: Cycles,
+    /// From an access that misses to its request to memory.
+    #[parameter(range = 0..=1000)]
+    pub lookup: Cycles,
+    /// Miss status holding registers (MSHRs) of each cache.
+    #[parameter(range = 1..=1024)]
+    pub mshrs: usize,
+    /// From a request to memory to the use of the first bits.
+    #[parameter(range = 0..=1_000_000)]
+    pub memory_latency: Cycles,
+    /// Bits that memory delivers in a cycle, to all cores together.
+    #[parameter(range = 8..=1 << 20)]
+    pub memory_bits: u64,
 }
 
-const fn count(key: &'static str, range: (u64, u64), help: &'static str) -> SettingSpec {
-    SettingSpec { key, unit: Unit::Count, help, range }
+/// Instruction set that the firmware is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum InstructionSet {
+    /// 32-bit PowerPC.
+    Ppc32,
+    /// 64-bit RISC-V.
+    Rv64,
 }
 
-const fn cycles(key: &'static str, range: (u64, u64), help: &'static str) -> SettingSpec {
-    SettingSpec { key, unit: Unit::Cycles, help, range }
+impl InstructionSet {
+    const fn machine(self) -> Machine {
+        match self {
+            Self::Ppc32 => Machine::Ppc32,
+            Self::Rv64 => Machine::Rv64,
+        }
+    }
 }
 
-/// Every setting of the engine.
-pub const SETTINGS: &[SettingSpec] = &[
-    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the cores.", range: (1, 100_000) },
-    choice("instruction_set", INSTRUCTION_SETS, "What the firmware is compiled for."),
-    choice(
-        "program",
-        PROGRAMS,
-        "What an arrival is compared by: MPI envelopes, or the whole of Hemmert et al.'s match function.",
-    ),
-    choice("list", LISTS, "Whether entries stay in the caches as they can, or leave them when an operation begins."),
-    choice("header", HEADERS, "Where the hardware puts a descriptor: in memory, or in every core's data cache."),
-    count("operations", (1, 4096), "Operations under way, a thread for each; more are refused for the time being."),
-    count("cores", (1, 256), "Cores, each with a slot for one instruction in a cycle."),
-    count("contexts", (1, 256), "Threads that a core switches among."),
-    choice(
-        "placement",
-        PLACEMENTS,
-        "Where a new thread goes: to the core with most free contexts, or to the first with any.",
-    ),
-    cycles("create", (1, 10_000), "To start a thread."),
-    cycles("quantum", (2, 1_000_000), "Cycles after which inactive threads come into a core at the latest."),
-    cycles("swap", (0, 10_000), "To bring one inactive thread into a core."),
-    choice("exchange", EXCHANGES, "Who gives way at the end of a quantum: any thread, or those that wait."),
-    cycles("taken", (1, 1000), "From a branch that is taken to the next instruction of its thread."),
-    choice("locks", LOCKS, "Hardware that hands locks over, or words in the items that threads spin on."),
-    cycles("acquire", (1, 10_000), "To take a hardware lock that is free."),
-    cycles("release", (1, 10_000), "To free a hardware lock."),
-    cycles("hand_over", (1, 10_000), "From a release to the attempt of the thread that waits longest."),
-    cycles("lock_transfer", (0, 10_000), "On top of both, when the lock was last held on another core."),
-    choice(
-        "coherence",
-        COHERENCES,
-        "Whether copies of a line in several caches cost nothing, or stores take them away.",
-    ),
-    cycles("line_upgrade", (0, 10_000), "To take copies away from other cores (invalidate)."),
-    cycles("line_transfer", (0, 10_000), "To bring a line that another core has modified (invalidate)."),
-    count("line", (8, 4096), "Bytes of a line of all caches."),
-    count("instruction_bytes", (8, 1 << 30), "Size of each core's instruction cache."),
-    count("instruction_ways", (1, 1024), "Its ways."),
-    count("data_bytes", (8, 1 << 30), "Size of each core's data cache."),
-    count("data_ways", (1, 1024), "Its ways."),
-    cycles("hit", (1, 1000), "From an access of a cache to the use of what it found."),
-    cycles("lookup", (0, 1000), "From an access that misses to its request beyond."),
-    count("misses", (1, 1024), "Lines on their way at a time, for each cache."),
-    cycles("memory_latency", (0, 1_000_000), "From a request to the use of the first bits."),
-    count("memory_bits", (8, 1 << 20), "Bits that memory delivers in a cycle, to all cores together."),
-];
+/// The match function of the firmware.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum MatchFunction {
+    /// MPI envelopes.
+    Mpi,
+    /// The whole match function of Hemmert et al.
+    Portals,
+}
 
-/// Whether entries stay in the data caches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The core of a new thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum ThreadPlacement {
+    /// The one with the most free contexts.
+    Spread,
+    /// The first with a free context.
+    Fill,
+}
+
+/// Threads that are replaced at the end of a time slice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Preemption {
+    /// Any.
+    Any,
+    /// Those that wait.
+    Waiting,
+}
+
+/// What a store does to copies of its line in other caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum CoherenceStyle {
+    /// They are updated at no cost.
+    Ideal,
+    /// They are invalidated.
+    Invalidate,
+}
+
+/// Whether list entries stay in the data caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Entries {
-    /// As they can.
-    Kept,
+    /// Until they are evicted.
+    Warm,
     /// Each operation that begins takes them from all caches.
     Cold,
 }
 
 /// Where the hardware puts a descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Delivery {
     /// In memory: each core's first access to it misses.
     Memory,
@@ -96,7 +182,7 @@ pub enum Delivery {
 }
 
 /// How threads lock items.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum LockStyle {
     /// By calls that hardware serves; who waits takes no slots.
     Hardware,
@@ -104,110 +190,106 @@ pub enum LockStyle {
     Spin,
 }
 
-/// The engine's parts, read from settings.
+/// The engine's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Instruction set.
     pub machine: Machine,
-    /// Whether arrivals are compared by Hemmert et al.'s whole match function.
-    pub portals: bool,
+    /// The match function.
+    pub function: MatchFunction,
     /// Of items.
     pub locks: LockStyle,
     /// Of the lists.
     pub entries: Entries,
     /// Of descriptors.
     pub delivery: Delivery,
-    /// Operations under way.
+    /// Outstanding operations.
     pub operations: usize,
     /// The cores, their caches and memory; with a thread for each operation and one that starts them.
     pub cores: BarrelConfig,
 }
 
 impl Parameters {
-    /// What complete settings say.
+    /// The parts that `parameters` describe.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
-        let operations = settings.whole("operations") as usize;
+    pub fn new(parameters: &ListMtParameters) -> Self {
         Self {
-            machine: if settings.word("instruction_set") == "ppc32" { Machine::Ppc32 } else { Machine::Rv64 },
-            portals: settings.word("program") == "portals",
-            locks: if settings.word("locks") == "hardware" { LockStyle::Hardware } else { LockStyle::Spin },
-            entries: if settings.word("list") == "kept" { Entries::Kept } else { Entries::Cold },
-            delivery: if settings.word("header") == "memory" { Delivery::Memory } else { Delivery::Cache },
-            operations,
-            cores: cores(settings, operations + 1),
+            machine: parameters.instruction_set.machine(),
+            function: parameters.program,
+            locks: parameters.locks,
+            entries: parameters.list_cache,
+            delivery: parameters.header,
+            operations: parameters.operations,
+            cores: cores(parameters, parameters.operations + 1),
         }
     }
 
     /// The firmware.
     #[must_use]
     pub const fn guest(&self) -> Guest {
-        match (self.portals, self.locks) {
-            (false, LockStyle::Hardware) => Guest::QueueMt,
-            (false, LockStyle::Spin) => Guest::QueueMtSpin,
-            (true, LockStyle::Hardware) => Guest::QueuePortalsMt,
-            (true, LockStyle::Spin) => Guest::QueuePortalsMtSpin,
+        match (self.function, self.locks) {
+            (MatchFunction::Mpi, LockStyle::Hardware) => Guest::QueueMt,
+            (MatchFunction::Mpi, LockStyle::Spin) => Guest::QueueMtSpin,
+            (MatchFunction::Portals, LockStyle::Hardware) => Guest::QueuePortalsMt,
+            (MatchFunction::Portals, LockStyle::Spin) => Guest::QueuePortalsMtSpin,
         }
     }
 }
 
-fn cores(settings: &Settings, threads: usize) -> BarrelConfig {
-    let cycles = |key| settings.cycles(key);
+fn cores(parameters: &ListMtParameters, threads: usize) -> BarrelConfig {
     // The firmware neither multiplies nor divides.
     let unused = Cycles(1);
     BarrelConfig {
-        contexts: settings.whole("contexts") as usize,
-        placement: if settings.word("placement") == "spread" { Placement::Spread } else { Placement::Fill },
+        contexts: parameters.contexts,
+        placement: match parameters.placement {
+            ThreadPlacement::Spread => Placement::Spread,
+            ThreadPlacement::Fill => Placement::Fill,
+        },
         threads,
-        quantum: cycles("quantum"),
-        swap: cycles("swap"),
-        exchange: if settings.word("exchange") == "all" { Exchange::All } else { Exchange::Idle },
+        quantum: parameters.quantum,
+        swap: parameters.context_swap,
+        exchange: match parameters.preempt {
+            Preemption::Any => Exchange::All,
+            Preemption::Waiting => Exchange::Idle,
+        },
         multiply: unused,
         divide: unused,
-        taken: cycles("taken"),
+        taken: parameters.branch_taken,
         calls: CallCosts {
-            create: cycles("create"),
-            acquire: cycles("acquire"),
-            release: cycles("release"),
-            hand_over: cycles("hand_over"),
-            transfer: cycles("lock_transfer"),
+            create: parameters.thread_create,
+            acquire: parameters.lock_acquire,
+            release: parameters.lock_release,
+            hand_over: parameters.lock_handoff,
+            transfer: parameters.lock_transfer,
         },
-        hierarchy: hierarchy(settings),
+        hierarchy: hierarchy(parameters),
     }
 }
 
-fn hierarchy(settings: &Settings) -> HierarchyConfig {
+const fn hierarchy(parameters: &ListMtParameters) -> HierarchyConfig {
     let data = CacheConfig {
-        bytes: settings.whole("data_bytes"),
-        ways: settings.whole("data_ways"),
-        line: settings.whole("line"),
+        bytes: parameters.data_bytes,
+        ways: parameters.data_ways,
+        line: parameters.line,
         write: WritePolicy::Back,
         allocate: true,
-        hit: settings.cycles("hit"),
-        lookup: settings.cycles("lookup"),
-        // A core begins one instruction in a cycle.
+        hit: parameters.hit_latency,
+        lookup: parameters.lookup,
+        // A core issues one instruction in a cycle.
         ports: 1,
-        misses: settings.whole("misses") as usize,
+        misses: parameters.mshrs,
     };
-    let coherence = match settings.word("coherence") {
-        "ideal" => Coherence::Ideal,
-        _ => Coherence::Invalidate {
-            upgrade: settings.cycles("line_upgrade"),
-            transfer: settings.cycles("line_transfer"),
-        },
+    let coherence = match parameters.coherence {
+        CoherenceStyle::Ideal => Coherence::Ideal,
+        CoherenceStyle::Invalidate => {
+            Coherence::Invalidate { upgrade: parameters.line_upgrade, transfer: parameters.line_transfer }
+        }
     };
     HierarchyConfig {
-        cores: settings.whole("cores") as usize,
-        instruction: CacheConfig {
-            bytes: settings.whole("instruction_bytes"),
-            ways: settings.whole("instruction_ways"),
-            ..data
-        },
+        cores: parameters.cores,
+        instruction: CacheConfig { bytes: parameters.instruction_bytes, ways: parameters.instruction_ways, ..data },
         data,
-        memory: MemoryConfig {
-            latency: settings.cycles("memory_latency"),
-            bits_per_cycle: settings.whole("memory_bits"),
-        },
+        memory: MemoryConfig { latency: parameters.memory_latency, bits_per_cycle: parameters.memory_bits },
         coherence,
     }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Overlapping threads keep the contract, whatever the cores: outcomes and visits are those of a walk in order of acceptance.
 
-use mb_core::Engine;
+use mb_core::ReplayEngine;
 use mb_list_mt::{ENTRY, ListMt};
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, preset, streams};
 
 /// Presets with changes that threads could be thrown by: who waits, what is slow, who is where.
 const VARIANTS: [(&str, &[(&str, &str)]); 5] = [
-    ("mt16", &[("coherence", "invalidate"), ("lock_transfer", "17"), ("hand_over", "3"), ("list", "cold")]),
+    ("mt16", &[("coherence", "invalidate"), ("lock_transfer", "17"), ("lock_handoff", "3"), ("list_cache", "cold")]),
     ("mt16", &[("locks", "spin"), ("coherence", "invalidate"), ("program", "mpi")]),
-    ("mt2", &[("instruction_set", "rv64"), ("create", "50"), ("header", "cache")]),
+    ("mt2", &[("instruction_set", "rv64"), ("thread_create", "50"), ("header", "cache")]),
     // More threads than contexts, and quanta short enough to matter.
     ("mt2", &[("operations", "40"), ("contexts", "2"), ("quantum", "64"), ("program", "mpi"), ("placement", "fill")]),
     (
@@ -19,10 +19,10 @@ const VARIANTS: [(&str, &[(&str, &str)]); 5] = [
     ),
 ];
 
-fn every_variant(judge: impl Fn(&dyn Fn() -> Box<dyn Engine>) -> Result<(), String>) {
+fn every_variant(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
     for (name, changes) in VARIANTS {
         let settings = preset(&ENTRY, name, changes);
-        let make = || Box::new(ListMt::new(&settings).unwrap()) as Box<dyn Engine>;
+        let make = || Box::new(ListMt::new(&settings).unwrap()) as Box<dyn ReplayEngine>;
         if let Err(objection) = judge(&make) {
             panic!("{name} with {changes:?}: {objection}");
         }

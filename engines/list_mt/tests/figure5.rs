@@ -41,8 +41,8 @@ fn what_the_paper_leaves_open_is_a_setting_and_costs_what_it_says() {
     let (first, last) = cycles("mt16", &[]);
     // Matches of the first item are a chain: each has the item's lock until it is done, and what it waits for is in the
     // chain 64 times; a lock is handed over once less.
-    assert_eq!(cycles("mt16", &[("create", "12")]).0, first + MATCHES * 10);
-    assert_eq!(cycles("mt16", &[("hand_over", "9")]).0, first + (MATCHES - 1) * 8);
+    assert_eq!(cycles("mt16", &[("thread_create", "12")]).0, first + MATCHES * 10);
+    assert_eq!(cycles("mt16", &[("lock_handoff", "9")]).0, first + (MATCHES - 1) * 8);
     // A header's line takes ten cycles and one for each width of memory more, where a hit takes one.
     assert_eq!(cycles("mt16", &[("header", "cache")]).0, first - MATCHES * 9);
     let first_of_one = cycles("mt1", &[]).0;
@@ -52,10 +52,10 @@ fn what_the_paper_leaves_open_is_a_setting_and_costs_what_it_says() {
     let spinning = cycles("mt16", &[("placement", "fill"), ("locks", "spin")]).1;
     assert!(2 * last < filled && filled < spinning, "{last}, {filled}, {spinning}");
     for worse in [
-        &[("list", "cold")][..],
+        &[("list_cache", "cold")][..],
         &[("coherence", "invalidate"), ("locks", "spin")],
         &[("lock_transfer", "10")],
-        &[("taken", "3")],
+        &[("branch_taken", "3")],
     ] {
         let (near, far) = cycles("mt16", worse);
         assert!(near >= first && far > last, "{worse:?}: {near}, {far}");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! When operations are answered: formulas, from both sides, and what overlaps.
 
-use mb_core::{Accepted, Completion, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
+use mb_core::{
+    Accepted, Completion, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, QueueLengths,
+    RecvId,
+};
 use mb_list_mt::{ENTRY, ListMt};
 use mb_testkit::preset;
 
@@ -53,9 +56,9 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
     // Of one visit: instructions of the compiled code, a branch or two among them that costs nothing more, and two calls.
     for (name, changes, first, visit) in [
         ("mt1", &[][..], 161, 24),
-        ("mt1", &[("acquire", "5")], 161 + 3 * 4, 24 + 4),
-        ("mt1", &[("acquire", "5"), ("release", "3")], 161 + 3 * 4 + 3 * 2, 24 + 4 + 2),
-        ("mt1", &[("create", "32")], 161 + 30, 24),
+        ("mt1", &[("lock_acquire", "5")], 161 + 3 * 4, 24 + 4),
+        ("mt1", &[("lock_acquire", "5"), ("lock_release", "3")], 161 + 3 * 4 + 3 * 2, 24 + 4 + 2),
+        ("mt1", &[("thread_create", "32")], 161 + 30, 24),
         ("mt1", &[("header", "cache")], 161 - 10, 24),
         ("mt1", &[("program", "mpi")], 127, 22),
         ("mt1", &[("locks", "spin")], 157, 26),
@@ -92,7 +95,7 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
 fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
     for (line, beats) in [("32", 2), ("64", 4)] {
         let search = |list: &str, visits: u64| {
-            let mut engine = engine("mt1", &[("list", list), ("line", line)]);
+            let mut engine = engine("mt1", &[("list_cache", list), ("line", line)]);
             let mut now = Picos::ZERO;
             for number in 0..DEPTH {
                 alone(&mut engine, &mut now, arrive(number));
@@ -104,7 +107,7 @@ fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
         };
         // Ten cycles to the first bits, and one for each 16 bytes more, where a hit takes one.
         let miss = 10 + beats - 1 - 1;
-        let [near, far] = [1, 33].map(|visits| search("kept", visits));
+        let [near, far] = [1, 33].map(|visits| search("warm", visits));
         let [cold_near, cold_far] = [1, 33].map(|visits| search("cold", visits));
         assert_eq!((cold_far - cold_near) - (far - near), 32 * miss, "line of {line}");
     }
@@ -164,7 +167,11 @@ fn an_operation_too_many_is_refused_until_another_is_answered() {
     }
     assert_eq!(done.len(), 1);
     assert_eq!(done[0].at, at);
-    assert_eq!(engine.queue_lengths(), (3, 0), "in order of acceptance, not of answers");
+    assert_eq!(
+        engine.queue_lengths(),
+        QueueLengths { posted: 3, unexpected: 0 },
+        "in order of acceptance, not of answers"
+    );
     assert_eq!(drain(&mut engine).len(), 2);
 }
 
@@ -182,5 +189,5 @@ fn an_operation_begins_at_the_next_edge_of_the_clock() {
     }
     assert_eq!(answers[0] + CYCLE, answers[1]);
     assert_eq!(answers[1..], [answers[1]; 3]);
-    assert_eq!(engine.queue_lengths(), (2, 0));
+    assert_eq!(engine.queue_lengths(), QueueLengths { posted: 2, unexpected: 0 });
 }

@@ -8,12 +8,14 @@
 
 use std::collections::VecDeque;
 
-use mb_core::engine::{Accepted, Completion, Engine, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, Settings};
-use mb_core::{Clock, Cycles, Op, Outcome, Picos};
+use mb_core::engine::{
+    Accepted, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, Shortcuts, Timing,
+    keeps_order,
+};
+use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, Picos};
 
 use crate::machine::Machine;
-use crate::parameters::{Parameters, SETTINGS};
+use crate::parameters::{ListOooParameters, Parameters};
 
 /// What the catalog knows of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -23,15 +25,11 @@ pub const ENTRY: EngineEntry = EngineEntry {
         reference: "Embedded processor of the microcoded match unit's paper (hemmert2007, section 5.2)",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "hemmert2007", toml: include_str!("../presets/hemmert2007.toml") },
-        Preset { name: "hemmert2007_cold", toml: include_str!("../presets/hemmert2007_cold.toml") },
-        Preset { name: "nic64", toml: include_str!("../presets/nic64.toml") },
-    ],
+    parameters: <ListOooParameters as mb_core::Parameters>::SPECS,
+    presets: mb_core::presets!("hemmert2007", "hemmert2007_cold", "nic64"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(ListOoo::new(settings)?)),
+    build: |set| Ok(Box::new(ListOoo::new(&set.typed())?)),
 };
 
 /// One receiver's engine.
@@ -40,7 +38,7 @@ pub struct ListOoo {
     clock: Clock,
     machine: Machine,
     /// Posted receives and unexpected messages, by the outcomes so far.
-    lengths: (usize, usize),
+    lengths: QueueLengths,
     pending: VecDeque<(Completion, Picos)>,
     busy: Picos,
 }
@@ -49,12 +47,12 @@ impl ListOoo {
     /// An engine with empty lists, whose firmware has booted.
     ///
     /// # Errors
-    /// Settings from which no core or cache can be built.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+    /// When no core or cache can be built from the parameters.
+    pub fn new(parameters: &ListOooParameters) -> Result<Self, ParameterError> {
         Ok(Self {
-            clock: settings.clock("clock"),
-            machine: Machine::new(&Parameters::new(settings))?,
-            lengths: (0, 0),
+            clock: parameters.clock,
+            machine: Machine::new(&Parameters::new(parameters))?,
+            lengths: QueueLengths::default(),
             pending: VecDeque::new(),
             busy: Picos::ZERO,
         })
@@ -69,7 +67,7 @@ impl ListOoo {
     /// Performs `op`: its completion, and how long the core was busy with it.
     fn perform(&mut self, now: Picos, op: Op) -> (Completion, Picos) {
         let served = self.machine.serve(&op, self.clock.edge_at_or_after(now));
-        let (posted, unexpected) = &mut self.lengths;
+        let QueueLengths { posted, unexpected } = &mut self.lengths;
         match served.outcome {
             Outcome::Posted(_) => *posted += 1,
             Outcome::Unexpected(_) => *unexpected += 1,
@@ -98,15 +96,6 @@ impl Engine for ListOoo {
         Accepted::Yes
     }
 
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.pending.is_empty() {
-            return None;
-        }
-        let (completion, span) = self.perform(now, op);
-        self.busy += span;
-        Some(completion)
-    }
-
     fn next_event(&self) -> Option<Picos> {
         self.pending.front().map(|(completion, _)| completion.at)
     }
@@ -117,13 +106,7 @@ impl Engine for ListOoo {
         }
     }
 
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        while !self.pending.is_empty() {
-            self.hand_out_first(done);
-        }
-    }
-
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.lengths
     }
 
@@ -131,3 +114,22 @@ impl Engine for ListOoo {
         self.busy
     }
 }
+
+impl Shortcuts for ListOoo {
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.pending.is_empty() {
+            return None;
+        }
+        let (completion, span) = self.perform(now, op);
+        self.busy += span;
+        Some(completion)
+    }
+
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        while !self.pending.is_empty() {
+            self.hand_out_first(done);
+        }
+    }
+}
+
+impl Measurable for ListOoo {}

@@ -2,11 +2,10 @@
 //! The benchmark of hemmert2007 figure 5 on an out-of-order core: 64 identical headers that match at 0 to 100 % of a list.
 //!
 //! Contract: every number is measured on the core that runs `guest/bench.c`. Headers come anew before each pass, to
-//! memory or cache as the setting `header` says; with `list` cold, every item's lines leave the cache whenever `match` is called.
+//! memory or cache as the parameter `header` says; with `list_cache` cold, every item's lines leave the cache whenever `match` is called.
 //! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 6.1.
 
-use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::{Cycles, ParameterError};
 use mb_guest::{Bench, Guest, Region, position};
 use mb_processor::hierarchy::{Access, Hierarchy};
 use mb_processor::out_of_order::{OutOfOrder, Stop};
@@ -46,7 +45,7 @@ pub struct Row {
 ///
 /// # Panics
 /// When `length` is out of range, or a match is not where it should be.
-pub fn run(parameters: &Parameters, link: Link, length: usize) -> Result<Vec<Row>, SettingError> {
+pub fn run(parameters: &Parameters, link: Link, length: usize) -> Result<Vec<Row>, ParameterError> {
     assert!((1..=1024).contains(&length), "the benchmark has 1 to 1024 items");
     let guest = match link {
         Link::First => Guest::Bench,
@@ -65,7 +64,7 @@ fn passes<H: Hart>(
     program: &Program,
     mut hart: H,
     length: usize,
-) -> Result<Vec<Row>, SettingError> {
+) -> Result<Vec<Row>, ParameterError> {
     let function = program.symbol("match").expect("the benchmark calls match").address;
     let mut core = OutOfOrder::new(parameters.core, 0)?;
     let mut hierarchy = Hierarchy::new(&parameters.hierarchy)?;

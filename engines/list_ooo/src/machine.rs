@@ -4,8 +4,7 @@
 //! The core sleeps in the call for the next operation. A descriptor wakes it, and its answer is known in the cycle in which
 //! it makes the call that says so; what it does from there to the next sleep delays the operation after it.
 
-use mb_core::settings::SettingError;
-use mb_core::{Cycles, Op, Outcome};
+use mb_core::{Cycles, Op, Outcome, ParameterError};
 use mb_guest::layout::BYTES;
 use mb_guest::{Nic, Visit};
 use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
@@ -71,7 +70,7 @@ struct Board<H> {
 }
 
 impl<H: Hart> Board<H> {
-    fn new(parameters: &Parameters, hart: H) -> Result<Self, SettingError> {
+    fn new(parameters: &Parameters, hart: H) -> Result<Self, ParameterError> {
         let mut memory = parameters.guest.program(parameters.machine).memory(0);
         let nic = Nic::new(parameters.machine, &mut memory, SLOTS);
         let mut board = Self {
@@ -141,7 +140,7 @@ impl Machine {
     ///
     /// # Panics
     /// When the committed firmware is damaged, which the tests exclude.
-    pub fn new(parameters: &Parameters) -> Result<Self, SettingError> {
+    pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
         let program = parameters.guest.program(parameters.machine);
         let one = "a program has its one thread";
         let board = match parameters.machine {

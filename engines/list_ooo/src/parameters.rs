@@ -1,92 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the engine is built from: settings by name, and the core that they describe.
+//! The parameters of the engine, and the core that they describe.
 
-use mb_core::settings::{SettingSpec, Settings, Unit};
+use mb_core::parameters::Choice;
+use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
 use mb_processor::Machine;
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Direction, PredictorConfig};
 
-const INSTRUCTION_SETS: &[&str] = &["ppc32", "rv64"];
-const PROGRAMS: &[&str] = &["mpi", "portals"];
-const LISTS: &[&str] = &["kept", "cold"];
-const HEADERS: &[&str] = &["memory", "cache"];
-const LOADS: &[&str] = &["behind_addresses", "foreseen"];
-const PREDICTORS: &[&str] = &["perfect", "not_taken", "taken", "bimodal", "gshare"];
-
-const fn choice(key: &'static str, words: &'static [&'static str], help: &'static str) -> SettingSpec {
-    SettingSpec { key, unit: Unit::Choice(words), help, range: (0, 0) }
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
+pub struct ListOooParameters {
+    /// Clock of the core.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// Instruction set that the firmware is compiled for.
+    #[parameter]
+    pub instruction_set: InstructionSet,
+    /// Match function of the firmware: MPI envelopes, or Hemmert et al.'s whole function.
+    #[parameter]
+    pub program: MatchFunction,
+    /// Whether list entries can stay in the data cache, or miss in every operation.
+    #[parameter]
+    pub list_cache: Entries,
+    /// Where the hardware puts a descriptor: in memory, or in the core's data cache.
+    #[parameter]
+    pub header: Delivery,
+    /// Instructions fetched in a cycle.
+    #[parameter(range = 1..=16)]
+    pub fetch_width: u32,
+    /// Entries of the queue between fetch and dispatch.
+    #[parameter(range = 1..=256)]
+    pub fetch_queue: usize,
+    /// Aligned bytes that an access of the instruction cache returns.
+    #[parameter(range = 4..=4096)]
+    pub fetch_block: u64,
+    /// Accesses of the instruction cache in a cycle.
+    #[parameter(range = 1..=16)]
+    pub fetch_blocks: u32,
+    /// From fetch to dispatch.
+    #[parameter(range = 1..=64)]
+    pub front_end: Cycles,
+    /// Instructions dispatched in a cycle.
+    #[parameter(range = 1..=16)]
+    pub decode_width: u32,
+    /// Operations issued in a cycle.
+    #[parameter(range = 1..=16)]
+    pub issue_width: u32,
+    /// Instructions committed in a cycle.
+    #[parameter(range = 1..=16)]
+    pub commit_width: u32,
+    /// Entries of the reorder buffer (ROB).
+    #[parameter(range = 1..=OutOfOrderConfig::MAX_WINDOW as u64)]
+    pub rob: usize,
+    /// Entries of the load-store queue (LSQ).
+    #[parameter(range = 1..=1024)]
+    pub lsq: usize,
+    /// Functional units for integers and branches.
+    #[parameter(range = 1..=16)]
+    pub integer_units: u32,
+    /// Functional units for addresses; with none, integer units compute them.
+    #[parameter(range = 0..=16)]
+    pub address_units: u32,
+    /// Whether a load waits for the addresses of all earlier stores, or for predicted conflicts only.
+    #[parameter]
+    pub disambiguation: LoadOrder,
+    /// Prediction of conditional branches.
+    #[parameter]
+    pub predictor: Predictor,
+    /// Two-bit counters of the predictors `bimodal` and `gshare`.
+    #[parameter(range = 1..=1 << 20)]
+    pub predictor_counters: usize,
+    /// Bits of global branch history of `gshare`.
+    #[parameter(range = 0..=32)]
+    pub history_bits: u32,
+    /// Sets of the branch target buffer (BTB), or 0 for none.
+    #[parameter(range = 0..=1 << 16)]
+    pub btb_sets: usize,
+    /// Ways of the branch target buffer.
+    #[parameter(range = 1..=64)]
+    pub btb_ways: usize,
+    /// Entries of the return address stack.
+    #[parameter(range = 0..=1024)]
+    pub return_stack: usize,
+    /// From the resolution of a mispredicted branch to fetch on the right path.
+    #[parameter(range = 0..=64)]
+    pub mispredict_penalty: Cycles,
+    /// From the dispatch of a branch that was not in the BTB to fetch from its target.
+    #[parameter(range = 0..=64)]
+    pub misfetch_penalty: Cycles,
+    /// Bytes of a line of both caches.
+    #[parameter(range = 8..=4096)]
+    pub line: u64,
+    /// Size of the instruction cache.
+    #[parameter(range = 8..=1 << 30)]
+    pub instruction_bytes: u64,
+    /// Ways of the instruction cache.
+    #[parameter(range = 1..=1024)]
+    pub instruction_ways: u64,
+    /// Size of the data cache.
+    #[parameter(range = 8..=1 << 30)]
+    pub data_bytes: u64,
+    /// Ways of the data cache.
+    #[parameter(range = 1..=1024)]
+    pub data_ways: u64,
+    /// Latency of a cache hit.
+    #[parameter(range = 1..=1000)]
+    pub hit_latency: Cycles,
+    /// From a load or store that misses to its request to memory; for a fetch it is part of `front_end`.
+    #[parameter(range = 0..=1000)]
+    pub lookup: Cycles,
+    /// Accesses of the data cache in a cycle.
+    #[parameter(range = 1..=16)]
+    pub data_ports: u32,
+    /// Miss status holding registers (MSHRs) of each cache.
+    #[parameter(range = 1..=1024)]
+    pub mshrs: usize,
+    /// From a request to memory to the use of the first bits.
+    #[parameter(range = 0..=1_000_000)]
+    pub memory_latency: Cycles,
+    /// Bits that memory delivers in a cycle.
+    #[parameter(range = 8..=1 << 20)]
+    pub memory_bits: u64,
 }
 
-const fn count(key: &'static str, range: (u64, u64), help: &'static str) -> SettingSpec {
-    SettingSpec { key, unit: Unit::Count, help, range }
+/// Instruction set that the firmware is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum InstructionSet {
+    /// 32-bit PowerPC.
+    Ppc32,
+    /// 64-bit RISC-V.
+    Rv64,
 }
 
-const fn cycles(key: &'static str, range: (u64, u64), help: &'static str) -> SettingSpec {
-    SettingSpec { key, unit: Unit::Cycles, help, range }
+impl InstructionSet {
+    const fn machine(self) -> Machine {
+        match self {
+            Self::Ppc32 => Machine::Ppc32,
+            Self::Rv64 => Machine::Rv64,
+        }
+    }
 }
 
-/// Every setting of the engine.
-pub const SETTINGS: &[SettingSpec] = &[
-    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of the core.", range: (1, 100_000) },
-    choice("instruction_set", INSTRUCTION_SETS, "What the firmware is compiled for."),
-    choice(
-        "program",
-        PROGRAMS,
-        "What an arrival is compared by: MPI envelopes, or the whole of Hemmert et al.'s match function.",
-    ),
-    choice("list", LISTS, "Whether entries stay in the cache as they can, or miss in every operation."),
-    choice("header", HEADERS, "Where the hardware puts a descriptor: in memory, or in the core's data cache."),
-    count("fetch_width", (1, 16), "Instructions fetched in a cycle."),
-    count("fetch_queue", (1, 256), "Instructions between fetch and dispatch."),
-    count("fetch_block", (4, 4096), "Aligned bytes that an access of the instruction cache brings."),
-    count("fetch_blocks", (1, 16), "Accesses of the instruction cache in a cycle."),
-    cycles("front_end", (1, 64), "From fetch to dispatch."),
-    count("decode_width", (1, 16), "Instructions dispatched in a cycle."),
-    count("issue_width", (1, 16), "Operations issued in a cycle."),
-    count("commit_width", (1, 16), "Instructions committed in a cycle."),
-    count("window", (1, OutOfOrderConfig::MAX_WINDOW as u64), "Instructions between dispatch and commit."),
-    count("memory_queue", (1, 1024), "Loads and stores among them."),
-    count("integer_units", (1, 16), "Units for integers and branches."),
-    count("address_units", (0, 16), "Units for addresses; with none, integer units compute them."),
-    choice("loads", LOADS, "Whether a load waits for all earlier store addresses, or foresees which concern it."),
-    choice("predictor", PREDICTORS, "Prediction of conditional branches."),
-    count("counters", (1, 1 << 20), "Counters of the predictors bimodal and gshare."),
-    count("history", (0, 32), "Branches that gshare remembers."),
-    count("target_sets", (0, 1 << 16), "Sets of the branch target buffer, or 0 for none."),
-    count("target_ways", (1, 64), "Its ways."),
-    count("return_stack", (0, 1024), "Return addresses that are remembered."),
-    cycles("mispredicted", (0, 64), "From finding out a wrong prediction to fetch on the right path."),
-    cycles("misfetched", (0, 64), "From the dispatch of a branch whose target was first known there to fetch from it."),
-    count("line", (8, 4096), "Bytes of a line of both caches."),
-    count("instruction_bytes", (8, 1 << 30), "Size of the instruction cache."),
-    count("instruction_ways", (1, 1024), "Its ways."),
-    count("data_bytes", (8, 1 << 30), "Size of the data cache."),
-    count("data_ways", (1, 1024), "Its ways."),
-    cycles("hit", (1, 1000), "From an access of a cache to the use of what it found."),
-    cycles(
-        "lookup",
-        (0, 1000),
-        "From a load or store that misses to its request beyond; a fetch's is among `front_end`.",
-    ),
-    count("ports", (1, 16), "Accesses of the data cache in a cycle."),
-    count("misses", (1, 1024), "Lines on their way at a time, for each cache."),
-    cycles("memory_latency", (0, 1_000_000), "From a request to the use of the first bits."),
-    count("memory_bits", (8, 1 << 20), "Bits that memory delivers in a cycle."),
-];
+/// The match function of the firmware.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum MatchFunction {
+    /// MPI envelopes.
+    Mpi,
+    /// The whole match function of Hemmert et al.
+    Portals,
+}
 
-/// Whether entries stay in the data cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// When a load may pass earlier stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum LoadOrder {
+    /// When the addresses of all of them are known.
+    Conservative,
+    /// When none of them is predicted to write what it reads.
+    Predicted,
+}
+
+/// Prediction of conditional branches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Predictor {
+    /// Always right.
+    Perfect,
+    /// Never taken.
+    NotTaken,
+    /// Always taken.
+    Taken,
+    /// A table of counters by address.
+    Bimodal,
+    /// A table of counters by address and history.
+    Gshare,
+}
+
+/// Whether list entries stay in the data cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Entries {
-    /// As they can.
-    Kept,
+    /// Until they are evicted.
+    Warm,
     /// The first access to a line in each operation misses.
     Cold,
 }
 
 /// Where the hardware puts a descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Delivery {
     /// In memory: the first access to it misses.
     Memory,
@@ -94,7 +194,7 @@ pub enum Delivery {
     Cache,
 }
 
-/// The engine's parts, read from settings.
+/// The engine's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Instruction set.
@@ -112,90 +212,93 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// What complete settings say.
+    /// The parts that `parameters` describe.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
-        let machine = if settings.word("instruction_set") == "ppc32" { Machine::Ppc32 } else { Machine::Rv64 };
+    pub fn new(parameters: &ListOooParameters) -> Self {
         Self {
-            machine,
-            guest: if settings.word("program") == "mpi" { Guest::Queue } else { Guest::QueuePortals },
-            entries: if settings.word("list") == "kept" { Entries::Kept } else { Entries::Cold },
-            delivery: if settings.word("header") == "memory" { Delivery::Memory } else { Delivery::Cache },
-            core: core(settings, machine),
-            hierarchy: hierarchy(settings),
+            machine: parameters.instruction_set.machine(),
+            guest: match parameters.program {
+                MatchFunction::Mpi => Guest::Queue,
+                MatchFunction::Portals => Guest::QueuePortals,
+            },
+            entries: parameters.list_cache,
+            delivery: parameters.header,
+            core: core(parameters),
+            hierarchy: hierarchy(parameters),
         }
     }
 }
 
-fn core(settings: &Settings, machine: Machine) -> OutOfOrderConfig {
-    let width = |key| settings.whole(key) as u32;
-    let size = |key| settings.whole(key) as usize;
-    let one = mb_core::Cycles(1);
-    let unit = |count| UnitConfig { count, latency: one, interval: one };
-    let direction = match settings.word("predictor") {
-        "perfect" => Direction::Perfect,
-        "not_taken" => Direction::NotTaken,
-        "taken" => Direction::Taken,
-        "bimodal" => Direction::Bimodal { entries: size("counters") },
-        _ => Direction::Gshare { entries: size("counters"), history: width("history") },
+const fn core(parameters: &ListOooParameters) -> OutOfOrderConfig {
+    let &ListOooParameters { predictor_counters: entries, history_bits: history, .. } = parameters;
+    let direction = match parameters.predictor {
+        Predictor::Perfect => Direction::Perfect,
+        Predictor::NotTaken => Direction::NotTaken,
+        Predictor::Taken => Direction::Taken,
+        Predictor::Bimodal => Direction::Bimodal { entries },
+        Predictor::Gshare => Direction::Gshare { entries, history },
     };
     OutOfOrderConfig {
-        fetch_width: width("fetch_width"),
-        fetch_queue: size("fetch_queue"),
-        fetch_block: settings.whole("fetch_block"),
-        front_end: settings.cycles("front_end"),
-        decode_width: width("decode_width"),
-        issue_width: width("issue_width"),
-        commit_width: width("commit_width"),
-        window: size("window"),
-        memory_queue: size("memory_queue"),
-        integer: unit(width("integer_units")),
+        fetch_width: parameters.fetch_width,
+        fetch_queue: parameters.fetch_queue,
+        fetch_block: parameters.fetch_block,
+        front_end: parameters.front_end,
+        decode_width: parameters.decode_width,
+        issue_width: parameters.issue_width,
+        commit_width: parameters.commit_width,
+        window: parameters.rob,
+        memory_queue: parameters.lsq,
+        integer: unit(parameters.integer_units),
         // The firmware neither multiplies nor divides.
         multiply: unit(1),
         divide: unit(0),
-        address: unit(width("address_units")),
-        disambiguation: match settings.word("loads") {
-            "foreseen" => Disambiguation::Foreseen,
-            _ => Disambiguation::AllAddresses,
+        address: unit(parameters.address_units),
+        disambiguation: match parameters.disambiguation {
+            LoadOrder::Conservative => Disambiguation::AllAddresses,
+            LoadOrder::Predicted => Disambiguation::Foreseen,
         },
         predictor: PredictorConfig {
             direction,
-            target_sets: size("target_sets"),
-            target_ways: size("target_ways"),
-            return_stack: size("return_stack"),
-            address_shift: if machine == Machine::Ppc32 { 2 } else { 1 },
+            target_sets: parameters.btb_sets,
+            target_ways: parameters.btb_ways,
+            return_stack: parameters.return_stack,
+            address_shift: match parameters.instruction_set {
+                InstructionSet::Ppc32 => 2,
+                InstructionSet::Rv64 => 1,
+            },
         },
-        mispredicted: settings.cycles("mispredicted"),
-        misfetched: settings.cycles("misfetched"),
+        mispredicted: parameters.mispredict_penalty,
+        misfetched: parameters.misfetch_penalty,
     }
 }
 
-fn hierarchy(settings: &Settings) -> HierarchyConfig {
+const fn unit(count: u32) -> UnitConfig {
+    UnitConfig { count, latency: Cycles(1), interval: Cycles(1) }
+}
+
+fn hierarchy(parameters: &ListOooParameters) -> HierarchyConfig {
     let data = CacheConfig {
-        bytes: settings.whole("data_bytes"),
-        ways: settings.whole("data_ways"),
-        line: settings.whole("line"),
+        bytes: parameters.data_bytes,
+        ways: parameters.data_ways,
+        line: parameters.line,
         write: WritePolicy::Back,
         allocate: true,
-        hit: settings.cycles("hit"),
-        lookup: settings.cycles("lookup"),
-        ports: settings.whole("ports") as u32,
-        misses: settings.whole("misses") as usize,
+        hit: parameters.hit_latency,
+        lookup: parameters.lookup,
+        ports: parameters.data_ports,
+        misses: parameters.mshrs,
     };
     HierarchyConfig {
         cores: 1,
         instruction: CacheConfig {
-            bytes: settings.whole("instruction_bytes"),
-            ways: settings.whole("instruction_ways"),
-            ports: settings.whole("fetch_blocks") as u32,
-            lookup: mb_core::Cycles::ZERO,
+            bytes: parameters.instruction_bytes,
+            ways: parameters.instruction_ways,
+            ports: parameters.fetch_blocks,
+            lookup: Cycles::ZERO,
             ..data
         },
         data,
-        memory: MemoryConfig {
-            latency: settings.cycles("memory_latency"),
-            bits_per_cycle: settings.whole("memory_bits"),
-        },
+        memory: MemoryConfig { latency: parameters.memory_latency, bits_per_cycle: parameters.memory_bits },
         coherence: Coherence::Ideal,
     }
 }

@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use mb_core::settings::SettingError;
-use mb_core::{Cycles, Op};
+use mb_core::{Cycles, Op, ParameterError};
 use mb_processor::Retired;
 use mb_processor::kanata::Kanata;
 
@@ -15,7 +14,7 @@ use crate::parameters::Parameters;
 #[derive(Debug)]
 pub enum PipelineError {
     /// No core or cache can be built.
-    Setting(SettingError),
+    Parameter(ParameterError),
     /// It could not be written.
     Write(fmt::Error),
 }
@@ -23,7 +22,7 @@ pub enum PipelineError {
 impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setting(error) => error.fmt(f),
+            Self::Parameter(error) => error.fmt(f),
             Self::Write(error) => write!(f, "the diagram could not be written: {error}"),
         }
     }
@@ -36,7 +35,7 @@ impl std::error::Error for PipelineError {}
 /// # Errors
 /// Parameters from which nothing can be built; the first error of `out`.
 pub fn draw<W: fmt::Write>(parameters: &Parameters, quiet: &[Op], drawn: &[Op], out: W) -> Result<W, PipelineError> {
-    let mut machine = Machine::new(parameters).map_err(PipelineError::Setting)?;
+    let mut machine = Machine::new(parameters).map_err(PipelineError::Parameter)?;
     for op in quiet {
         machine.serve(op, Cycles::ZERO);
     }

@@ -2,7 +2,7 @@
 //! The firmware's answers, and the entries that it reads, are those of the contract: on both instruction sets, with both
 //! programs, and whatever caches and headers are assumed to do.
 
-use mb_core::Engine;
+use mb_core::ReplayEngine;
 use mb_list_ooo::parameters::Parameters;
 use mb_list_ooo::{ENTRY, ListOoo};
 use mb_processor::out_of_order::{cortex_a72, ppc440};
@@ -17,9 +17,9 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
         &[("instruction_set", "ppc32"), ("program", "portals")],
         &[("instruction_set", "rv64"), ("program", "mpi")],
         &[("instruction_set", "rv64"), ("program", "portals")],
-        &[("list", "cold"), ("header", "cache")],
+        &[("list_cache", "cold"), ("header", "cache")],
     ] {
-        let make = || Box::new(ListOoo::new(&preset(&ENTRY, "hemmert2007", changes)).unwrap()) as Box<dyn Engine>;
+        let make = || Box::new(ListOoo::new(&preset(&ENTRY, "hemmert2007", changes)).unwrap()) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&corpus, &make, Visits::OfAWalk), Ok(()), "{changes:?}");
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()), "{changes:?}");
     }
@@ -45,6 +45,6 @@ fn caches_that_cannot_be_built_are_refused() {
     let error = ListOoo::new(&settings).expect_err("1024 lines in sets of 3");
     assert_eq!(
         error.to_string(),
-        "settings contradict each other: data cache: 32768 bytes are no power of two of sets of 3 lines of 32 bytes"
+        "parameters contradict each other: data cache: 32768 bytes are no power of two of sets of 3 lines of 32 bytes"
     );
 }

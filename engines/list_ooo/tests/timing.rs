@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a walk costs, in formulas, and how operations follow each other in time.
 
-use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
+use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
 use mb_guest::{Guest, HEADERS};
 use mb_list_ooo::figure5::{self, Link, Row};
 use mb_list_ooo::machine::Machine;
@@ -46,7 +46,7 @@ fn a_cold_item_costs_its_misses_and_what_is_between() {
     for latency in [10, 20, 40] {
         for line in [32, 64] {
             let (latency_text, line_text) = (latency.to_string(), line.to_string());
-            let changes = [("list", "cold"), ("memory_latency", &*latency_text), ("line", &*line_text)];
+            let changes = [("list_cache", "cold"), ("memory_latency", &*latency_text), ("line", &*line_text)];
             let miss = latency + line / 16;
             assert_item_costs(&rows(Link::First, &changes), miss + 9);
             assert_item_costs(&rows(Link::Last, &changes), if line == 32 { 2 * miss + 5 } else { miss + 9 });

@@ -8,9 +8,11 @@
 //! `capacity` go to host memory.
 //! Cost: that of the words the unit issues, see [`mb_unit::match_processor`]; items that fail alike cost a few nanoseconds.
 
-use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
-use mb_core::settings::{SettingError, SettingSpec, Settings, Unit};
-use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::parameters::Choice;
+use mb_core::{
+    Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Parameters, Pattern, Picos, QueueLengths, RecvId,
+};
 use mb_kit::{InputQueue, Served, Server, Service};
 
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
@@ -27,84 +29,91 @@ pub const ENTRY: EngineEntry = EngineEntry {
                     (hemmert2007)",
         timing: Timing::Simulated,
     },
-    settings: SETTINGS,
-    presets: &[
-        Preset { name: "hemmert2007", toml: include_str!("../presets/hemmert2007.toml") },
-        Preset { name: "mpi", toml: include_str!("../presets/mpi.toml") },
-        Preset { name: "fpga", toml: include_str!("../presets/fpga.toml") },
-        Preset { name: "asic", toml: include_str!("../presets/asic.toml") },
-    ],
+    parameters: MicrocodeParameters::SPECS,
+    presets: mb_core::presets!("hemmert2007", "mpi", "fpga", "asic"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |settings| Ok(Box::new(Server::new(Microcode::new(settings)?))),
+    build: |set| Ok(Box::new(Server::new(Microcode::new(&set.typed())))),
 };
 
-const SETTINGS: &[SettingSpec] = &[
-    SettingSpec { key: "clock", unit: Unit::Megahertz, help: "Clock of unit and list manager.", range: (1, 100_000) },
-    SettingSpec {
-        key: "program",
-        unit: Unit::Choice(BuiltinProgram::NAMES),
-        help: "Match program, a file of `ucode/`.",
-        range: (0, 0),
-    },
-    SettingSpec {
-        key: "memory_latency",
-        unit: Unit::Cycles,
-        help: "From a request to local memory to its first word.",
-        range: (1, 1_000_000),
-    },
-    SettingSpec {
-        key: "words_per_cycle",
-        unit: Unit::Count,
-        help: "64-bit words that local memory delivers in a cycle.",
-        range: (1, 8),
-    },
-    SettingSpec {
-        key: "head_cache",
-        unit: Unit::Count,
-        help: "First items of each list held at hand, and memory requests in flight.",
-        range: (1, MAX_HEAD_CACHE as u64),
-    },
-    SettingSpec {
-        key: "reaction",
-        unit: Unit::Cycles,
-        help: "From an answer in the output FIFO to the list manager's action on it.",
-        range: (1, 1_000_000),
-    },
-    SettingSpec { key: "unlink", unit: Unit::Cycles, help: "Taking an item out of its list.", range: (0, 1_000_000) },
-    SettingSpec { key: "fifo", unit: Unit::Count, help: "Words that the input FIFO holds.", range: (2, 4096) },
-    SettingSpec {
-        key: "capacity",
-        unit: Unit::Count,
-        help: "Items that local memory holds, both lists together; the rest is in host memory.",
-        range: (0, 1_000_000_000),
-    },
-    SettingSpec {
-        key: "spill_latency",
-        unit: Unit::Cycles,
-        help: "From a request to host memory to its first word.",
-        range: (1, 1_000_000),
-    },
-    SettingSpec {
-        key: "commands",
-        unit: Unit::Count,
-        help: "Operations that can wait; more are refused for the time being.",
-        range: (1, 1_000_000_000),
-    },
-];
+/// Parameters of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Parameters)]
+pub struct MicrocodeParameters {
+    /// Clock of unit and list manager.
+    #[parameter(range = 1..=100_000)]
+    pub clock: Clock,
+    /// Match program, a file of `ucode/`.
+    #[parameter]
+    pub program: ProgramName,
+    /// From a request to local memory to its first word.
+    #[parameter(range = 1..=1_000_000)]
+    pub memory_latency: Cycles,
+    /// 64-bit words that local memory delivers in a cycle.
+    #[parameter(range = 1..=8)]
+    pub words_per_cycle: u64,
+    /// First items of each list held at hand, and memory requests in flight.
+    #[parameter(range = 1..=MAX_HEAD_CACHE as u64)]
+    pub head_cache: usize,
+    /// From an answer in the output FIFO to the list manager's action on it.
+    #[parameter(range = 1..=1_000_000)]
+    pub reaction: Cycles,
+    /// Taking an item out of its list.
+    #[parameter(range = 0..=1_000_000)]
+    pub unlink: Cycles,
+    /// Words that the input FIFO holds.
+    #[parameter(range = 2..=4096)]
+    pub fifo: usize,
+    /// Items that local memory holds, both lists together; the rest is in host memory.
+    #[parameter(range = 0..=1_000_000_000)]
+    pub capacity: usize,
+    /// From a request to host memory to its first word.
+    #[parameter(range = 1..=1_000_000)]
+    pub spill_latency: Cycles,
+    /// Operations that can wait; more are refused for the time being.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub commands: usize,
+}
 
-/// What the settings of this engine say of the list manager, for tools that run programs by hand.
-#[must_use]
-pub fn memory(settings: &Settings) -> ListManagerParameters {
-    ListManagerParameters {
-        latency: settings.cycles("memory_latency").0,
-        words_per_cycle: settings.whole("words_per_cycle"),
-        head_cache: settings.whole("head_cache") as usize,
-        reaction: settings.cycles("reaction").0,
-        unlink: settings.cycles("unlink").0,
-        fifo: settings.whole("fifo") as usize,
-        capacity: settings.whole("capacity") as usize,
-        spill_latency: settings.cycles("spill_latency").0,
+/// A match program of `ucode/`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum ProgramName {
+    /// [`BuiltinProgram::Mpi`].
+    Mpi,
+    /// [`BuiltinProgram::PortalsHemmert2007`].
+    PortalsHemmert2007,
+    /// [`BuiltinProgram::PortalsLean`].
+    PortalsLean,
+    /// [`BuiltinProgram::Portals4`].
+    Portals4,
+}
+
+impl ProgramName {
+    /// The program's text.
+    #[must_use]
+    pub const fn builtin(self) -> BuiltinProgram {
+        match self {
+            Self::Mpi => BuiltinProgram::Mpi,
+            Self::PortalsHemmert2007 => BuiltinProgram::PortalsHemmert2007,
+            Self::PortalsLean => BuiltinProgram::PortalsLean,
+            Self::Portals4 => BuiltinProgram::Portals4,
+        }
+    }
+}
+
+impl MicrocodeParameters {
+    /// The list manager and its memory.
+    #[must_use]
+    pub const fn memory(&self) -> ListManagerParameters {
+        ListManagerParameters {
+            latency: self.memory_latency.0,
+            words_per_cycle: self.words_per_cycle,
+            head_cache: self.head_cache,
+            reaction: self.reaction.0,
+            unlink: self.unlink.0,
+            fifo: self.fifo,
+            capacity: self.capacity,
+            spill_latency: self.spill_latency.0,
+        }
     }
 }
 
@@ -119,19 +128,16 @@ pub struct Microcode {
 impl Microcode {
     /// An engine with empty lists.
     ///
-    /// # Errors
-    /// Never: no two settings of this engine can contradict each other.
-    ///
     /// # Panics
     /// When a program of `ucode/` is wrong, which the tests exclude.
-    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let program = BuiltinProgram::from_name(settings.word("program")).expect("the setting names a program");
-        Ok(Self {
-            clock: settings.clock("clock"),
-            machine: MatchProcessor::new(&program.assemble().words, memory(settings))
-                .expect("the program waits for a header"),
-            queue: InputQueue::new(settings.whole("commands") as usize),
-        })
+    #[must_use]
+    pub fn new(parameters: &MicrocodeParameters) -> Self {
+        let words = parameters.program.builtin().assemble().words;
+        Self {
+            clock: parameters.clock,
+            machine: MatchProcessor::new(&words, parameters.memory()).expect("the program waits for a header"),
+            queue: InputQueue::new(parameters.commands),
+        }
     }
 
     /// The machine inside.
@@ -217,9 +223,9 @@ impl Service for Microcode {
         Served { completion: Completion { at, outcome, visits }, busy: at - start }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         let lists = self.machine.lists();
-        (lists.len(List::Posted), lists.len(List::Unexpected))
+        QueueLengths { posted: lists.len(List::Posted), unexpected: lists.len(List::Unexpected) }
     }
 }
 
@@ -262,5 +268,17 @@ fn pattern_item(pattern: &Pattern) -> Item {
         options: options::VALID | options::PUT | options::TRUNCATE | options::USE_ONCE | any,
         threshold: 1,
         ..Item::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_the_name_of_its_file() {
+        let names: Vec<_> = ProgramName::ALL.iter().map(|program| program.builtin().name()).collect();
+        assert_eq!(names, ProgramName::WORDS);
+        assert_eq!(names, BuiltinProgram::NAMES);
     }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Hemmert et al. print about its program and its cycles, measured on `portals_hemmert2007`.
 
-use mb_microcode::ENTRY;
-use mb_microcode::engine::memory;
+use mb_microcode::{ENTRY, MicrocodeParameters};
 use mb_session::figure5::{self, LENGTHS};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
@@ -55,7 +54,7 @@ fn cycles(events: &[IssueEvent]) -> u64 {
 
 #[test]
 fn the_memory_of_the_tests_is_that_of_the_preset() {
-    assert_eq!(memory(&mb_testkit::preset(&ENTRY, "hemmert2007", &[])), MEMORY);
+    assert_eq!(mb_testkit::preset::<MicrocodeParameters>(&ENTRY, "hemmert2007", &[]).memory(), MEMORY);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `microcode` are its formulas, to the picosecond, and its visits those of a list walk.
 
-use mb_core::{Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_core::{
+    Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, QueueLengths, RecvId,
+    ReplayEngine, Shortcuts,
+};
 use mb_kit::Server;
-use mb_microcode::{ENTRY, Microcode};
+use mb_microcode::Microcode;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, settings, streams};
+use mb_testkit::{cases, parameters, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 
@@ -27,7 +30,7 @@ fn engine(changes: &[(&str, &str)]) -> Server<Microcode> {
     for &(key, value) in changes {
         values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
     }
-    Server::new(Microcode::new(&settings(&ENTRY, &values)).unwrap())
+    Server::new(Microcode::new(&parameters(&values)))
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -124,7 +127,7 @@ fn a_cancel_takes_one_removal() {
     let mut engine = engine(&[("unlink", "7")]);
     fill(&mut engine, (1..=30).map(post));
     assert_takes(&mut engine, Op::Cancel { recv: RecvId(17) }, 7);
-    assert_eq!(engine.queue_lengths(), (29, 0));
+    assert_eq!(engine.queue_lengths(), QueueLengths { posted: 29, unexpected: 0 });
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn a_full_queue_of_commands_refuses_until_the_next_one_starts() {
     assert_eq!(retry_at, CLOCK.span(Cycles(1)), "the first starts at the first edge after its offer");
     assert_eq!(engine.offer(retry_at, post(3)), Accepted::Yes);
     assert!(matches!(engine.offer(retry_at, post(4)), Accepted::Busy { .. }));
-    assert_eq!(engine.queue_lengths(), (3, 0));
+    assert_eq!(engine.queue_lengths(), QueueLengths { posted: 3, unexpected: 0 });
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn items_beyond_the_capacity_are_found_more_slowly() {
 fn outcomes_and_visits_are_those_of_a_list_walk() {
     for program in ["mpi", "portals_hemmert2007", "portals_lean", "portals4"] {
         let make =
-            || Box::new(engine(&[("program", program), ("capacity", "8"), ("commands", "3")])) as Box<dyn Engine>;
+            || Box::new(engine(&[("program", program), ("capacity", "8"), ("commands", "3")])) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()));
     }

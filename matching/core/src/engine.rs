@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The interface of a receive engine: operations go in, in order; outcomes come out, each at its time.
 //!
-//! Invariant: outcomes are a function of the sequence of accepted operations alone. Time changes *when*,
-//! never *what*. (Test: `stretching_offered_times_never_changes_outcomes` in `matching/testkit`, run on every engine.)
+//! Invariant: outcomes are a function of the sequence of accepted operations alone; times do not change them. (Test: `stretching_offered_times_never_changes_outcomes` in `matching/testkit`, run on every engine.)
 
 use crate::matching::{Op, Outcome};
-use crate::settings::{SettingError, SettingSpec, Settings};
+use crate::parameters::{Choice, ParameterError, ParameterSet, ParameterSpec};
 use crate::time::Picos;
 
 /// Whether an engine took an operation.
@@ -24,7 +23,7 @@ pub enum Accepted {
 /// One finished operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// When the answer is known to whoever waits for it.
+    /// When the answer reaches the caller.
     pub at: Picos,
     /// The answer.
     pub outcome: Outcome,
@@ -33,22 +32,25 @@ pub struct Completion {
     pub visits: u32,
 }
 
-/// A receive engine: one receiver's posted receives and unexpected messages, and the time that finding takes.
+/// Entries in the lists of a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueLengths {
+    /// Posted receives (PRQ).
+    pub posted: usize,
+    /// Unexpected messages (UMQ).
+    pub unexpected: usize,
+}
+
+/// A receive engine: one receiver's posted receives and unexpected messages, and the time that matching takes.
 ///
-/// The caller's duties: the `now` of [`offer`](Engine::offer) and `until` of
-/// [`run_until`](Engine::run_until) never go back; ids are unique among the living.
+/// The caller guarantees that ids are unique among outstanding operations, and that time is monotonic: neither the
+/// `now` of [`offer`](Engine::offer) nor the `until` of [`run_until`](Engine::run_until) is before a time given
+/// earlier to either. In return completions come out in the order of their times, none before the operation that
+/// caused it was offered.
 pub trait Engine: Send {
     /// Offers `op` at time `now`. First brings the engine to `now`; completions due by then stay inside until
     /// the next [`run_until`](Engine::run_until).
     fn offer(&mut self, now: Picos, op: Op) -> Accepted;
-
-    /// Takes `op` and answers at once: for an engine that can tell every answer at its offer, and owes none. `None`, without
-    /// effect, from an engine that cannot, or that owes an answer; then [`offer`](Engine::offer) it. The same operations get the
-    /// same completions either way.
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        let _ = (now, op);
-        None
-    }
 
     /// When something inside happens next, or `None` when the engine is idle and owes no completion.
     fn next_event(&self) -> Option<Picos>;
@@ -56,9 +58,33 @@ pub trait Engine: Send {
     /// Brings the engine to time `until` and appends every completion with `at <= until`, in order of `at`.
     fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>);
 
-    /// Brings the engine from event to event until one of them hands completions out, or to time `until` if none does before:
-    /// as [`run_until`](Engine::run_until) at each [`next_event`](Engine::next_event), which an engine with many events that
-    /// hand nothing out does at once. `done` comes empty.
+    /// The lengths of the lists now, in order of acceptance.
+    fn queue_lengths(&self) -> QueueLengths;
+
+    /// The time spent on operations: the union of the busy intervals of the operations whose completions were handed
+    /// out.
+    fn busy(&self) -> Picos;
+}
+
+/// Faster ways to the same completions. The defaults are right for every engine.
+pub trait Shortcuts: Engine {
+    /// Takes `op` and answers at once, if the engine can compute every answer at its offer and owes none. Otherwise
+    /// `None`, without effect; then [`offer`](Engine::offer) it. Both ways give the same completions.
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        let _ = (now, op);
+        None
+    }
+
+    /// Appends completions whose time and outcome no later operation can change, though `at` may lie in the
+    /// future. They are not handed out again and cause no event. An engine that serves one operation after the other
+    /// can compute them at the offer; the default hands out none.
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        let _ = done;
+    }
+
+    /// Brings the engine from event to event until one of them hands completions out, or to time `until` if none does
+    /// before: as [`run_until`](Engine::run_until) at each [`next_event`](Engine::next_event), but in one call for an
+    /// engine with many events that hand nothing out. `done` comes empty.
     fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
         while done.is_empty()
             && let Some(at) = self.next_event().filter(|at| *at <= until)
@@ -66,42 +92,36 @@ pub trait Engine: Send {
             self.run_until(at, done);
         }
     }
+}
 
-    /// Appends completions whose time and outcome no later operation can change, though `at` may lie in the
-    /// future. They are not handed out again and cause no event. An engine that serves one operation after the other
-    /// knows them at the offer; the default hands out none.
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        let _ = done;
-    }
-
-    /// The number of posted receives and of unexpected messages in the lists now, in order of acceptance.
-    fn queue_lengths(&self) -> (usize, usize);
-
-    /// How long the engine has worked on operations in all: the union of its busy intervals for the operations
-    /// whose completions were handed out.
-    fn busy(&self) -> Picos;
-
-    /// `ops`, made ready for the structure inside of this engine; `None` from a model.
+/// The hook of `workbench/measure`. The default is that of a model, which is not measured.
+pub trait Measurable {
+    /// `ops`, prepared for the data structure inside this engine; `None` from a model.
     ///
-    /// A measured engine gives one. It answers every operation at its offer and takes no time itself: how long its structure
-    /// takes is found with the bare run, and charged by `workbench/measure`.
+    /// A measured engine gives one. It answers every operation at its offer and takes no simulated time itself:
+    /// `workbench/measure` times the bare run and charges what it finds.
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
         let _ = ops;
         None
     }
 }
 
-/// A structure with nothing around it, and operations made ready for it: what a stopwatch is held against.
+/// What the catalog builds and the replay drives: one virtual call for each method of the three traits.
+pub trait ReplayEngine: Shortcuts + Measurable {}
+
+impl<E: Shortcuts + Measurable + ?Sized> ReplayEngine for E {}
+
+/// A data structure and operations prepared for it: what a stopwatch measures.
 ///
 /// The operations are those of one receiver, from empty lists on, in the order of acceptance.
 pub trait BareRun: Send {
     /// Empties the lists and goes back to the first operation.
     fn rewind(&mut self);
 
-    /// Performs the next `count` operations, or those that are left, and does no more than a caller of the structure would.
+    /// Performs the next `count` operations, or those that are left, and nothing that a caller of the structure would not.
     fn perform(&mut self, count: usize);
 
-    /// What became of the operations performed since the last [`rewind`](Self::rewind), in their order.
+    /// The outcomes of the operations performed since the last [`rewind`](Self::rewind), in their order.
     fn outcomes(&self) -> Vec<Outcome>;
 }
 
@@ -128,8 +148,8 @@ impl Timing {
     }
 }
 
-/// Whose time an engine spends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Where an engine runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Placement {
     /// Beside the processor: the rank computes on while the engine works.
     Nic,
@@ -137,7 +157,7 @@ pub enum Placement {
     Host,
 }
 
-/// What an engine is, in words: head of its model card and of its help.
+/// Name and references of an engine: the head of its model card and of its help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EngineCard {
     /// Folder, command line, report key and crate (`mb-<name>`): one name everywhere.
@@ -150,7 +170,7 @@ pub struct EngineCard {
     pub timing: Timing,
 }
 
-/// Settings under a name, as the text of `engines/<name>/presets/<preset>.toml`.
+/// A named parameter set, as the text of `engines/<name>/presets/<preset>.toml`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Preset {
     /// Name on the command line: `engine:preset`.
@@ -159,29 +179,37 @@ pub struct Preset {
     pub toml: &'static str,
 }
 
-/// Builds one engine from complete settings.
-pub type BuildEngine = fn(&Settings) -> Result<Box<dyn Engine>, SettingError>;
+/// The presets of these names, from the folder `presets` beside the folder of the calling file.
+#[macro_export]
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        &[$($crate::engine::Preset { name: $name, toml: include_str!(concat!("../presets/", $name, ".toml")) }),+]
+    };
+}
 
-/// The outcomes are those of `spec/matching.md` with any settings.
+/// Builds one engine from a complete parameter set.
+pub type BuildEngine = fn(&ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
+
+/// The outcomes are those of `spec/matching.md` with any parameters.
 #[must_use]
-pub const fn keeps_order(_: &Settings) -> Option<&'static str> {
+pub const fn keeps_order(_: &ParameterSet) -> Option<&'static str> {
     None
 }
 
-/// All that the catalog knows of an engine. Each engine's crate exports one as `ENTRY`.
+/// What the catalog holds of an engine. Each engine's crate exports one as `ENTRY`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineEntry {
-    /// In words.
+    /// Name, summary and reference.
     pub card: EngineCard,
-    /// Every setting it has; a preset gives a value for each.
-    pub settings: &'static [SettingSpec],
+    /// Every parameter; a preset gives a value for each.
+    pub parameters: &'static [ParameterSpec],
     /// The first one is the default.
     pub presets: &'static [Preset],
-    /// Where it runs, by its settings.
-    pub placement: fn(&Settings) -> Placement,
-    /// How its outcomes break MPI's order, by its settings: a published design taken literally
+    /// Where it runs, by its parameters.
+    pub placement: fn(&ParameterSet) -> Placement,
+    /// How its outcomes break MPI's order, by its parameters: a published design taken literally
     /// (`docs/decisions/0005-literal-designs.md`). [`keeps_order`] for every other engine.
-    pub breaks_order: fn(&Settings) -> Option<&'static str>,
+    pub breaks_order: fn(&ParameterSet) -> Option<&'static str>,
     /// Makes one.
     pub build: BuildEngine,
 }

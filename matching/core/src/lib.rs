@@ -5,18 +5,24 @@
 //! - [`matching`]: envelopes, patterns, operations and outcomes (`spec/matching.md`).
 //! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
 //! - [`random`]: the one generator of numbers; every stream starts from a seed that the caller gives.
-//! - [`engine`]: the [`Engine`] trait, the engine's card and its settings with their sources.
+//! - [`engine`]: the [`Engine`] trait and what the catalog holds of an engine.
+//! - [`parameters`]: typed parameters, and their values with sources.
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
+
+extern crate self as mb_core;
 
 pub mod engine;
 pub mod matching;
 pub mod mpi;
+pub mod parameters;
 pub mod random;
-pub mod settings;
 pub mod time;
 
-pub use engine::{Accepted, BareRun, Completion, Engine, EngineCard, EngineEntry, Placement, Timing};
+pub use engine::{
+    Accepted, BareRun, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, ReplayEngine,
+    Shortcuts, Timing,
+};
 pub use matching::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
-pub use settings::{Setting, SettingError, SettingSpec, Settings, Source, Sourced, Unit, Value};
+pub use parameters::{Parameter, ParameterError, ParameterSet, ParameterSpec, Parameters, Source, Sourced};
 pub use time::{Bytes, Clock, Cycles, Picos};

@@ -11,7 +11,7 @@ mod posted;
 mod ring;
 mod unexpected;
 
-use mb_core::{Op, Outcome};
+use mb_core::{Op, Outcome, QueueLengths};
 
 pub use posted::PostedReceives;
 pub use unexpected::UnexpectedMessages;
@@ -71,7 +71,7 @@ impl MatchLists {
 
     /// The number of posted receives and of unexpected messages.
     #[must_use]
-    pub fn queue_lengths(&self) -> (usize, usize) {
-        (self.posted.len(), self.unexpected.len())
+    pub fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.posted.len(), unexpected: self.unexpected.len() }
     }
 }

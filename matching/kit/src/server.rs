@@ -3,12 +3,12 @@
 //!
 //! Nothing that is offered later changes such an answer, so an engine is no more than a [`Service`], which says what becomes of an
 //! operation and when; a [`Server`] around it keeps the answers until their times, or hands them out ahead of them
-//! ([`Engine::answer`], [`Engine::settle`]). [`InTurn`] and [`InputQueue`] are what most services have inside.
+//! ([`Shortcuts::answer`], [`Shortcuts::settle`]). [`InTurn`] and [`InputQueue`] are what most services have inside.
 //! Cost: constant per operation.
 
 use std::collections::VecDeque;
 
-use mb_core::{Accepted, BareRun, Completion, Engine, Op, Outcome, Picos};
+use mb_core::{Accepted, BareRun, Completion, Engine, Measurable, Op, Outcome, Picos, QueueLengths, Shortcuts};
 
 /// The answer to an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,9 +32,9 @@ pub trait Service: Send {
     fn serve(&mut self, now: Picos, op: Op) -> Served;
 
     /// As [`Engine::queue_lengths`].
-    fn queue_lengths(&self) -> (usize, usize);
+    fn queue_lengths(&self) -> QueueLengths;
 
-    /// As [`Engine::bare_run`].
+    /// As [`Measurable::bare_run`].
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
         let _ = ops;
         None
@@ -84,16 +84,6 @@ impl<S: Service> Engine for Server<S> {
     }
 
     #[inline]
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        if !self.pending.is_empty() || self.service.refuses_until(now, &op).is_some() {
-            return None;
-        }
-        let Served { completion, busy } = self.service.serve(now, op);
-        self.busy += busy;
-        Some(completion)
-    }
-
-    #[inline]
     fn next_event(&self) -> Option<Picos> {
         self.pending.front().map(|served| served.completion.at)
     }
@@ -106,21 +96,35 @@ impl<S: Service> Engine for Server<S> {
     }
 
     #[inline]
-    fn settle(&mut self, done: &mut Vec<Completion>) {
-        while !self.pending.is_empty() {
-            self.hand_out_first(done);
-        }
-    }
-
-    #[inline]
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.service.queue_lengths()
     }
 
     fn busy(&self) -> Picos {
         self.busy
     }
+}
 
+impl<S: Service> Shortcuts for Server<S> {
+    #[inline]
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        if !self.pending.is_empty() || self.service.refuses_until(now, &op).is_some() {
+            return None;
+        }
+        let Served { completion, busy } = self.service.serve(now, op);
+        self.busy += busy;
+        Some(completion)
+    }
+
+    #[inline]
+    fn settle(&mut self, done: &mut Vec<Completion>) {
+        while !self.pending.is_empty() {
+            self.hand_out_first(done);
+        }
+    }
+}
+
+impl<S: Service> Measurable for Server<S> {
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
         self.service.bare_run(ops)
     }
@@ -203,8 +207,8 @@ mod tests {
             served
         }
 
-        fn queue_lengths(&self) -> (usize, usize) {
-            (0, 0)
+        fn queue_lengths(&self) -> QueueLengths {
+            QueueLengths::default()
         }
     }
 

@@ -4,7 +4,7 @@
 //! Contract: `spec/matching.md`, word for word; nothing here is fast, so that everything can be seen to be right.
 //! Cost: linear in the entries visited, and in the list's length for a removal.
 
-use mb_core::{Envelope, MsgId, Op, Outcome, Pattern, RecvId};
+use mb_core::{Envelope, MsgId, Op, Outcome, Pattern, QueueLengths, RecvId};
 
 /// One receiver's posted receives and unexpected messages, oldest first.
 #[derive(Clone, Debug, Default)]
@@ -63,8 +63,8 @@ impl Oracle {
 
     /// The number of posted receives and of unexpected messages.
     #[must_use]
-    pub fn queue_lengths(&self) -> (usize, usize) {
-        (self.posted.len(), self.unexpected.len())
+    pub fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.posted.len(), unexpected: self.unexpected.len() }
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
         let probe = |bits| Op::Probe { probe: ProbeId(0), pattern: Pattern::exactly(Envelope { bits, ..HELLO }) };
         assert_eq!(oracle.apply(probe(2)), (Outcome::Probed(ProbeId(0), Some(MsgId(2))), 3));
         assert_eq!(oracle.apply(probe(9)), (Outcome::Probed(ProbeId(0), None), 4));
-        assert_eq!(oracle.queue_lengths(), (0, 4));
+        assert_eq!(oracle.queue_lengths(), QueueLengths { posted: 0, unexpected: 4 });
     }
 
     #[test]
@@ -115,6 +115,6 @@ mod tests {
         oracle.apply(Op::Arrive { msg: MsgId(1), envelope: HELLO });
         assert_eq!(oracle.apply(Op::Cancel { recv: RecvId(1) }), (Outcome::NotCancelled(RecvId(1)), 1));
         assert_eq!(oracle.apply(Op::Cancel { recv: RecvId(2) }), (Outcome::Cancelled(RecvId(2)), 1));
-        assert_eq!(oracle.queue_lengths(), (0, 0));
+        assert_eq!(oracle.queue_lengths(), QueueLengths::default());
     }
 }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use mb_core::mpi::{self, ANY_SOURCE, ANY_TAG, Context, PROC_NULL, Traffic};
-use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
+use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, QueueLengths, RecvId};
 use mb_oracle::Oracle;
 use serde::Deserialize;
 
@@ -240,10 +240,11 @@ fn translate(case: &RawCase) -> Result<Vec<Op>, String> {
         if step.visits.is_some() && step.visits != visits {
             return Err(at(format!("the case says {:?} visits, the oracle {visits:?}", step.visits)));
         }
+        let QueueLengths { posted, unexpected } = oracle.queue_lengths();
         if let Some(lengths) = step.lengths
-            && lengths != oracle.queue_lengths()
+            && lengths != (posted, unexpected)
         {
-            return Err(at(format!("the case says lengths {lengths:?}, the oracle {:?}", oracle.queue_lengths())));
+            return Err(at(format!("the case says lengths {lengths:?}, the oracle {:?}", (posted, unexpected))));
         }
     }
     Ok(ops)

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mb_core::{Accepted, Completion, Engine, Op, Outcome, Picos};
+use mb_core::{Accepted, Completion, Op, Outcome, Picos, ReplayEngine};
 use mb_oracle::Oracle;
 
 /// An operation and when it is first offered.
@@ -57,7 +57,12 @@ const AHEAD: Picos = Picos::from_ns(10_000);
 ///
 /// # Errors
 /// The first objection.
-pub fn judge(engine: &mut dyn Engine, offers: &[Offer], fetch: Fetch, visits: Visits) -> Result<Vec<Answer>, String> {
+pub fn judge(
+    engine: &mut dyn ReplayEngine,
+    offers: &[Offer],
+    fetch: Fetch,
+    visits: Visits,
+) -> Result<Vec<Answer>, String> {
     let mut run = Run::new(engine, offers.len(), visits);
     run.to_completion = fetch == Fetch::RunToCompletion;
     for offer in offers {
@@ -77,7 +82,7 @@ pub fn judge(engine: &mut dyn Engine, offers: &[Offer], fetch: Fetch, visits: Vi
 ///
 /// # Errors
 /// The first objection.
-pub fn judge_one_by_one(engine: &mut dyn Engine, ops: &[Op], visits: Visits) -> Result<Vec<Answer>, String> {
+pub fn judge_one_by_one(engine: &mut dyn ReplayEngine, ops: &[Op], visits: Visits) -> Result<Vec<Answer>, String> {
     let mut run = Run::new(engine, ops.len(), visits);
     for &op in ops {
         run.offer(Offer { at: run.now, op })?;
@@ -95,7 +100,7 @@ struct Expected {
 }
 
 struct Run<'a> {
-    engine: &'a mut dyn Engine,
+    engine: &'a mut dyn ReplayEngine,
     oracle: Oracle,
     visits: Visits,
     /// Time goes from completion to completion, and not from event to event.
@@ -110,7 +115,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(engine: &'a mut dyn Engine, capacity: usize, visits: Visits) -> Self {
+    fn new(engine: &'a mut dyn ReplayEngine, capacity: usize, visits: Visits) -> Self {
         Self {
             engine,
             oracle: Oracle::new(),
@@ -171,10 +176,10 @@ impl<'a> Run<'a> {
             return Err(format!(
                 "{}: the engine's lists have {} and {} entries, the oracle's {} and {}",
                 describe(index, op),
-                found.0,
-                found.1,
-                expected.0,
-                expected.1
+                found.posted,
+                found.unexpected,
+                expected.posted,
+                expected.unexpected
             ));
         }
         Ok(())

@@ -12,42 +12,39 @@ pub mod cases;
 pub mod drive;
 pub mod streams;
 
-use mb_core::{Engine, EngineEntry, Settings, Source};
+use mb_core::{EngineEntry, ParameterSet, Parameters, ReplayEngine, Source};
 
 /// Makes one engine with empty lists.
-pub type MakeEngine<'a> = &'a dyn Fn() -> Box<dyn Engine>;
+pub type MakeEngine<'a> = &'a dyn Fn() -> Box<dyn ReplayEngine>;
 
-/// Settings of `entry` from keys and values, for tests that want to see their numbers.
+/// The typed parameters of these keys and values; a key that is given again counts with its last value.
 ///
 /// # Panics
-/// When a key or value does not fit or a setting is missing.
+/// When a key or value does not fit, or a parameter is missing.
 #[must_use]
-pub fn settings(entry: &EngineEntry, values: &[(&str, &str)]) -> Settings {
-    let mut settings = Settings::new();
-    for (key, value) in values {
-        if let Err(error) = settings.set(entry.settings, key, value, Source::User) {
-            panic!("{error}");
-        }
-    }
-    for spec in entry.settings {
-        assert!(settings.contains(spec.key), "setting `{}` has no value", spec.key);
-    }
-    settings
+pub fn parameters<P: Parameters>(values: &[(&str, &str)]) -> P {
+    let given = values.iter().map(|&(key, text)| (key, text, Source::User));
+    ParameterSet::complete(P::SPECS, given).unwrap_or_else(|error| panic!("{error}")).typed()
 }
 
-/// The values of a preset of `entry`, with some of them changed.
+/// The parameter set of a preset of `entry`, with some values changed.
 ///
 /// # Panics
 /// When there is no such preset, or a value does not fit.
 #[must_use]
-pub fn preset(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> Settings {
+pub fn preset_set(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> ParameterSet {
     let preset = entry.presets.iter().find(|preset| preset.name == name);
     let table: toml::Table = preset.expect("the engine has the preset").toml.parse().expect("presets are TOML");
-    let values: Vec<(&str, &str)> = table
-        .iter()
-        .map(|(key, fields)| (key.as_str(), fields["value"].as_str().expect("values are text")))
-        .filter(|(key, _)| changes.iter().all(|(changed, _)| changed != key))
-        .chain(changes.iter().copied())
-        .collect();
-    settings(entry, &values)
+    let values = table.iter().map(|(key, fields)| (key.as_str(), fields["value"].as_str().expect("values are text")));
+    let values = values.chain(changes.iter().copied()).map(|(key, text)| (key, text, Source::User));
+    ParameterSet::complete(entry.parameters, values).unwrap_or_else(|error| panic!("preset {name}: {error}"))
+}
+
+/// The typed parameters of a preset of `entry`, with some values changed.
+///
+/// # Panics
+/// As [`preset_set`].
+#[must_use]
+pub fn preset<P: Parameters>(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> P {
+    preset_set(entry, name, changes).typed()
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The judges judge: engines with one defect each, kept for good, which corpus and streams must reject.
 
-use mb_core::{Accepted, Completion, Engine, Envelope, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+use mb_core::{
+    Accepted, Completion, Engine, Envelope, Measurable, MsgId, Op, Outcome, Pattern, Picos, QueueLengths, RecvId,
+    ReplayEngine, Shortcuts,
+};
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, streams};
 
@@ -53,7 +56,7 @@ struct Engineered {
     busy: Picos,
 }
 
-fn make(defect: Defect) -> Box<dyn Engine> {
+fn make(defect: Defect) -> Box<dyn ReplayEngine> {
     Box::new(Engineered {
         defect,
         posted: Vec::new(),
@@ -152,8 +155,8 @@ impl Engine for Engineered {
         let (outcome, hit, walks_posted) = self.apply(op, now);
         let visited = match hit {
             Some(index) => before[..=index].iter().filter(|live| **live).count(),
-            None if walks_posted => lengths.0,
-            None => lengths.1,
+            None if walks_posted => lengths.posted,
+            None => lengths.unexpected,
         };
         let visits = visited as u32 - u32::from(self.defect == Defect::CountsMisses && hit.is_some());
         let at = self.free_at.max(now) + Picos::from_ns(1 + u64::from(visits));
@@ -178,6 +181,16 @@ impl Engine for Engineered {
         done.extend(self.pending.drain(..due));
     }
 
+    fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: live(&self.posted), unexpected: live(&self.unexpected) }
+    }
+
+    fn busy(&self) -> Picos {
+        self.busy
+    }
+}
+
+impl Shortcuts for Engineered {
     fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
         let first = self.next_event().filter(|_| self.defect != Defect::RunsPast);
         self.run_until(first.map_or(until, |first| first.min(until)), done);
@@ -194,15 +207,9 @@ impl Engine for Engineered {
             _ => self.pending.clear(),
         }
     }
-
-    fn queue_lengths(&self) -> (usize, usize) {
-        (live(&self.posted), live(&self.unexpected))
-    }
-
-    fn busy(&self) -> Picos {
-        self.busy
-    }
 }
+
+impl Measurable for Engineered {}
 
 fn streams_say(defect: Defect) -> Result<(), String> {
     streams::outcomes_are_the_oracles(&|| make(defect), Visits::OfAWalk)

@@ -2,7 +2,7 @@
 //! What barrel-threaded cores are built from, and Hemmert et al.'s three of them.
 
 use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 use super::super::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
@@ -76,12 +76,16 @@ impl BarrelConfig {
     ///
     /// # Errors
     /// The table has no such number of cores.
-    pub fn hemmert2007(cores: usize) -> Result<Self, SettingError> {
+    pub fn hemmert2007(cores: usize) -> Result<Self, ParameterError> {
         let (contexts, kilobytes, bits_per_cycle) = match cores {
             1 => (8, 32, 128),
             2 => (8, 16, 128),
             16 => (4, 16, 256),
-            _ => return Err(SettingError::Contradiction(format!("Hemmert et al. have 1, 2 or 16 cores, not {cores}"))),
+            _ => {
+                return Err(ParameterError::Contradiction(format!(
+                    "Hemmert et al. have 1, 2 or 16 cores, not {cores}"
+                )));
+            }
         };
         let cache = CacheConfig {
             bytes: kilobytes << 10,
@@ -113,8 +117,8 @@ impl BarrelConfig {
     }
 
     /// Checks that this can be built.
-    pub(super) fn check(&self) -> Result<(), SettingError> {
-        let refuse = |text: &str| Err(SettingError::Contradiction(text.to_owned()));
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        let refuse = |text: &str| Err(ParameterError::Contradiction(text.to_owned()));
         if self.contexts == 0 || self.threads == 0 {
             return refuse("a core without a thread");
         }

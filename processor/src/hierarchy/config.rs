@@ -2,7 +2,7 @@
 //! What a memory hierarchy is built from.
 
 use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 /// When a store reaches memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,8 +76,8 @@ pub struct HierarchyConfig {
 
 impl HierarchyConfig {
     /// Checks that this can be built.
-    pub(super) fn check(&self) -> Result<(), SettingError> {
-        let refuse = |text: String| Err(SettingError::Contradiction(text));
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        let refuse = |text: String| Err(ParameterError::Contradiction(text));
         if self.cores == 0 || self.cores > 1 << 16 {
             return refuse(format!("{} cores: 1 to 2^16 can be built", self.cores));
         }

@@ -2,7 +2,7 @@
 //! What an out-of-order core is built from.
 
 use mb_core::Cycles;
-use mb_core::settings::SettingError;
+use mb_core::ParameterError;
 
 use crate::predictor::PredictorConfig;
 
@@ -70,8 +70,8 @@ impl OutOfOrderConfig {
     /// Most instructions in a window or queue, and most units of a kind.
     pub const MAX_WINDOW: usize = 1024;
 
-    pub(super) fn check(&self) -> Result<(), SettingError> {
-        let refuse = |text: String| Err(SettingError::Contradiction(text));
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        let refuse = |text: String| Err(ParameterError::Contradiction(text));
         for (name, width) in [
             ("fetch", self.fetch_width),
             ("decode", self.decode_width),

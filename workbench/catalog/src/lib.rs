@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The list of receive engines and how one is chosen: `engine` or `engine:preset`, then single settings.
+//! The list of receive engines and how one is chosen: `engine` or `engine:preset`, then single parameters.
 //!
-//! The list is generated from the folders of `engines/` by `cargo xtask gen`. A preset is a TOML file whose
-//! every value carries its source; it is read strictly, and an error names engine, preset and key.
-//! Reading a preset takes some ten microseconds and is done once by [`find`]; [`EngineChoice::build`] makes any number of engines.
+//! The list is generated from the folders of `engines/` by `cargo xtask gen`. A preset is a TOML file in which
+//! every value has its source; it is read strictly, and an error names file and key.
+//! [`find`] reads the preset, which takes about ten microseconds; [`EngineChoice::build`] makes any number of engines.
 
 mod engines;
 mod parameters;
 mod preset;
 
-use mb_core::settings::{SettingError, Settings, Source};
-use mb_core::{Engine, EngineEntry, Placement};
+use mb_core::{EngineEntry, ParameterError, ParameterSet, Parameters, Placement, ReplayEngine, Source};
 
 pub use engines::ENGINES;
 pub use parameters::parameters_table;
@@ -38,7 +37,7 @@ pub enum CatalogError {
         known: String,
     },
     /// The preset's file is wrong.
-    #[error("engine `{engine}`, preset `{preset}`: {error}")]
+    #[error("engines/{engine}/presets/{preset}.toml: {error}")]
     Preset {
         /// The engine.
         engine: &'static str,
@@ -48,30 +47,44 @@ pub enum CatalogError {
         #[source]
         error: PresetError,
     },
-    /// A setting given by the user is wrong, or the settings contradict each other.
+    /// A parameter given by the user is wrong, or the parameters contradict each other.
     #[error("engine `{engine}`: {error}")]
-    Setting {
+    Parameter {
         /// The engine.
         engine: &'static str,
         /// What is wrong.
         #[source]
-        error: SettingError,
+        error: ParameterError,
     },
-    /// An override is not written as `key=value`.
-    #[error("`{0}` is no setting; expected key=value")]
-    NoAssignment(String),
+    /// A parameter is not written as `key=value`.
+    #[error(transparent)]
+    Assignment(#[from] NoAssignment),
 }
 
-/// An engine, the preset it started from and its complete settings.
+/// A parameter is not written as `key=value`.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("found `{0}`, expected key=value")]
+pub struct NoAssignment(String);
+
+/// Splits `key=value`, without the blanks around each.
+///
+/// # Errors
+/// When there is no `=`.
+pub fn parse_assignment(text: &str) -> Result<(&str, &str), NoAssignment> {
+    let (key, value) = text.split_once('=').ok_or_else(|| NoAssignment(text.to_owned()))?;
+    Ok((key.trim(), value.trim()))
+}
+
+/// An engine, the preset it started from and its complete parameter set.
 #[derive(Clone, Debug)]
 pub struct EngineChoice {
     /// The engine.
     pub entry: &'static EngineEntry,
     /// The preset's name.
     pub preset: &'static str,
-    /// A value for every setting of the engine.
-    pub settings: Settings,
-    /// Whether settings are no longer those of the preset.
+    /// A value for every parameter of the engine.
+    pub parameters: ParameterSet,
+    /// Whether parameters differ from those of the preset.
     pub changed: bool,
 }
 
@@ -107,12 +120,12 @@ pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<
             known: words(entry.presets.iter().map(|preset| preset.name)),
         });
     };
-    let settings = preset::read(entry.settings, preset).map_err(|error| CatalogError::Preset {
+    let parameters = preset::read(entry.parameters, preset).map_err(|error| CatalogError::Preset {
         engine,
         preset: preset.name,
         error,
     })?;
-    Ok(EngineChoice { entry, preset: preset.name, settings, changed: false })
+    Ok(EngineChoice { entry, preset: preset.name, parameters, changed: false })
 }
 
 /// Every engine with every one of its presets that keeps MPI's order.
@@ -123,7 +136,7 @@ pub fn all() -> Result<Vec<EngineChoice>, CatalogError> {
     Ok(presets()?.into_iter().filter(|choice| choice.breaks_order().is_none()).collect())
 }
 
-/// The presets that do not: published designs taken literally, for those who ask for them by name.
+/// The presets that do not: published designs taken literally, which are chosen by name only.
 ///
 /// # Errors
 /// When a preset's file is wrong.
@@ -143,55 +156,56 @@ impl EngineChoice {
         format!("{}:{}", self.entry.card.name, self.preset)
     }
 
-    /// Replaces one setting by what the user wrote as `key=value`.
-    ///
-    /// # Errors
-    /// When the text has no `=`, the key is unknown or the value does not fit.
-    pub fn set(&mut self, assignment: &str) -> Result<(), CatalogError> {
-        let Some((key, value)) = assignment.split_once('=') else {
-            return Err(CatalogError::NoAssignment(assignment.to_owned()));
-        };
-        self.set_from(key.trim(), value.trim(), Source::User)
-    }
-
-    /// Replaces one setting by a value that is from `source`.
+    /// Replaces one parameter by a value from `source`.
     ///
     /// # Errors
     /// When the key is unknown or the value does not fit.
-    pub fn set_from(&mut self, key: &str, value: &str, source: Source) -> Result<(), CatalogError> {
+    pub fn set(&mut self, key: &str, value: &str, source: Source) -> Result<(), CatalogError> {
         self.changed = true;
-        self.settings.set(self.entry.settings, key, value, source).map_err(|error| self.setting_error(error))
+        self.parameters.set(key, value, source).map_err(|error| self.parameter_error(error))
+    }
+
+    /// Changes the typed parameters `P` of this engine; what differs afterwards has the source [`Source::User`].
+    ///
+    /// # Errors
+    /// When a value does not fit.
+    ///
+    /// # Panics
+    /// When `P` describes another engine.
+    pub fn change<P: Parameters>(&mut self, change: impl FnOnce(&mut P)) -> Result<(), CatalogError> {
+        self.changed = true;
+        self.parameters.change(&Source::User, change).map_err(|error| self.parameter_error(error))
     }
 
     /// Makes one engine.
     ///
     /// # Errors
-    /// When the settings contradict each other.
-    pub fn build(&self) -> Result<Box<dyn Engine>, CatalogError> {
-        (self.entry.build)(&self.settings).map_err(|error| self.setting_error(error))
+    /// When the parameters contradict each other.
+    pub fn build(&self) -> Result<Box<dyn ReplayEngine>, CatalogError> {
+        (self.entry.build)(&self.parameters).map_err(|error| self.parameter_error(error))
     }
 
     /// Where the engine runs.
     #[must_use]
     pub fn placement(&self) -> Placement {
-        (self.entry.placement)(&self.settings)
+        (self.entry.placement)(&self.parameters)
     }
 
     /// How its outcomes break MPI's order; `None` if they keep it, as those of every choice in [`all`] do.
     #[must_use]
     pub fn breaks_order(&self) -> Option<&'static str> {
-        (self.entry.breaks_order)(&self.settings)
+        (self.entry.breaks_order)(&self.parameters)
     }
 
-    /// How many of the settings are assumed, and how many there are: what a simulated time is worth.
+    /// The number of assumed parameters and of all.
     #[must_use]
-    pub fn assumed_settings(&self) -> (usize, usize) {
-        let assumed = self.settings.iter().filter(|(_, setting)| matches!(setting.source, Source::Assumed(_)));
-        (assumed.count(), self.settings.iter().count())
+    pub fn assumed_parameters(&self) -> (usize, usize) {
+        let assumed = self.parameters.iter().filter(|(_, parameter)| matches!(parameter.source, Source::Assumed(_)));
+        (assumed.count(), self.parameters.iter().count())
     }
 
-    fn setting_error(&self, error: SettingError) -> CatalogError {
-        CatalogError::Setting { engine: self.entry.card.name, error }
+    fn parameter_error(&self, error: ParameterError) -> CatalogError {
+        CatalogError::Parameter { engine: self.entry.card.name, error }
     }
 }
 
@@ -202,12 +216,13 @@ fn words<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mb_linear::LinearParameters;
 
     #[test]
     fn every_preset_of_every_engine_is_complete_and_builds() {
         for choice in presets().unwrap() {
             choice.build().unwrap();
-            assert_eq!(choice.settings.iter().count(), choice.entry.settings.len(), "{}", choice.spec());
+            assert_eq!(choice.parameters.iter().count(), choice.entry.parameters.len(), "{}", choice.spec());
         }
     }
 
@@ -239,30 +254,43 @@ mod tests {
     fn a_wrong_preset_is_named_with_its_engine() {
         static WRONG: EngineEntry = EngineEntry {
             presets: &[mb_core::engine::Preset {
-                name: "odd",
+                name: "broken",
                 toml: "entry = { value = \"-1\", source = \"assumed\", note = \"why\" }",
             }],
             ..mb_linear::ENTRY
         };
         assert_eq!(
             choose(&WRONG, None).unwrap_err().to_string(),
-            "engine `linear`, preset `odd`: setting `entry`: found `-1`, \
+            "engines/linear/presets/broken.toml: parameter `entry`: found `-1`, \
              expected 0 to 1000000 ns with at most three decimals"
         );
     }
 
     #[test]
-    fn a_setting_of_the_user_replaces_the_value_and_its_source() {
+    fn a_parameter_of_the_user_replaces_the_value_and_its_source() {
         let mut choice = find("linear:qsnet2").unwrap();
-        choice.set("entry = 12.5").unwrap();
-        let (_, setting) = choice.settings.iter().find(|(key, _)| *key == "entry").unwrap();
-        assert_eq!(setting.source, Source::User);
-        assert_eq!(choice.settings.time("entry"), mb_core::Picos(12_500));
+        choice.set("entry", "12.5", Source::User).unwrap();
+        assert_eq!(choice.parameters.get("entry").unwrap().source, Source::User);
+        assert_eq!(choice.parameters.typed::<LinearParameters>().entry, mb_core::Picos(12_500));
         assert!(choice.changed && !find("linear:qsnet2").unwrap().changed);
-        assert_eq!(choice.set("entry").unwrap_err().to_string(), "`entry` is no setting; expected key=value");
         assert_eq!(
-            choice.set("depth=3").unwrap_err().to_string(),
-            "engine `linear`: unknown setting `depth`; expected one of: entry, operation, placement"
+            choice.set("depth", "3", Source::User).unwrap_err().to_string(),
+            "engine `linear`: unknown parameter `depth`; expected one of: entry, operation, placement"
         );
+    }
+
+    #[test]
+    fn a_typed_change_is_one_of_the_user() {
+        let mut choice = find("linear:qsnet2").unwrap();
+        choice.change(|parameters: &mut LinearParameters| parameters.entry = mb_core::Picos(12_500)).unwrap();
+        assert_eq!(choice.parameters.get("entry").unwrap().source, Source::User);
+        assert_eq!(choice.parameters.get("operation").unwrap().source.kind(), "assumed");
+        assert!(choice.changed);
+    }
+
+    #[test]
+    fn an_assignment_has_a_key_and_a_value() {
+        assert_eq!(parse_assignment("entry = 12.5"), Ok(("entry", "12.5")));
+        assert_eq!(parse_assignment("entry").unwrap_err().to_string(), "found `entry`, expected key=value");
     }
 }

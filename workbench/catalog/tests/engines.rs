@@ -4,12 +4,12 @@
 //! A new engine is judged here without an edit. Visits are judged in the tests of those engines that walk a list.
 
 use mb_catalog::{EngineChoice, all, find, literal};
-use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId};
+use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId, ReplayEngine};
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, streams};
 
 /// Runs `judge` on every engine and preset and reports all that object.
-fn judge_all(judge: impl Fn(&dyn Fn() -> Box<dyn Engine>) -> Result<(), String>) {
+fn judge_all(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
     let choices = all().unwrap();
     assert!(choices.len() > 2);
     let objections: Vec<String> = choices
@@ -19,7 +19,7 @@ fn judge_all(judge: impl Fn(&dyn Fn() -> Box<dyn Engine>) -> Result<(), String>)
     assert!(objections.is_empty(), "{}", objections.join("\n"));
 }
 
-fn build(choice: &EngineChoice) -> Box<dyn Engine> {
+fn build(choice: &EngineChoice) -> Box<dyn ReplayEngine> {
     choice.build().unwrap()
 }
 

@@ -22,7 +22,7 @@ pub mod timed;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use mb_core::Engine;
+use mb_core::ReplayEngine;
 use mb_kit::Server;
 
 use crate::timed::TimedEngine;
@@ -60,7 +60,7 @@ pub enum MeasureError {
 pub const PASSES: u32 = 3;
 
 /// Makes the engine of the next receiver.
-pub type NextEngine<'a> = dyn FnMut() -> Box<dyn Engine> + 'a;
+pub type NextEngine<'a> = dyn FnMut() -> Box<dyn ReplayEngine> + 'a;
 
 /// The result of [`closed_loop`].
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub struct Found<R> {
 /// # Errors
 /// Those of `replay`, and [`MeasureError`].
 pub fn closed_loop<R, E: From<MeasureError>>(
-    build: &dyn Fn() -> Box<dyn Engine>,
+    build: &dyn Fn() -> Box<dyn ReplayEngine>,
     effort: &Effort,
     clock: &mut dyn Clock,
     replay: &mut dyn FnMut(u32, &mut NextEngine<'_>) -> Result<R, E>,
@@ -104,7 +104,7 @@ pub fn closed_loop<R, E: From<MeasureError>>(
 
 /// One replay with the times `times`, and the operations of its engines.
 fn pass<R, E>(
-    build: &dyn Fn() -> Box<dyn Engine>,
+    build: &dyn Fn() -> Box<dyn ReplayEngine>,
     times: &Arc<OpTimes>,
     replay: &mut dyn FnMut(&mut NextEngine<'_>) -> Result<R, E>,
 ) -> Result<(R, Vec<Vec<Recorded>>), E> {

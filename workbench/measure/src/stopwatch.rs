@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use mb_core::{BareRun, Engine, Op, Picos};
+use mb_core::{BareRun, Op, Picos, ReplayEngine};
 
 use crate::MeasureError;
 use crate::record::{Kind, Recorded};
@@ -219,7 +219,7 @@ impl Measurement {
 /// # Errors
 /// [`MeasureError`].
 pub fn measure(
-    build: &dyn Fn() -> Box<dyn Engine>,
+    build: &dyn Fn() -> Box<dyn ReplayEngine>,
     recorded: &[Vec<Recorded>],
     effort: &Effort,
     clock: &mut dyn Clock,

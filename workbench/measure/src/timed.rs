@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use mb_core::{Completion, Engine, Op, Picos};
+use mb_core::{Completion, Op, Picos, QueueLengths, ReplayEngine};
 use mb_kit::{InTurn, Served, Service};
 
 use crate::record::{Kind, Recorded, Recorder};
@@ -53,7 +53,7 @@ impl OpTimes {
 /// A measured engine with its measured times: serves one operation after the other, and records the
 /// operations.
 pub(crate) struct TimedEngine {
-    engine: Box<dyn Engine>,
+    engine: Box<dyn ReplayEngine>,
     receiver: usize,
     times: Arc<OpTimes>,
     recorder: Recorder,
@@ -63,7 +63,7 @@ pub(crate) struct TimedEngine {
 }
 
 impl TimedEngine {
-    pub(crate) fn new(engine: Box<dyn Engine>, receiver: usize, times: Arc<OpTimes>, recorder: Recorder) -> Self {
+    pub(crate) fn new(engine: Box<dyn ReplayEngine>, receiver: usize, times: Arc<OpTimes>, recorder: Recorder) -> Self {
         Self { engine, receiver, times, recorder, count: Default::default(), turn: InTurn::new() }
     }
 }
@@ -80,7 +80,7 @@ impl Service for TimedEngine {
         self.turn.serve(now, self.times.span(self.receiver, kind, nth), outcome, visits)
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.engine.queue_lengths()
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mb_core::{
-    Accepted, BareRun, Completion, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId,
+    Accepted, BareRun, Completion, Engine, Envelope, Initiator, Measurable, MsgId, Op, Outcome, Pattern, Picos,
+    ProbeId, QueueLengths, RecvId, ReplayEngine, Shortcuts,
 };
 use mb_kit::MatchLists;
 use mb_measure::{Clock, Effort, Kind, MeasureError, NextEngine, PASSES, Recorded, closed_loop, measure};
@@ -74,25 +75,29 @@ impl Engine for TestEngine {
         unreachable!("the engine completes an operation when it is offered")
     }
 
-    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
-        let (outcome, visits) = self.lists.apply(op);
-        Some(Completion { at: now, outcome, visits })
-    }
-
     fn next_event(&self) -> Option<Picos> {
         None
     }
 
     fn run_until(&mut self, _: Picos, _: &mut Vec<Completion>) {}
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.lists.queue_lengths()
     }
 
     fn busy(&self) -> Picos {
         Picos::ZERO
     }
+}
 
+impl Shortcuts for TestEngine {
+    fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        let (outcome, visits) = self.lists.apply(op);
+        Some(Completion { at: now, outcome, visits })
+    }
+}
+
+impl Measurable for TestEngine {
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
         Some(Box::new(Self::new(&self.clock, ops)))
     }
@@ -159,7 +164,7 @@ fn go_on() -> ControlFlow<()> {
 fn measured_times_equal_the_known_times_despite_interrupts() {
     let mut clock = TestClock::default();
     let engine = clock.clone();
-    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn ReplayEngine>;
     // One segment and a part of one; no operation; one operation.
     let recorded: Vec<_> = [100, 0, 1].map(|count| record(&operations(count))).into();
     let effort = Effort { segment: 64, warm_up: 1, least: 9, most: 9, budget: Picos::ZERO };
@@ -182,7 +187,7 @@ fn the_budget_sets_the_repetitions_between_minimum_and_maximum() {
     let repetitions = |budget| {
         let mut clock = TestClock::default();
         let engine = clock.clone();
-        let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+        let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn ReplayEngine>;
         let effort = Effort { segment: 64, warm_up: 1, least: 3, most: 5, budget };
         measure(&build, &[record(&operations(64))], &effort, &mut clock, &mut go_on).unwrap().1.repetitions
     };
@@ -194,7 +199,7 @@ fn the_budget_sets_the_repetitions_between_minimum_and_maximum() {
 fn errors_of_a_measurement_are_reported() {
     let mut clock = TestClock { wrong: true, ..TestClock::default() };
     let engine = clock.clone();
-    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn ReplayEngine>;
     let recorded = [record(&operations(8))];
     let wrong = measure(&build, &recorded, &Effort::default(), &mut clock, &mut go_on).unwrap_err();
     assert_eq!(
@@ -214,7 +219,7 @@ fn errors_of_a_measurement_are_reported() {
 fn a_replay_takes_the_times_measured_for_its_order_of_operations() {
     let mut clock = TestClock::default();
     let engine = clock.clone();
-    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn ReplayEngine>;
     let mut passes = 0;
     let mut replay = |number: u32, build: &mut NextEngine<'_>| {
         assert_eq!(number, passes);
@@ -251,7 +256,7 @@ fn a_replay_takes_the_times_measured_for_its_order_of_operations() {
 fn an_order_that_still_changes_lowers_the_reported_share() {
     let mut clock = TestClock::default();
     let engine = clock.clone();
-    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn ReplayEngine>;
     let mut replay = |number: u32, build: &mut NextEngine<'_>| {
         let mut ops = operations(20);
         if number == 2 {
@@ -271,7 +276,7 @@ fn an_order_that_still_changes_lowers_the_reported_share() {
 fn a_timed_engine_keeps_the_contract_of_an_engine() {
     let mut clock = TestClock::default();
     let engine = clock.clone();
-    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn Engine>;
+    let build = || Box::new(TestEngine::new(&engine, &[])) as Box<dyn ReplayEngine>;
     let at = |(number, op)| Offer { at: Picos(number as u64 / 5 * 20_000), op };
     let offers: Vec<Offer> = operations(200).into_iter().enumerate().map(at).collect();
     let mut replay = |_: u32, build: &mut NextEngine<'_>| {

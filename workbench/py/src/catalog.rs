@@ -2,14 +2,14 @@
 //! Engines and networks with their parameters, as Python sees them.
 
 use mb_catalog::{ENGINES, EngineChoice};
-use mb_core::Placement;
-use mb_core::settings::{SettingSpec, Settings, Source};
-use mb_replay::network::{NETWORKS, SETTINGS};
+use mb_core::parameters::{Choice, ParameterSet, Source};
+use mb_replay::network::NETWORKS;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::errors::bad_input;
 
-/// One setting with its value and source; a dictionary in Python.
+/// One parameter with its value and source; a dictionary in Python.
 #[derive(IntoPyObject)]
 pub(crate) struct Parameter {
     name: &'static str,
@@ -20,21 +20,52 @@ pub(crate) struct Parameter {
     detail: String,
 }
 
-fn parameters(specs: &'static [SettingSpec], settings: &Settings) -> Vec<Parameter> {
-    let find = |spec: &SettingSpec| settings.iter().find(|(key, _)| *key == spec.key).map(|(_, setting)| setting);
-    specs
-        .iter()
-        .filter_map(|spec| {
-            find(spec).map(|setting| Parameter {
-                name: spec.key,
-                value: setting.value.to_string(),
-                unit: spec.unit.as_str(),
-                help: spec.help,
-                source: setting.source.kind(),
-                detail: setting.source.detail(),
-            })
+fn parameters(set: &ParameterSet) -> Vec<Parameter> {
+    set.iter()
+        .map(|(spec, parameter)| Parameter {
+            name: spec.key,
+            value: parameter.value.to_string(),
+            unit: spec.domain.unit_name(),
+            help: spec.meaning,
+            source: parameter.source.kind(),
+            detail: parameter.source.detail(),
         })
         .collect()
+}
+
+/// A value from Python: text as in a preset, a number in the parameter's unit, or whether something is on.
+#[derive(FromPyObject)]
+enum Given {
+    Switch(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl Given {
+    fn text(self) -> String {
+        match self {
+            Self::Switch(on) => on.word().to_owned(),
+            Self::Whole(number) => number.to_string(),
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+/// Keyword arguments as keys and texts.
+fn keywords(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
+    let Some(given) = given else { return Ok(Vec::new()) };
+    given.iter().map(|(key, value)| Ok((key.extract()?, value.extract::<Given>()?.text()))).collect()
+}
+
+/// `Class("name", key="value", ...)` with the parameters that the user gave.
+fn repr(class: &str, name: &str, set: &ParameterSet) -> String {
+    let mut text = format!("{class}(\"{name}\"");
+    for (spec, parameter) in set.iter().filter(|(_, parameter)| parameter.source == Source::User) {
+        text.push_str(&format!(", {}=\"{}\"", spec.key, spec.show(&parameter.value)));
+    }
+    text + ")"
 }
 
 /// What an engine is, in words; a dictionary in Python.
@@ -70,28 +101,51 @@ pub(crate) fn engines() -> PyResult<Vec<Card>> {
     Ok(cards)
 }
 
-/// An engine, its preset and its complete settings.
-#[pyclass(frozen, module = "matchbench._native")]
+/// An engine, its preset and its complete parameter set.
+#[pyclass(frozen, eq, module = "matchbench._native")]
 pub(crate) struct Engine {
     pub(crate) choice: EngineChoice,
 }
 
+impl PartialEq for Engine {
+    fn eq(&self, other: &Self) -> bool {
+        let (mine, others) = (&self.choice, &other.choice);
+        mine.spec() == others.spec() && mine.parameters == others.parameters
+    }
+}
+
 #[pymethods]
 impl Engine {
-    /// Finds `engine` or `engine:preset` and replaces settings by those that were measured, given as key, value and how, and
-    /// then by those given as `key=value`.
+    /// Finds `engine` or `engine:preset`, replaces parameters by measured ones (key, value and how), and then by those given
+    /// as keywords.
     #[new]
-    #[pyo3(signature = (spec, settings, measured=Vec::new()))]
-    fn new(spec: &str, settings: Vec<String>, measured: Vec<(String, String, String)>) -> PyResult<Self> {
-        let mut choice = mb_catalog::find(spec).map_err(bad_input)?;
+    #[pyo3(signature = (spec, /, *, preset=None, measured=Vec::new(), **parameters))]
+    fn new(
+        spec: &str,
+        preset: Option<&str>,
+        measured: Vec<(String, String, String)>,
+        parameters: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let spec = match preset {
+            Some(_) if spec.contains(':') => {
+                return Err(bad_input(format!("engine `{spec}`: found two presets, expected one of them")));
+            }
+            Some(preset) => format!("{spec}:{preset}"),
+            None => spec.to_owned(),
+        };
+        let mut choice = mb_catalog::find(&spec).map_err(bad_input)?;
         for (key, value, how) in measured {
-            choice.set_from(&key, &value, Source::Measured(how.into())).map_err(bad_input)?;
+            choice.set(&key, &value, Source::Measured(how.into())).map_err(bad_input)?;
         }
-        for setting in settings {
-            choice.set(&setting).map_err(bad_input)?;
+        for (key, value) in keywords(parameters)? {
+            choice.set(&key, &value, Source::User).map_err(bad_input)?;
         }
         choice.build().map_err(bad_input)?;
         Ok(Self { choice })
+    }
+
+    fn __repr__(&self) -> String {
+        repr("Engine", &self.choice.spec(), &self.choice.parameters)
     }
 
     #[getter]
@@ -104,7 +158,7 @@ impl Engine {
         self.choice.preset
     }
 
-    /// Whether settings are no longer those of the preset.
+    /// Whether parameters differ from those of the preset.
     #[getter]
     fn changed(&self) -> bool {
         self.choice.changed
@@ -117,10 +171,7 @@ impl Engine {
 
     #[getter]
     fn placement(&self) -> &'static str {
-        match self.choice.placement() {
-            Placement::Nic => "nic",
-            Placement::Host => "host",
-        }
+        self.choice.placement().word()
     }
 
     /// How its outcomes break MPI's order, if they do.
@@ -129,9 +180,9 @@ impl Engine {
         self.choice.breaks_order()
     }
 
-    /// Every setting with its value and source.
+    /// Every parameter with its value and source.
     fn parameters(&self) -> Vec<Parameter> {
-        parameters(self.choice.entry.settings, &self.choice.settings)
+        parameters(&self.choice.parameters)
     }
 }
 
@@ -141,25 +192,28 @@ pub(crate) fn networks() -> Vec<(&'static str, &'static str)> {
     NETWORKS.iter().map(|preset| (preset.name, preset.summary)).collect()
 }
 
-/// A network preset and its complete settings.
-#[pyclass(frozen, module = "matchbench._native")]
+/// A network preset and its complete parameter set.
+#[pyclass(frozen, eq, module = "matchbench._native")]
+#[derive(PartialEq)]
 pub(crate) struct Network {
     pub(crate) network: mb_replay::Network,
 }
 
 #[pymethods]
 impl Network {
-    /// Finds the preset and replaces settings by those given as `key=value`.
+    /// Finds the preset and replaces the parameters given as keywords.
     #[new]
-    fn new(preset: &str, settings: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (preset, /, **parameters))]
+    fn new(preset: &str, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut network = mb_replay::Network::preset(preset).map_err(bad_input)?;
-        for setting in settings {
-            let (key, value) = setting
-                .split_once('=')
-                .ok_or_else(|| bad_input(format!("network: `{setting}` is no setting; expected key=value")))?;
-            network.set(key.trim(), value.trim()).map_err(|error| bad_input(format!("network: {error}")))?;
+        for (key, value) in keywords(parameters)? {
+            network.set(&key, &value).map_err(|error| bad_input(format!("network `{preset}`: {error}")))?;
         }
         Ok(Self { network })
+    }
+
+    fn __repr__(&self) -> String {
+        repr("Network", &self.network.name, &self.network.parameters)
     }
 
     #[getter]
@@ -167,9 +221,9 @@ impl Network {
         &self.network.name
     }
 
-    /// Every setting with its value and source.
+    /// Every parameter with its value and source.
     fn parameters(&self) -> Vec<Parameter> {
-        parameters(SETTINGS, &self.network.settings)
+        parameters(&self.network.parameters)
     }
 }
 
@@ -180,4 +234,10 @@ pub(crate) fn collectives() -> Vec<(&'static str, Vec<&'static str>)> {
         .iter()
         .map(|(_, name, algorithms)| (*name, algorithms.iter().map(|algorithm| algorithm.name()).collect()))
         .collect()
+}
+
+/// Splits `key=value`.
+#[pyfunction]
+pub(crate) fn parse_assignment(text: &str) -> PyResult<(&str, &str)> {
+    mb_catalog::parse_assignment(text).map_err(bad_input)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mb_core::settings::Unit;
+use mb_core::parameters::Domain;
 use mb_trace::generate::{PATTERNS, Plan};
 use pyo3::prelude::*;
 
@@ -36,12 +36,12 @@ pub(crate) fn patterns() -> Vec<Pattern> {
     let setting = |parameter: &mb_trace::generate::Parameter| PatternSetting {
         name: parameter.spec.key,
         default: parameter.default,
-        unit: parameter.spec.unit.as_str(),
-        choices: match parameter.spec.unit {
-            Unit::Choice(words) => words.to_vec(),
-            _ => Vec::new(),
+        unit: parameter.spec.domain.unit_name(),
+        choices: match parameter.spec.domain {
+            Domain::Choice(words) => words.to_vec(),
+            Domain::Range { .. } => Vec::new(),
         },
-        help: parameter.spec.help,
+        help: parameter.spec.meaning,
     };
     PATTERNS
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `matchbench._native`: the one door from Python to Rust. Conversions only; every decision is made in the crates below.
+//! `matchbench._native`: the only binding from Python to Rust. It converts; every decision is made in the crates below.
 //!
 //! Long calls release the interpreter and report progress to a Python callable, which is also where
 //! Ctrl-C arrives: when it raises, the call stops and the exception travels on.
@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::asm::MatchProgram;
     #[pymodule_export]
-    use super::catalog::{Engine, Network, collectives, engines, networks};
+    use super::catalog::{Engine, Network, collectives, engines, networks, parse_assignment};
     #[pymodule_export]
     use super::conform::{Trials, runner_sources, trial_features};
     #[pymodule_export]

@@ -4,7 +4,7 @@
 mod shapes;
 
 use mb_core::Clock;
-use mb_microcode::engine::memory;
+use mb_microcode::MicrocodeParameters;
 use mb_session::debugger::{Debugger, StopReason};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
@@ -41,19 +41,18 @@ impl MatchUnit {
     /// A unit in reset that runs `program`, with the list manager of `engine`.
     #[new]
     fn new(program: &MatchProgram, engine: &Engine, remove: bool) -> PyResult<Self> {
-        let settings = &engine.choice.settings;
-        if !settings.contains("memory_latency") {
+        let Some(parameters) = engine.choice.parameters.try_typed::<MicrocodeParameters>() else {
             return Err(bad_input(format!(
                 "engine `{}`: has no match unit; expected `microcode`",
                 engine.choice.spec()
             )));
-        }
+        };
         let after_match = if remove { AfterMatch::Remove } else { AfterMatch::Keep };
         let program = program.program();
         Ok(Self {
             profile: Profile::new(program),
-            clock: settings.clock("clock"),
-            debugger: Debugger::new(program.clone(), Session::new(program, memory(settings), after_match)),
+            clock: parameters.clock,
+            debugger: Debugger::new(program.clone(), Session::new(program, parameters.memory(), after_match)),
             tracer: None,
             kanata: None,
             vcd: None,

@@ -66,8 +66,8 @@ pub(crate) fn run(
         config.collectives.set(collective, algorithm).map_err(bad_input)?;
     }
     let mut progress = Progress::new(progress);
-    // `Engine::new` has built one from the same settings, so this cannot fail.
-    let build = || engine.choice.build().expect("settings were tried when they were chosen");
+    // `Engine::new` has built one from the same parameters, so this cannot fail.
+    let build = || engine.choice.build().expect("the parameters were checked when they were chosen");
     let replay = |build: &mut NextEngine<'_>, tell: &mut dyn FnMut(u64, u64) -> ControlFlow<()>| {
         mb_replay::replay(&trace.trace, communicators, build, engine.choice.placement(), &config, tell)
     };

@@ -16,62 +16,41 @@
 //!
 //! Model: Alexandrov, Ionescu, Schauser, Scheiman, "`LogGP`", SPAA 1995.
 
-use mb_core::settings::{SettingError, SettingSpec, Settings, Source, Unit};
-use mb_core::time::{Bytes, Picos};
+use mb_core::{ParameterError, ParameterSet, Parameters, Picos, Source};
 
-/// Every parameter of a network.
-pub const SETTINGS: &[SettingSpec] = &[
-    SettingSpec {
-        key: "latency",
-        unit: Unit::Nanoseconds,
-        help: "From the sender's NIC to the receiver's, for the first byte.",
-        range: (1, 1_000_000_000),
-    },
-    SettingSpec {
-        key: "send_overhead",
-        unit: Unit::Nanoseconds,
-        help: "CPU time of the sender per message.",
-        range: (0, 1_000_000_000),
-    },
-    SettingSpec {
-        key: "recv_overhead",
-        unit: Unit::Nanoseconds,
-        help: "CPU time of the receiver per completed receive.",
-        range: (0, 1_000_000_000),
-    },
-    SettingSpec {
-        key: "gap",
-        unit: Unit::Nanoseconds,
-        help: "Smallest distance between two messages at one NIC.",
-        range: (0, 1_000_000_000),
-    },
-    SettingSpec {
-        key: "per_byte",
-        unit: Unit::Nanoseconds,
-        help: "Time per byte at a NIC, the inverse of its bandwidth.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "copy_per_byte",
-        unit: Unit::Nanoseconds,
-        help: "Time per byte to copy an unexpected eager message to its receive's buffer.",
-        range: (0, 1_000_000),
-    },
-    SettingSpec {
-        key: "eager_limit",
-        unit: Unit::Count,
-        help: "Largest message, in bytes, that travels with its header.",
-        range: (0, u64::MAX),
-    },
-];
+/// Parameters of a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
+pub struct NetworkParameters {
+    /// From the sender's NIC to the receiver's, for the first byte.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub latency: Picos,
+    /// CPU time of the sender per message.
+    #[parameter(range = 0..=1_000_000_000)]
+    pub send_overhead: Picos,
+    /// CPU time of the receiver per completed receive.
+    #[parameter(range = 0..=1_000_000_000)]
+    pub recv_overhead: Picos,
+    /// Smallest distance between two messages at one NIC.
+    #[parameter(range = 0..=1_000_000_000)]
+    pub gap: Picos,
+    /// Time per byte at a NIC, the inverse of its bandwidth.
+    #[parameter(range = 0..=1_000_000)]
+    pub per_byte: Picos,
+    /// Time per byte to copy an unexpected eager message to its receive's buffer.
+    #[parameter(range = 0..=1_000_000)]
+    pub copy_per_byte: Picos,
+    /// Largest message, in bytes, that travels with its header.
+    #[parameter(range = 0..=u64::MAX)]
+    pub eager_limit: u64,
+}
 
-/// A network's parameters, ready for use.
+/// A network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     /// Name of the preset it began as.
     pub name: String,
     /// The parameters with their sources.
-    pub settings: Settings,
+    pub parameters: ParameterSet,
 }
 
 /// A named set of parameters.
@@ -84,8 +63,8 @@ pub struct NetworkPreset {
     values: fn() -> [(&'static str, &'static str, Source); 7],
 }
 
-fn paper(file: &'static str, place: &'static str) -> Source {
-    Source::Paper { file: file.into(), place: place.into() }
+fn paper(key: &'static str, place: &'static str) -> Source {
+    Source::Paper { key: key.into(), place: place.into() }
 }
 
 fn assumed(why: &'static str) -> Source {
@@ -178,50 +157,29 @@ impl Network {
     /// A sentence that names the presets that exist.
     ///
     /// # Panics
-    /// When a preset contradicts [`SETTINGS`], which a test excludes.
+    /// When a preset is incomplete or out of range, which a test excludes.
     pub fn preset(name: &str) -> Result<Self, String> {
         let Some(preset) = NETWORKS.iter().find(|preset| preset.name == name) else {
             let known: Vec<_> = NETWORKS.iter().map(|preset| preset.name).collect();
             return Err(format!("unknown network `{name}`; expected one of: {}", known.join(", ")));
         };
-        let mut settings = Settings::new();
-        for (key, text, source) in (preset.values)() {
-            settings.set(SETTINGS, key, text, source).expect("network presets are complete and in range");
-        }
-        Ok(Self { name: name.to_owned(), settings })
+        let parameters = ParameterSet::complete(NetworkParameters::SPECS, (preset.values)());
+        let parameters = parameters.expect("network presets are complete and in range");
+        Ok(Self { name: name.to_owned(), parameters })
     }
 
     /// Replaces one parameter.
     ///
     /// # Errors
-    /// [`SettingError`] when the key is unknown or the value out of range.
-    pub fn set(&mut self, key: &str, text: &str) -> Result<(), SettingError> {
-        self.settings.set(SETTINGS, key, text, Source::User)
+    /// [`ParameterError`] when the key is unknown or the value out of range.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), ParameterError> {
+        self.parameters.set(key, text, Source::User)
     }
 
-    pub(crate) fn times(&self) -> Times {
-        Times {
-            latency: self.settings.time("latency"),
-            send_overhead: self.settings.time("send_overhead"),
-            recv_overhead: self.settings.time("recv_overhead"),
-            gap: self.settings.time("gap"),
-            per_byte: self.settings.time("per_byte"),
-            copy_per_byte: self.settings.time("copy_per_byte"),
-            eager_limit: Bytes(self.settings.whole("eager_limit")),
-        }
+    /// The parameters without names and sources, for the inner loop.
+    pub(crate) fn typed(&self) -> NetworkParameters {
+        self.parameters.typed()
     }
-}
-
-/// [`Network`] without names and sources, for the inner loop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub(crate) latency: Picos,
-    pub(crate) send_overhead: Picos,
-    pub(crate) recv_overhead: Picos,
-    pub(crate) gap: Picos,
-    pub(crate) per_byte: Picos,
-    pub(crate) copy_per_byte: Picos,
-    pub(crate) eager_limit: Bytes,
 }
 
 #[cfg(test)]
@@ -232,9 +190,7 @@ mod tests {
     fn every_preset_gives_every_parameter() {
         for preset in NETWORKS {
             let network = Network::preset(preset.name).unwrap();
-            for spec in SETTINGS {
-                assert!(network.settings.contains(spec.key), "{} lacks {}", preset.name, spec.key);
-            }
+            assert_eq!(network.parameters.iter().count(), NetworkParameters::SPECS.len());
         }
     }
 

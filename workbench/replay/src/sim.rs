@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
-use mb_core::engine::{Engine, Placement};
+use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::time::Picos;
 use mb_trace::{Communicators, Trace};
 
@@ -60,7 +60,7 @@ const PROGRESS_WINDOWS: u64 = 8;
 pub fn replay(
     trace: &Trace,
     communicators: &Communicators,
-    build: &mut dyn FnMut() -> Box<dyn Engine>,
+    build: &mut dyn FnMut() -> Box<dyn ReplayEngine>,
     placement: Placement,
     config: &ReplayConfig,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
@@ -69,7 +69,7 @@ pub fn replay(
         let message = format!("cpu_scale: {} found, expected 0 to 1000000", config.cpu_scale);
         return Err(ReplayError::BadParameter(message));
     }
-    let times = config.network.times();
+    let times = config.network.typed();
     let world = World { communicators, config, times, host: placement == Placement::Host };
     let mut ranks: Vec<Rank> =
         (0..trace.ranks()).map(|rank| Rank::new(&world, rank, trace.rank(rank), build())).collect();

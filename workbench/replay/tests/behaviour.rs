@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::{ANY, ANY_TAG, Narrow, engine, network, replayed, replayed_trace};
-use mb_core::engine::{Engine, Placement};
+use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::time::Picos;
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
@@ -97,7 +97,7 @@ fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
 fn replayed_narrow(trace: &Trace, spec: &str, room: usize, placement: Placement) -> Report {
     let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
     let choice = engine(spec);
-    let mut build = || -> Box<dyn Engine> { Box::new(Narrow::new(choice.build().unwrap(), room)) };
+    let mut build = || -> Box<dyn ReplayEngine> { Box::new(Narrow::new(choice.build().unwrap(), room)) };
     replay(trace, &communicators, &mut build, placement, &plain(), &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 

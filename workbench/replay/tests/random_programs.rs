@@ -10,7 +10,7 @@ mod reference;
 use std::ops::ControlFlow;
 
 use common::{Narrow, engine, network};
-use mb_core::engine::Engine;
+use mb_core::engine::ReplayEngine;
 use mb_replay::{ReplayConfig, Report, Wildcards, replay};
 use mb_trace::{Communicators, Kind, Record, Trace};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn networks(eager: u64) -> [ReplayConfig; 3] {
 
 fn run(trace: &Trace, communicators: &Communicators, spec: &str, room: Option<usize>, config: &ReplayConfig) -> Report {
     let choice = engine(spec);
-    let mut build = || -> Box<dyn Engine> {
+    let mut build = || -> Box<dyn ReplayEngine> {
         let engine = choice.build().expect("settings without contradiction");
         match room {
             None => engine,

@@ -6,7 +6,7 @@
 //! Cost: that of the engine, once for each entry; unloading searches once for each entry.
 
 use mb_catalog::EngineChoice;
-use mb_core::engine::{Accepted, Completion, Engine};
+use mb_core::engine::{Accepted, Completion, ReplayEngine};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 use serde::Deserialize;
 
@@ -88,12 +88,12 @@ const PAUSE: u64 = 1_000_000_000;
 
 /// An engine, and the time of its last answer.
 pub(crate) struct Run {
-    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) engine: Box<dyn ReplayEngine>,
     pub(crate) now: Picos,
 }
 
 impl Run {
-    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+    pub(crate) fn new(engine: Box<dyn ReplayEngine>) -> Self {
         Self { engine, now: Picos::ZERO }
     }
 
@@ -125,7 +125,7 @@ impl Run {
 ///
 /// # Errors
 /// When the engine refuses or does not answer.
-pub fn preposted(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+pub fn preposted(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
     let mut run = Run::new(engine);
     for number in 1..=length {
         run.serve(sources.post(number))?;
@@ -138,7 +138,7 @@ pub fn preposted(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Resu
 ///
 /// # Errors
 /// As [`preposted`].
-pub fn unexpected(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+pub fn unexpected(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
     let mut run = Run::new(engine);
     for number in 1..=length {
         run.serve(sources.arrive(number))?;
@@ -151,7 +151,7 @@ pub fn unexpected(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Res
 ///
 /// # Errors
 /// As [`preposted`]; and when a receive is left.
-pub fn unloading(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+pub fn unloading(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
     let mut run = Run::new(engine);
     for number in 1..=length {
         run.serve(sources.post(number))?;
@@ -161,7 +161,7 @@ pub fn unloading(engine: Box<dyn Engine>, length: u64, sources: Sources) -> Resu
     for number in (1..=length).rev() {
         run.serve(sources.arrive(number))?;
     }
-    if run.engine.queue_lengths() != (0, 0) {
+    if run.engine.queue_lengths() != mb_core::QueueLengths::default() {
         return Err(MeasureError::NotSeen("the empty queue"));
     }
     Ok(run.now - start)
@@ -242,7 +242,7 @@ impl Benchmark {
     ///
     /// # Errors
     /// As the function of the benchmark.
-    pub fn run(self, engine: Box<dyn Engine>, length: u64) -> Result<Picos, MeasureError> {
+    pub fn run(self, engine: Box<dyn ReplayEngine>, length: u64) -> Result<Picos, MeasureError> {
         match self {
             Self::Preposted(sources) => preposted(engine, length, sources),
             Self::Unexpected(sources) => unexpected(engine, length, sources),

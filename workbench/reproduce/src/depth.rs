@@ -25,7 +25,8 @@ pub fn choice(design: &Design, more: &[String]) -> Result<Option<EngineChoice>, 
     let Some(spec) = &design.engine else { return Ok(None) };
     let mut choice = mb_catalog::find(spec)?;
     for assignment in design.settings.iter().chain(more) {
-        choice.set(assignment)?;
+        let (key, value) = mb_catalog::parse_assignment(assignment)?;
+        choice.set(key, value, Source::User)?;
     }
     Ok(Some(choice))
 }
@@ -69,7 +70,7 @@ pub fn curves(study: &Study, threads: usize) -> Result<Vec<Curve>, MeasureError>
 }
 
 fn calibrated(choice: &EngineChoice) -> bool {
-    choice.settings.iter().any(|(_, setting)| matches!(setting.source, Source::Calibrated(_)))
+    choice.parameters.iter().any(|(_, parameter)| matches!(parameter.source, Source::Calibrated(_)))
 }
 
 type Wanted = (usize, EngineChoice, Benchmark, usize);
@@ -168,7 +169,6 @@ fn cycle(study: &Study, design: &str) -> Result<f64, &'static str> {
     const MANY: u64 = 1_000_000;
     let design = study.designs.iter().find(|known| known.name == design);
     let choice = design.and_then(|design| choice(design, &[]).ok().flatten());
-    let settings = choice.map(|choice| choice.settings).filter(|settings| settings.contains("clock"));
-    let clock = settings.ok_or("its design has no clock")?.clock("clock");
+    let clock = choice.and_then(|choice| choice.parameters.clock()).ok_or("its design has no clock")?;
     Ok(clock.span(Cycles(MANY)).as_ns() / MANY as f64)
 }

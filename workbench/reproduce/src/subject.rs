@@ -6,8 +6,8 @@
 
 use mb_asm::MatchProgram;
 use mb_catalog::{CatalogError, EngineChoice};
+use mb_core::ParameterError;
 use mb_core::engine::{Completion, Engine};
-use mb_core::settings::SettingError;
 use mb_core::{Clock, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 use mb_processor::barrel::Trap;
 use mb_processor::{Fault, LoadError};
@@ -15,7 +15,6 @@ use mb_session::figure5::{self, HEADERS, LENGTHS, Row};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, SearchResult};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
-use mb_unit::programs::BuiltinProgram;
 use mb_unit::unit::{FifoTag, MatchUnit, WRITE_STAGE};
 
 use crate::hemmert2007::{Processor, Simulated};
@@ -38,7 +37,7 @@ pub enum MeasureError {
     NoSegment(&'static str),
     /// Cores cannot be built.
     #[error("a processor: {0}")]
-    Setting(#[from] SettingError),
+    Setting(#[from] ParameterError),
     /// A program cannot be loaded.
     #[error("a guest program: {0}")]
     Load(#[from] LoadError),
@@ -179,12 +178,8 @@ impl Subject {
     /// # Errors
     /// When a preset cannot be read or the program breaks the protocol.
     pub fn hemmert2007() -> Result<Self, MeasureError> {
-        let settings = mb_catalog::find(UNIT)?.settings;
-        let program =
-            BuiltinProgram::from_name(settings.word("program")).ok_or(MeasureError::NotSeen("the match program"))?;
-        let engine = mb_microcode::Microcode::new(&settings)
-            .map_err(|error| CatalogError::Setting { engine: mb_microcode::ENTRY.card.name, error })?;
-        let subject = Self::new(program.assemble(), *engine.machine().lists().parameters(), settings.clock("clock"))?;
+        let parameters: mb_microcode::MicrocodeParameters = mb_catalog::find(UNIT)?.parameters.typed();
+        let subject = Self::new(parameters.program.builtin().assemble(), parameters.memory(), parameters.clock)?;
         let study = study::find(STUDY)?;
         let processors = Processors::new(&study, &study.base())?;
         let fitted = Processors::new(&study, &study.fitted())?;
@@ -349,7 +344,7 @@ pub(crate) fn bound_cycles(choice: &EngineChoice, n: usize) -> Result<u64, Measu
     }
     run_out(engine.as_mut(), &mut done);
     let end = done.iter().map(|completion| completion.at).max().unwrap_or_default();
-    let clock = choice.settings.clock("clock");
+    let clock = choice.parameters.clock().expect("the match unit has a clock");
     Ok(clock.edge_at_or_after(end).0 - clock.edge_at_or_after(start).0)
 }
 

@@ -155,8 +155,8 @@ fn changed(design: &EngineChoice, changes: &[(&str, &str)]) -> Result<EngineChoi
     let mut design = design.clone();
     for (key, value) in changes {
         let engine = design.entry.card.name;
-        let set = design.settings.set(design.entry.settings, key, value, Source::User);
-        set.map_err(|error| CatalogError::Setting { engine, error })?;
+        let set = design.parameters.set(key, value, Source::User);
+        set.map_err(|error| CatalogError::Parameter { engine, error })?;
     }
     Ok(design)
 }

@@ -13,8 +13,8 @@ mod unloading;
 
 use mb_cam_list::{CamList, Counters};
 use mb_catalog::CatalogError;
-use mb_core::engine::{Accepted, Completion, Engine};
-use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Settings};
+use mb_core::engine::{Accepted, Completion, Engine, Shortcuts};
+use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Picos, ProbeId, RecvId};
 use mb_kit::Server;
 
 use crate::MeasureError;
@@ -51,17 +51,17 @@ const WITHOUT_MEASUREMENT: &[Entry<Designs>] = &[
 #[derive(Clone, Debug)]
 pub struct Designs {
     /// One list.
-    pub two_level: Settings,
+    pub two_level: ParameterSet,
     /// Four lists.
-    pub p2l4: Settings,
+    pub p2l4: ParameterSet,
     /// 64 lists.
-    pub p2l64: Settings,
+    pub p2l64: ParameterSet,
     /// The ALPU, calibrated on what this paper says of it.
-    pub alpu: Settings,
+    pub alpu: ParameterSet,
     /// The ALPU with as many cells and the processor that follows from Tanabe and Ohta.
-    pub alpu_by_s1: Settings,
+    pub alpu_by_s1: ParameterSet,
     /// The hash processor.
-    pub hash: Settings,
+    pub hash: ParameterSet,
 }
 
 impl Designs {
@@ -81,20 +81,20 @@ impl Designs {
     /// When a preset cannot be read.
     pub fn published() -> Result<Self, MeasureError> {
         let [two_level, p2l4, p2l64, alpu, alpu_s1, hash] = Self::SPECS;
-        let settings = |spec| Ok::<_, CatalogError>(mb_catalog::find(spec)?.settings);
+        let settings = |spec| Ok::<_, CatalogError>(mb_catalog::find(spec)?.parameters);
         let mut by_s1 = mb_catalog::find(alpu_s1)?;
-        by_s1.set("cells=256")?;
+        by_s1.change(|alpu: &mut mb_alpu::AlpuParameters| alpu.cells = 256)?;
         Ok(Self {
             two_level: settings(two_level)?,
             p2l4: settings(p2l4)?,
             p2l64: settings(p2l64)?,
             alpu: settings(alpu)?,
-            alpu_by_s1: by_s1.settings,
+            alpu_by_s1: by_s1.parameters,
             hash: settings(hash)?,
         })
     }
 
-    fn all(&self) -> [&Settings; 3] {
+    fn all(&self) -> [&ParameterSet; 3] {
         [&self.two_level, &self.p2l4, &self.p2l64]
     }
 }
@@ -120,14 +120,19 @@ struct Run {
 }
 
 impl Run {
-    fn new(settings: &Settings) -> Result<Self, MeasureError> {
-        let engine = CamList::new(settings)
-            .map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
-        Ok(Self { engine: Server::new(engine), clock: settings.clock("clock"), now: Picos::ZERO, done: Vec::new() })
+    fn new(settings: &ParameterSet) -> Result<Self, MeasureError> {
+        let engine = CamList::new(&settings.typed())
+            .map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
+        Ok(Self {
+            engine: Server::new(engine),
+            clock: settings.typed::<mb_cam_list::CamListParameters>().clock,
+            now: Picos::ZERO,
+            done: Vec::new(),
+        })
     }
 
     /// With receives 1 to `length`, each with a tag of its own.
-    fn with_receives(settings: &Settings, length: u64) -> Result<Self, MeasureError> {
+    fn with_receives(settings: &ParameterSet, length: u64) -> Result<Self, MeasureError> {
         let mut run = Self::new(settings)?;
         for number in 1..=length {
             run.serve(post(number))?;
@@ -136,7 +141,7 @@ impl Run {
     }
 
     /// With messages 1 to `length`, each with a tag of its own.
-    fn with_messages(settings: &Settings, length: u64) -> Result<Self, MeasureError> {
+    fn with_messages(settings: &ParameterSet, length: u64) -> Result<Self, MeasureError> {
         let mut run = Self::new(settings)?;
         for number in 1..=length {
             run.serve(arrive(number))?;

@@ -148,7 +148,8 @@ fn the_points_of_s1_are_what_the_benchmark_gives_and_its_anchors_what_the_text_s
     let line = |settings: &[&str]| {
         let mut choice = mb_catalog::find("lhs:dimmnet2").unwrap();
         for assignment in settings {
-            choice.set(assignment).unwrap();
+            let (key, value) = mb_catalog::parse_assignment(assignment).unwrap();
+            choice.set(key, value, mb_core::Source::User).unwrap();
         }
         unexpected(choice.build().unwrap(), 1000, Sources::InTurn).unwrap()
     };

@@ -78,7 +78,7 @@ fn missed(ids: &[&'static str], change: impl Fn(&mut Designs)) -> Vec<&'static s
 }
 
 fn set(design: &mut EngineChoice, key: &str, value: &str) {
-    design.settings.set(design.entry.settings, key, value, Source::User).unwrap();
+    design.parameters.set(key, value, Source::User).unwrap();
 }
 
 #[test]

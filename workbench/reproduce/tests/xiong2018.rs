@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use mb_core::{Settings, Source};
+use mb_core::{ParameterSet, Source};
 use mb_reproduce::ledger::{self, Claim, LEDGER, LEDGER_NAME, Method};
 use mb_reproduce::registry::{Measurable, Test};
 use mb_reproduce::verdict::Verdict;
@@ -54,9 +54,9 @@ fn all_that_is_measured_holds_but_six() {
 
 /// The claims among `ids` that do not hold on the published designs with one setting changed.
 fn missed(ids: &[&'static str], key: &str, value: &str) -> Vec<&'static str> {
-    let change = |settings: &Settings| {
+    let change = |settings: &ParameterSet| {
         let mut settings = settings.clone();
-        settings.set(mb_cam_list::ENTRY.settings, key, value, Source::User).unwrap();
+        settings.set(key, value, Source::User).unwrap();
         settings
     };
     let Designs { two_level, p2l4, p2l64, .. } = &*DESIGNS;
@@ -113,12 +113,12 @@ fn changed_comparators_differ() {
     };
     let alpu = |key: &str, value: &str| {
         let mut changed = DESIGNS.clone();
-        changed.alpu.set(mb_alpu::ENTRY.settings, key, value, Source::User).unwrap();
+        changed.alpu.set(key, value, Source::User).unwrap();
         missed(&changed)
     };
     let hash = |key: &str, value: &str| {
         let mut changed = DESIGNS.clone();
-        changed.hash.set(mb_hash_buckets::ENTRY.settings, key, value, Source::User).unwrap();
+        changed.hash.set(key, value, Source::User).unwrap();
         missed(&changed)
     };
     assert_eq!(alpu("cells", "256"), [].into());

@@ -73,7 +73,7 @@ fn every_pattern_receives_what_it_sends() {
 fn every_choice_of_every_pattern_receives_what_it_sends() {
     for pattern in PATTERNS {
         for parameter in pattern.parameters {
-            let mb_core::Unit::Choice(words) = parameter.spec.unit else { continue };
+            let mb_core::parameters::Domain::Choice(words) = parameter.spec.domain else { continue };
             for &word in words {
                 let mut settings = vec![(parameter.spec.key, word)];
                 if let Some(steps) = pattern.parameters.iter().find(|p| matches!(p.spec.key, "iterations" | "messages"))

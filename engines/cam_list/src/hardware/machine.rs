@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::task::Poll;
 
-use mb_core::{Op, Outcome, RecvId};
+use mb_core::{Op, Outcome, QueueLengths, RecvId};
 
 use super::queue::{Entry, Insertion, Place, Queue, Search, Wanted, What};
 use super::{Corrections, Hazard};
-use crate::parameters::{Arbiter, Parameters};
+use crate::parameters::{Arbiter, HardwareConfig};
 
 /// An answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +86,7 @@ const fn side_of(op: &Op) -> usize {
 /// The receive engine of one receiver.
 #[derive(Debug)]
 pub struct Machine {
-    parameters: Parameters,
+    parameters: HardwareConfig,
     corrections: Corrections,
     now: u64,
     accepted: u64,
@@ -104,7 +104,7 @@ pub struct Machine {
 impl Machine {
     /// An idle engine with empty queues, in cycle 0.
     #[must_use]
-    pub fn new(parameters: &Parameters, corrections: Corrections) -> Self {
+    pub fn new(parameters: &HardwareConfig, corrections: Corrections) -> Self {
         let queue = || Queue::new(parameters, corrections);
         Self {
             parameters: *parameters,
@@ -171,8 +171,8 @@ impl Machine {
 
     /// Posted receives and unexpected messages that are in place.
     #[must_use]
-    pub fn queue_lengths(&self) -> (usize, usize) {
-        (self.queues[NETWORK].len(), self.queues[COMMAND].len())
+    pub fn queue_lengths(&self) -> QueueLengths {
+        QueueLengths { posted: self.queues[NETWORK].len(), unexpected: self.queues[COMMAND].len() }
     }
 
     /// The posted receives in list `list`, its head first: slot and name of each.

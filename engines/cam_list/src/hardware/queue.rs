@@ -8,7 +8,7 @@ use mb_core::{Envelope, MsgId, Pattern, RecvId};
 use mb_kit::LinkedMemory;
 
 use super::{Corrections, Hazard};
-use crate::parameters::{ListSearch, Parameters};
+use crate::parameters::{HardwareConfig, ListSearch};
 
 /// What an entry is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ enum Mover {
 
 #[derive(Debug)]
 pub(super) struct Queue {
-    parameters: Parameters,
+    parameters: HardwareConfig,
     corrections: Corrections,
     cam: Vec<Slot>,
     /// Full slots of it, and reserved ones.
@@ -93,7 +93,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(parameters: &Parameters, corrections: Corrections) -> Self {
+    pub(super) fn new(parameters: &HardwareConfig, corrections: Corrections) -> Self {
         Self {
             parameters: *parameters,
             corrections,

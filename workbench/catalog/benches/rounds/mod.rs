@@ -6,8 +6,8 @@
 //! any source. At depth 0 a round is an entry into the empty list and what takes it out.
 
 use mb_catalog::EngineChoice;
-use mb_core::settings::{SettingSpec, Unit};
-use mb_core::{Accepted, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
+use mb_core::parameters::{Domain, ParameterSpec, Unit};
+use mb_core::{Accepted, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, ReplayEngine};
 
 /// Operations of a round.
 pub(crate) const OPERATIONS: u64 = 2;
@@ -36,10 +36,10 @@ impl Kept {
 /// on the host.
 pub(crate) fn structures() -> Vec<EngineChoice> {
     let structure = |choice: &EngineChoice| {
-        let structural = |spec: &&SettingSpec| matches!(spec.unit, Unit::Choice(_) | Unit::Count);
-        let keys: Vec<_> = choice.entry.settings.iter().filter(structural).map(|spec| spec.key).collect();
-        let values = choice.settings.iter().filter(|(key, _)| keys.contains(key));
-        (choice.entry.card.name, values.map(|(key, setting)| (key, setting.value.to_string())).collect::<Vec<_>>())
+        let structural =
+            |spec: &ParameterSpec| matches!(spec.domain, Domain::Choice(_) | Domain::Range { unit: Unit::Count, .. });
+        let values = choice.parameters.iter().filter(|(spec, _)| structural(spec));
+        (choice.entry.card.name, values.map(|(spec, parameter)| (spec.key, parameter.value)).collect::<Vec<_>>())
     };
     let all = mb_catalog::all().and_then(|mut all| {
         all.extend(mb_catalog::literal()?);
@@ -56,7 +56,7 @@ pub(crate) fn structures() -> Vec<EngineChoice> {
 
 /// An engine whose lists are filled, and what its rounds came to.
 pub(crate) struct Rounds {
-    engine: Box<dyn Engine>,
+    engine: Box<dyn ReplayEngine>,
     kept: Kept,
     depth: u64,
     now: Picos,

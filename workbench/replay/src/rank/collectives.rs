@@ -106,7 +106,7 @@ impl Rank<'_> {
             let target = CompletionTarget::Schedule(number);
             if let Some(bytes) = step.sends {
                 clock += world.times.send_overhead;
-                let rendezvous = bytes > world.times.eager_limit.0;
+                let rendezvous = bytes > world.times.eager_limit;
                 let message = Outgoing { destination: peer, comm, tag, bytes, rendezvous, target };
                 self.transmit(world, clock, Traffic::Collective, message, out);
                 if !rendezvous {

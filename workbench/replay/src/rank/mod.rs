@@ -22,7 +22,7 @@ mod unfinished;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mb_core::engine::{Completion, Engine};
+use mb_core::engine::{Completion, ReplayEngine};
 use mb_core::matching::{Envelope, Initiator, Op, Pattern};
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::time::Picos;
@@ -32,7 +32,7 @@ use self::arrivals::Arrivals;
 use crate::assignment::Assignment;
 use crate::collective::RoundMessage;
 use crate::config::ReplayConfig;
-use crate::network::Times;
+use crate::network::NetworkParameters;
 use crate::report::Totals;
 use crate::requests::Requests;
 use crate::slab::Slab;
@@ -42,7 +42,7 @@ use crate::stats::{Depths, Timeline};
 pub(crate) struct World<'a> {
     pub(crate) communicators: &'a Communicators,
     pub(crate) config: &'a ReplayConfig,
-    pub(crate) times: Times,
+    pub(crate) times: NetworkParameters,
     /// The engine runs on the rank's processor.
     pub(crate) host: bool,
 }
@@ -254,7 +254,7 @@ pub(crate) struct Rank<'a> {
     stale: bool,
     pub(crate) finished: bool,
 
-    engine: Box<dyn Engine>,
+    engine: Box<dyn ReplayEngine>,
     engine_at: Picos,
     backlog: VecDeque<Op>,
     retry_at: Picos,
@@ -287,7 +287,7 @@ pub(crate) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    pub(crate) fn new(world: &World, id: u32, records: &'a [Record], engine: Box<dyn Engine>) -> Self {
+    pub(crate) fn new(world: &World, id: u32, records: &'a [Record], engine: Box<dyn ReplayEngine>) -> Self {
         let mut rank = Self {
             id,
             records,

@@ -136,7 +136,7 @@ impl Rank<'_> {
         let view = world.communicators.view(self.id, record.comm);
         let destination = world.communicators.world_rank(view.remote, record.peer as u32);
         let clock = now + world.times.send_overhead;
-        let rendezvous = record.bytes > world.times.eager_limit.0 || record.has(Flags::SYNCHRONOUS);
+        let rendezvous = record.bytes > world.times.eager_limit || record.has(Flags::SYNCHRONOUS);
         let local = !rendezvous || record.has(Flags::BUFFERED);
         let target = match (local, blocking) {
             (true, _) => CompletionTarget::None,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use mb_catalog::EngineChoice;
-use mb_core::engine::{Accepted, Completion, Engine};
+use mb_core::engine::{Accepted, Completion, Engine, Measurable, QueueLengths, ReplayEngine, Shortcuts};
 use mb_core::matching::Op;
 use mb_core::time::Picos;
 use mb_replay::{Network, ReplayConfig, Report, replay};
@@ -22,7 +22,8 @@ pub(crate) fn engine(spec: &str) -> EngineChoice {
     let mut words = spec.split_whitespace();
     let mut choice = mb_catalog::find(words.next().expect("an engine")).expect("a known engine");
     for word in words {
-        choice.set(word).expect("a known setting");
+        let (key, value) = mb_catalog::parse_assignment(word).expect("key=value");
+        choice.set(key, value, mb_core::Source::User).expect("a known parameter");
     }
     choice
 }
@@ -46,7 +47,7 @@ pub(crate) fn replayed(ranks: Vec<Vec<Record>>, choice: &EngineChoice, config: &
 /// Checks and replays a trace.
 pub(crate) fn replayed_trace(trace: &Trace, choice: &EngineChoice, config: &ReplayConfig) -> Report {
     let communicators = trace.check(|_| ControlFlow::Continue(())).expect("a trace without defects");
-    let mut build = || choice.build().expect("settings without contradiction");
+    let mut build = || choice.build().expect("parameters without contradiction");
     let go_on = &mut |_, _| ControlFlow::Continue(());
     let report = replay(trace, &communicators, &mut build, choice.placement(), config, go_on).expect("not interrupted");
     let total = &report.total;
@@ -56,13 +57,13 @@ pub(crate) fn replayed_trace(trace: &Trace, choice: &EngineChoice, config: &Repl
 
 /// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at once.
 pub(crate) struct Narrow {
-    inner: Box<dyn Engine>,
+    inner: Box<dyn ReplayEngine>,
     pending: VecDeque<Completion>,
     room: usize,
 }
 
 impl Narrow {
-    pub(crate) fn new(inner: Box<dyn Engine>, room: usize) -> Self {
+    pub(crate) fn new(inner: Box<dyn ReplayEngine>, room: usize) -> Self {
         Self { inner, pending: VecDeque::new(), room }
     }
 }
@@ -90,7 +91,7 @@ impl Engine for Narrow {
         }
     }
 
-    fn queue_lengths(&self) -> (usize, usize) {
+    fn queue_lengths(&self) -> QueueLengths {
         self.inner.queue_lengths()
     }
 
@@ -98,3 +99,7 @@ impl Engine for Narrow {
         self.inner.busy()
     }
 }
+
+impl Shortcuts for Narrow {}
+
+impl Measurable for Narrow {}

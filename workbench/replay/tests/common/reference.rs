@@ -715,7 +715,7 @@ impl Reference {
             ranks: ranks.collect(),
             sent: self.messages.len() as u64,
             received: self.messages.iter().filter(|message| message.matched).count() as u64,
-            never_matched: self.ranks.iter().map(|rank| rank.oracle.queue_lengths().0 as u64).sum(),
+            never_matched: self.ranks.iter().map(|rank| rank.oracle.queue_lengths().posted as u64).sum(),
             cancelled: self.cancelled,
         }
     }

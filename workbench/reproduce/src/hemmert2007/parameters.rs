@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the processors are built from, with the source of every number, as tables show it.
 
-use mb_core::settings::Source;
+use mb_core::Source;
 use mb_processor::barrel::{BarrelConfig, Exchange};
 use mb_processor::hierarchy::HierarchyConfig;
 use mb_processor::out_of_order::OutOfOrderConfig;
@@ -90,7 +90,7 @@ impl Rows {
     }
 
     fn paper(&mut self, place: &'static str, name: &str, value: impl Into<Cell>, unit: &'static str) {
-        self.row(name, value, unit, Source::Paper { file: PAPER.into(), place: place.into() });
+        self.row(name, value, unit, Source::Paper { key: PAPER.into(), place: place.into() });
     }
 
     fn assumed(&mut self, why: &'static str, name: &str, value: impl Into<Cell>, unit: &'static str) {

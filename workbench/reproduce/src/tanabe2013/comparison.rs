@@ -49,7 +49,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
     measure("tanabe2013.lhs.below_mem_latency", |designs: &Designs| {
         apart(|changes| {
             let ours = slope(&changed(&designs.dimmnet2, changes)?)?;
-            let latency = designs.dimmnet2.settings.time("latency").as_ns();
+            let latency = designs.dimmnet2.parameters.typed::<mb_lhs::LhsParameters>().latency.as_ns();
             let fitted = loop_ns(&designs.dimmnet2);
             Ok(Measured::Fact(ours < latency, format!("{ours:.1} ({fitted:.1} the fitted loop) and {latency} ns")))
         })
@@ -99,7 +99,8 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
 
 /// Nanoseconds of the host's loop, which was fitted to DIMMnet-2 without LHS: what a message costs if nothing is waited for.
 fn loop_ns(design: &EngineChoice) -> f64 {
-    design.settings.clock("host_clock").span(design.settings.cycles("loop")).as_ns()
+    let parameters: mb_lhs::LhsParameters = design.parameters.typed();
+    parameters.host_clock.span(parameters.r#loop).as_ns()
 }
 
 /// How much longer a deep search takes on `other` than on DIMMnet-2, in both readings.

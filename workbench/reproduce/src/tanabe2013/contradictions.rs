@@ -53,11 +53,12 @@ pub(crate) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
         test: Test::Measure(|designs| {
             let ours = slope(&designs.dimmnet2)?;
             let bgp = slope(&designs.bgp)? * BGP_MHZ / 1e3;
-            let cycles = |key| {
-                let clock = designs.dimmnet2.settings.clock(key).hertz() as f64 / 1e9;
-                format!("{:.1} cycles for each message, BlueGene/P {bgp:.0}", ours * clock)
+            let mb_lhs::LhsParameters { clock: nic, host_clock: host, .. } = designs.dimmnet2.parameters.typed();
+            let cycles = |clock: mb_core::Clock| {
+                let cycles = ours * clock.hertz() as f64 / 1e9;
+                format!("{cycles:.1} cycles for each message, BlueGene/P {bgp:.0}")
             };
-            both(("by the clock of the NIC", cycles("clock")), ("by the clock of the host", cycles("host_clock")))
+            both(("by the clock of the NIC", cycles(nic)), ("by the clock of the host", cycles(host)))
         }),
         counts: "neither: the time does not depend on it, and claims for each megahertz are not testable (tanabe2013.lhs.per_frequency)",
     },
@@ -67,7 +68,9 @@ pub(crate) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
         says: ["the ALPU is always a little faster than DIMMnet-2", "LHS scales better than the ALPU"],
         test: Test::Measure(|designs| {
             let (alpu, ours) = (slope(&designs.alpu)?, slope(&designs.dimmnet2)?);
-            let mhz = |design: &EngineChoice| design.settings.clock("clock").hertz() as f64 / 1e9;
+            let mhz = |design: &EngineChoice| {
+                design.parameters.clock().expect("both designs have a clock").hertz() as f64 / 1e9
+            };
             // Beyond the cells, where the scale shows.
             let grows =
                 |design| Ok::<_, MeasureError>((search(design, DEPTH)? - search(design, DEPTH - 100)?).as_ns() / 100.0);

@@ -59,7 +59,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
                 return Err(MeasureError::NotSeen("figure 6"));
             };
             // The paper does not say in how many loads an envelope is read past the caches.
-            let loads = ENVELOPE / designs.dimmnet3.settings.whole("word");
+            let loads = ENVELOPE / designs.dimmnet3.parameters.typed::<mb_lhs::LhsParameters>().word;
             let shown = format!("{uncacheable:.0} ns if in {loads} loads, write-back {write_back:.1} ns");
             Ok(Measured::Fact(uncacheable > FAR * write_back, shown))
         })
@@ -142,8 +142,8 @@ fn halved(design: &EngineChoice) -> Result<(f64, f64), MeasureError> {
     let twice = |key: &str, value: u64| -> Result<f64, MeasureError> {
         Ok(1.0 - slope(&changed(design, &[(key, &(2 * value).to_string())])?)? / slope(design)?)
     };
-    let host = design.settings.clock("host_clock").hertz() / 1_000_000;
-    Ok((twice("bandwidth", design.settings.whole("bandwidth"))?, twice("host_clock", host)?))
+    let mb_lhs::LhsParameters { bandwidth, host_clock, .. } = design.parameters.typed();
+    Ok((twice("bandwidth", bandwidth)?, twice("host_clock", host_clock.hertz() / 1_000_000)?))
 }
 
 fn gains(bus: f64, host: f64) -> String {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sections 3 and 4.1: what the controller does with a message, what the host reads, and the sizes, seen from words and times.
 
-use mb_cam_list::{Corrections, Machine, Parameters};
+use mb_cam_list::{Corrections, HardwareConfig, Machine};
 use mb_catalog::{CatalogError, EngineChoice};
-use mb_core::{Envelope, Op, Outcome, Pattern, Picos, ProbeId, RecvId, Settings, Source};
+use mb_core::{Envelope, Op, Outcome, ParameterSet, Pattern, Picos, ProbeId, RecvId, Source};
 use mb_lhs::{Divider, Registers, Store, WORD};
 
 use super::{Designs, Readings, changed, search, searched};
@@ -94,7 +94,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         "tanabe2013.dimmnet2.lh_entries",
         |designs: &Designs| {
             let steps = steps(&designs.dimmnet2, 1100)?;
-            let large = designs.dimmnet2.settings.time("large");
+            let large = designs.dimmnet2.parameters.typed::<mb_lhs::LhsParameters>().large;
             let first = steps.iter().position(|step| *step > large);
             number(first.ok_or(MeasureError::NotSeen("the end of the LH buffer"))? as f64)
         },
@@ -116,7 +116,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
     measure("tanabe2013.bench.search_order", |designs: &Designs| {
         let (_, _, run) = searched(&designs.dimmnet2, 700)?;
         let times: Vec<_> = steps(&designs.dimmnet2, 700)?;
-        let left = run.engine.queue_lengths().1;
+        let left = run.engine.queue_lengths().unexpected;
         fact(
             left == 699 && times.iter().all(|step| step.0 > 0),
             format!("each deeper envelope takes longer, {left} of 700 left in place"),
@@ -144,7 +144,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
     }),
     measure("tanabe2013.ipush.grouping", |designs: &Designs| {
         let (completion, _, _) = searched(&designs.ipush, 1000)?;
-        let groups = designs.ipush.settings.whole("groups");
+        let groups = designs.ipush.parameters.typed::<mb_lhs::LhsParameters>().groups as u64;
         fact(
             groups > 1 && u64::from(completion.visits) == 1000_u64.div_ceil(groups),
             format!("{} of 1000 messages searched", completion.visits),
@@ -168,8 +168,8 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
 /// The controller's registers, with an entry of a line, as section 3 recommends.
 fn registers(designs: &Designs) -> Result<Registers, MeasureError> {
     let design = changed(&designs.dimmnet2, super::APART[1].1)?;
-    Ok(Registers::new(&design.settings)
-        .map_err(|error| CatalogError::Setting { engine: mb_lhs::ENTRY.card.name, error })?)
+    Ok(Registers::new(&design.parameters.typed())
+        .map_err(|error| CatalogError::Parameter { engine: mb_lhs::ENTRY.card.name, error })?)
 }
 
 /// Where the words of a message go whose length stands at byte `at` of its header, all other bytes zero.
@@ -221,7 +221,7 @@ fn steps(design: &EngineChoice, depth: u64) -> Result<Vec<Picos>, MeasureError> 
 
 /// Envelopes for each that is waited for, without prefetching and sectors.
 fn heads_in_a_line(design: &EngineChoice) -> Result<usize, MeasureError> {
-    let line = design.settings.whole("line").to_string();
+    let line = design.parameters.typed::<mb_lhs::LhsParameters>().line.to_string();
     let steps = steps(&changed(design, &[("hwp", "off"), ("sector", &line)])?, 64)?;
     let shortest = steps.iter().min().copied().unwrap_or_default();
     let waits = steps.iter().filter(|step| **step > shortest).count();
@@ -252,11 +252,11 @@ pub(super) fn different(design: &EngineChoice, settings: &[&[(&str, &str)]]) -> 
 /// A CAM alone: the first empty slot takes a new entry and the lowest that matches wins.
 fn no_order(_: &Designs) -> Readings {
     let choice = mb_catalog::find("cam_list:two_level")?;
-    let mut settings: Settings = choice.settings;
-    let small = settings.set(choice.entry.settings, "cam", "2", Source::User);
-    let wrong = |error| CatalogError::Setting { engine: choice.entry.card.name, error };
+    let mut settings: ParameterSet = choice.parameters;
+    let small = settings.set("cam", "2", Source::User);
+    let wrong = |error| CatalogError::Parameter { engine: choice.entry.card.name, error };
     small.map_err(wrong)?;
-    let parameters = Parameters::new(&settings).map_err(wrong)?;
+    let parameters = HardwareConfig::new(&settings.typed()).map_err(wrong)?;
     // Receive 1 leaves the lowest slot to receive 3, which accepts the same message as receive 2.
     let post = |recv, tag| Op::Post { recv: RecvId(recv), pattern: pattern(Sources::Single, tag) };
     let ops = [post(1, 1), post(2, 2), Sources::Single.arrive(1), post(3, 2), Sources::Single.arrive(2)];

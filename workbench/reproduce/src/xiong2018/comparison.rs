@@ -7,8 +7,8 @@
 //! distributions of sources are tried, of which the even one counts.
 
 use mb_catalog::CatalogError;
-use mb_core::engine::{Accepted, Engine, EngineEntry};
-use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Settings, Source};
+use mb_core::engine::{Accepted, EngineEntry, ReplayEngine};
+use mb_core::{Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Picos, RecvId, Source};
 
 use super::Designs;
 use crate::MeasureError;
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         "xiong2018.lat.alpu_gap_const",
         |designs: &Designs| {
             let ours = preposted(&mb_cam_list::ENTRY, &designs.p2l4, 200)?;
-            let gap = |settings: &Settings| {
+            let gap = |settings: &ParameterSet| {
                 Ok::<_, MeasureError>(Measured::Number((alpu(settings, 200)? - ours).as_ns() / 1e3))
             };
             Ok(vec![Reading::new(BY_S1, gap(&designs.alpu_by_s1)?), Reading::calibrated(FITTED, gap(&designs.alpu)?)])
@@ -57,7 +57,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         "xiong2018.lat.p2l4_vs_alpu_1000",
         |designs: &Designs| {
             let ours = preposted(&mb_cam_list::ENTRY, &designs.p2l4, 1000)? + NETWORK;
-            let ratio = |settings: &Settings| {
+            let ratio = |settings: &ParameterSet| {
                 Ok::<_, MeasureError>(Measured::Number(over(alpu(settings, 1000)? + NETWORK, ours)))
             };
             Ok(vec![
@@ -68,7 +68,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         SLOPE,
     ),
     measure("xiong2018.lat.outperforms_when_traversal_dominates", |designs: &Designs| {
-        let faster = |settings: &Settings| {
+        let faster = |settings: &ParameterSet| {
             let mut least = f64::INFINITY;
             for length in [257, 300, 400, 500, 600, 700, 800, 900, 1000] {
                 for design in [&designs.two_level, &designs.p2l4] {
@@ -138,41 +138,46 @@ fn each_distribution(measured: impl Fn(Sources) -> Result<Measured, MeasureError
     Sources::ALL.into_iter().map(|sources| Ok(Reading::new(sources.as_str(), measured(sources)?))).collect()
 }
 
-fn built(entry: &EngineEntry, settings: &Settings) -> Result<Box<dyn Engine>, MeasureError> {
-    Ok((entry.build)(settings).map_err(|error| CatalogError::Setting { engine: entry.card.name, error })?)
+fn built(entry: &EngineEntry, settings: &ParameterSet) -> Result<Box<dyn ReplayEngine>, MeasureError> {
+    Ok((entry.build)(settings).map_err(|error| CatalogError::Parameter { engine: entry.card.name, error })?)
 }
 
 /// How long the last of `length` receives takes to be matched.
-fn preposted(entry: &EngineEntry, settings: &Settings, length: u64) -> Result<Picos, MeasureError> {
+fn preposted(entry: &EngineEntry, settings: &ParameterSet, length: u64) -> Result<Picos, MeasureError> {
     benchmarks::preposted(built(entry, settings)?, length, Sources::Single)
 }
 
 /// How long it takes to match `length` receives, the last first.
-fn unloaded(entry: &EngineEntry, settings: &Settings, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+fn unloaded(
+    entry: &EngineEntry,
+    settings: &ParameterSet,
+    length: u64,
+    sources: Sources,
+) -> Result<Picos, MeasureError> {
     benchmarks::unloading(built(entry, settings)?, length, sources)
 }
 
 /// [`preposted`] on one of the paper's designs.
-pub(super) fn preposted_on(design: &Settings, length: u64) -> Result<Picos, MeasureError> {
+pub(super) fn preposted_on(design: &ParameterSet, length: u64) -> Result<Picos, MeasureError> {
     preposted(&mb_cam_list::ENTRY, design, length)
 }
 
 /// [`unloaded`] on one of the paper's designs.
-pub(super) fn unloaded_on(design: &Settings, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+pub(super) fn unloaded_on(design: &ParameterSet, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
     unloaded(&mb_cam_list::ENTRY, design, length, sources)
 }
 
 /// [`unloaded`] on a hash processor.
-pub(super) fn hash(settings: &Settings, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
+pub(super) fn hash(settings: &ParameterSet, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
     unloaded(&mb_hash_buckets::ENTRY, settings, length, sources)
 }
 
-pub(super) fn alpu(settings: &Settings, length: u64) -> Result<Picos, MeasureError> {
+pub(super) fn alpu(settings: &ParameterSet, length: u64) -> Result<Picos, MeasureError> {
     preposted(&mb_alpu::ENTRY, settings, length)
 }
 
 /// The length up to which an ALPU takes as long as for one entry.
-fn cells(settings: &Settings) -> Result<u64, MeasureError> {
+fn cells(settings: &ParameterSet) -> Result<u64, MeasureError> {
     let one = alpu(settings, 1)?;
     for length in 2..5000 {
         if alpu(settings, length)? > one {
@@ -183,16 +188,16 @@ fn cells(settings: &Settings) -> Result<u64, MeasureError> {
 }
 
 /// The hash processor with other cycles for each element, which the paper does not give.
-fn with_element(hash: &Settings, cycles: u64) -> Result<Settings, MeasureError> {
+fn with_element(hash: &ParameterSet, cycles: u64) -> Result<ParameterSet, MeasureError> {
     let mut changed = hash.clone();
-    let set = changed.set(mb_hash_buckets::ENTRY.settings, "element", &cycles.to_string(), Source::User);
-    set.map_err(|error| CatalogError::Setting { engine: mb_hash_buckets::ENTRY.card.name, error })?;
+    let set = changed.set("element", &cycles.to_string(), Source::User);
+    set.map_err(|error| CatalogError::Parameter { engine: mb_hash_buckets::ENTRY.card.name, error })?;
     Ok(changed)
 }
 
 /// The claim holds with the cycles that we assume for each element, and from a number on.
 fn below_256(designs: &Designs) -> Readings {
-    let least = |hash: &Settings, sources| {
+    let least = |hash: &ParameterSet, sources| {
         let mut least = f64::INFINITY;
         for length in [16, 64, 128, 255] {
             let hash = unloaded(&mb_hash_buckets::ENTRY, hash, length, sources)?;
@@ -207,7 +212,8 @@ fn below_256(designs: &Designs) -> Readings {
         while least(&with_element(&designs.hash, from)?, sources)? <= 1.0 {
             from += 1;
         }
-        let (least, assumed) = (least(&designs.hash, sources)?, designs.hash.cycles("element").0);
+        let (least, assumed) =
+            (least(&designs.hash, sources)?, designs.hash.typed::<mb_hash_buckets::HashBucketsParameters>().element.0);
         let shown = format!("{least:.1} times with {assumed} assumed cycles, holds from {from} on");
         Ok(Measured::Fact(least > 1.0, shown))
     })
@@ -215,7 +221,7 @@ fn below_256(designs: &Designs) -> Readings {
 
 /// The paper gives no cycles of the hash processor. The claim holds with those we assume for each element, and up to a limit.
 fn hash_wins_mid(designs: &Designs) -> Readings {
-    let least = |hash: &Settings, sources| {
+    let least = |hash: &ParameterSet, sources| {
         let mut least = f64::INFINITY;
         for length in [500, 1000] {
             let hash = unloaded(&mb_hash_buckets::ENTRY, hash, length, sources)?;
@@ -230,7 +236,8 @@ fn hash_wins_mid(designs: &Designs) -> Readings {
         while least(&with_element(&designs.hash, most + 1)?, sources)? > 1.0 {
             most += 1;
         }
-        let (least, assumed) = (least(&designs.hash, sources)?, designs.hash.cycles("element").0);
+        let (least, assumed) =
+            (least(&designs.hash, sources)?, designs.hash.typed::<mb_hash_buckets::HashBucketsParameters>().element.0);
         let shown = format!("{least:.2} times with {assumed} assumed cycles, wins to {most}");
         Ok(Measured::Fact(least > 1.0, shown))
     })

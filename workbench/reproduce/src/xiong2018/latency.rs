@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section V-A1: the preposted latency benchmark, of which only the cycles of a search can be compared.
 
-use mb_core::Settings;
+use mb_core::ParameterSet;
 use mb_core::engine::Engine;
 
 use super::{Designs, Run, Served, arrive, post};
@@ -28,7 +28,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         let walks = designs.all().map(|settings| walk(settings, 33_024));
         let [one, four, many] = walks;
         let [four, many] = [one.clone()? as f64 / four? as f64, one? as f64 / many? as f64];
-        let lists = |settings: &Settings| settings.whole("lists") as f64;
+        let lists = |settings: &ParameterSet| settings.typed::<mb_cam_list::CamListParameters>().lists as f64;
         let fits = |ratio: f64, settings| (ratio - lists(settings)).abs() < 1e-9;
         fact(
             fits(four, &designs.p2l4) && fits(many, &designs.p2l64),
@@ -67,22 +67,22 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
 ];
 
 /// The match of the last of `length` receives.
-fn preposted(settings: &Settings, length: u64) -> Result<Served, MeasureError> {
+fn preposted(settings: &ParameterSet, length: u64) -> Result<Served, MeasureError> {
     Run::with_receives(settings, length)?.serve(arrive(length))
 }
 
 /// Cycles of steps along the lists, of that match.
-fn walk(settings: &Settings, length: u64) -> Result<u64, MeasureError> {
+fn walk(settings: &ParameterSet, length: u64) -> Result<u64, MeasureError> {
     Ok(preposted(settings, length)?.walking)
 }
 
 fn benchmark(designs: &Designs) -> Readings {
     const LENGTH: u64 = 1000;
     let mut run = Run::with_receives(&designs.two_level, LENGTH - 1)?;
-    let before = run.engine.queue_lengths().0;
+    let before = run.engine.queue_lengths().posted;
     run.serve(post(LENGTH))?;
     run.serve(arrive(LENGTH))?;
-    let after = run.engine.queue_lengths().0;
+    let after = run.engine.queue_lengths().posted;
     let (completed, receives) = (run.counters().completed, LENGTH as usize - 1);
     fact(
         before == receives && after == receives && completed == 1,
@@ -95,7 +95,7 @@ fn linear(designs: &Designs) -> Readings {
     let mut slopes = Vec::new();
     let mut linear = true;
     for settings in designs.all() {
-        let lists = settings.whole("lists");
+        let lists = settings.typed::<mb_cam_list::CamListParameters>().lists as u64;
         let rows = (0..20).map(|row| walk(settings, 256 + 1 + row * lists)).collect::<Result<Vec<_>, _>>()?;
         let steps: Vec<_> = rows.windows(2).map(|pair| pair[1] - pair[0]).collect();
         linear &= steps.iter().all(|step| *step == 3) && rows[0] == 3;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section III: what the queues are made of and how requests and messages pass through them, seen from cycles and outcomes.
 
-use mb_cam_list::{Corrections, Machine, Parameters};
+use mb_cam_list::{Corrections, HardwareConfig, Machine};
 use mb_catalog::CatalogError;
-use mb_core::{Op, Outcome, RecvId, Settings, Source};
+use mb_core::{Op, Outcome, ParameterSet, RecvId, Source};
 
 use super::{Designs, Run, arrive, post, probe};
 use crate::MeasureError;
@@ -38,8 +38,8 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
         // However long the mover takes, an insertion that meets it waits for all of it.
         let waits = [1, 3, 9].map(|cycles| {
             let mut settings = designs.two_level.clone();
-            let set = settings.set(mb_cam_list::ENTRY.settings, "transfer", &cycles.to_string(), Source::User);
-            set.map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
+            let set = settings.set("transfer", &cycles.to_string(), Source::User);
+            set.map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
             Ok(waited(&settings)? / cycles)
         });
         let waits = waits.into_iter().collect::<Result<Vec<_>, MeasureError>>()?;
@@ -91,12 +91,12 @@ fn queues(designs: &Designs) -> Readings {
     let mut run = Run::new(&designs.two_level)?;
     run.serve(post(1))?;
     run.serve(arrive(2))?;
-    let (posted, unexpected) = run.engine.queue_lengths();
+    let mb_core::QueueLengths { posted, unexpected } = run.engine.queue_lengths();
     count(posted.min(1) + unexpected.min(1))
 }
 
 /// The deepest entry that is found as soon as the first.
-fn cam_depth(settings: &Settings) -> Result<u64, MeasureError> {
+fn cam_depth(settings: &ParameterSet) -> Result<u64, MeasureError> {
     let mut run = Run::with_messages(settings, 1000)?;
     let first = run.serve(probe(1))?.cycles;
     for depth in 2..=1000 {
@@ -108,7 +108,7 @@ fn cam_depth(settings: &Settings) -> Result<u64, MeasureError> {
 }
 
 /// The deepest entry before one costs more than a step along the list.
-fn capacity(settings: &Settings) -> Result<u64, MeasureError> {
+fn capacity(settings: &ParameterSet) -> Result<u64, MeasureError> {
     let mut run = Run::with_messages(settings, BEYOND)?;
     let step = run.serve(probe(900))?.cycles - run.serve(probe(899))?.cycles;
     let mut before = run.serve(probe(900))?.cycles;
@@ -134,7 +134,7 @@ fn stall(designs: &Designs) -> Readings {
     number(waited(&designs.two_level)? as f64)
 }
 
-fn waited(settings: &Settings) -> Result<u64, MeasureError> {
+fn waited(settings: &ParameterSet) -> Result<u64, MeasureError> {
     let mut run = Run::with_receives(settings, 400)?;
     run.serve_at_once(&[arrive(7), post(NOBODY)])?;
     Ok(run.counters().waiting_for_mover)
@@ -157,7 +157,7 @@ fn replenishment(designs: &Designs) -> Readings {
 }
 
 /// How many entries are found at the same time as the first one behind the CAM.
-fn lists_side_by_side(settings: &Settings) -> Result<u64, MeasureError> {
+fn lists_side_by_side(settings: &ParameterSet) -> Result<u64, MeasureError> {
     let mut run = Run::with_messages(settings, 1000)?;
     let cam = cam_depth(settings)?;
     let first = run.serve(probe(cam + 1))?.cycles;
@@ -170,14 +170,14 @@ fn lists_side_by_side(settings: &Settings) -> Result<u64, MeasureError> {
 }
 
 /// Two lists of four elements behind two slots, with the cycles of the design.
-fn small(designs: &Designs) -> Result<Parameters, MeasureError> {
-    let parameters = Parameters::new(&designs.p2l4)
-        .map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
-    Ok(Parameters { cam: 2, lists: 2, entries_per_list: 4, ..parameters })
+fn small(designs: &Designs) -> Result<HardwareConfig, MeasureError> {
+    let parameters = HardwareConfig::new(&designs.p2l4.typed())
+        .map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
+    Ok(HardwareConfig { cam: 2, lists: 2, entries_per_list: 4, ..parameters })
 }
 
 /// Steps operations far apart; what became of the last one.
-fn last_outcome(parameters: &Parameters, corrections: Corrections, ops: &[Op]) -> Option<Outcome> {
+fn last_outcome(parameters: &HardwareConfig, corrections: Corrections, ops: &[Op]) -> Option<Outcome> {
     let mut machine = Machine::new(parameters, corrections);
     for op in ops {
         machine.offer(*op);
@@ -231,7 +231,7 @@ fn policies(designs: &Designs) -> Readings {
 
 /// A machine with one list of four elements behind two slots, after `ops`, each when the one before is over.
 fn one_list(designs: &Designs, ops: &[Op]) -> Result<Machine, MeasureError> {
-    let parameters = Parameters { lists: 1, entries_per_list: 4, ..small(designs)? };
+    let parameters = HardwareConfig { lists: 1, entries_per_list: 4, ..small(designs)? };
     let mut machine = Machine::new(&parameters, Corrections::ALL);
     for op in ops {
         machine.offer(*op);
@@ -288,7 +288,7 @@ fn completion_unit(designs: &Designs) -> Readings {
 
 /// What is in the queues, in the data memory, and counted.
 fn state(machine: &Machine) -> (usize, usize, usize, u64) {
-    let (posted, unexpected) = machine.queue_lengths();
+    let mb_core::QueueLengths { posted, unexpected } = machine.queue_lengths();
     (posted, unexpected, machine.buffers_in_use(), machine.completed())
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section V-A2: a queue is filled, then unloaded from the last entry on.
 
-use mb_cam_list::{Corrections, Machine, Parameters};
+use mb_cam_list::{Corrections, HardwareConfig, Machine};
 use mb_catalog::CatalogError;
 use mb_core::engine::Engine;
-use mb_core::{Outcome, RecvId, Settings};
+use mb_core::{Outcome, ParameterSet, RecvId};
 
 use super::{Designs, Run, arrive, post};
 use crate::MeasureError;
@@ -36,7 +36,7 @@ pub(super) const ENTRIES: &[Entry<Designs>] = &[
 ];
 
 /// Cycles of all searches. The ledger counts a walk without the search of the CAM that found nothing.
-fn unloaded(settings: &Settings, length: u64) -> Readings {
+fn unloaded(settings: &ParameterSet, length: u64) -> Readings {
     let mut run = Run::with_receives(settings, length)?;
     let (mut level, mut whole) = (0, 0);
     for number in (1..=length).rev() {
@@ -44,7 +44,7 @@ fn unloaded(settings: &Settings, length: u64) -> Readings {
         level += if served.walking > 0 { served.walking } else { served.searching };
         whole += served.searching;
     }
-    if run.engine.queue_lengths() != (0, 0) {
+    if run.engine.queue_lengths() != mb_core::QueueLengths::default() {
         return Err(MeasureError::NotSeen("the empty queue"));
     }
     if level == whole {
@@ -56,8 +56,8 @@ fn unloaded(settings: &Settings, length: u64) -> Readings {
 /// On the stepped hardware, with a wait for the count of all.
 fn benchmark(designs: &Designs) -> Readings {
     const LENGTH: u64 = 400;
-    let parameters = Parameters::new(&designs.p2l4)
-        .map_err(|error| CatalogError::Setting { engine: mb_cam_list::ENTRY.card.name, error })?;
+    let parameters = HardwareConfig::new(&designs.p2l4.typed())
+        .map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
     let mut machine = Machine::new(&parameters, Corrections::ALL);
     for number in 1..=LENGTH {
         machine.offer(post(number));

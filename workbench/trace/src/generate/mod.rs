@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use mb_core::{Picos, SettingError, SettingSpec, Settings, Source};
+use mb_core::parameters::Value;
+use mb_core::{ParameterError, ParameterSet, ParameterSpec, Picos, Source};
 use serde_json::json;
 
 pub use patterns::PATTERNS;
@@ -37,7 +38,7 @@ pub struct Pattern {
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Rejects parameters that contradict each other.
-    prepare: fn(&Plan) -> Result<(), SettingError>,
+    prepare: fn(&Plan) -> Result<(), ParameterError>,
     /// Generates the calls of one rank between `MPI_Init` and `MPI_Finalize`.
     run: fn(&Plan, &mut RankOutput<'_>) -> Result<(), TraceError>,
 }
@@ -46,7 +47,7 @@ pub struct Pattern {
 #[derive(Debug)]
 pub struct Parameter {
     /// Name, unit, meaning and range.
-    pub spec: SettingSpec,
+    pub spec: ParameterSpec,
     /// Default value.
     pub default: &'static str,
 }
@@ -64,7 +65,7 @@ pub enum GenerateError {
     },
     /// A parameter was rejected.
     #[error(transparent)]
-    Setting(#[from] SettingError),
+    Parameter(#[from] ParameterError),
     /// The number of ranks is out of range.
     #[error("pattern `{pattern}`: {ranks} ranks found, expected {least} to {MAX_RANKS}")]
     Ranks {
@@ -86,7 +87,7 @@ pub struct Plan {
     pattern: &'static Pattern,
     ranks: u32,
     seed: u64,
-    settings: Settings,
+    parameters: ParameterSet,
 }
 
 /// A rank that is being generated: its program, and the consumer of its records.
@@ -122,16 +123,12 @@ impl Plan {
         if ranks < least || ranks > MAX_RANKS {
             return Err(GenerateError::Ranks { pattern: pattern.name, ranks, least });
         }
-        let specs: Vec<SettingSpec> = pattern.parameters.iter().map(|parameter| parameter.spec).collect();
-        let mut all = Settings::new();
-        for parameter in pattern.parameters {
-            let default = Source::Assumed("default of the pattern".into());
-            all.set(&specs, parameter.spec.key, parameter.default, default)?;
-        }
-        for (key, text) in settings {
-            all.set(&specs, key, text, Source::User)?;
-        }
-        let plan = Self { pattern, ranks, seed, settings: all };
+        let specs: Vec<ParameterSpec> = pattern.parameters.iter().map(|parameter| parameter.spec).collect();
+        let default = || Source::Assumed("default of the pattern".into());
+        let defaults = pattern.parameters.iter().map(|parameter| (parameter.spec.key, parameter.default, default()));
+        let given = settings.iter().map(|(key, text)| (key.as_str(), text.as_str(), Source::User));
+        let parameters = ParameterSet::complete(&specs, defaults.chain(given))?;
+        let plan = Self { pattern, ranks, seed, parameters };
         (pattern.prepare)(&plan)?;
         Ok(plan)
     }
@@ -185,7 +182,7 @@ impl Plan {
     /// The description of the trace, with everything that determines it: pattern, ranks, seed and parameters.
     fn meta(&self) -> Meta {
         let settings: BTreeMap<_, _> =
-            self.settings.iter().map(|(key, setting)| (key, setting.value.to_string())).collect();
+            self.parameters.iter().map(|(spec, parameter)| (spec.key, parameter.value.to_string())).collect();
         let generator =
             json!({ "pattern": self.pattern.name, "ranks": self.ranks, "seed": self.seed, "settings": settings });
         let text = generator.to_string();
@@ -195,24 +192,35 @@ impl Plan {
         meta
     }
 
-    fn whole(&self, key: &str) -> u64 {
-        self.settings.whole(key)
+    fn value(&self, key: &str) -> Value {
+        self.parameters.get(key).unwrap_or_else(|| panic!("pattern {} has no `{key}`", self.pattern.name)).value
     }
 
-    fn word(&self, key: &str) -> &str {
-        self.settings.word(key)
+    fn whole(&self, key: &str) -> u64 {
+        let Value::Whole(number) = self.value(key) else { panic!("`{key}` is not a whole number") };
+        number
+    }
+
+    fn word(&self, key: &str) -> &'static str {
+        let Value::Word(word) = self.value(key) else { panic!("`{key}` is not a choice") };
+        word
+    }
+
+    fn time(&self, key: &str) -> Picos {
+        let Value::Time(time) = self.value(key) else { panic!("`{key}` is not a time") };
+        time
     }
 
     /// The time under `key`, ns.
     fn ns(&self, key: &str) -> u64 {
-        self.settings.time(key).0 / 1000
+        self.time(key).0 / 1000
     }
 
     /// Rejects computation times with fractions of a nanosecond, and totals over `steps` that exceed the range of a trace.
-    fn check_time(&self, steps: u64) -> Result<(), SettingError> {
-        let Picos(compute) = self.settings.time("compute");
+    fn check_time(&self, steps: u64) -> Result<(), ParameterError> {
+        let Picos(compute) = self.time("compute");
         if !compute.is_multiple_of(1000) {
-            return Err(SettingError::Contradiction(
+            return Err(ParameterError::Contradiction(
                 "compute: fraction of a nanosecond found, expected whole nanoseconds".to_owned(),
             ));
         }
@@ -220,7 +228,7 @@ impl Plan {
         if longest > u128::from(LATEST_NS) {
             let reason =
                 format!("compute: {steps} steps of {} ns found, expected at most 2^53 ns in total", compute / 1000);
-            return Err(SettingError::Contradiction(reason));
+            return Err(ParameterError::Contradiction(reason));
         }
         Ok(())
     }

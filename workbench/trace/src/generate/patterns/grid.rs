@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Grids of ranks.
 
-use mb_core::SettingError;
+use mb_core::ParameterError;
 
 use crate::generate::Plan;
 
@@ -29,7 +29,7 @@ fn divisors(number: u32) -> impl Iterator<Item = u32> {
 }
 
 impl Plan {
-    fn grid<const N: usize>(&self, keys: [&str; N]) -> Result<[u32; N], SettingError> {
+    fn grid<const N: usize>(&self, keys: [&str; N]) -> Result<[u32; N], ParameterError> {
         let given = keys.map(|key| self.whole(key));
         if given == [0; N] {
             return Ok(even_grid(self.ranks));
@@ -38,16 +38,16 @@ impl Plan {
         if ranks != u64::from(self.ranks) {
             let text = given.map(|side| side.to_string()).join(" x ");
             let reason = format!("grid {text}: {ranks} ranks found, expected {}", self.ranks);
-            return Err(SettingError::Contradiction(reason));
+            return Err(ParameterError::Contradiction(reason));
         }
         Ok(given.map(|side| side as u32))
     }
 
-    pub(super) fn grid3(&self) -> Result<[u32; 3], SettingError> {
+    pub(super) fn grid3(&self) -> Result<[u32; 3], ParameterError> {
         self.grid(["grid_x", "grid_y", "grid_z"])
     }
 
-    pub(super) fn grid2(&self) -> Result<(u32, u32), SettingError> {
+    pub(super) fn grid2(&self) -> Result<(u32, u32), ParameterError> {
         self.grid(["grid_x", "grid_y"]).map(|[x, y]| (x, y))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All other ranks send to rank 0.
 
-use mb_core::SettingError;
+use mb_core::ParameterError;
 use mb_core::mpi::ANY_SOURCE;
 
 use super::TURN_NS;
@@ -30,7 +30,7 @@ pub(super) const PATTERN: Pattern = Pattern {
         if compute < turns {
             let reason =
                 format!("compute: {compute} ns found, expected at least {turns} ns for this number of receives");
-            return Err(SettingError::Contradiction(reason));
+            return Err(ParameterError::Contradiction(reason));
         }
         plan.check_time(plan.whole("messages"))
     },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Constructors of the parameters that several patterns share.
 
-use mb_core::SettingSpec;
-use mb_core::settings::Unit;
+use mb_core::ParameterSpec;
+use mb_core::parameters::{Domain, Unit};
 
 use crate::generate::Parameter;
 
@@ -12,7 +12,8 @@ pub(super) const fn count(
     range: (u64, u64),
     help: &'static str,
 ) -> Parameter {
-    Parameter { spec: SettingSpec { key, unit: Unit::Count, help, range }, default }
+    let domain = Domain::Range { unit: Unit::Count, low: range.0, high: range.1 };
+    Parameter { spec: ParameterSpec { key, domain, meaning: help }, default }
 }
 
 pub(super) const fn choice(
@@ -21,12 +22,12 @@ pub(super) const fn choice(
     default: &'static str,
     help: &'static str,
 ) -> Parameter {
-    Parameter { spec: SettingSpec { key, unit: Unit::Choice(words), help, range: (0, 0) }, default }
+    Parameter { spec: ParameterSpec { key, domain: Domain::Choice(words), meaning: help }, default }
 }
 
 pub(super) const fn compute(default: &'static str, help: &'static str) -> Parameter {
-    let spec = SettingSpec { key: "compute", unit: Unit::Nanoseconds, help, range: (0, 1_000_000_000_000) };
-    Parameter { spec, default }
+    let domain = Domain::Range { unit: Unit::Nanoseconds, low: 0, high: 1_000_000_000_000 };
+    Parameter { spec: ParameterSpec { key: "compute", domain, meaning: help }, default }
 }
 
 pub(super) const fn iterations(default: &'static str) -> Parameter {

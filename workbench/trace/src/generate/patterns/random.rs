@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Random partners in random order.
 
-use mb_core::SettingError;
+use mb_core::ParameterError;
 use mb_core::random::Random;
 
 use super::exchange::{Message, exchange};
@@ -25,7 +25,7 @@ pub(super) const PATTERN: Pattern = Pattern {
         let (least, most) = (plan.whole("bytes_min"), plan.whole("bytes_max"));
         if least > most {
             let reason = format!("bytes_min: {least} found, expected at most bytes_max, {most}");
-            return Err(SettingError::Contradiction(reason));
+            return Err(ParameterError::Contradiction(reason));
         }
         plan.check_time(plan.whole("iterations"))
     },

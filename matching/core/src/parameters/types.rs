@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The types that fields of parameter structs have.
+
+use super::{ParameterSpec, Unit, Value};
+use crate::time::{Clock, Cycles, Picos};
+
+/// A struct whose fields are parameters; derived.
+pub trait Parameters: Sized {
+    /// Every parameter, in the order of the fields.
+    const SPECS: &'static [ParameterSpec];
+
+    /// The struct with these values: one for each of [`SPECS`](Self::SPECS), in that order and of its domain.
+    /// [`ParameterSet::typed`](super::ParameterSet::typed) calls it.
+    ///
+    /// # Panics
+    /// When the values are others.
+    fn from_values(values: &[Value]) -> Self;
+
+    /// The values, in the order of [`SPECS`](Self::SPECS).
+    fn values(&self) -> Vec<Value>;
+}
+
+/// An enum whose variants are the words of a parameter; derived.
+pub trait Choice: Copy + 'static {
+    /// The words.
+    const WORDS: &'static [&'static str];
+    /// The variants, in the order of the words.
+    const ALL: &'static [Self];
+
+    /// The variant's word.
+    fn word(self) -> &'static str;
+}
+
+impl Choice for bool {
+    const WORDS: &'static [&'static str] = &["off", "on"];
+    const ALL: &'static [Self] = &[false, true];
+
+    fn word(self) -> &'static str {
+        Self::WORDS[usize::from(self)]
+    }
+}
+
+/// A type of a field.
+pub trait ParameterType: Sized {
+    /// The value as this type.
+    ///
+    /// # Panics
+    /// When it is the value of another type, which a checked set excludes.
+    fn from_value(value: &Value) -> Self;
+
+    /// As a value.
+    fn to_value(&self) -> Value;
+}
+
+/// A type of numbers; they have a range.
+pub trait Quantity: ParameterType {
+    /// What the range and a number without a suffix are in.
+    const UNIT: Unit;
+    /// The largest end of a range.
+    const MAX: u64;
+}
+
+fn unexpected(value: &Value) -> ! {
+    panic!("the value {value:?} is not of the type of its field")
+}
+
+impl<C: Choice> ParameterType for C {
+    fn from_value(value: &Value) -> Self {
+        let Value::Word(word) = value else { unexpected(value) };
+        let place = C::WORDS.iter().position(|known| known == word);
+        place.map_or_else(|| unexpected(value), |place| C::ALL[place])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Word(self.word())
+    }
+}
+
+impl ParameterType for Picos {
+    fn from_value(value: &Value) -> Self {
+        let Value::Time(time) = value else { unexpected(value) };
+        *time
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Time(*self)
+    }
+}
+
+impl Quantity for Picos {
+    const UNIT: Unit = Unit::Nanoseconds;
+    const MAX: u64 = u64::MAX / 1000;
+}
+
+impl ParameterType for Clock {
+    fn from_value(value: &Value) -> Self {
+        let Value::Frequency(khz) = value else { unexpected(value) };
+        Self::from_khz(*khz)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Frequency(self.hertz() / 1000)
+    }
+}
+
+impl Quantity for Clock {
+    const UNIT: Unit = Unit::Megahertz;
+    const MAX: u64 = u64::MAX / 1_000_000;
+}
+
+impl ParameterType for Cycles {
+    fn from_value(value: &Value) -> Self {
+        let Value::Whole(number) = value else { unexpected(value) };
+        Self(*number)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Whole(self.0)
+    }
+}
+
+impl Quantity for Cycles {
+    const UNIT: Unit = Unit::Cycles;
+    const MAX: u64 = u64::MAX;
+}
+
+macro_rules! count {
+    ($($kind:ty),*) => {$(
+        impl ParameterType for $kind {
+            fn from_value(value: &Value) -> Self {
+                let Value::Whole(number) = value else { unexpected(value) };
+                <$kind>::try_from(*number).unwrap_or_else(|_| unexpected(value))
+            }
+
+            fn to_value(&self) -> Value {
+                Value::Whole(*self as u64)
+            }
+        }
+
+        impl Quantity for $kind {
+            const UNIT: Unit = Unit::Count;
+            const MAX: u64 = <$kind>::MAX as u64;
+        }
+    )*};
+}
+
+count!(u32, u64, usize);
