@@ -92,13 +92,13 @@ def test_a_slowdown_is_measured_against_ideal_zero(comparison: mb.Comparison) ->
 
 
 def test_the_baseline_is_replayed_even_if_nobody_asks(deep: mb.Trace) -> None:
-    rows = mb.compare(deep, ["linear:qsnet2"]).to_polars()
+    rows = mb.compare(deep, ["linear:qsnet2"]).results
     assert rows.select("engine", "preset").rows() == [("ideal", "zero"), ("linear", "qsnet2")]
 
 
 def test_a_changed_setting_marks_its_preset_and_its_hash(deep: mb.Trace) -> None:
     chosen = mb.choose_engines(["linear:qsnet2"], ["entry=50"])
-    changed = mb.compare(deep, [*chosen, "linear:qsnet2"]).to_polars().filter(engine="linear")
+    changed = mb.compare(deep, [*chosen, "linear:qsnet2"]).results.filter(engine="linear")
     assert changed["preset"].to_list() == ["qsnet2+", "qsnet2"]
     assert changed["parameter_hash"].n_unique() == 2
     mean = changed["match_latency_mean_ns"]
@@ -119,7 +119,7 @@ def test_without_names_every_preset_that_keeps_the_order_is_chosen() -> None:
 def test_a_literal_design_is_replayed_where_it_is_named_and_says_what_it_breaks() -> None:
     with mb.Trace.open(ROOT / "traces/halo3d-64.tar.xz") as halo:
         found = mb.compare(halo, ["cam_list:p2l4", "cam_list:paper_literal"])
-    rows = {row["preset"]: row for row in found.to_polars().filter(engine="cam_list").to_dicts()}
+    rows = {row["preset"]: row for row in found.results.filter(engine="cam_list").to_dicts()}
     corrected, literal = rows["p2l4"], rows["paper_literal"]
     assert (corrected["keeps_order"], corrected["finished"]) == (True, True)
     # Receives and their messages pass each other, and wait for ever.
@@ -133,7 +133,7 @@ def test_a_literal_design_is_replayed_where_it_is_named_and_says_what_it_breaks(
 def test_two_traces_of_one_name_are_refused(halo: mb.Trace) -> None:
     with pytest.raises(mb.MatchbenchError) as error:
         mb.compare([halo, halo], ["ideal"])
-    assert str(error.value) == "two traces are named `halo`; rows could not be told apart"
+    assert str(error.value) == "traces: two are named `halo`; expected different names; rename or copy one"
 
 
 def test_a_defect_is_an_error_of_its_own_kind(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 import matchbench as mb
 from matchbench import plots, summary
-from matchbench.compare import disturbed
-from matchbench.shapes import Measured
+from matchbench.native_types import Measured
+from matchbench.result_tables import disturbed
 
 ENGINES = ["host_native:list", "linear:software", "ideal", "host_native"]
 

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 import matchbench as mb
 from matchbench.mpi.bench import SERIES, Plan, library_name
+from matchbench.mpi.bench_protocol import Heard
 from matchbench.mpi.launch import Mpi, find
-from matchbench.mpi.lines import Heard
 from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
 from tests import mpi_fake

@@ -52,7 +52,7 @@ def test_a_row_with_measured_costs_is_marked_and_assumes_no_more(tmp_path: Path,
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(result()))
     chosen = mb.choose_engines(["linear:software"], mpi_bench=file)
-    results = mb.compare(deep, [*chosen, "linear:software"]).to_polars().filter(engine="linear")
+    results = mb.compare(deep, [*chosen, "linear:software"]).results.filter(engine="linear")
     rows = {row["preset"]: row for row in results.iter_rows(named=True)}
     assert set(rows) == {"software", "software+"}
     # A model stays a model, whatever its parameters are from.

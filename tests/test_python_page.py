@@ -26,7 +26,7 @@ def run(page: str) -> str:
     def run_block(block: re.Match[str]) -> str:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block["code"], "block", "exec"), names)  # noqa: tanabe201302 - our own page
+            exec(compile(block["code"], "block", "exec"), names)  # noqa: S102 - our own page
         output = f"\n```text\n{printed.getvalue()}```\n" if printed.getvalue() else ""
         return f"```python\n{block['code']}```\n{output}"
 

@@ -188,7 +188,7 @@ def test_a_recorded_program_is_replayed_message_by_message(
     total = trace.stats().total
     assert (total["sent"], total["sent_bytes"]) == (int(counted[1]), int(counted[2]))
 
-    results = mb.compare(trace, ["ideal", "linear:qsnet2"]).to_polars()
+    results = mb.compare(trace, ["ideal", "linear:qsnet2"]).results
     assert results["finished"].all()
     assert results["sent_user"].to_list() == [total["sent"]] * 2
     assert results.select(pl.col("received") == pl.col("sent")).to_series().all()

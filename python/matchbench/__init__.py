@@ -3,7 +3,7 @@
 
 >>> import matchbench as mb
 >>> trace = mb.Trace.open("traces/halo3d-64.tar.xz")  # doctest: +SKIP
->>> mb.compare(trace, ["ideal", "linear:qsnet2"]).to_polars()  # doctest: +SKIP
+>>> mb.compare(trace, ["ideal", "linear:qsnet2"]).results  # doctest: +SKIP
 
 `docs/python.md` shows more.
 """
@@ -18,9 +18,11 @@ from matchbench._native import (
     revision,
     version,
 )
-from matchbench.compare import Comparison, Remark, ReplayConfig, choose_engines, compare
+from matchbench.compare import choose_engines, compare
+from matchbench.comparison import Comparison, Remark
 from matchbench.generate import generate
 from matchbench.record import Recording, record
+from matchbench.replay_config import ReplayConfig
 from matchbench.reproduce import Reproduction, reproduce
 from matchbench.trace import Trace, TraceStats
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from matchbench.shapes import (
+from matchbench.native_types import (
     Advanced,
     Answer,
     Card,
@@ -169,7 +169,7 @@ def generate(
     """Write a trace into the empty directory `path`."""
 
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
-    """Measure and judge every claim of `paper`, `hemmert2007` to `crowley2000`; with `jobs`, under every set of assumptions."""
+    """Measure and judge every claim of a paper, named by its key; with `jobs`, under every assumption set."""
 
 def describe_benchmark(key: str) -> str:
     """Say what the benchmark of this key, in the table of curves, measures."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchbench import _native
+from matchbench.native_types import Progress
 from matchbench.output import whole_file
-from matchbench.shapes import Progress
 
 KINDS = [
     *("Unwritten", "Init", "Finalize", "Send", "Recv", "Done", "Wait", "Probe", "Miss", "Cancel", "Free"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.native_types import Progress
 from matchbench.output import whole_directory
-from matchbench.shapes import Progress
 from matchbench.trace import Trace
 
 MOST_RANKS = (1 << 31) - 1

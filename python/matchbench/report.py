@@ -18,9 +18,9 @@ import polars as pl
 
 from matchbench import _native, plots, summary
 
-if TYPE_CHECKING:  # compare imports this module when it writes
-    from matchbench.compare import Comparison
-    from matchbench.shapes import Progress
+if TYPE_CHECKING:  # comparison imports this module when it writes
+    from matchbench.comparison import Comparison
+    from matchbench.native_types import Progress
 
 
 def write_report(

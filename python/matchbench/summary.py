@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from matchbench import tables
-from matchbench.compare import Remark
+from matchbench.comparison import Remark
 
 HEADINGS = (
     "engine",

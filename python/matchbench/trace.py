@@ -15,7 +15,7 @@ import polars as pl
 from matchbench import _native
 from matchbench._native import MatchbenchError
 from matchbench.archive import unpack
-from matchbench.shapes import Progress
+from matchbench.native_types import Progress
 
 PACKED = ".tar.xz"
 

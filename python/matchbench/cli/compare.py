@@ -11,8 +11,9 @@ import click
 from matchbench import _native, summary, tables
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
-from matchbench.compare import ReplayConfig, choose_engines, compare
+from matchbench.compare import choose_engines, compare
 from matchbench.output import check_directory
+from matchbench.replay_config import ReplayConfig
 from matchbench.trace import Trace
 
 CHECK_FAILED = 1

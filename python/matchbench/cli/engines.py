@@ -4,7 +4,7 @@
 import click
 
 from matchbench import _native, tables
-from matchbench.shapes import Card
+from matchbench.native_types import Card
 
 
 @click.group(

@@ -8,7 +8,7 @@ import click
 from matchbench import _native, tables
 from matchbench.cli.progress import progress_bar
 from matchbench.generate import MOST_SEED, generate
-from matchbench.shapes import Pattern
+from matchbench.native_types import Pattern
 
 
 class Patterns(click.Group):

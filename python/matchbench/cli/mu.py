@@ -13,8 +13,8 @@ import click
 
 from matchbench import MatchbenchError, tables
 from matchbench.match_unit import ProtocolError, Report, Setup, read_headers, read_list, read_text
+from matchbench.native_types import Advanced, Answer, MatchProfile, Row
 from matchbench.output import whole_file
-from matchbench.shapes import Advanced, Answer, MatchProfile, Row
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -38,7 +38,9 @@ def inputs(function: Function) -> Function:
             click.argument("program"),
             click.option("-l", "--list", "items", type=path, help="Entries of both lists."),
             click.option("-H", "--headers", type=path, required=True, help="What arrives."),
-            click.option("--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"),
+            click.option(
+                "--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"
+            ),
             click.option(
                 "-s",
                 "--set",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from matchbench import MatchbenchError, tables
 from matchbench.cli.mu import answer_text, row_lines, write_text
 from matchbench.match_unit import ITEM_BITS, Setup
-from matchbench.shapes import Answer, State, Stopped
+from matchbench.native_types import Answer, State, Stopped
 
 PROMPT = "(mu) "
 AROUND = 4  # words before and after the one that is shown

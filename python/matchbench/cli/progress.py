@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from matchbench.shapes import Progress as Tell
+from matchbench.native_types import Progress as Tell
 
 
 @contextmanager

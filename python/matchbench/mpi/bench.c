@@ -7,7 +7,7 @@
 // One series in one run. Rank 1 is the receiver: it fills its queues, takes the times, tells the others what to
 // do, and is the only rank that prints. Rank 0 is the sender. All further ranks sleep; they are the other sources.
 // Every line of standard output that begins with MARK is a JSON object; docs/mpi-bench.md says what is measured,
-// python/matchbench/mpi/lines.py reads it. Only functions of MPI-3.0 are called.
+// python/matchbench/mpi/bench_protocol.py reads it. Only functions of MPI-3.0 are called.
 #define _GNU_SOURCE
 #include "place.h"
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from matchbench._native import MatchbenchError
+from matchbench.mpi.bench_protocol import MARK, Heard, Hello, Memory
 from matchbench.mpi.curves import Curve, Point, curve, point
 from matchbench.mpi.launch import Ended, Mpi, why
-from matchbench.mpi.lines import MARK, Heard, Hello, Memory
-from matchbench.shapes import Progress
+from matchbench.native_types import Progress
 
 SOURCES = tuple(Path(__file__).parent / name for name in ("bench.c", "place.c"))
 """The measuring program."""
