@@ -78,7 +78,7 @@ def gather(replays: Sequence[Replay], network: Network, config: ReplayConfig) ->
             Remark(trace=trace.name, engine=label_of(engine), text=text) for text in _remarks(engine, report)
         ]
     return Comparison(
-        results=pl.DataFrame(rows, schema=columns.RESULTS),
+        results=pl.DataFrame(rows, schema=columns.TABLES["results"]),
         remarks=tuple(remarks),
         **{
             name: pl.concat([pl.DataFrame(schema=columns.TABLES[name]), *frames])
