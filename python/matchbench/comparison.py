@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The result of a comparison: its tables, and the directory that they are written to."""
+"""The result of a comparison: tables in memory, and their files."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from matchbench.output import whole_directory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """Something to know about one replay.
+    """A remark about one replay.
 
     Parameters
     ----------
     trace, engine
-        Which replay; the engine as `engine:preset`.
+        The replay; the engine as `engine:preset`.
     text
         One sentence.
     """
@@ -39,17 +39,17 @@ class Comparison:
     results
         One row per trace and engine preset.
     ranks
-        One row per rank of those.
+        One row per trace, engine preset and rank.
     depths
         Matches by search depth.
     timeline
         Queue lengths over simulated time.
     measured
-        What operations take on this host, behind the measured rows.
+        Measured times of operations on this host.
     parameters
-        Every parameter behind every row, with its source.
+        Every parameter of every row, with its source.
     remarks
-        What to know about single replays: deadlocks, what was left out, divergences.
+        Remarks about single replays: deadlocks, omissions, divergences.
     """
 
     results: pl.DataFrame
@@ -73,7 +73,7 @@ class Comparison:
         jobs: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        """Write tables, plots and the report to `directory`, whole or not at all.
+        """Write tables, plots and the report to `directory`, atomically.
 
         Parameters
         ----------
@@ -82,17 +82,17 @@ class Comparison:
         force
             Replace earlier results there.
         jobs
-            Plots drawn at a time. Above 1 they are drawn in new processes, which import the main module of
-            the program: it must do its work under `if __name__ == "__main__":`.
+            Plots drawn in parallel. Above 1 they are drawn in new processes, which import the main module of
+            the program: its work must be under `if __name__ == "__main__":`.
         progress
-            Called with plots drawn and plots in all.
+            Called as `progress(plots drawn, plots)`.
 
         Raises
         ------
         MatchbenchError
             When the directory is in use.
         """
-        # Drawing needs matplotlib, which takes a second to load and is needed here alone.
+        # Imported here because matplotlib takes a second to load.
         from matchbench.report import write_report
 
         with whole_directory(Path(directory), marker="results.json", force=force) as partial:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A trace's records as Parquet, for everybody else's tools (`spec/results.md`, section 7).
+"""Exports a trace's records as Parquet for other tools (`spec/results.md`, section 7).
 
 Streaming: memory does not grow with the trace.
 """
@@ -68,7 +68,7 @@ def export(
     path
         The file.
     force
-        Replace an earlier one.
+        Replace an existing file.
     progress
         Called as `progress(records done, records)`.
     """

@@ -17,13 +17,13 @@ class ReplayConfig:
     network
         A network preset; the first one by default.
     network_settings
-        Settings that replace the preset's, each as `key=value`.
+        Parameters that replace the preset's, each as `key=value`.
     cpu_scale
         Factor on recorded compute time; 0 replays communication alone.
     free_wildcards
-        Let wildcard receives take what comes first instead of what they took in the recording.
+        Let wildcard receives match the first message that arrives, not the one of the recording.
     collectives
-        Algorithm by collective, for those that shall not be expanded by the default one.
+        Algorithm by collective, where it is not the default.
     """
 
     network: str = field(default_factory=lambda: _native.networks()[0][0])
@@ -33,9 +33,9 @@ class ReplayConfig:
     collectives: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what no replay could use."""
+        """Check ranges and names."""
         if not 0 <= self.cpu_scale <= 1e6:
-            msg = f"cpu_scale must be from 0 to 1000000, not {self.cpu_scale}"
+            msg = f"cpu_scale: found {self.cpu_scale}, expected 0 to 1000000"
             raise MatchbenchError(msg)
         known = dict(_native.collectives())
         for collective, algorithm in self.collectives.items():

@@ -13,12 +13,12 @@ from matchbench.native_types import Progress as Tell
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Tell]:
-    """Show a bar while the block runs and give the callable that moves it.
+    """Show a bar while the block runs and yield the callable that advances it.
 
     Parameters
     ----------
     what
-        What is being done, before the bar.
+        Text before the bar.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(file=sys.stderr)
