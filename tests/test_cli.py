@@ -73,7 +73,7 @@ def test_every_preset_of_every_engine_can_be_shown(matchbench: Command) -> None:
 
 @pytest.fixture
 def unread() -> Iterator[int]:
-    """Give the end of a pipe that is written to, with nobody at the other."""
+    """Give the write end of a pipe whose read end is closed."""
     read, write = os.pipe()
     os.close(read)
     yield write

@@ -143,6 +143,10 @@ def test_a_defective_trace_raises_trace_error(tmp_path: Path) -> None:
     assert str(error.value).startswith(f"{tmp_path}/meta.json: ")
 
 
+def test_a_comparison_prints_its_size(comparison: mb.Comparison) -> None:
+    assert repr(comparison) == "Comparison(2 traces, 3 engine presets, 0 unfinished)"
+
+
 def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path) -> None:
     comparison.write(tmp_path / "r")
     for name, schema in columns.TABLES.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Measured rows: outcomes, sums and sanity. What a stopwatch shows is never compared with a number."""
+"""Measured rows: outcomes, sums and sanity. Measured times are never compared with fixed numbers."""
 
 import polars as pl
 import pytest

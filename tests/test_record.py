@@ -27,7 +27,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def launcher(directory: Path, name: str, version: str) -> str:
-    """Make a launcher that only tells its version."""
+    """Make a launcher that only prints its version."""
     path = directory / name
     path.write_text(f"#!/bin/sh\necho '{version}'\n")
     path.chmod(0o755)

@@ -36,6 +36,11 @@ def test_the_statistics_of_a_trace_are_those_of_the_specification(deep: mb.Trace
         assert stats.ranks.schema[name] == column.type, name
 
 
+def test_statistics_print_their_size(deep: mb.Trace) -> None:
+    stats = deep.stats()
+    assert repr(stats).startswith(f"TraceStats(2 ranks, {stats.total['sent']} messages, longest PRQ ")
+
+
 def test_a_time_says_so_in_its_name() -> None:
     for columns in (*COLUMNS.values(), STATS):
         for name, column in columns.items():

@@ -30,7 +30,7 @@ class Remark:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
     """The result tables of a comparison, each as `spec/results.md` says.
 
@@ -103,6 +103,13 @@ class Comparison:
             rows = self.results.to_dicts()
             (partial / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
             write_report(self, partial, jobs=jobs, progress=progress)
+
+    def __repr__(self) -> str:
+        """Give the number of traces and engine presets, and of replays that did not finish."""
+        traces = self.results["trace"].n_unique()
+        engines = self.results.select("engine", "preset").n_unique()
+        unfinished = self.results.height - self.results["finished"].sum()
+        return f"Comparison({traces} traces, {engines} engine presets, {unfinished} unfinished)"
 
     def _repr_html_(self) -> str:
         """Show the table `results` in a notebook."""

@@ -20,7 +20,7 @@ from matchbench.native_types import Progress
 PACKED = ".tar.xz"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TraceStats:
     """Statistics of a trace (`spec/results.md`, section 8).
 
@@ -40,6 +40,13 @@ class TraceStats:
     ranks: pl.DataFrame
     histograms: dict[str, list[tuple[int, int, int]]]
     collectives: dict[str, int]
+
+    def __repr__(self) -> str:
+        """Give ranks, messages sent and the longest queues."""
+        return (
+            f"TraceStats({self.ranks.height} ranks, {self.total['sent']} messages, "
+            f"longest PRQ {self.total['posted_max']}, longest UMQ {self.total['unexpected_max']})"
+        )
 
 
 class Trace:
