@@ -46,6 +46,16 @@ def test_every_command_has_help_with_an_example(matchbench: Command, name: str) 
     assert f"matchbench {name}" in done.stdout.partition("Example")[2]
 
 
+def test_help_imports_neither_polars_nor_rich() -> None:
+    code = (
+        "import sys; from matchbench.cli import main; main(['--help']); "
+        "sys.exit(bool({'polars', 'rich'} & sys.modules.keys()))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    )
+
+
 def test_an_unknown_command_is_refused(matchbench: Command) -> None:
     assert_refused(matchbench("conpare"), "No such command 'conpare' (see `matchbench --help`)")
 

@@ -17,7 +17,7 @@ from types import FrameType
 
 import click
 
-from matchbench import MatchbenchError, __version__, tables
+from matchbench import MatchbenchError, __version__
 
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
@@ -106,10 +106,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MatchbenchError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        tables.discard()
+        _discard_output()
         return _BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
-        tables.discard()
+        _discard_output()
         return _refuse(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         )
@@ -147,6 +147,13 @@ def _orderly_end() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _discard_output() -> None:
+    # Imported here because rich slows the start of every command.
+    from matchbench import tables
+
+    tables.discard()
 
 
 def _refuse(message: str) -> int:
