@@ -87,8 +87,9 @@ bless: setup .venv/dev.stamp ## rewrite expected output from what the code does 
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
 	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-asm --test filetests
 
-gen: ## rewrite every generated file
+gen: setup ## rewrite every generated file
 	cargo xtask gen
+	$(VENV)/python -m matchbench.results_page --write
 
 guest: .venv/guest.stamp ## cross-compile what the simulated processors run
 	$(MAKE) -C guest

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Whole commands as a user types them: wall time, processor time and memory of each.
+"""Benchmarks whole commands: wall time, processor time and memory of each.
 
-`make bench` runs it. The traces are generated, so the work is the same everywhere; the figures are those
-of this host and of whatever else it does meanwhile. Cost: a minute or two.
+`make bench` runs it. The traces are generated, so the work is the same on every host; the results depend on
+the host and its load. Cost: one to two minutes.
 """
 
 import os
@@ -22,7 +22,7 @@ TRACES = {
 
 
 def run(words: list[str]) -> tuple[float, float, float]:
-    """Run a command; return its wall time in s, its CPU time in s and the most memory it had, in MiB."""
+    """Run a command; return its wall time in s, its CPU time in s and its peak memory in MiB."""
     begin = time.monotonic()
     child = os.posix_spawn(
         words[0], words, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]

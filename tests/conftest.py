@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What the pipeline tests share: small generated traces, the command as a process, specified keys."""
+"""Shared by the pipeline tests: small generated traces, the command as a process, keys of specifications."""
 
 import os
 import re
@@ -17,7 +17,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def matchbench(tmp_path: Path) -> Command:
-    """Run the command in an empty directory, as a user does, and return what it printed."""
+    """Run the command in an empty directory and return its result."""
 
     def run(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Prints what `bench.c` prints, with times of a formula: what an MPI could be, and how it could fail.
+"""A fake of `bench.c` whose times follow a formula, and which can fail in several ways.
 
-`FAKE_MPI` says what goes wrong: `hang:DEPTH`, `die:DEPTH`, `rubbish:DEPTH`, `alone`, `mute` or `root`.
+`FAKE_MPI` selects the failure: `hang:DEPTH`, `die:DEPTH`, `rubbish:DEPTH`, `alone`, `mute` or `root`.
 """
 
 import json
@@ -27,7 +27,7 @@ def say(**event: Any) -> None:
 
 
 def main() -> int:
-    """Do as `bench.c` does."""
+    """Print the events of one run of `bench.c`."""
     series, depths, sweeps, *_ = sys.argv[1:]
     what, _, at = os.environ.get("FAKE_MPI", "").partition(":")
     if what == "alone":

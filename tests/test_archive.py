@@ -42,7 +42,7 @@ def refusal(path: Path, into: Path, limit_bytes: int = 1 << 30) -> str:
     with pytest.raises(mb.MatchbenchError) as error:
         unpack(path, inside, limit_bytes=limit_bytes)
     assert {entry.name for entry in into.iterdir()} <= {"inside", path.name}
-    prefix = f"{path}: no packed trace: "
+    prefix = f"{path}: not a packed trace: "
     assert str(error.value).startswith(prefix)
     return str(error.value).removeprefix(prefix)
 
@@ -72,63 +72,63 @@ def test_a_packed_trace_is_the_trace(halo: mb.Trace, tmp_path: Path) -> None:
 )
 def test_a_path_outside_a_trace_is_refused(tmp_path: Path, name: str) -> None:
     path = pack(tmp_path / "x.tar.xz", [file("t/meta.json", b"{}"), file(name, b"x")])
-    assert refusal(path, tmp_path) == f"member `{name}` is no part of a trace"
+    assert refusal(path, tmp_path) == f"found the member `{name}`, expected the files of one trace"
 
 
 @pytest.mark.parametrize("name", ["../meta.json", "/meta.json"])
 def test_a_first_member_above_the_directory_is_refused(tmp_path: Path, name: str) -> None:
     path = pack(tmp_path / "x.tar.xz", [file(name, b"{}")])
-    assert refusal(path, tmp_path) == f"member `{name}` is no part of a trace"
+    assert refusal(path, tmp_path) == f"found the member `{name}`, expected the files of one trace"
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
-def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: bytes) -> None:
+def test_a_member_that_is_not_a_regular_file_is_refused(tmp_path: Path, kind: bytes) -> None:
     path = pack(tmp_path / "x.tar.xz", [special("t/meta.json", kind, "/etc/passwd")])
-    assert refusal(path, tmp_path) == "member `t/meta.json` is no part of a trace"
+    assert refusal(path, tmp_path) == "found the member `t/meta.json`, expected the files of one trace"
 
 
 def test_two_directories_are_refused(tmp_path: Path) -> None:
     path = pack(tmp_path / "x.tar.xz", [file("t/meta.json", b"{}"), file("u/meta.json", b"{}")])
-    assert refusal(path, tmp_path) == "member `u/meta.json` is no part of a trace"
+    assert refusal(path, tmp_path) == "found the member `u/meta.json`, expected the files of one trace"
 
 
 def test_more_bytes_than_allowed_are_refused_before_they_are_written(tmp_path: Path) -> None:
     path = pack(tmp_path / "x.tar.xz", [file("t/bundle.mbt", bytes(2000))])
-    assert refusal(path, tmp_path, limit_bytes=1999) == "it unpacks to more than 1999 bytes"
+    assert refusal(path, tmp_path, limit_bytes=1999) == "unpacked size exceeds 1999 bytes"
     assert list((tmp_path / "inside").iterdir()) == []
 
 
-def test_a_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+def test_a_header_that_would_exhaust_memory_is_refused(tmp_path: Path) -> None:
     member = tarfile.TarInfo("t/meta.json")
     member.pax_headers = {"comment": "x" * (8 << 20)}
     path = pack(tmp_path / "x.tar.xz", [(member, b"")])
-    assert refusal(path, tmp_path) == "a header is longer than any header of a trace"
+    assert refusal(path, tmp_path) == "found a header above 4 MiB, expected the headers of a trace"
 
 
 def test_a_sparse_file_of_a_million_terabytes_is_refused(tmp_path: Path) -> None:
     member = tarfile.TarInfo("t/bundle.mbt")
     member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.size": str(1 << 60), "GNU.sparse.map": "0,0"}
     path = pack(tmp_path / "x.tar.xz", [(member, b"")])
-    assert refusal(path, tmp_path) == "member `t/bundle.mbt` is no part of a trace"
+    assert refusal(path, tmp_path) == "found the member `t/bundle.mbt`, expected the files of one trace"
 
 
 def test_an_empty_archive_is_refused(tmp_path: Path) -> None:
-    assert refusal(pack(tmp_path / "x.tar.xz", []), tmp_path) == "it is empty"
+    assert refusal(pack(tmp_path / "x.tar.xz", []), tmp_path) == "the archive is empty"
 
 
-def test_a_cut_archive_is_refused(halo: mb.Trace, tmp_path: Path) -> None:
+def test_a_truncated_archive_is_refused(halo: mb.Trace, tmp_path: Path) -> None:
     whole = tmp_path / "whole.tar.xz"
     with tarfile.open(whole, "w:xz") as archive:
         archive.add(halo.path, "halo")
     cut = tmp_path / "sub" / "x.tar.xz"
     cut.parent.mkdir()
     cut.write_bytes(whole.read_bytes()[:-1000])
-    assert refusal(cut, cut.parent) == "the file ends too early"
+    assert refusal(cut, cut.parent) == "unexpected end of file"
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=2000), packed=st.booleans())
-def test_rubbish_is_refused_without_a_traceback(
+def test_random_bytes_are_refused_without_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, packed: bool
 ) -> None:
     directory = tmp_path_factory.mktemp("rubbish")

@@ -46,6 +46,16 @@ def test_every_command_has_help_with_an_example(matchbench: Command, name: str) 
     assert f"matchbench {name}" in done.stdout.partition("Example")[2]
 
 
+def test_help_imports_neither_polars_nor_rich() -> None:
+    code = (
+        "import sys; from matchbench.cli import main; main(['--help']); "
+        "sys.exit(bool({'polars', 'rich'} & sys.modules.keys()))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    )
+
+
 def test_an_unknown_command_is_refused(matchbench: Command) -> None:
     assert_refused(matchbench("conpare"), "No such command 'conpare' (see `matchbench --help`)")
 
@@ -73,7 +83,7 @@ def test_every_preset_of_every_engine_can_be_shown(matchbench: Command) -> None:
 
 @pytest.fixture
 def unread() -> Iterator[int]:
-    """Give the end of a pipe that is written to, with nobody at the other."""
+    """Give the write end of a pipe whose read end is closed."""
     read, write = os.pipe()
     os.close(read)
     yield write
@@ -85,7 +95,7 @@ def unread() -> Iterator[int]:
     "words",
     [("engines",), ("engines", "show", "cam_list"), ("trace", "stats", "--json", "halo"), ("--help",)],
 )
-def test_a_reader_that_leaves_ends_the_command_without_a_word(
+def test_a_closed_pipe_ends_the_command_silently(
     halo: mb.Trace, unread: int, words: tuple[str, ...], unbuffered: str
 ) -> None:
     done = subprocess.run(
@@ -102,7 +112,7 @@ def test_a_reader_that_leaves_ends_the_command_without_a_word(
 
 
 @pytest.mark.parametrize(("words", "status"), [(("-e", "ideal"), 0), (("-e", "lienar"), BAD_INPUT)])
-def test_a_reader_that_leaves_costs_no_results(
+def test_a_closed_pipe_does_not_lose_results(
     halo: mb.Trace, tmp_path: Path, unread: int, words: tuple[str, ...], status: int
 ) -> None:
     command = [sys.executable, "-m", "matchbench", "compare", str(halo.path), *words, "-o", "r"]
@@ -133,12 +143,15 @@ def test_a_missing_trace_is_refused(matchbench: Command, words: tuple[str, ...])
 
 def test_a_directory_without_a_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert_refused(matchbench("compare", "empty"), "empty: holds no trace (no meta.json)")
+    assert_refused(
+        matchbench("compare", "empty"),
+        "empty: not a trace: no meta.json in it; name a trace's directory or NAME.tar.xz",
+    )
 
 
-def test_a_file_that_is_no_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no trace")
-    message = "notes.txt: is neither a trace's directory nor NAME.tar.xz"
+    message = "notes.txt: not a trace; name a trace's directory or NAME.tar.xz"
     assert_refused(matchbench("trace", "info", "notes.txt"), message)
 
 
@@ -188,7 +201,7 @@ def test_an_export_has_one_row_per_record(matchbench: Command, halo: mb.Trace, t
     assert_refused(done, ".: is a directory")
 
 
-def test_a_pattern_refuses_what_it_cannot_make(matchbench: Command, tmp_path: Path) -> None:
+def test_a_pattern_refuses_invalid_parameters(matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("generate", "depth", "--ranks", "1", "-o", "x")
     assert_refused(done, "pattern `depth`: found 1 ranks, expected 2 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "1" + 20 * "0", "-o", "x")
@@ -198,7 +211,7 @@ def test_a_pattern_refuses_what_it_cannot_make(matchbench: Command, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_trace_is_not_overwritten_unasked(matchbench: Command, tmp_path: Path) -> None:
+def test_a_trace_is_overwritten_only_with_force(matchbench: Command, tmp_path: Path) -> None:
     words = ("generate", "depth", "--ranks", "2", "-o", "x")
     assert matchbench(*words).returncode == 0
     first = (tmp_path / "x" / "bundle.mbt").read_bytes()
@@ -228,20 +241,20 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
     assert matchbench(*words, "--force").returncode == 0
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_replays(
+def test_an_unwritable_output_is_refused_before_the_replays(
     matchbench: Command, halo: mb.Trace, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     done = matchbench("compare", halo.path, "--engine", "ideal", "-o", "file/r")
     assert done.stdout == ""
-    assert_refused(done, f"file/r: cannot be made in {tmp_path}/file: Not a directory")
+    assert_refused(done, f"file/r: cannot create it in {tmp_path}/file: Not a directory")
 
 
 def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("text")
     done = matchbench("compare", halo.path, "--engine", "ideal", "-o", "mine", "--force")
-    message = "mine: is not empty and holds no `results.json`; choose another directory"
+    message = "mine: not empty, and no `results.json` of earlier output in it; choose another directory"
     assert (done.returncode, done.stderr) == (BAD_INPUT, f"matchbench: {message}\n")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "text"
 
@@ -263,9 +276,9 @@ def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, t
         (("--network", "token_ring"), "unknown network `token_ring`; expected one of: "),
         (("--network-set", "latency"), "network: `latency` is no setting; expected key=value"),
         (("--network-set", "latency=x"), "network: setting `latency`: found `x`, expected "),
-        (("--cpu-scale", "-1"), "cpu_scale must be from 0 to 1000000, not -1.0"),
-        (("--cpu-scale", "nan"), "cpu_scale must be from 0 to 1000000, not nan"),
-        (("--collective", "allreduce"), "`allreduce` is no choice of an algorithm; expected OP=ALGORITHM"),
+        (("--cpu-scale", "-1"), "cpu_scale: found -1.0, expected 0 to 1000000"),
+        (("--cpu-scale", "nan"), "cpu_scale: found nan, expected 0 to 1000000"),
+        (("--collective", "allreduce"), "--collective: found `allreduce`, expected OP=ALGORITHM"),
         (("--collective", "alreduce=ring"), "unknown collective `alreduce`; expected one of: "),
         (
             ("--collective", "barrier=ring"),
@@ -290,7 +303,7 @@ def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: 
 
 def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Command, halo: mb.Trace) -> None:
     words = ("compare", halo.path, "-e", "linear:qsnet2", "--force", "-o", "r")
-    terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}  # one that is dumb has 80 columns, whatever it is told
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}  # a dumb terminal always has 80 columns
     printed = [matchbench(*words, **terminal, COLUMNS=width) for width in ("300", "120", "80")]
     styled = re.compile(r"\x1b\[[0-9;]*m")
     rows = [
@@ -304,8 +317,8 @@ def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Com
 
 
 def cut(trace: Path, records: int) -> None:
-    """Cut a rank's file behind so many records, as if the rank had been killed there."""
-    source = (ROOT / "crates" / "trace" / "src" / "record.rs").read_text(encoding="utf-8")
+    """Truncate a rank's file after `records` records, as if the rank had been killed there."""
+    source = (ROOT / "workbench" / "trace" / "src" / "record.rs").read_text(encoding="utf-8")
     keys = [int(key, 16) for key in re.findall(r"0x[0-9a-f]{4}(?:_[0-9a-f]{4}){3}", source)[:9]]
     content = bytearray(trace.read_bytes()[: 64 * (records + 1)])
     content[12:16] = bytes(4)  # flags: not finalized
@@ -317,13 +330,13 @@ def cut(trace: Path, records: int) -> None:
     trace.write_bytes(content)
 
 
-def test_a_replay_that_cannot_finish_names_the_ranks_that_wait(matchbench: Command, tmp_path: Path) -> None:
+def test_an_unfinished_replay_names_the_waiting_ranks(matchbench: Command, tmp_path: Path) -> None:
     with mb.Trace.open(ROOT / "traces" / "fft-16.tar.xz") as whole:
         shutil.copytree(whole.directory, tmp_path / "killed")
     cut(tmp_path / "killed" / "rank-00003.mbt", 100)
     checked = matchbench("trace", "check", "killed")
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout.endswith("\nrank 3 ends after 100 records: it did not come to MPI_Finalize\n")
+    assert checked.stdout.endswith("\nrank 3 ends after 100 records: it did not reach MPI_Finalize\n")
     done = matchbench("compare", "killed", "-e", "ideal", "-o", "r")
     assert done.returncode == CHECK_FAILED
     assert "ideal:zero  nic  bound   not finished" in done.stdout

@@ -75,7 +75,7 @@ def test_outcomes_are_the_same_on_every_engine(comparison: mb.Comparison) -> Non
             assert rows[name].n_unique() == 1, name
 
 
-def test_a_row_says_what_was_replayed_by_what(halo: mb.Trace, comparison: mb.Comparison) -> None:
+def test_a_row_identifies_its_replay(halo: mb.Trace, comparison: mb.Comparison) -> None:
     row = comparison.results.row(0, named=True)
     assert (row["trace_hash"], row["version"], row["revision"]) == (halo.hash, mb.__version__, mb.revision())
     behind = comparison.parameters.filter(parameter_hash=row["parameter_hash"])
@@ -91,14 +91,14 @@ def test_a_slowdown_is_measured_against_ideal_zero(comparison: mb.Comparison) ->
         assert rows["slowdown"].to_list() == [time_ns / base for time_ns in rows["time_ns"]]
 
 
-def test_the_baseline_is_replayed_even_if_nobody_asks(deep: mb.Trace) -> None:
-    rows = mb.compare(deep, ["linear:qsnet2"]).to_polars()
+def test_the_reference_of_slowdowns_is_always_replayed(deep: mb.Trace) -> None:
+    rows = mb.compare(deep, ["linear:qsnet2"]).results
     assert rows.select("engine", "preset").rows() == [("ideal", "zero"), ("linear", "qsnet2")]
 
 
 def test_a_changed_setting_marks_its_preset_and_its_hash(deep: mb.Trace) -> None:
     chosen = mb.choose_engines(["linear:qsnet2"], ["entry=50"])
-    changed = mb.compare(deep, [*chosen, "linear:qsnet2"]).to_polars().filter(engine="linear")
+    changed = mb.compare(deep, [*chosen, "linear:qsnet2"]).results.filter(engine="linear")
     assert changed["preset"].to_list() == ["qsnet2+", "qsnet2"]
     assert changed["parameter_hash"].n_unique() == 2
     mean = changed["match_latency_mean_ns"]
@@ -116,10 +116,10 @@ def test_without_names_every_preset_that_keeps_the_order_is_chosen() -> None:
     assert [(engine.name, engine.preset) for engine in mb.choose_engines()] == every
 
 
-def test_a_literal_design_is_replayed_where_it_is_named_and_says_what_it_breaks() -> None:
+def test_a_literal_preset_is_replayed_only_by_name_and_marked() -> None:
     with mb.Trace.open(ROOT / "traces/halo3d-64.tar.xz") as halo:
         found = mb.compare(halo, ["cam_list:p2l4", "cam_list:paper_literal"])
-    rows = {row["preset"]: row for row in found.to_polars().filter(engine="cam_list").to_dicts()}
+    rows = {row["preset"]: row for row in found.results.filter(engine="cam_list").to_dicts()}
     corrected, literal = rows["p2l4"], rows["paper_literal"]
     assert (corrected["keeps_order"], corrected["finished"]) == (True, True)
     # Receives and their messages pass each other, and wait for ever.
@@ -133,14 +133,18 @@ def test_a_literal_design_is_replayed_where_it_is_named_and_says_what_it_breaks(
 def test_two_traces_of_one_name_are_refused(halo: mb.Trace) -> None:
     with pytest.raises(mb.MatchbenchError) as error:
         mb.compare([halo, halo], ["ideal"])
-    assert str(error.value) == "two traces are named `halo`; rows could not be told apart"
+    assert str(error.value) == "traces: two are named `halo`; expected different names; rename or copy one"
 
 
-def test_a_defect_is_an_error_of_its_own_kind(tmp_path: Path) -> None:
+def test_a_defective_trace_raises_trace_error(tmp_path: Path) -> None:
     (tmp_path / "meta.json").write_text("[]")
     with pytest.raises(mb.TraceError) as error:
         mb.Trace.open(tmp_path)
     assert str(error.value).startswith(f"{tmp_path}/meta.json: ")
+
+
+def test_a_comparison_prints_its_size(comparison: mb.Comparison) -> None:
+    assert repr(comparison) == "Comparison(2 traces, 3 engine presets, 0 unfinished)"
 
 
 def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path) -> None:
@@ -149,14 +153,14 @@ def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path
         table: pl.DataFrame = getattr(comparison, name)
         assert pl.read_parquet(tmp_path / "r" / f"{name}.parquet").equals(table)
         assert pl.read_csv(tmp_path / "r" / f"{name}.csv", schema=schema).height == table.height
-    rows = pl.read_json(tmp_path / "r" / "results.json", schema=columns.RESULTS)
+    rows = pl.read_json(tmp_path / "r" / "results.json", schema=columns.TABLES["results"])
     assert rows.equals(comparison.results)
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == 6
     assert 'src="plots' not in page
 
 
-def test_two_processes_draw_what_one_draws(comparison: mb.Comparison, tmp_path: Path) -> None:
+def test_parallel_drawing_gives_the_same_files(comparison: mb.Comparison, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     comparison.write(tmp_path / "one")
     comparison.write(tmp_path / "two", jobs=2, progress=lambda done, total: told.append((done, total)))
@@ -167,7 +171,7 @@ def test_two_processes_draw_what_one_draws(comparison: mb.Comparison, tmp_path: 
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-def test_bounds_look_unlike_simulated_times(comparison: mb.Comparison) -> None:
+def test_bounds_are_drawn_differently_from_simulated_times(comparison: mb.Comparison) -> None:
     results, depths, timeline = comparison.results, comparison.depths, comparison.timeline
     drawn = {plot.name: plot.draw() for plot in plots.planned(results, depths, timeline)}
     lines = {line.get_label(): line.get_linestyle() for line in drawn["deep.latency"].axes[0].get_lines()}
@@ -177,9 +181,7 @@ def test_bounds_look_unlike_simulated_times(comparison: mb.Comparison) -> None:
     assert drawn["deep.latency"].axes[0].get_ylabel() == "match latency, mean [ns]"
 
 
-def test_presets_too_many_for_one_legend_have_a_panel_for_each_engine(
-    comparison: mb.Comparison, tmp_path: Path
-) -> None:
+def test_many_presets_are_drawn_in_a_panel_for_each_engine(comparison: mb.Comparison, tmp_path: Path) -> None:
     crowd = [("linear", f"p{at}") for at in range(7)] + [("ideal", f"p{at}") for at in range(4)]
 
     def repeated(table: pl.DataFrame) -> pl.DataFrame:
@@ -221,7 +223,7 @@ def test_a_printed_time_is_off_by_less_than_a_thousandth(ns: float) -> None:
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(part=st.floats(0, 1))
-def test_what_progress_raises_stops_the_work_and_leaves_nothing(
+def test_an_exception_in_progress_stops_the_work_and_leaves_no_files(
     tmp_path_factory: pytest.TempPathFactory, part: float
 ) -> None:
     class Stop(Exception):  # noqa: N818 - no error, a signal
@@ -237,7 +239,7 @@ def test_what_progress_raises_stops_the_work_and_leaves_nothing(
     assert list(directory.iterdir()) == []
 
 
-def test_progress_ends_with_the_whole(deep: mb.Trace) -> None:
+def test_progress_ends_with_the_total(deep: mb.Trace) -> None:
     told: list[tuple[int, int]] = []
     mb.compare(deep, ENGINES, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (3000, 3000)

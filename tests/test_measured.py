@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Measured rows: outcomes, sums and sanity. What a stopwatch shows is never compared with a number."""
+"""Measured rows: outcomes, sums and sanity. Measured times are never compared with fixed numbers."""
 
 import polars as pl
 import pytest
 
 import matchbench as mb
 from matchbench import plots, summary
-from matchbench.compare import disturbed
-from matchbench.shapes import Measured
+from matchbench.native_types import Measured
+from matchbench.result_tables import disturbed
 
 ENGINES = ["host_native:list", "linear:software", "ideal", "host_native"]
 
@@ -21,7 +21,7 @@ def measured(comparison: mb.Comparison) -> pl.DataFrame:
     return comparison.results.filter(timing="measured")
 
 
-def test_measured_rows_come_last_and_as_they_were_named(comparison: mb.Comparison) -> None:
+def test_measured_rows_come_last_in_the_order_named(comparison: mb.Comparison) -> None:
     default = mb.choose_engines(["host_native"])[0].preset
     named = list(dict.fromkeys(["list", default]))
     for trace in ("halo", "deep"):
@@ -30,7 +30,7 @@ def test_measured_rows_come_last_and_as_they_were_named(comparison: mb.Compariso
         assert rows["preset"].to_list()[2:] == named
 
 
-def test_a_measured_row_says_what_it_was_measured_on(comparison: mb.Comparison) -> None:
+def test_a_measured_row_names_its_host(comparison: mb.Comparison) -> None:
     models = comparison.results.filter(pl.col("timing") != "measured")
     for name in ("host", "repetitions", "operation_ns", "operation_low_ns", "operation_high_ns"):
         assert models[name].null_count() == models.height
@@ -43,7 +43,7 @@ def test_a_measured_row_says_what_it_was_measured_on(comparison: mb.Comparison) 
         assert row["slowdown"] > 0
 
 
-def test_kinds_add_up_to_all_and_all_is_what_the_replay_was_charged(comparison: mb.Comparison) -> None:
+def test_kinds_add_up_to_the_total_that_the_replay_uses(comparison: mb.Comparison) -> None:
     key = ["trace", "engine", "preset"]
     for row in measured(comparison).iter_rows(named=True):
         mine = comparison.measured.filter(**{name: row[name] for name in key})
@@ -57,7 +57,7 @@ def test_kinds_add_up_to_all_and_all_is_what_the_replay_was_charged(comparison: 
         assert row["engine_busy_ns"] == pytest.approx(total)
 
 
-def test_what_was_matched_does_not_depend_on_the_stopwatch(
+def test_outcomes_do_not_depend_on_measured_times(
     comparison: mb.Comparison, halo: mb.Trace, deep: mb.Trace
 ) -> None:
     outcomes = ["trace", "sent", "sent_bytes", "received", "matches", "never_received", "never_matched"]
@@ -70,7 +70,7 @@ def test_what_was_matched_does_not_depend_on_the_stopwatch(
     )
 
 
-def test_measured_rows_have_a_table_and_axes_of_their_own(comparison: mb.Comparison) -> None:
+def test_measured_rows_have_a_separate_table_and_axes(comparison: mb.Comparison) -> None:
     count = measured(comparison).height // 2
     for block in summary.blocks(comparison.results, comparison.measured):
         assert [row[0] for row in block.rows] == ["ideal:zero", "linear:software"]
@@ -88,7 +88,7 @@ def test_measured_rows_have_a_table_and_axes_of_their_own(comparison: mb.Compari
     assert (lines["linear:software"], lines["host_native:list"]) == ("-", "--")
 
 
-def test_a_host_that_does_something_else_is_told() -> None:
+def test_a_busy_host_is_reported() -> None:
     def found(low: float, high: float) -> list[str]:
         kinds = {"operation_low_ns": [low], "operation_high_ns": [high]}
         return disturbed(

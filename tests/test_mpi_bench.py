@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 import matchbench as mb
 from matchbench.mpi.bench import SERIES, Plan, library_name
+from matchbench.mpi.bench_protocol import RunOutput
 from matchbench.mpi.launch import Mpi, find
-from matchbench.mpi.lines import Heard
 from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
 from tests import mpi_fake
@@ -46,24 +46,29 @@ GOOD = [
 ]
 
 
-def test_good_lines_are_taken() -> None:
-    heard = Heard()
+def test_valid_lines_are_read() -> None:
+    output = RunOutput()
     for line in GOOD:
-        heard.take(line)
-    assert heard.hello
-    assert (heard.hello.library, heard.hello.pinned) == ("x\n", (0, -1))
-    assert [(sample.depth, sample.ns) for sample in heard.samples] == [(4, 12.25)]
-    assert heard.memory
-    assert (heard.at, heard.memory.full, heard.error, heard.finished) == (("preposted", 4, -1), 2, "t", True)
+        output.read(line)
+    assert output.hello
+    assert (output.hello.library, output.hello.pinned) == ("x\n", (0, -1))
+    assert [(sample.depth, sample.ns) for sample in output.samples] == [(4, 12.25)]
+    assert output.memory
+    assert (output.current, output.memory.full, output.error, output.finished) == (
+        ("preposted", 4, -1),
+        2,
+        "t",
+        True,
+    )
 
 
 @settings(max_examples=300)
 @given(line=st.sampled_from(GOOD), at=st.integers(0, 250), by=st.text(max_size=3), cut=st.integers(0, 5))
 def test_a_damaged_line_is_refused_or_read_but_never_a_crash(line: str, at: int, by: str, cut: int) -> None:
-    heard = Heard()
+    output = RunOutput()
     with contextlib.suppress(mb.MatchbenchError):
-        heard.take(line[:at] + by + line[at + cut :])
-    for sample in heard.samples:
+        output.read(line[:at] + by + line[at + cut :])
+    for sample in output.samples:
         assert sample.ns >= 0
         assert sample.operations >= 1
 
@@ -84,8 +89,8 @@ def test_a_damaged_line_is_refused_or_read_but_never_a_crash(line: str, at: int,
     ],
 )
 def test_hostile_lines_are_refused(line: str) -> None:
-    with pytest.raises(mb.MatchbenchError, match="no line of it"):
-        Heard().take(line)
+    with pytest.raises(mb.MatchbenchError, match="expected an event of its protocol"):
+        RunOutput().read(line)
 
 
 # ---- launching ---------------------------------------------------------------------------------------------
@@ -100,7 +105,7 @@ def test_hostile_lines_are_refused(line: str) -> None:
         ("run {ranks} {program} --last", "run 3 p 0,1 --last"),
     ],
 )
-def test_ranks_and_program_take_their_places(launcher: str, words: str) -> None:
+def test_ranks_and_program_are_substituted_in_the_launcher(launcher: str, words: str) -> None:
     mpi = Mpi(compiler="mpicc", launcher=tuple(shlex.split(launcher)), flavour="other")
     assert " ".join(mpi.command(3, ["p", "0,1"])) == words
 
@@ -125,7 +130,7 @@ def fake(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_launcher_is_looked_for_beside_the_compiler(fake: Path, tmp_path: Path) -> None:
+def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_path: Path) -> None:
     mpi = find(str(fake / "mpicc"))
     assert (mpi.launcher, mpi.flavour) == ((str(fake / "mpirun"),), "openmpi")
     assert mpi.crowded().launcher == (str(fake / "mpirun"), "--oversubscribe")
@@ -140,26 +145,26 @@ def test_a_launcher_is_looked_for_beside_the_compiler(fake: Path, tmp_path: Path
     [
         (
             ["--mpicc", "no-such-mpicc"],
-            "no-such-mpicc: no such compiler; name the mpicc of your MPI with --mpicc or in MPICC",
+            "no-such-mpicc: no such compiler; name the mpicc of your MPI with --mpicc or $MPICC",
         ),
-        (["--mpicc", "FAKE", "--", "no-such-mpirun"], "no-such-mpirun: no such launcher"),
+        (["--mpicc", "FAKE", "--", "no-such-mpirun"], "no-such-mpirun: no such launcher; name one after --"),
         (["--mpicc", "FAKE", "--hostfile", "nowhere"], "nowhere: no such file"),
         (
             ["--mpicc", "FAKE", "--hostfile", "hosts", "--", "true"],
-            "true: how it takes a file of hosts is not known here; write its own option behind --",
+            "true: no known option for a file of hosts; give the launcher's own option after --",
         ),
         (
             ["--mpicc", "FAKE", "--depths", "0,x"],
-            "Invalid value for '--depths': '0,x' is no list of whole numbers with commas "
+            "Invalid value for '--depths': found '0,x', expected whole numbers separated by commas "
             "(see `matchbench mpi bench --help`)",
         ),
         (
             ["--mpicc", "FAKE", "--depths", "0,99999"],
-            "depths must be from 0 to 32751: distinct tags take no more",
+            "depths: found 0 to 99999, expected 0 to 32751: an MPI has no more distinct tags",
         ),
         (
             ["--mpicc", "FAKE", "-o", "used"],
-            "used: is not empty and holds no `mpi-bench.json`; choose another directory",
+            "used: not empty, and no `mpi-bench.json` of earlier output in it; choose another directory",
         ),
         (["--mpicc", "FAKE", "--beside", "nothing.csv"], "nothing.csv: No such file or directory"),
     ],
@@ -175,24 +180,22 @@ def test_bad_input_is_one_line_and_status_2(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_built_or_started_is_said_with_its_own_words(
-    fake: Path, matchbench: Command, tmp_path: Path
-) -> None:
+def test_a_failed_build_or_start_quotes_its_output(fake: Path, matchbench: Command, tmp_path: Path) -> None:
     bench = ("mpi", "bench", "--mpicc", fake / "mpicc", "--time-limit", "1", "-o", "o")
     done = matchbench(*bench, FAKE_MPI="root")
     assert done.returncode == 2
     assert done.stderr == (
         "matchbench: preposted/tags did not start: exit status 1: "
-        "mpirun has detected an attempt to run as root.; Open MPI runs as root only when told to: "
+        "mpirun has detected an attempt to run as root.; to run Open MPI as root, set "
         "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
     )
     done = matchbench(*bench, FAKE_MPI="alone")
     assert done.stderr == (
-        f"matchbench: preposted/tags did not start: every rank was alone: `{fake}/mpirun` is not the "
-        f"launcher of `{fake}/mpicc`; name both, with --mpicc and behind --\n"
+        "matchbench: preposted/tags did not start: every rank was alone in its world: "
+        f"`{fake}/mpirun` is not the launcher of `{fake}/mpicc`; name both, with --mpicc and after --\n"
     )
     done = matchbench(*bench, FAKE_MPI="mute")
-    assert done.stderr == "matchbench: preposted/tags did not start: no answer within the time limit\n"
+    assert done.stderr == "matchbench: preposted/tags did not start: no output within the time limit\n"
     (fake / "mpicc").write_text("#!/bin/sh\necho 'error: no mpi.h' >&2; exit 1\n")
     done = matchbench(*bench)
     assert done.stderr == f"matchbench: {fake}/mpicc: cannot build bench.c: error: no mpi.h\n"
@@ -212,7 +215,7 @@ def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: st
     return done
 
 
-def test_a_formula_comes_out_as_it_went_in(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+def test_the_formula_of_a_fake_mpi_is_recovered(fake: Path, matchbench: Command, tmp_path: Path) -> None:
     done = bench(matchbench, fake, "--repetitions", "5")
     assert done.returncode == 0
     whole = read(tmp_path / "o")
@@ -268,11 +271,11 @@ def test_results_have_the_keys_of_the_specification(fake: Path, matchbench: Comm
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("hang:256", "no answer within the time limit"),
+        ("hang:256", "no output within the time limit"),
         ("die:256", "exit status 134: a word of the launcher's own"),
     ],
 )
-def test_a_depth_that_hangs_or_kills_ends_its_series_only(
+def test_a_depth_that_hangs_or_crashes_ends_only_its_series(
     fake: Path, matchbench: Command, tmp_path: Path, how: str, reason: str
 ) -> None:
     done = bench(matchbench, fake, "--quick", "--series", "preposted", "--time-limit", "1", FAKE_MPI=how)
@@ -293,14 +296,16 @@ def test_a_depth_that_hangs_or_kills_ends_its_series_only(
     assert counts["same_tag"] == [(0, 3), (4, 3), (64, 3), (256, 3), (1024, 3)]
 
 
-def test_a_line_that_is_none_stops_with_its_text(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+def test_an_invalid_line_is_quoted_in_the_error(fake: Path, matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", "--quick", FAKE_MPI="rubbish:4")
     assert done.returncode == 2
-    assert done.stderr == "matchbench: the measuring program printed what is no line of it: '{not a line}'\n"
+    assert done.stderr == (
+        "matchbench: measuring program: found the line '{not a line}', expected an event of its protocol\n"
+    )
     assert not (tmp_path / "o").exists()
 
 
-def test_earlier_results_are_kept_unless_forced_and_drawn_beside(
+def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
     fake: Path, matchbench: Command, tmp_path: Path
 ) -> None:
     only = ("--series", "preposted/tags", "--series", "drain_posted", "--depths", "0,64,256")
@@ -324,7 +329,7 @@ def test_earlier_results_are_kept_unless_forced_and_drawn_beside(
     titles = [ax.get_title(loc="left") for ax in drawn.axes]
     assert titles == [
         "posted receives ahead\nother tags",
-        "posted receives leave\nin reverse order",
+        "posted receives, drained\nin reverse order",
     ]
     lines = [np.asarray(line.get_ydata()).tolist() for line in drawn.axes[0].get_lines()]
     assert lines == [[128, 512], [9]]
@@ -333,21 +338,21 @@ def test_earlier_results_are_kept_unless_forced_and_drawn_beside(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no JSON"),
-        ("[]", "holds no results"),
+        ("{", "not JSON"),
+        ("[]", "not a result of `matchbench mpi bench`"),
         (
             '{"format": "matchbench-mpi-bench", "version": 2}',
-            "version 2; this matchbench reads up to version 1",
+            "found version 2, expected 1 to 1; use a newer matchbench",
         ),
-        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows` is missing"),
-        ('{"format": "matchbench-mpi-bench", "version": 1, "rows": [1]}', "row 1: is no object"),
+        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows`: expected a list"),
+        ('{"format": "matchbench-mpi-bench", "version": 1, "rows": [1]}', "row 1: expected an object"),
         (
             '{"format": "matchbench-mpi-bench", "version": 1, "rows": [{"name": "a", "kind": "k"}]}',
-            "row 1: `pattern` is None, which is no text",
+            "row 1: `pattern`: found None, expected text",
         ),
     ],
 )
-def test_results_of_another_form_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_results_of_another_format_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "mpi-bench.json"
     path.write_text(text)
     with pytest.raises(mb.MatchbenchError, match=re.escape(message)):
@@ -361,7 +366,7 @@ def test_names_of_libraries_are_shortened() -> None:
     assert library_name("") == "unknown MPI"
 
 
-def test_a_plan_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_plan_is_refused() -> None:
     for wrong in ({"depths": (4, 1)}, {"sweeps": 0}, {"source_ranks": 2}, {"series": ("preposted",)}):
         with pytest.raises(mb.MatchbenchError):
             Plan(**wrong)

@@ -14,7 +14,7 @@ from matchbench._native import MatchbenchError, Trials
 from matchbench.cli import main
 from matchbench.mpi.conform import Failure, Plan, Runner, shrink
 from matchbench.mpi.launch import Ended, find
-from matchbench.shapes import JudgedRun
+from matchbench.native_types import JudgedRun
 from tests.conftest import keys
 
 SHIM = Path(__file__).parent / "mpi" / "broken.c"

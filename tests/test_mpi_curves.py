@@ -35,7 +35,7 @@ def test_a_line_gives_its_cost_and_its_break_even_depths(base: float, entry: flo
 
 
 @given(base=st.floats(20, 2000), entry=st.floats(0, 10), seed=st.integers(0, 2**32 - 1))
-def test_noise_of_five_percent_hides_no_list_and_makes_none(base: float, entry: float, seed: int) -> None:
+def test_five_percent_noise_neither_hides_nor_creates_a_list(base: float, entry: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     said = curve({d: list((base + entry * d) * random.uniform(0.95, 1.05, 7)) for d in GRID})
     # The noise is at most 0.05 * (base / 1024 + entry) per entry, and as much of base's own.
@@ -46,12 +46,12 @@ def test_noise_of_five_percent_hides_no_list_and_makes_none(base: float, entry: 
         assert said.verdict == "flat"
 
 
-def test_a_cliff_is_told_and_a_step_between_caches_is_none() -> None:
+def test_a_cliff_is_reported_and_a_step_between_caches_is_not() -> None:
     assert shaped(lambda depth: 500 + depth * (4 if depth < 16384 else 24)).cliff
     assert not shaped(lambda depth: 500 + depth * (1.5 if depth < 512 else 2.9)).cliff
 
 
-def test_growth_with_the_root_is_sublinear_and_ends_are_undecided() -> None:
+def test_square_root_growth_is_sublinear_and_short_curves_are_undecided() -> None:
     root = shaped(lambda depth: 500 + 100 * depth**0.5)
     assert root.verdict == "sublinear"
     assert root.exponent == pytest.approx(0.5)
@@ -66,7 +66,7 @@ def test_growth_with_the_root_is_sublinear_and_ends_are_undecided() -> None:
 
 
 @pytest.mark.parametrize("count", range(4, 13))
-def test_the_interval_holds_the_median_and_a_narrower_one_would_not(count: int) -> None:
+def test_the_interval_is_the_narrowest_that_contains_the_median(count: int) -> None:
     low, high = interval([float(value) for value in range(count)])
     leave = int(low)
     assert high == count - 1 - leave
@@ -118,7 +118,7 @@ OFI_SHM = {  # MPICH 5.0.2, ch4:ofi
             [
                 r"Posted receives are walked .*: a list for each source of each communicator\.",
                 r"Receives from any source slow messages of every source .*",
-                r"Unexpected messages are walked .*; whether sources and communicators share lists is not .*",
+                r"Unexpected messages are walked .*; whether sources and communicators share lists is .*",
                 r"A round trip is 10 % longer from 31 entries on, and twice as long from \d+ entries on\.",
             ],
         ),
@@ -148,7 +148,7 @@ OFI_SHM = {  # MPICH 5.0.2, ch4:ofi
         ),
     ],
 )
-def test_real_curves_tell_the_structures_that_their_sources_have(
+def test_measured_curves_imply_the_structures_of_the_source_code(
     measured: dict[str, tuple[int, ...]], expected: list[str]
 ) -> None:
     curves = {
@@ -161,7 +161,7 @@ def test_real_curves_tell_the_structures_that_their_sources_have(
         assert re.fullmatch(pattern, sentence), sentence
 
 
-def test_aged_pools_and_orders_are_told_only_when_they_matter() -> None:
+def test_fragmented_pools_and_drain_orders_are_reported_only_above_their_ratios() -> None:
     curves = {
         "preposted/tags": shaped(lambda depth: 500 + 2 * depth),
         "preposted/aged": shaped(lambda depth: 500 + 6 * depth),
@@ -174,16 +174,17 @@ def test_aged_pools_and_orders_are_told_only_when_they_matter() -> None:
     }
     spreads = {"preposted/tags": 0.1, "probe/tags": 1.5}
     assert statements(curves, drains, spreads)[1:] == [
-        "Posted receives whose pool has aged cost 3 times as much at 1024 to 4096 entries: 6 ns per entry.",
-        "Posted receives whose pool has aged cost 3 times as much from 16 384 entries on: 6 ns per entry.",
+        "Posted receives from a fragmented pool cost 3 times as much at 1024 to 4096 entries: "
+        "6 ns per entry.",
+        "Posted receives from a fragmented pool cost 3 times as much from 16 384 entries on: 6 ns per entry.",
         "A round trip is 10 % longer from 25 entries on, and twice as long from 250 entries on.",
-        "512 posted receives leave in reverse order at 10 times the time that they take in order.",
+        "512 posted receives drain in reverse order in 10 times the time that they take in order.",
         "1 of 2 series have times that vary by half of their median or more (probe/tags): the machine was "
-        "busy, and costs are rough.",
+        "busy, and costs are noisy.",
     ]
-    rough = {"preposted/aged": 0.3, "drain_posted/reverse": 0.3}
-    assert statements(curves, drains, rough)[1:] == [
+    noisy = {"preposted/aged": 0.3, "drain_posted/reverse": 0.3}
+    assert statements(curves, drains, noisy)[1:] == [
         "A round trip is 10 % longer from 25 entries on, and twice as long from 250 entries on.",
         "2 of 2 series have times that vary by half of their median or more (preposted/aged, "
-        "drain_posted/reverse): the machine was busy, and costs are rough.",
+        "drain_posted/reverse): the machine was busy, and costs are noisy.",
     ]

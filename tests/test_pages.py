@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Commands on pages: what the `console` blocks of README.md, docs and tests/cli show is what a user sees.
+"""Transcripts: the `console` blocks of README.md, docs and tests/cli show the output of their commands.
 
-Each page is typed from its first command to its last, in a folder of its own that looks like the repository.
-Everything a command prints must stand below it, standard error after standard output, and a last line
-`exit status: N` if that is not 0. A line `...` stands for any lines, where times of this machine show.
+The commands of a page run in order, in a temporary folder that looks like the repository. The page shows the
+whole output, standard error after standard output, and a last line `exit status: N` if that is not 0.
+A line `...` stands for any lines, for example with times of this machine.
 `MATCHBENCH_BLESS=1` rewrites the outputs that have no `...`.
+
+Written by hand because other runners lack something: trycmd runs no shell (pipes, `&&`, redirections), cram
+reads no Markdown blocks, and scrut needs its own fences and rules for each elided line.
 """
 
 import os
@@ -23,14 +26,14 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "tests" / "cli").glob("*.md")),
 ]
-# What the Makefile's own targets do is tested by calling them; a page may still tell the user to.
-NOT_TYPED = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
-PATIENCE_S = 300
+# Not run: the Makefile's targets, which run these tests, and commands outside of the repository.
+NOT_RUN = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
+TIME_LIMIT_S = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a page: the lines that it should print, and where they stand."""
+    """One command of a page, its expected output, and the line number of that output."""
 
     command: str
     expected: list[str]
@@ -38,7 +41,7 @@ class Step:
 
 
 def steps(lines: list[str]) -> Iterator[Step]:
-    """Yield the commands of the `console` blocks, each with the lines up to the next one."""
+    """Yield the commands of the `console` blocks, each with the lines up to the next command."""
     inside = False
     step: Step | None = None
     for number, line in enumerate(lines):
@@ -56,13 +59,13 @@ def steps(lines: list[str]) -> Iterator[Step]:
 
 
 def agrees(expected: list[str], printed: list[str]) -> bool:
-    """Tell whether the printed lines are those expected, `...` standing for any."""
+    """Return whether the printed lines match the expected ones; `...` matches any lines."""
     pattern = "".join(r"(.*\n)*" if line == "..." else re.escape(line) + r"\n" for line in expected)
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
-def typed(command: str, folder: Path) -> list[str]:
-    """Run a command as a shell does and return the lines it prints."""
+def run(command: str, folder: Path) -> list[str]:
+    """Run a command in a shell and return its output lines."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -78,14 +81,14 @@ def typed(command: str, folder: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE_S,
+        timeout=TIME_LIMIT_S,
     )
     status = [f"exit status: {done.returncode}"] if done.returncode else []
     return [*(done.stdout + done.stderr).splitlines(), *status]
 
 
 def like_the_repository(folder: Path) -> Path:
-    """Fill a folder with links to the repository's entries: commands find everything and write elsewhere."""
+    """Fill a folder with links to the entries of the repository, so that commands write outside of it."""
     for entry in ROOT.iterdir():
         if entry.name not in {"out", "target"}:
             (folder / entry.name).symlink_to(entry)
@@ -93,14 +96,14 @@ def like_the_repository(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
+def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> None:
     folder = like_the_repository(tmp_path)
     lines = page.read_text(encoding="utf-8").splitlines()
     blessed = list(lines)
     wrong = []
-    # Backwards, so that a rewritten output moves no line that is still to come.
-    typed_steps = [step for step in steps(lines) if not NOT_TYPED.match(step.command)]
-    results = [(step, typed(step.command, folder)) for step in typed_steps]
+    # In reverse order, so that a rewritten output does not shift the lines of earlier ones.
+    executed = [step for step in steps(lines) if not NOT_RUN.match(step.command)]
+    results = [(step, run(step.command, folder)) for step in executed]
     for step, printed in reversed(results):
         if not agrees(step.expected, printed):
             wrong.append(f"{page.name}:{step.first_line}: $ {step.command}\n" + "\n".join(printed))
@@ -112,14 +115,14 @@ def test_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
         assert not wrong, "\n\n".join(reversed(wrong))
 
 
-def test_a_page_that_shows_something_else_is_rejected(tmp_path: Path) -> None:
+def test_a_page_with_another_output_is_rejected(tmp_path: Path) -> None:
     page = ["```console", "$ echo one; exit 3", "one", "exit status: 3", "$ echo two", "three", "```"]
     first, second = steps(page)
-    assert agrees(first.expected, typed(first.command, tmp_path))
-    assert not agrees(second.expected, typed(second.command, tmp_path))
+    assert agrees(first.expected, run(first.command, tmp_path))
+    assert not agrees(second.expected, run(second.command, tmp_path))
 
 
-def test_dots_stand_for_any_lines() -> None:
+def test_an_ellipsis_matches_any_lines() -> None:
     assert agrees(["a", "...", "z"], ["a", "z"])
     assert agrees(["a", "...", "z"], ["a", "b", "c", "z"])
     assert not agrees(["a", "...", "z"], ["a", "b"])

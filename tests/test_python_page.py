@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""docs/python.md as a program: its blocks are run from top to bottom, and print what stands below them.
+"""docs/python.md: its code blocks run from top to bottom and print the output shown below them.
 
 `MATCHBENCH_BLESS=1` rewrites the outputs.
 """
@@ -20,20 +20,20 @@ BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<printed>.*?)
 
 
 def run(page: str) -> str:
-    """Run every block of a page and return the page with what the blocks print now."""
+    """Run every block of a page and return the page with the current outputs."""
     names: dict[str, object] = {}
 
     def run_block(block: re.Match[str]) -> str:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block["code"], "block", "exec"), names)  # noqa: tanabe201302 - our own page
+            exec(compile(block["code"], "block", "exec"), names)  # noqa: S102 - our own page
         output = f"\n```text\n{printed.getvalue()}```\n" if printed.getvalue() else ""
         return f"```python\n{block['code']}```\n{output}"
 
     return BLOCK.sub(run_block, page)
 
 
-def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_the_output_of_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(like_the_repository(tmp_path))
     shown = PAGE.read_text(encoding="utf-8")
     with pl.Config(ascii_tables=True, tbl_hide_dataframe_shape=True):
@@ -44,6 +44,6 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
         assert printed == shown
 
 
-def test_a_page_that_shows_something_else_is_rejected() -> None:
+def test_a_page_with_another_output_is_rejected() -> None:
     page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
     assert run(page) == page.replace("3", "2")

@@ -27,7 +27,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def launcher(directory: Path, name: str, version: str) -> str:
-    """Make a launcher that only tells its version."""
+    """Make a launcher that only prints its version."""
     path = directory / name
     path.write_text(f"#!/bin/sh\necho '{version}'\n")
     path.chmod(0o755)
@@ -47,7 +47,7 @@ def launcher(directory: Path, name: str, version: str) -> str:
         ("flux", "not asked", "other"),
     ],
 )
-def test_a_launcher_is_told_by_its_name_and_version(
+def test_a_launcher_is_identified_by_name_and_version(
     tmp_path: Path, name: str, version: str, flavour: str
 ) -> None:
     assert launcher_flavour(launcher(tmp_path, name, version)) == flavour
@@ -66,14 +66,15 @@ def test_a_launcher_is_told_by_its_name_and_version(
         ("other", "flux run a", "flux run a"),
     ],
 )
-def test_every_rank_is_given_the_recorder(flavour: str, command: str, words: str) -> None:
+def test_every_rank_loads_the_recorder(flavour: str, command: str, words: str) -> None:
     assert launch_command(command.split(), VARIABLES, flavour) == words.split()
 
 
 def test_slurm_refuses_a_value_with_a_comma() -> None:
     with pytest.raises(mb.MatchbenchError) as error:
         launch_command(["srun", "a"], {"DIR": "/a,b"}, "slurm")
-    assert str(error.value) == "srun cannot pass a value with a comma: DIR=/a,b"
+    message = "srun: found a comma in DIR=/a,b, which srun cannot pass; use a path without comma"
+    assert str(error.value) == message
 
 
 @pytest.fixture
@@ -102,12 +103,12 @@ def test_a_directory_that_holds_a_trace_is_refused(
     assert (done.returncode, done.stderr) == (2, "matchbench: t: holds a trace; choose another directory\n")
 
 
-def test_a_program_without_mpi_is_told(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
+def test_a_program_without_mpi_is_reported(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
     assert recorder.is_file()
     done = matchbench("record", "-o", "t", "--", "true")
     assert done.returncode == 1
     assert done.stderr.endswith(
-        "matchbench: no MPI rank was recorded: is the program dynamically linked with MPI?\n"
+        "matchbench: no MPI rank was recorded; expected a program that is linked dynamically with MPI\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -119,7 +120,7 @@ def test_the_exit_status_of_the_program_is_passed_on(recorder: Path, matchbench:
 
 
 @pytest.mark.parametrize(("flags", "status"), [(1, 0), (0, 1)], ids=["finalized", "cut"])
-def test_a_rank_without_an_end_is_told_by_the_status(
+def test_a_rank_without_finalize_sets_the_exit_status(
     recorder: Path, matchbench: Command, tmp_path: Path, flags: int, status: int
 ) -> None:
     assert recorder.is_file()
@@ -188,7 +189,7 @@ def test_a_recorded_program_is_replayed_message_by_message(
     total = trace.stats().total
     assert (total["sent"], total["sent_bytes"]) == (int(counted[1]), int(counted[2]))
 
-    results = mb.compare(trace, ["ideal", "linear:qsnet2"]).to_polars()
+    results = mb.compare(trace, ["ideal", "linear:qsnet2"]).results
     assert results["finished"].all()
     assert results["sent_user"].to_list() == [total["sent"]] * 2
     assert results.select(pl.col("received") == pl.col("sent")).to_series().all()

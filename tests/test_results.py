@@ -1,36 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The result tables against their specification."""
+"""The result tables and their specification, which is generated from the columns."""
 
-import re
 from pathlib import Path
 
-import polars as pl
+import pytest
 
-from matchbench import columns
+import matchbench as mb
+from matchbench.columns import COLUMNS, STATS
+from matchbench.results_page import render
 
 SPECIFICATION = Path(__file__).parents[1] / "spec" / "results.md"
-TYPES = {"str": pl.String(), "bool": pl.Boolean(), "i64": pl.Int64(), "f64": pl.Float64()}
 
 
-def specified() -> dict[str, list[tuple[str, pl.DataType, str, str]]]:
-    """Read name, type, unit and meaning of every column of every table from the specification."""
-    tables: dict[str, list[tuple[str, pl.DataType, str, str]]] = {}
-    table = None
-    for line in SPECIFICATION.read_text(encoding="utf-8").splitlines():
-        if line.startswith("## "):
-            heading = re.fullmatch(r"## \d+\. `(\w+)`", line)
-            table = tables.setdefault(heading[1], []) if heading else None
-        elif table is not None and (row := re.fullmatch(r"\| `(\w+)` \| (\w+) \|(.*)\| (.+) \|", line)):
-            table.append((row[1], TYPES[row[2]], row[3].strip(), row[4]))
-    return tables
+def test_the_specification_is_generated_from_the_columns() -> None:
+    page = SPECIFICATION.read_text(encoding="utf-8")
+    assert render(page) == page, "spec/results.md is stale; run `make gen`"
 
 
-def test_every_column_is_in_the_specification() -> None:
-    written = {table: list(schema.items()) for table, schema in columns.TABLES.items()}
-    assert written == {table: [row[:2] for row in rows] for table, rows in specified().items()}
+def test_a_stale_table_is_rewritten() -> None:
+    page = SPECIFICATION.read_text(encoding="utf-8")
+    assert render(page.replace("| `visits` | i64 |", "| `visits` | f64 |")) == page
+
+
+def test_a_page_without_a_place_for_a_table_is_refused() -> None:
+    page = SPECIFICATION.read_text(encoding="utf-8")
+    with pytest.raises(mb.MatchbenchError, match=r"^spec/results.md: found places for the tables results, "):
+        render(page.replace("columns.py: ranks -->", "columns.py: rank -->"))
+
+
+def test_the_statistics_of_a_trace_are_those_of_the_specification(deep: mb.Trace) -> None:
+    stats = deep.stats()
+    assert list(stats.total) == list(STATS)
+    assert stats.ranks.columns == ["rank", *STATS]
+    for name, column in STATS.items():
+        assert stats.ranks.schema[name] == column.type, name
+
+
+def test_statistics_print_their_size(deep: mb.Trace) -> None:
+    stats = deep.stats()
+    assert repr(stats).startswith(f"TraceStats(2 ranks, {stats.total['sent']} messages, longest PRQ ")
 
 
 def test_a_time_says_so_in_its_name() -> None:
-    for rows in specified().values():
-        for name, _, unit, _ in rows:
-            assert name.endswith("_ns") == (unit == "ns"), name
+    for columns in (*COLUMNS.values(), STATS):
+        for name, column in columns.items():
+            assert name.endswith("_ns") == (column.unit == "ns"), name

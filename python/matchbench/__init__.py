@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""matchbench: what message matching costs an MPI program, engine by engine.
+"""matchbench: the cost of message matching of an MPI program on different receive engines.
 
 >>> import matchbench as mb
 >>> trace = mb.Trace.open("traces/halo3d-64.tar.xz")  # doctest: +SKIP
->>> mb.compare(trace, ["ideal", "linear:qsnet2"]).to_polars()  # doctest: +SKIP
+>>> mb.compare(trace, ["ideal", "linear:qsnet2"]).results  # doctest: +SKIP
 
-`docs/python.md` shows more.
+`docs/python.md` shows more. What needs polars is imported at its first use, so that the command starts fast.
 """
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from matchbench._native import (
     Engine,
@@ -18,11 +23,15 @@ from matchbench._native import (
     revision,
     version,
 )
-from matchbench.compare import Comparison, Remark, ReplayConfig, choose_engines, compare
-from matchbench.generate import generate
-from matchbench.record import Recording, record
-from matchbench.reproduce import Reproduction, reproduce
-from matchbench.trace import Trace, TraceStats
+
+if TYPE_CHECKING:
+    from matchbench.compare import choose_engines, compare
+    from matchbench.comparison import Comparison, Remark
+    from matchbench.generate import generate
+    from matchbench.record import Recording, record
+    from matchbench.replay_config import ReplayConfig
+    from matchbench.reproduce import Reproduction, reproduce
+    from matchbench.trace import Trace, TraceStats
 
 __version__ = version()
 
@@ -48,3 +57,37 @@ __all__ = [
     "reproduce",
     "revision",
 ]
+
+_LAZY = {
+    "compare": ("choose_engines", "compare"),
+    "comparison": ("Comparison", "Remark"),
+    "generate": ("generate",),
+    "record": ("Recording", "record"),
+    "replay_config": ("ReplayConfig",),
+    "reproduce": ("Reproduction", "reproduce"),
+    "trace": ("Trace", "TraceStats"),
+}
+"""Names that are imported at their first use, by submodule."""
+
+
+class _Package(ModuleType):
+    """The type of the package, with a property for each lazy name.
+
+    A `__getattr__` is not sufficient: the import of the submodule `compare` sets an attribute of that name.
+    """
+
+
+def _lazy(module: str, name: str) -> property:
+    def get(_package: ModuleType) -> object:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+    def ignore(_package: ModuleType, _submodule: object) -> None:
+        """Ignore the submodule that the import system stores under the name of a function."""
+
+    return property(get, ignore)
+
+
+for _module, _names in _LAZY.items():
+    for _name in _names:
+        setattr(_Package, _name, _lazy(_module, _name))
+sys.modules[__name__].__class__ = _Package

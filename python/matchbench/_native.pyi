@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The Rust side: conversions only. `workbench/py/src` holds what is described here.
+"""Stub of the compiled module, which only converts; its source is `workbench/py/src`.
 
-A `progress` callable is called now and then with work done and work in all; what it raises stops the work and
-is raised by the call, and Ctrl-C arrives there. Everything that takes long releases the interpreter.
+A `progress` callable is called from time to time as `progress(done, total)`. An exception in it, Ctrl-C
+included, stops the work and is raised by the call. Long calls release the interpreter lock.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from matchbench.shapes import (
+from matchbench.native_types import (
     Advanced,
     Answer,
     Card,
@@ -30,13 +30,13 @@ from matchbench.shapes import (
 )
 
 class MatchbenchError(Exception):
-    """Bad input, or work that cannot be done; the message says what and where."""
+    """Bad input, or work that cannot be done; the message names place and cause."""
 
 class TraceError(MatchbenchError):
-    """A trace breaks a rule of `spec/trace.md`; the message says which one and where."""
+    """A trace violates a rule of `spec/trace.md`; the message names rule and place."""
 
 class Engine:
-    """An engine, its preset and its complete settings."""
+    """An engine, its preset and its parameters."""
 
     name: str
     preset: str
@@ -67,7 +67,7 @@ class Trials:
     def c_source(self, place: int, remarks: list[str], files: list[bytes], seconds: int) -> str: ...
 
 class Network:
-    """A network preset and its complete settings."""
+    """A network preset and its parameters."""
 
     name: str
     def __init__(self, preset: str, settings: Sequence[str]) -> None: ...
@@ -111,7 +111,7 @@ class MatchProgram:
     def __len__(self) -> int: ...
 
 class MatchUnit:
-    """A match unit with its list manager, and what watches them."""
+    """A match unit with its list manager and observers."""
 
     pc: int
     def __init__(self, program: MatchProgram, engine: Engine, remove: bool) -> None: ...
@@ -134,10 +134,10 @@ class MatchUnit:
     def entries(self, list: str) -> list[Entry]: ...  # noqa: A002 - binding's name
 
 def match_programs() -> list[tuple[str, str]]:
-    """Every match program that comes with the engine `microcode`: name and text."""
+    """Every match program of the engine `microcode`: name and text."""
 
 def match_codes() -> list[tuple[str, str, int]]:
-    """Options of items, operations and flags of headers: kind, name, code."""
+    """Codes of item options, header operations and header flags: kind, name, code."""
 
 def version() -> str:
     """Version of the workbench."""
@@ -149,13 +149,13 @@ def engines() -> list[Card]:
     """Every engine of the catalog."""
 
 def networks() -> list[tuple[str, str]]:
-    """Every network preset with its sentence; the first is the default."""
+    """Every network preset with its description; the first is the default."""
 
 def collectives() -> list[tuple[str, list[str]]]:
-    """Every collective that the replay expands with its algorithms; the first is the default."""
+    """Every collective that the replay expands, with its algorithms; the first is the default."""
 
 def patterns() -> list[Pattern]:
-    """Every pattern that traces can be generated from."""
+    """Every pattern of `generate`."""
 
 def generate(
     pattern: str,
@@ -169,10 +169,10 @@ def generate(
     """Write a trace into the empty directory `path`."""
 
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
-    """Measure and judge every claim of `paper`, `hemmert2007` to `crowley2000`; with `jobs`, under every set of assumptions."""
+    """Measure and judge every claim of a paper, named by its key; with `jobs`, under every assumption set."""
 
 def describe_benchmark(key: str) -> str:
-    """Say what the benchmark of this key, in the table of curves, measures."""
+    """Describe what the benchmark with this key in the table of curves measures."""
 
 def study_text(name: str) -> str:
     """Text of `studies/NAME/study.toml`."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Unpacks `NAME.tar.xz`, a packed trace (`spec/trace.md`, T-2), as if its maker were an enemy.
+"""Unpacks `NAME.tar.xz`, a packed trace (`spec/trace.md`, T-2); the file is untrusted.
 
-What is refused: anything but one directory with the files of a trace, links and devices, paths that
-lead elsewhere, more than `limit_bytes` unpacked, and headers or dictionaries that would fill the memory.
+An archive is refused if it holds anything but one directory with the files of a trace, if it has links,
+devices or paths outside of the target, or if it needs more than `limit_bytes` of disk or too much memory.
 """
 
 import io
@@ -15,16 +15,16 @@ from pathlib import Path, PurePosixPath
 from matchbench._native import MatchbenchError
 
 LIMIT_BYTES = 64 << 30
-"""Unpacked size above which an archive is refused: a thousand million records."""
+"""Unpacked size above which an archive is refused: 2^30 records."""
 
 _MEMBER = re.compile(r"meta\.json|bundle\.mbt|rank-\d{5,}\.mbt|README\.md")
 _DICTIONARY_BYTES = 256 << 20  # xz -9 needs 65 MiB to unpack
-_HEADER_BYTES = 4 << 20  # between the contents of two members; only a hostile header is longer
+_HEADER_BYTES = 4 << 20  # largest header between the contents of two members
 _CHUNK_BYTES = 1 << 18
 
 
 class _Unxz(io.RawIOBase):
-    """The unpacked bytes of an xz file, in order and never more than was allowed."""
+    """A stream of the unpacked bytes of an xz file, limited to the bytes allowed so far."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -32,11 +32,11 @@ class _Unxz(io.RawIOBase):
         self._allowed = _HEADER_BYTES
 
     def allow(self, content_bytes: int) -> None:
-        """Allow the contents of one member and the header behind it, and no more."""
+        """Set the limit to the contents of one member and the next header."""
         self._allowed = content_bytes + _HEADER_BYTES
 
     def readable(self) -> bool:
-        """Say that this can be read."""
+        """Return true: the stream is readable."""
         return True
 
     def close(self) -> None:
@@ -51,13 +51,13 @@ class _Unxz(io.RawIOBase):
             packed = self._file.read(_CHUNK_BYTES) if self._decoder.needs_input else b""
             part = self._decoder.decompress(packed, size)
             if not part and not packed and self._decoder.needs_input:
-                msg = "the file ends too early"
+                msg = "unexpected end of file"
                 raise tarfile.ReadError(msg)
             parts.append(part)
             size -= len(part)
             self._allowed -= len(part)
             if self._allowed < 0:
-                msg = "a header is longer than any header of a trace"
+                msg = "found a header above 4 MiB, expected the headers of a trace"
                 raise tarfile.ReadError(msg)
         return b"".join(parts)
 
@@ -70,14 +70,14 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
     path
         A `.tar.xz` file.
     into
-        An empty directory; what an enemy writes stays below it.
+        An empty directory; nothing is written outside of it.
     limit_bytes
-        Refuse to unpack more, in bytes.
+        Largest unpacked size, in bytes.
 
     Raises
     ------
     MatchbenchError
-        When the file is no packed trace; names the file and the first offence.
+        When the file is not a packed trace; names the file and the first defect.
     """
     top: str | None = None
     left_bytes = limit_bytes
@@ -90,21 +90,21 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                 is_file = member.isreg() and not member.issparse() and len(parts) == 2
                 is_top = member.isdir() and len(parts) == 1
                 if not is_inside or not (is_top or (is_file and _MEMBER.fullmatch(parts[1]))):
-                    msg = f"member `{member.name}` is no part of a trace"
+                    msg = f"found the member `{member.name}`, expected the files of one trace"
                     raise tarfile.ReadError(msg)
                 left_bytes -= member.size
                 if left_bytes < 0:
-                    msg = f"it unpacks to more than {limit_bytes} bytes"
+                    msg = f"unpacked size exceeds {limit_bytes} bytes"
                     raise tarfile.ReadError(msg)
                 stream.allow(member.size)
                 (into / parts[0]).mkdir(exist_ok=True)
                 if is_file:
                     _store(archive, member, into / parts[0] / parts[1])
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
-        msg = f"{path}: no packed trace: {error}"
+        msg = f"{path}: not a packed trace: {error}"
         raise MatchbenchError(msg) from error
     if top is None:
-        msg = f"{path}: no packed trace: it is empty"
+        msg = f"{path}: not a packed trace: the archive is empty"
         raise MatchbenchError(msg)
     return into / top
 

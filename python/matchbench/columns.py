@@ -1,158 +1,272 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Names and types of the columns of every result table: `spec/results.md` in code.
+"""The columns of every result table: name, type, unit and meaning.
 
-A name ending in `_ns` is a time in nanoseconds. Test: `test_every_column_is_in_the_specification`.
+The tables of `spec/results.md` are generated from this file (`matchbench.results_page`).
+A name that ends in `_ns` is a time in nanoseconds. Test: `test_a_time_says_so_in_its_name`.
 """
+
+from typing import NamedTuple
 
 import polars as pl
 
-_REPLAY = {
-    "trace": pl.String(),
-    "engine": pl.String(),
-    "preset": pl.String(),
-    "parameter_hash": pl.String(),
-}
-"""Names a replay in every table but `results`, which has more."""
+
+class Column(NamedTuple):
+    """One column.
+
+    Parameters
+    ----------
+    type
+        Type in Parquet.
+    unit
+        Unit, empty for text and for numbers without one.
+    meaning
+        What its values say, in words.
+    """
+
+    type: pl.DataType
+    unit: str
+    meaning: str
+
+
+_STR, _BOOL, _I64, _F64 = pl.String(), pl.Boolean(), pl.Int64(), pl.Float64()
 
 _MATCHING = {
-    "match_latency_mean_ns": pl.Float64(),
-    "match_latency_median_ns": pl.Float64(),
-    "match_latency_p99_ns": pl.Float64(),
-    "match_latency_max_ns": pl.Float64(),
-    "matches": pl.Int64(),
-    "searches": pl.Int64(),
-    "visits": pl.Int64(),
-    "depth_mean": pl.Float64(),
-    "depth_max": pl.Int64(),
-    "posted_max": pl.Int64(),
-    "unexpected_max": pl.Int64(),
-    "operations": pl.Int64(),
-    "busy_answers": pl.Int64(),
-    "engine_busy_ns": pl.Float64(),
-    "sent": pl.Int64(),
-    "sent_bytes": pl.Int64(),
-    "sent_user": pl.Int64(),
-    "received": pl.Int64(),
-    "never_received": pl.Int64(),
-    "never_matched": pl.Int64(),
-    "unexpected": pl.Int64(),
-    "cancelled": pl.Int64(),
-    "truncated": pl.Int64(),
-    "held_messages": pl.Int64(),
-    "held_ns": pl.Float64(),
-    "diverged": pl.Int64(),
-    "probes_diverged": pl.Int64(),
-    "collectives_expanded": pl.Int64(),
-    "collectives_skipped": pl.Int64(),
+    "match_latency_mean_ns": Column(
+        _F64, "ns", "mean time from the offer of the later of receive and message to the completion"
+    ),
+    "match_latency_median_ns": Column(_F64, "ns", "its median, at most 1/16 too high"),
+    "match_latency_p99_ns": Column(_F64, "ns", "its 99th percentile, at most 1/16 too high"),
+    "match_latency_max_ns": Column(_F64, "ns", "its maximum, exact"),
+    "matches": Column(_I64, "", "matches of a receive with a message"),
+    "searches": Column(_I64, "", "searches of a list: posts, arrivals and probes"),
+    "visits": Column(_I64, "entries", "entries visited by all searches"),
+    "depth_mean": Column(_F64, "entries", "`visits` over `searches`"),
+    "depth_max": Column(_I64, "entries", "most entries visited by one search"),
+    "posted_max": Column(_I64, "entries", "longest posted-receive queue (PRQ) of any rank"),
+    "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue (UMQ) of any rank"),
+    "operations": Column(_I64, "", "operations given to the engines"),
+    "busy_answers": Column(_I64, "", "offers that an engine refused because it was busy"),
+    "engine_busy_ns": Column(_F64, "ns", "time that the engines were busy, summed over ranks"),
+    "sent": Column(_I64, "messages", "messages sent, including those of expanded collectives"),
+    "sent_bytes": Column(_I64, "B", "bytes sent"),
+    "sent_user": Column(_I64, "messages", "messages sent by point-to-point calls"),
+    "received": Column(_I64, "messages", "messages that matched a receive"),
+    "never_received": Column(_I64, "messages", "messages that matched no receive"),
+    "never_matched": Column(_I64, "receives", "receives that matched no message"),
+    "unexpected": Column(_I64, "messages", "messages that were unexpected"),
+    "cancelled": Column(_I64, "receives", "receives cancelled"),
+    "truncated": Column(_I64, "messages", "messages longer than the receive that they matched"),
+    "held_messages": Column(
+        _I64, "messages", "messages delayed so that wildcard receives match as in the recording"
+    ),
+    "held_ns": Column(_F64, "ns", "sum of these delays"),
+    "diverged": Column(
+        _I64, "receives", "with free wildcards: receives that matched another message than in the recording"
+    ),
+    "probes_diverged": Column(_I64, "probes", "probes that found another message than in the recording"),
+    "collectives_expanded": Column(
+        _I64, "", "collectives replayed as point-to-point messages, counted on every rank"
+    ),
+    "collectives_skipped": Column(_I64, "", "collectives replayed in zero time, counted on every rank"),
 }
-"""What matching came to, of all ranks together or of one."""
+"""Columns about matching: of all ranks together in `results`, of one rank in `ranks`."""
 
-RESULTS = pl.Schema(
-    {
-        "trace": pl.String(),
-        "trace_hash": pl.String(),
-        "ranks": pl.Int64(),
-        "engine": pl.String(),
-        "preset": pl.String(),
-        "timing": pl.String(),
-        "placement": pl.String(),
-        "keeps_order": pl.Boolean(),
-        "network": pl.String(),
-        "cpu_scale": pl.Float64(),
-        "wildcards": pl.String(),
-        "collectives": pl.String(),
-        "parameter_hash": pl.String(),
-        "assumed_share": pl.Float64(),
-        "version": pl.String(),
-        "revision": pl.String(),
-        "host": pl.String(),
-        "repetitions": pl.Int64(),
-        "operation_ns": pl.Float64(),
-        "operation_low_ns": pl.Float64(),
-        "operation_high_ns": pl.Float64(),
-        "finished": pl.Boolean(),
-        "time_ns": pl.Float64(),
-        "slowdown": pl.Float64(),
-        "compute_ns": pl.Float64(),
-        "in_mpi_ns": pl.Float64(),
-        "blocked_on_matching_ns": pl.Float64(),
-        "blocked_share": pl.Float64(),
-        **_MATCHING,
-    }
-)
+RESULTS = {
+    "trace": Column(_STR, "", "name of the trace: its directory or file without `.tar.xz`"),
+    "trace_hash": Column(
+        _STR,
+        "",
+        "first 16 hexadecimal digits of the SHA-256 of the trace's files, in order of their names",
+    ),
+    "ranks": Column(_I64, "ranks", "ranks in the world"),
+    "engine": Column(_STR, "", "name of the engine"),
+    "preset": Column(_STR, "", "name of its preset; a trailing `+` means that the user changed parameters"),
+    "timing": Column(_STR, "", "kind of the times: `bound`, `simulated` or `measured`"),
+    "placement": Column(_STR, "", "where the engine runs: `nic` or `host`"),
+    "keeps_order": Column(
+        _BOOL,
+        "",
+        "whether the engine keeps MPI's order; false for a published design taken literally, "
+        "which is replayed only when it is named",
+    ),
+    "network": Column(
+        _STR, "", "name of the network preset; a trailing `+` means that the user changed parameters"
+    ),
+    "cpu_scale": Column(_F64, "", "factor on recorded compute time"),
+    "wildcards": Column(_STR, "", "how wildcard receives match: `recorded` or `free`"),
+    "collectives": Column(_STR, "", "algorithms chosen by the user, as `op=algorithm`, comma-separated"),
+    "parameter_hash": Column(
+        _STR,
+        "",
+        "first 16 hexadecimal digits of the SHA-256 of the parameters of engine, network and replay",
+    ),
+    "assumed_share": Column(
+        _F64, "", "share of the engine's and the network's parameters whose source is an assumption, 0 to 1"
+    ),
+    "version": Column(_STR, "", "version of matchbench"),
+    "revision": Column(_STR, "", "git revision of matchbench"),
+    "host": Column(_STR, "", "measured rows: name of the processor on which the times were measured"),
+    "repetitions": Column(_I64, "", "measured rows: number of repetitions; times are their medians"),
+    "operation_ns": Column(
+        _F64, "ns", "measured rows: mean time of an operation, from the medians of 64 operations each"
+    ),
+    "operation_low_ns": Column(_F64, "ns", "the same from the lower quartiles"),
+    "operation_high_ns": Column(_F64, "ns", "the same from the upper quartiles"),
+    "finished": Column(
+        _BOOL, "", "whether every rank finished; false after a deadlock or with a truncated trace"
+    ),
+    "time_ns": Column(_F64, "ns", "application time: when the last rank finished"),
+    "slowdown": Column(
+        _F64, "", "`time_ns` over that of `ideal:zero` on the same trace, network and replay parameters"
+    ),
+    "compute_ns": Column(_F64, "ns", "compute time, summed over ranks"),
+    "in_mpi_ns": Column(_F64, "ns", "time in MPI calls, waiting included, summed over ranks"),
+    "blocked_on_matching_ns": Column(
+        _F64,
+        "ns",
+        "part of `in_mpi_ns` that an engine with zero time would save, computed for each wait separately",
+    ),
+    "blocked_share": Column(_F64, "", "`blocked_on_matching_ns` over `ranks` times `time_ns`"),
+    **_MATCHING,
+}
 
-RANKS = pl.Schema(
-    {
-        **_REPLAY,
-        "rank": pl.Int64(),
-        "time_ns": pl.Float64(),
-        "compute_ns": pl.Float64(),
-        "in_mpi_ns": pl.Float64(),
-        "blocked_on_matching_ns": pl.Float64(),
-        **_MATCHING,
-    }
-)
+_IDENTITY = ("trace", "engine", "preset", "parameter_hash")
 
-DEPTHS = pl.Schema(
-    {
-        **_REPLAY,
-        "timing": pl.String(),
-        "visits_from": pl.Int64(),
-        "visits_to": pl.Int64(),
-        "matches": pl.Int64(),
-        "match_latency_mean_ns": pl.Float64(),
-        "match_latency_max_ns": pl.Float64(),
-    }
-)
 
-TIMELINE = pl.Schema(
-    {
-        **_REPLAY,
-        "timing": pl.String(),
-        "from_ns": pl.Float64(),
-        "posted_max": pl.Int64(),
-        "unexpected_max": pl.Int64(),
-        "operations": pl.Int64(),
-    }
-)
+def _repeated(*names: str, of: str = "") -> dict[str, Column]:
+    """Give columns of `results` that another table repeats."""
+    return {name: RESULTS[name]._replace(meaning=f"as in section 2{of}") for name in names}
 
-MEASURED = pl.Schema(
-    {
-        **_REPLAY,
-        "host": pl.String(),
-        "core": pl.Int64(),
-        "clock": pl.String(),
-        "reading_ns": pl.Float64(),
-        "repetitions": pl.Int64(),
-        "same_order": pl.Float64(),
-        "kind": pl.String(),
-        "operations": pl.Int64(),
-        "operation_ns": pl.Float64(),
-        "operation_low_ns": pl.Float64(),
-        "operation_high_ns": pl.Float64(),
-    }
-)
 
-PARAMETERS = pl.Schema(
-    {
-        "parameter_hash": pl.String(),
-        "engine": pl.String(),
-        "preset": pl.String(),
-        "part": pl.String(),
-        "parameter": pl.String(),
-        "value": pl.String(),
-        "parameter_unit": pl.String(),
-        "source": pl.String(),
-        "detail": pl.String(),
-    }
-)
+RANKS = {
+    **_repeated(*_IDENTITY),
+    "rank": Column(_I64, "", "world rank"),
+    "time_ns": Column(_F64, "ns", "when the rank finished"),
+    **_repeated("compute_ns", "in_mpi_ns", "blocked_on_matching_ns", *_MATCHING, of=", of this rank"),
+}
 
-TABLES = {
+DEPTHS = {
+    **_repeated(*_IDENTITY, "timing"),
+    "visits_from": Column(_I64, "entries", "smallest search depth in this bin"),
+    "visits_to": Column(_I64, "entries", "largest search depth in this bin"),
+    "matches": Column(_I64, "", "searches of this depth that ended with a match"),
+    "match_latency_mean_ns": Column(_F64, "ns", "mean of their match latencies"),
+    "match_latency_max_ns": Column(_F64, "ns", "largest of their match latencies"),
+}
+
+TIMELINE = {
+    **_repeated(*_IDENTITY, "timing"),
+    "from_ns": Column(
+        _F64, "ns", "start of the interval in simulated time; all intervals of a replay have the same length"
+    ),
+    "posted_max": Column(_I64, "entries", "longest posted-receive queue of any rank in the interval"),
+    "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue of any rank in the interval"),
+    "operations": Column(_I64, "", "engine operations in the interval, over all ranks"),
+}
+
+MEASURED = {
+    **_repeated(*_IDENTITY, "host"),
+    "core": Column(
+        _I64, "", "core that the thread was pinned to; null where the system does not allow pinning"
+    ),
+    "clock": Column(_STR, "", "clock that was read"),
+    "reading_ns": Column(_F64, "ns", "cost of one timestamp, which was subtracted"),
+    **_repeated("repetitions"),
+    "same_order": Column(
+        _F64,
+        "",
+        "share of operations that had the same position in their receiver's sequence "
+        "in the replay and in the measurement, 0 to 1",
+    ),
+    "kind": Column(_STR, "", "`all`, `post`, `arrive`, `cancel`, `probe` or `matched_probe`"),
+    "operations": Column(_I64, "", "operations measured"),
+    "operation_ns": Column(_F64, "ns", "mean time of an operation, from the medians of 64 operations each"),
+    "operation_low_ns": Column(_F64, "ns", "the same from the lower quartiles"),
+    "operation_high_ns": Column(_F64, "ns", "the same from the upper quartiles"),
+}
+
+PARAMETERS = {
+    **_repeated("parameter_hash", "engine", "preset"),
+    "part": Column(_STR, "", "`engine` or `network`"),
+    "parameter": Column(_STR, "", "its name"),
+    "value": Column(_STR, "", "its value"),
+    "parameter_unit": Column(_STR, "", "its unit"),
+    "source": Column(_STR, "", "`paper`, `measured`, `assumed`, `calibrated` or `user`"),
+    "detail": Column(_STR, "", "which paper and where, what was measured and how, or why it was assumed"),
+}
+
+COLUMNS = {
     "results": RESULTS,
     "ranks": RANKS,
     "depths": DEPTHS,
     "timeline": TIMELINE,
-    "measured": MEASURED,
     "parameters": PARAMETERS,
+    "measured": MEASURED,
 }
-"""Every table by its name, which is also that of its files."""
+"""Columns by table; the name of a table is also that of its files."""
+
+TABLES = {
+    table: pl.Schema({name: column.type for name, column in columns.items()})
+    for table, columns in COLUMNS.items()
+}
+"""Names and types of the columns by table."""
+
+STATS = {
+    "records": Column(_I64, "", "records"),
+    "wall_ns": Column(_I64, "ns", "time from the first record to the last; of all ranks: the longest"),
+    "calls_wall_ns": Column(_I64, "ns", "wall time in recorded calls, summed"),
+    "sent": Column(_I64, "messages", "messages sent, without those to `MPI_PROC_NULL`"),
+    "sent_bytes": Column(_I64, "B", "their bytes"),
+    "received": Column(_I64, "messages", "messages received, without those from `MPI_PROC_NULL`"),
+    "received_bytes": Column(_I64, "B", "their bytes"),
+    "never_received": Column(_I64, "messages", "messages sent to this rank that matched no receive"),
+    "without_send": Column(
+        _I64,
+        "receives",
+        "receives whose message has no send in the trace: the sender's records are truncated",
+    ),
+    "receives": Column(
+        _I64, "receives", "receives posted, without those from `MPI_PROC_NULL` and those of matched probes"
+    ),
+    "unfinished": Column(_I64, "receives", "among them: neither finished nor cancelled when the records end"),
+    "cancelled": Column(_I64, "receives", "among them: cancelled"),
+    "any_source": Column(_I64, "receives", "among them: with `MPI_ANY_SOURCE` and a tag"),
+    "any_tag": Column(_I64, "receives", "among them: with a source and `MPI_ANY_TAG`"),
+    "any_both": Column(_I64, "receives", "among them: with both wildcards"),
+    "probes": Column(_I64, "probes", "probes that found a message, matched probes included"),
+    "probes_wildcard": Column(_I64, "probes", "among them: with a wildcard"),
+    "test_misses": Column(_I64, "calls", "unsuccessful tests: calls of `MPI_Test*` that completed nothing"),
+    "probe_misses": Column(_I64, "calls", "calls of `MPI_Iprobe` and `MPI_Improbe` that found no message"),
+    "waits": Column(_I64, "calls", "calls that wait or test and completed something"),
+    "collectives": Column(_I64, "calls", "collectives, counted on every rank"),
+    "other_calls": Column(_I64, "calls", "calls that are not recorded in detail"),
+    "sources": Column(
+        _I64, "ranks", "ranks from which messages were received; of all ranks: the maximum of any rank"
+    ),
+    "tags": Column(_I64, "", "distinct tags of messages received"),
+    "communicators": Column(_I64, "", "communicators in which messages were received"),
+    "unexpected": Column(
+        _I64, "messages", "messages that arrived before their receive was posted, or matched no receive"
+    ),
+    "unexpected_share": Column(_F64, "", "their share of all messages that arrived, 0 to 1"),
+    "posted_length_mean": Column(_F64, "entries", "mean length of the PRQ when a message arrives"),
+    "posted_max": Column(_I64, "entries", "maximum length of the PRQ"),
+    "posted_depth_mean": Column(
+        _F64, "entries", "mean number of PRQ entries that an arriving message visits, its receive included"
+    ),
+    "posted_depth_max": Column(_I64, "entries", "their maximum"),
+    "unexpected_length_mean": Column(
+        _F64, "entries", "mean length of the UMQ when a receive is posted or a matched probe searches"
+    ),
+    "unexpected_max": Column(_I64, "entries", "maximum length of the UMQ"),
+    "unexpected_depth_mean": Column(
+        _F64,
+        "entries",
+        "mean number of UMQ entries that a receive or matched probe visits, its message included",
+    ),
+    "unexpected_depth_max": Column(_I64, "entries", "their maximum"),
+}
+"""Numbers of `matchbench trace stats --json`, which the Rust side computes."""
+
+STATS_SCHEMA = pl.Schema({name: column.type for name, column in STATS.items()})
+"""Names and types of these numbers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A trace's records as Parquet, for everybody else's tools (`spec/results.md`, section 7).
+"""Exports a trace's records as Parquet for other tools (`spec/results.md`, section 7).
 
 Streaming: memory does not grow with the trace.
 """
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchbench import _native
+from matchbench.native_types import Progress
 from matchbench.output import whole_file
-from matchbench.shapes import Progress
 
 KINDS = [
     *("Unwritten", "Init", "Finalize", "Send", "Recv", "Done", "Wait", "Probe", "Miss", "Cancel", "Free"),
@@ -68,7 +68,7 @@ def export(
     path
         The file.
     force
-        Replace an earlier one.
+        Replace an existing file.
     progress
         Called as `progress(records done, records)`.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Makes a trace of any size from a pattern of communication."""
+"""Generates a trace of any size from a communication pattern."""
 
 import os
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.native_types import Progress
 from matchbench.output import whole_directory
-from matchbench.shapes import Progress
 from matchbench.trace import Trace
 
 MOST_RANKS = (1 << 31) - 1
-"""What MPI's `int` can number."""
+"""Largest number of ranks: that of MPI's `int`."""
 MOST_SEED = (1 << 64) - 1
 
 
@@ -37,9 +37,9 @@ def generate(
     ranks
         Ranks in the world.
     seed
-        Seed of what is random in the pattern.
+        Seed of the pattern's random choices.
     settings
-        The pattern's settings by name; those left out have their defaults.
+        The pattern's parameters by name; others have their defaults.
     force
         Replace an earlier trace there.
     progress
@@ -48,7 +48,7 @@ def generate(
     Raises
     ------
     MatchbenchError
-        When pattern, ranks, seed or a setting will not do, or the directory is in use.
+        When the pattern, ranks, seed or a parameter is invalid, or the directory is in use.
     """
     for name, number, least, most in (("ranks", ranks, 1, MOST_RANKS), ("seed", seed, 0, MOST_SEED)):
         if not least <= number <= most:

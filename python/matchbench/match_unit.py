@@ -8,7 +8,7 @@ from pathlib import Path
 from matchbench import _native
 from matchbench._native import MatchbenchError
 from matchbench.match_unit_files import Header, Item
-from matchbench.shapes import Advanced, Answer
+from matchbench.native_types import Advanced, Answer
 
 CHUNK = 10_000  # words per call, so that files are written piece by piece and Ctrl-C is served
 

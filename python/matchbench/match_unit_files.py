@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
-from matchbench.shapes import HeaderFields, ItemFields
+from matchbench.native_types import HeaderFields, ItemFields
 
 ListName: TypeAlias = Literal["posted", "unexpected"]
 

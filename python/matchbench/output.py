@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Output that is there whole or not at all: written under another name, renamed at the end."""
+"""Atomic output: written under a temporary name, renamed when complete."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from matchbench._native import MatchbenchError
 
 
 def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
-    """Refuse before the work what `whole_directory` would refuse after it.
+    """Check, before the work starts, that `whole_directory` can write to `path`.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
     Raises
     ------
     MatchbenchError
-        When `path` is in use and `force` is not given, when it holds something else, or cannot be written.
+        When `path` is in use without `force`, has other contents, or cannot be written.
     """
     if path.exists() and not path.is_dir():
-        msg = f"{path}: is no directory"
+        msg = f"{path}: is not a directory; choose another path"
         raise MatchbenchError(msg)
     used = path.is_dir() and any(path.iterdir())
     if used and not (path / marker).exists():
-        msg = f"{path}: is not empty and holds no `{marker}`; choose another directory"
+        msg = f"{path}: not empty, and no `{marker}` of earlier output in it; choose another directory"
         raise MatchbenchError(msg)
     if used and not force:
         msg = f"{path}: holds earlier output; choose another directory or give --force"
@@ -38,27 +38,27 @@ def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
         _partial(parent / path.name).mkdir()
         _partial(parent / path.name).rmdir()
     except OSError as error:
-        msg = f"{path}: cannot be made in {parent}: {error.strerror}"
+        msg = f"{path}: cannot create it in {parent}: {error.strerror}"
         raise MatchbenchError(msg) from error
 
 
 @contextmanager
 def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[Path]:
-    """Give a new directory to write into, which becomes `path` when the block ends well.
+    """Yield a new directory, which is renamed to `path` when the block ends without an exception.
 
     Parameters
     ----------
     path
-        Where the directory shall be.
+        Final path of the directory.
     marker
-        A file that tells a directory of this kind from others.
+        A file that marks a directory of this kind.
     force
         Replace an earlier directory of this kind.
 
     Raises
     ------
     MatchbenchError
-        When `path` is in use and `force` is not given, when it holds something else, or cannot be written.
+        When `path` is in use without `force`, has other contents, or cannot be written.
     """
     check_directory(path, marker=marker, force=force)
     path = path.absolute()
@@ -73,14 +73,14 @@ def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator
         partial.rename(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        with suppress(OSError):  # there is something in it
+        with suppress(OSError):  # not empty
             for parent in made:
                 parent.rmdir()
 
 
 @contextmanager
 def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give a name to write to, which becomes `path` when the block ends well.
+    """Yield a temporary path, which is renamed to `path` when the block ends without an exception.
 
     Raises
     ------
@@ -103,5 +103,5 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def _partial(path: Path) -> Path:
-    """Name what is not whole yet, beside what it becomes."""
+    """Give the temporary path of an output that is not complete."""
     return path.with_name(f".{path.name}.partial-{os.getpid()}")

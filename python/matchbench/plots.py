@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Plots of a comparison. Each takes data and axes, opens no file and shows no window.
+"""Plots of a comparison. Each function draws data on given axes; it opens no file and no window.
 
-Lines tell what a time is worth: solid is simulated, dotted a bound, dashed measured on this host.
+The line style shows the kind of a time: solid is simulated, dotted a bound, dashed measured on this host.
 An engine preset has the same colour in every plot of a comparison.
-Where presets are too many for one legend, each engine has a panel and a hue, and its presets have shades.
+With too many presets for one legend, each engine has a panel and a hue, and each of its presets a shade.
 """
 
 import io
@@ -26,13 +26,13 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
-"""Line style by what a time is worth."""
+"""Line style by kind of time."""
 
 QUEUES = {
     "posted_max": ("posted receives", "#1f5fa8"),
     "unexpected_max": ("unexpected messages", "#d9711c"),
 }
-"""Name and colour of each list, by the column of its length."""
+"""Name and colour of each queue, by the column of its length."""
 
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -46,17 +46,17 @@ STYLE: dict[Any, Any] = {
     "savefig.dpi": 150,
     "svg.hashsalt": "matchbench",  # the same data give the same file
 }
-"""Settings of matplotlib under which the figures are drawn and saved."""
+"""Settings of matplotlib for drawing and saving."""
 
-_LOG_RATIO = 20  # largest over smallest value from which an axis is logarithmic
-_FEW = 1000  # up to how many times the smallest power of ten 2 and 5 are named between those powers
+_LOG_RATIO = 20  # ratio of largest to smallest value above which an axis is logarithmic
+_FEW = 1000  # range of an axis, as a ratio, up to which 2 and 5 times powers of ten are labelled
 _MARKERS = "os^vDP*Xph"
-_CROWD = 10  # most engine presets that one legend, and ten colours, tell apart
-_PANELS = 3  # panels beside each other
+_CROWD = 10  # most engine presets for one legend with ten colours
+_PANELS = 3  # panels in a row
 
 
 def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
-    """Give each label, `engine:preset`, a colour: one of ten, or a hue by engine and a shade by preset."""
+    """Assign each label, `engine:preset`, a colour: one of ten, or a hue by engine and a shade by preset."""
     palette = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined] # stub: Colormap
     if len(labels) <= _CROWD:
         return dict(zip(labels, palette, strict=False))
@@ -80,9 +80,9 @@ def latency_by_depth(
     ax
         Where to draw.
     depths
-        Table `depths` of one trace; a point is the mean of a bin, at the bin's middle.
+        Table `depths` of one trace; a point is the mean of a bin, at the centre of the bin.
     colour
-        Colour by label; made here when it is not given.
+        Colour by label; by default those of `colours`.
     """
     found = _found(depths)
     labels = _labels(found)
@@ -103,7 +103,7 @@ def _found(depths: pl.DataFrame) -> pl.DataFrame:
 
 
 def _curve(found: pl.DataFrame, label: str) -> tuple[str, list[float], list[float]]:
-    """Give what the times are worth, the middles of the bins of depth, and the mean latencies."""
+    """Give kind of time, bin centres of the depth, and mean latencies."""
     bins = found.filter(_label() == label).sort("visits_from")
     middles = (bins["visits_from"] + bins["visits_to"]) / 2
     return bins["timing"][0], middles.to_list(), bins["match_latency_mean_ns"].to_list()
@@ -113,7 +113,7 @@ def _latency_axes(ax: Axes, found: pl.DataFrame) -> None:
     positive = found.filter(pl.col("match_latency_mean_ns") > 0)["match_latency_mean_ns"]
     smallest, largest = positive.min(), positive.max()
     if isinstance(smallest, float) and isinstance(largest, float) and largest > _LOG_RATIO * smallest:
-        # Linear below the smallest time, so that an engine that takes no time stays on the paper.
+        # Linear below the smallest time, so that an engine with zero time is visible.
         ax.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(smallest)), linscale=0.4)
         ax.set_ylim(bottom=0)
     ax.set_xscale("symlog", linthresh=1, linscale=0.4)
@@ -124,7 +124,7 @@ def _latency_axes(ax: Axes, found: pl.DataFrame) -> None:
 
 
 def _name_halves(axis: Axis, largest: float) -> None:
-    """Name 2 and 5 times the powers of ten where these are few."""
+    """Label 2 and 5 times the powers of ten on an axis with few of these."""
     transform = axis.get_transform()
     if not isinstance(transform, SymmetricalLogTransform) or largest > _FEW * transform.linthresh:
         return
@@ -147,7 +147,7 @@ def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) ->
     """
     bins = timeline.sort("from_ns")
     for column, (name, shade) in QUEUES.items():
-        # Where a length stays, one step is enough; the last point ends it.
+        # Drop points where the length does not change, except the last one.
         changes = pl.col(column).ne_missing(pl.col(column).shift()) | (pl.int_range(pl.len()) == pl.len() - 1)
         steps = bins.filter(changes)
         time, lengths = steps["from_ns"] / scale_ns, steps[column]
@@ -167,7 +167,7 @@ def slowdown(
     results
         Table `results` of one trace; bars of bounds are pale and hatched, measured ones pale and dashed.
     colour
-        Colour by label; made here when it is not given.
+        Colour by label; by default those of `colours`.
     """
     rows = results.filter(pl.col("slowdown").is_not_null())
     labels = [f"{row['engine']}:{row['preset']}" for row in rows.iter_rows(named=True)]
@@ -203,21 +203,21 @@ def slowdown(
         ax.set_xlim(0, span * 1.12)
     ax.axvline(1, color="0.3", linewidth=0.8)
     ax.grid(visible=False, axis="y")
-    ax.set_xlabel("application time, ideal:zero = 1")
+    ax.set_xlabel("application time relative to ideal:zero")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """A plot of one trace that is still to be drawn, here or in another process.
+    """A plot of one trace, to be drawn in this or another process.
 
     Parameters
     ----------
     trace
-        What it is of.
+        Name of the trace.
     kind
         `slowdown`, `latency` or `queues`.
     title
-        One line to stand above it.
+        Title above the plot.
     table
         The rows of this trace: `results`, `depths` or `timeline`.
     colour
@@ -232,17 +232,17 @@ class Plot:
 
     @property
     def name(self) -> str:
-        """Name of its files, without their endings."""
+        """Name of its files, without extension."""
         return f"{self.trace}.{self.kind}"
 
     def draw(self) -> Figure:
-        """Draw it."""
+        """Draw the figure."""
         with mpl.rc_context(STYLE):
             return _DRAWN[self.kind](self)
 
 
 def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> list[Plot]:
-    """Give every plot of a comparison.
+    """List every plot of a comparison.
 
     Parameters
     ----------
@@ -270,11 +270,11 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
     Parameters
     ----------
     figure
-        A figure without colour bars; its layout stays as it then is.
+        A figure without colour bars; its layout is fixed afterwards.
     directory
         An existing directory.
     name
-        Name of the files, without their endings.
+        Name of the files, without extension.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
     picture = io.BytesIO()
     with mpl.rc_context(STYLE):
         figure.savefig(picture, format="png")
-        # The layout is in parts of the figure, so one serves both; finding it takes longer than drawing.
+        # The computed layout serves both files; computing it takes longer than drawing.
         figure.set_layout_engine("none")
         figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
     (directory / f"{name}.png").write_bytes(picture.getvalue())
@@ -292,7 +292,7 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
 
 
 def _slowdowns(plot: Plot) -> Figure:
-    """Draw the bars of bounds and models, by time, and below them those that were measured, not ranked."""
+    """Draw the bars of bounds and models by time, and the measured ones below them, not ranked."""
     results = plot.table
     parts = [results.filter(pl.col("timing") != "measured"), results.filter(timing="measured")]
     parts = [part for part in parts if part.height]
@@ -318,7 +318,7 @@ def _latency(plot: Plot) -> Figure:
         _legend(figure)
     else:
         figure = _latency_panels(found, labels, plot.colour)
-    figure.suptitle(f"{plot.trace}: match latency by search depth")
+    figure.suptitle(f"{plot.trace}: match latency against search depth")
     return figure
 
 
@@ -331,7 +331,7 @@ def _latency_panels(
     figure = Figure(figsize=(12, 3.2 * rows + 0.8))
     panels = figure.subplots(rows, _PANELS, sharex=True, sharey=True, squeeze=False).ravel()
     for ax, (engine, presets) in zip(panels, engines, strict=False):
-        # One line with gaps, which is drawn in a fraction of the time of one line for each of the others.
+        # One line with gaps is much faster to draw than a line for each of the others.
         others = [(math.nan, math.nan)]
         for other in labels:
             if other not in presets:
@@ -346,14 +346,14 @@ def _latency_panels(
         ax.set_title(engine, loc="left", fontsize=10)
         ax.legend(fontsize=8, ncols=1 + len(presets) // 4)
     _latency_axes(panels[0], found)
-    _leave_free(panels, len(engines), _PANELS)
+    _remove_unused(panels, len(engines), _PANELS)
     figure.supxlabel("entries visited by the search; in grey, the other engines", fontsize=10)
     figure.supylabel("match latency, mean [ns]", fontsize=10)
     return figure
 
 
-def _leave_free(panels: NDArray[Any], used: int, across: int) -> None:
-    """Remove the panels behind the first `used`; those above a free place number their axis themselves."""
+def _remove_unused(panels: NDArray[Any], used: int, across: int) -> None:
+    """Remove the panels after the first `used`, and label the axes of those above a removed one."""
     for ax in panels[used:]:
         ax.remove()
     for ax in panels[max(used - across, 0) : used]:
@@ -366,7 +366,7 @@ def _queues(plot: Plot) -> Figure:
     labels = _labels(timeline)
     title = plot.title
     if len(labels) > _CROWD:
-        # Rows come by application time: the first of an engine is its fastest preset, if it is a model.
+        # Rows are sorted by application time: the first row of a simulated engine is its fastest preset.
         fastest: dict[str, str] = {}
         for label in labels:
             fastest.setdefault(label.partition(":")[0], label)
@@ -398,7 +398,7 @@ def _queues(plot: Plot) -> Figure:
     strips[0].yaxis.set_major_formatter(FuncFormatter(plain))
     strips[0].set_xlim(left=0)
     figure.supxlabel(f"simulated time [{unit}]", fontsize=10)
-    figure.supylabel("longest list of any rank [entries]", fontsize=10)
+    figure.supylabel("longest queue of any rank [entries]", fontsize=10)
     figure.suptitle(title)
     figure.legend(*strips[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=8)
     return figure
@@ -412,7 +412,7 @@ def _label() -> pl.Expr:
 
 
 def _by_engine(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Group labels by engine, presets sorted by name, so that their order in a table changes no colour."""
+    """Group labels by engine and sort presets by name, so that colours do not depend on the order of rows."""
     groups: dict[str, list[str]] = {}
     for label in sorted(labels):
         groups.setdefault(label.partition(":")[0], []).append(label)
@@ -424,12 +424,12 @@ def _labels(table: pl.DataFrame) -> list[str]:
 
 
 def plain(value: float, _position: object = None) -> str:
-    """Write a number of an axis without exponent, with thin groups of three."""
+    """Format a number without exponent, with thin spaces between groups of three digits."""
     return f"{value:,.12g}".replace(",", "\u2009")
 
 
 def halves(value: float, _position: object = None) -> str:
-    """Write 2 and 5 times a power of ten as `plain` does, and nothing of other numbers."""
+    """Format 2 and 5 times a power of ten as `plain` does; other numbers are empty."""
     first = f"{value:e}"[0]
     return plain(value) if first in {"2", "5"} else ""
 
@@ -442,7 +442,7 @@ def _time_scale(largest_ns: float) -> tuple[float, str]:
 
 
 def _legend(figure: Figure) -> None:
-    """Put one legend beside the axes, where it covers no data, with the key to the line styles below."""
+    """Put one legend beside the axes, with the key to the line styles below it."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     styles = {handle.get_linestyle() for handle in handles if isinstance(handle, Line2D)}
     if not handles:
@@ -455,7 +455,7 @@ def _legend(figure: Figure) -> None:
 
 
 def _kinds(figure: Figure, timings: Sequence[str]) -> None:
-    """Put a key to the looks of bars below the axes, if there is more than one look."""
+    """Put a key to the styles of the bars below the axes, if there is more than one style."""
     looks = {
         "bound": Patch(facecolor="0.9", edgecolor="0.4", hatch="///"),
         "simulated": Patch(facecolor="0.5", edgecolor="0.4"),

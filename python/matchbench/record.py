@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Starts an MPI program with the recorder in every rank, and says afterwards what was recorded.
+"""Starts an MPI program with the recorder in every rank, and reports what was recorded.
 
-The launcher's duties are those of `recorder/README.md`. The trace is written by the ranks themselves, so
-that what they had written stays readable whatever happens to them.
+`recorder/README.md` specifies the environment that the ranks need. The ranks write the trace themselves, so
+that it stays readable after a crash.
 """
 
 import datetime as dt
@@ -24,7 +24,7 @@ from types import FrameType
 from matchbench._native import MatchbenchError
 
 VERSION_SECONDS = 10
-"""How long a launcher may take to print its version."""
+"""Time limit for a launcher to print its version."""
 
 _LIBRARY = "libmbrecord.so"
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")  # spec/trace.md, section 3
@@ -34,20 +34,20 @@ _FINALIZED, _STOPPED = 1, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankFile:
-    """What one rank left behind.
+    """The file of one rank.
 
     Parameters
     ----------
     rank
         World rank.
     world
-        Ranks in the world, as this rank saw it.
+        Ranks in the world, by this rank's header.
     records
         Records written.
     finalized
-        Whether it came to `MPI_Finalize`.
+        Whether it reached `MPI_Finalize`.
     stopped
-        Whether its recorder gave up before (full disk).
+        Whether its recorder stopped early, as with a full disk.
     """
 
     rank: int
@@ -59,14 +59,14 @@ class RankFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What a recorded run left behind.
+    """The result of a recorded run.
 
     Parameters
     ----------
     directory
         The trace.
     exit_status
-        That of the command; 128 and the signal's number when a signal ended it.
+        That of the command; 128 plus the number of the signal that ended it.
     ranks
         The ranks that wrote a file, in order.
     size_bytes
@@ -85,34 +85,34 @@ class Recording:
 
     @property
     def missing(self) -> list[int]:
-        """Ranks that wrote none."""
+        """Ranks without a file."""
         return sorted(set(range(self.world)) - {rank.rank for rank in self.ranks})
 
     @property
     def complete(self) -> bool:
-        """Whether every rank is there and none stopped early; a killed rank is complete as far as it came."""
+        """Whether every rank wrote a file and no recorder stopped early; a killed rank counts as complete."""
         return bool(self.ranks) and not self.missing and not any(rank.stopped for rank in self.ranks)
 
 
 def library() -> Path:
-    """Find the recorder's library: in the installed package or in the source tree.
+    """Find the recorder's library in the installed package or in the source tree.
 
     Raises
     ------
     MatchbenchError
-        When it is not built.
+        When the recorder is not built.
     """
     package = Path(__file__).resolve().parent
     places = [package / "_recorder" / _LIBRARY, package.parents[1] / "recorder" / "build" / _LIBRARY]
     for place in places:
         if place.is_file():
             return place
-    msg = f"{places[-1]}: the recorder is not built; run `make -C recorder` in the source tree"
+    msg = f"{places[-1]}: no such file; build the recorder with `make -C recorder` in the source tree"
     raise MatchbenchError(msg)
 
 
 def launch_command(command: Sequence[str], variables: Mapping[str, str], flavour: str) -> list[str]:
-    """Give `variables` to the ranks that `command` starts.
+    """Return the command with `variables` in the environment of every rank.
 
     Parameters
     ----------
@@ -121,12 +121,12 @@ def launch_command(command: Sequence[str], variables: Mapping[str, str], flavour
     variables
         Names and values for the environment of every rank.
     flavour
-        As :func:`launcher_flavour` tells it.
+        Result of :func:`launcher_flavour`.
 
     Raises
     ------
     MatchbenchError
-        When Slurm could not tell a value from the next one.
+        When a value has a comma, which separates variables for srun.
     """
     launcher, *rest = command
     if flavour == "openmpi":
@@ -138,7 +138,9 @@ def launch_command(command: Sequence[str], variables: Mapping[str, str], flavour
     if flavour == "slurm":
         for name, value in variables.items():
             if "," in value:
-                msg = f"srun cannot pass a value with a comma: {name}={value}"
+                msg = (
+                    f"srun: found a comma in {name}={value}, which srun cannot pass; use a path without comma"
+                )
                 raise MatchbenchError(msg)
         ours = ",".join(f"{name}={value}" for name, value in variables.items())
         for at, word in enumerate(rest):
@@ -147,7 +149,7 @@ def launch_command(command: Sequence[str], variables: Mapping[str, str], flavour
             if word.startswith("--export="):
                 return [launcher, *rest[:at], _slurm_export(word.partition("=")[2], ours), *rest[at + 1 :]]
             if not word.startswith("-") and shutil.which(word):
-                break  # the program; what follows is its own
+                break  # the program; the following words are its arguments
         return [launcher, f"--export=ALL,{ours}", *rest]
     return list(command)
 
@@ -157,7 +159,7 @@ def _slurm_export(theirs: str, ours: str) -> str:
 
 
 def launcher_flavour(launcher: str) -> str:
-    """Tell `openmpi`, `hydra` (MPICH, Intel MPI, MVAPICH), `slurm` and `other` apart.
+    """Classify a launcher: `openmpi`, `hydra` (MPICH, Intel MPI, MVAPICH), `slurm` or `other`.
 
     Parameters
     ----------
@@ -195,12 +197,12 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     command
         Launcher, its arguments, program, its arguments.
     directory
-        Where the trace shall be: must not exist, or be empty. All ranks must see it.
+        Directory of the trace, which must not exist or be empty; all ranks must share it.
 
     Raises
     ------
     MatchbenchError
-        When the directory is in use, the recorder is not built or the command is not found.
+        When the directory is in use, the recorder is not built, or the command is not found.
     """
     preload = library()
     if shutil.which(command[0]) is None:
@@ -223,8 +225,8 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     environment = {**os.environ, **variables} if flavour == "other" else None
     if flavour == "other":
         sys.stderr.write(
-            f"matchbench: `{command[0]}` is no launcher known here; LD_PRELOAD, MATCHBENCH_RECORD_DIR and "
-            "MATCHBENCH_RECORD_RUN_ID are in its environment and must reach the ranks\n"
+            f"matchbench: `{command[0]}`: unknown launcher; expected one that passes LD_PRELOAD, "
+            "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID from its environment to the ranks\n"
         )
     directory.mkdir(parents=True, exist_ok=True)
     _write_meta(directory / "meta.json", run_id, command)
@@ -252,11 +254,11 @@ def _write_meta(path: Path, run_id: str, command: Sequence[str]) -> None:
 
 
 def _run(words: Sequence[str], environment: Mapping[str, str] | None) -> int:
-    """Run to the end, passing on SIGINT and SIGTERM, and return the exit status as a shell gives it."""
+    """Run the command, forward SIGINT and SIGTERM, and return the exit status as a shell reports it."""
     process: subprocess.Popen[bytes] | None = None
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
-        # A Ctrl-C of the terminal reaches the launcher by itself; a second one would make it drop its ranks.
+        # The terminal sends Ctrl-C to the launcher too; a second one would make it abandon its ranks.
         typed = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
         if process is not None and not typed:
             process.send_signal(number)
@@ -283,7 +285,7 @@ def _look(directory: Path, exit_status: int) -> Recording:
 
 
 def _read_rank(path: Path) -> RankFile | None:
-    """Read a rank's header; count the records of one that did not finish."""
+    """Read a rank's header; count the records if the rank did not finish."""
     with path.open("rb") as file:
         head = file.read(_HEADER.size)
         if len(head) < _HEADER.size or not head.startswith(_MAGIC):

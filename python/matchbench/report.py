@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The report of a comparison: plots as PNG and SVG, and one HTML page that needs no other file."""
+"""The report of a comparison: plots as PNG and SVG, and one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import polars as pl
 
 from matchbench import _native, plots, summary
 
-if TYPE_CHECKING:  # compare imports this module when it writes
-    from matchbench.compare import Comparison
-    from matchbench.shapes import Progress
+if TYPE_CHECKING:  # comparison imports this module when it writes
+    from matchbench.comparison import Comparison
+    from matchbench.native_types import Progress
 
 
 def write_report(
@@ -31,13 +31,13 @@ def write_report(
     Parameters
     ----------
     comparison
-        What to show.
+        The comparison to report.
     directory
         An existing directory.
     jobs
-        Plots drawn at a time, each in a process of its own if there are several.
+        Plots drawn in parallel, above 1 each in its own process.
     progress
-        Called with plots drawn and plots in all.
+        Called as `progress(plots drawn, plots)`.
     """
     drawn = _draw(comparison, directory / "plots", jobs, progress)
     environment = jinja2.Environment(
@@ -62,7 +62,7 @@ def write_report(
 def _draw(
     comparison: Comparison, directory: Path, jobs: int, progress: Progress | None
 ) -> list[dict[str, str]]:
-    """Draw every plot, and give what the page says of each."""
+    """Draw every plot, and give its entry on the page."""
     directory.mkdir()
     planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
     drawn = []
@@ -85,7 +85,7 @@ def _save(plot: plots.Plot, directory: Path) -> bytes:
 
 @contextmanager
 def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Give processes that begin anew, as threads of ours may hold locks, and leave interrupts to this one."""
+    """Start processes by spawning, because our threads may hold locks; only this process handles Ctrl-C."""
     pool = ProcessPoolExecutor(
         count,
         mp_context=multiprocessing.get_context("spawn"),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The tables that people read, for the terminal and for the report: one block per trace.
+"""The summary tables of the terminal and of the HTML report: one block per trace.
 
-Rows of bounds and models come first, by time. Measured rows have a table of their own, in the order in which
-they were named: a stopwatch's times are not ranked with those of models.
+Bounds and simulated rows come first, by time. Measured rows have a separate table, in the order in which they
+were named: measured times are not ranked against those of models.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from matchbench import tables
-from matchbench.compare import Remark
+from matchbench.comparison import Remark
 
 HEADINGS = (
     "engine",
@@ -31,17 +31,17 @@ HEADINGS = (
     ">blocked",
     ">assumed",
 )
-"""Headings of the table; one that begins with `>` is of a column of numbers."""
+"""Headings of the table; a leading `>` marks a column of numbers."""
 
 _DEPTH_MAX = HEADINGS.index(">depth mean") + 1
 SPARE = (
     (*map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max")), _DEPTH_MAX),
     tuple(map(HEADINGS.index, (">p99", ">max", ">depth mean", ">assumed"))),
 )
-"""Positions of the columns that a narrow terminal does without: what goes first, what goes next."""
+"""Columns that a narrow terminal omits: the first set, then the second."""
 
 BREAKS_ORDER = " (breaks order)"
-"""What stands behind the name of an engine whose outcomes are not MPI's."""
+"""Suffix of an engine whose outcomes are not MPI's."""
 
 MEASURED = (
     "engine",
@@ -62,23 +62,23 @@ MEASURED_SPARE = (
     tuple(map(MEASURED.index, ("timing", ">same order", ">p99"))),
     tuple(map(MEASURED.index, (">quartiles", ">repetitions"))),
 )
-"""As `SPARE`, of the table of measured rows."""
+"""As `SPARE`, for the table of measured rows."""
 
 LEGEND = (
-    "application: simulated time of the program; slowdown: over that on ideal:zero; "
-    "match: from the offer of the later of receive and message to the engine's answer; "
-    "depth: entries visited by a search; posted, unexpected: longest lists; "
-    "blocked: share of rank time that matching takes; "
-    "assumed: share of parameters that are assumptions."
+    "application: simulated time of the program; slowdown: its ratio to that on ideal:zero; "
+    "match: from the offer of the later of receive and message to the completion; "
+    "depth: entries visited by a search; posted, unexpected: longest PRQ and UMQ; "
+    "blocked: share of the ranks' time spent waiting for matching; "
+    "assumed: share of parameters whose source is an assumption."
 )
-"""What the headings mean."""
+"""Meaning of the headings."""
 
 MEASURED_LEGEND = (
     "operation: mean time of an operation on this host, median and quartiles of the repetitions; "
-    "same order: share of operations that the replay took in the order in which they were measured; "
-    "application and what follows: a replay charged with these times."
+    "same order: share of operations that the replay executed in the measured order; "
+    "application and the columns after it: a replay with these times."
 )
-"""What the headings of measured rows mean."""
+"""Meaning of the headings of measured rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +90,11 @@ class Block:
     trace
         Its name.
     title
-        Name, size and how it was replayed.
+        Name, size and replay parameters.
     rows
         Bounds and models: cells in the order of `HEADINGS`.
     measured_title
-        What the measured times were taken on.
+        Title of the measured rows, with the host.
     measured
         Measured rows: cells in the order of `MEASURED`.
     """
@@ -107,7 +107,7 @@ class Block:
 
     @property
     def engines(self) -> int:
-        """How many engine presets there are in all."""
+        """Number of engine presets."""
         return len(self.rows) + len(self.measured)
 
 
@@ -141,7 +141,7 @@ def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
 
 
 def remarks_once(remarks: Sequence[Remark]) -> dict[str, dict[str, list[str]]]:
-    """Give the engines that each remark is about, by trace and text."""
+    """Group the engines that share a remark, by trace and text."""
     about: dict[str, dict[str, list[str]]] = {}
     for remark in remarks:
         about.setdefault(remark.trace, {}).setdefault(remark.text, []).append(remark.engine)
@@ -149,12 +149,12 @@ def remarks_once(remarks: Sequence[Remark]) -> dict[str, dict[str, list[str]]]:
 
 
 def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
-    """Say each remark once, with the engines that it is about, and of each trace only the first ones.
+    """Give each remark once, with its engines; at most `most` remarks per trace.
 
     Parameters
     ----------
     remarks
-        Of all replays.
+        The remarks of all replays.
     most
         Lines per trace.
     """

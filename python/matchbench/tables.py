@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Tables for people: aligned text on standard output, with colours on a terminal only."""
+"""Aligned text tables on standard output, with colours on a terminal only."""
 
 import io
 import os
@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_ENDLESS = 100_000  # columns; what is not a terminal has no right edge
+_ENDLESS = 100_000  # columns; the width of anything but a terminal
 _GAP = 2  # columns between two cells
-_WORDS = 24  # a cell of words that is wider may be folded to this width
+_WORDS = 24  # width to which a wider text cell may be folded
 
 
 def show(
@@ -25,18 +25,18 @@ def show(
 ) -> None:
     """Print a table.
 
-    A terminal that is too narrow folds long words and leaves out spare columns; numbers are never cut.
+    On a narrow terminal, long text is folded and spare columns are omitted; numbers are never cut.
 
     Parameters
     ----------
     title
         A line above it.
     columns
-        Headings; one that begins with `>` is of a column of numbers, aligned to the right.
+        Headings; a leading `>` marks a column of numbers, aligned to the right.
     rows
         Cells; `None` is printed as `-`.
     spare
-        Positions of the columns that a narrow terminal does without: what goes first, what goes next.
+        Positions of columns that a narrow terminal omits: sets in the order in which they are omitted.
     """
     console = Console(file=sys.stdout, highlight=False)
     edge = console.width if console.is_terminal else _ENDLESS
@@ -75,7 +75,7 @@ def line(text: str = "", *, style: str = "") -> None:
 
 def _print(what: Table | Text, width: int = _ENDLESS) -> None:
     is_terminal = Console(file=sys.stdout).is_terminal
-    # Not to standard output itself: a console ends the process when nobody reads what it flushes.
+    # Not directly to standard output: a rich console exits the process on a closed pipe.
     text = io.StringIO()
     console = Console(file=text, highlight=False, width=width, force_terminal=is_terminal)
     console.print(what, soft_wrap=isinstance(what, Text))
@@ -84,8 +84,8 @@ def _print(what: Table | Text, width: int = _ENDLESS) -> None:
 
 
 @contextmanager
-def even_unread() -> Iterator[None]:
-    """Print in the block, and go on behind it if the reader has left: there is more to do than to print."""
+def ignoring_closed_pipe() -> Iterator[None]:
+    """Print in the block, and continue after it if the pipe was closed."""
     try:
         yield
         sys.stdout.flush()
@@ -94,18 +94,18 @@ def even_unread() -> Iterator[None]:
 
 
 def discard() -> None:
-    """Let what is printed from now on, or still buffered, go nowhere: the interpreter writes it at exit."""
-    with suppress(OSError):  # a stream without a file has nothing that fails
+    """Redirect standard output to nowhere, for the output that the interpreter flushes at exit."""
+    with suppress(OSError):  # the stream has no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def count(number: int) -> str:
-    """Write a whole number with thin groups of three: 1 234 567."""
+    """Format a whole number with groups of three digits: 1 234 567."""
     return f"{number:,}".replace(",", " ")
 
 
 def time(ns: float | None) -> str:
-    """Write a time with four digits and the unit that suits it."""
+    """Format a time with four digits and a suitable unit."""
     if ns is None:
         return "-"
     for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
@@ -115,7 +115,7 @@ def time(ns: float | None) -> str:
 
 
 def size(number: float) -> str:
-    """Write a size in bytes with the binary unit that suits it."""
+    """Format a size in bytes with a suitable binary unit."""
     for scale, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= scale:
             return f"{_four(number / scale)} {unit}"
@@ -123,12 +123,12 @@ def size(number: float) -> str:
 
 
 def share(part: float | None) -> str:
-    """Write a share of one as a percentage."""
+    """Format a fraction as a percentage."""
     return "-" if part is None else f"{100 * part:.1f} %"
 
 
 def decimal(number: float | None) -> str:
-    """Write a number with four digits."""
+    """Format a number with four digits."""
     return "-" if number is None else _four(number)
 
 

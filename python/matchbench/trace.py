@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A trace: what one MPI program did, as a directory or packed (`spec/trace.md`)."""
+"""A trace: the recorded calls of one MPI program, as a directory or packed (`spec/trace.md`)."""
 
 import hashlib
 import json
@@ -12,17 +12,17 @@ from typing import Any, Self
 
 import polars as pl
 
-from matchbench import _native
+from matchbench import _native, columns
 from matchbench._native import MatchbenchError
 from matchbench.archive import unpack
-from matchbench.shapes import Progress
+from matchbench.native_types import Progress
 
 PACKED = ".tar.xz"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TraceStats:
-    """What a trace says about matching (`spec/results.md`, section 8).
+    """Statistics of a trace (`spec/results.md`, section 8).
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class TraceStats:
     ranks
         The same numbers, one row per rank.
     histograms
-        By name: smallest and largest number of each bucket, and how many fell into it.
+        By name: smallest number, largest number and count of each bin.
     collectives
-        How many of each kind, counted on every rank.
+        Count of each kind, over all ranks.
     """
 
     total: dict[str, Any]
@@ -41,16 +41,23 @@ class TraceStats:
     histograms: dict[str, list[tuple[int, int, int]]]
     collectives: dict[str, int]
 
+    def __repr__(self) -> str:
+        """Give ranks, messages sent and the longest queues."""
+        return (
+            f"TraceStats({self.ranks.height} ranks, {self.total['sent']} messages, "
+            f"longest PRQ {self.total['posted_max']}, longest UMQ {self.total['unexpected_max']})"
+        )
+
 
 class Trace:
     """A trace, open for reading.
 
-    Make one with :meth:`open`. Its files must not be changed while it is open.
+    Open one with :meth:`open`. Its files must not change while it is open.
 
     Parameters
     ----------
     path
-        What the user named.
+        The path that the user gave.
     directory
         The directory with the trace's files.
     unpacked
@@ -77,7 +84,7 @@ class Trace:
         Raises
         ------
         MatchbenchError
-            When there is no trace, or when its files contradict each other.
+            When there is no trace, or when its files are inconsistent.
 
         Examples
         --------
@@ -88,14 +95,14 @@ class Trace:
         path = Path(path)
         if path.is_dir():
             if not (path / "meta.json").is_file():
-                msg = f"{path}: holds no trace (no meta.json)"
+                msg = f"{path}: not a trace: no meta.json in it; name a trace's directory or NAME{PACKED}"
                 raise MatchbenchError(msg)
             return cls(path, path)
         if not path.exists():
             msg = f"{path}: no such file or directory"
             raise MatchbenchError(msg)
         if not path.name.endswith(PACKED):
-            msg = f"{path}: is neither a trace's directory nor NAME{PACKED}"
+            msg = f"{path}: not a trace; name a trace's directory or NAME{PACKED}"
             raise MatchbenchError(msg)
         unpacked = tempfile.TemporaryDirectory(prefix="matchbench-", ignore_cleanup_errors=True)
         try:
@@ -112,7 +119,7 @@ class Trace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what was unpacked; the trace must not be used afterwards."""
+        """Remove the unpacked files; the trace must not be used afterwards."""
         if self._unpacked:
             self._unpacked.cleanup()
 
@@ -133,7 +140,7 @@ class Trace:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What `meta.json` says."""
+        """Content of `meta.json`."""
         meta: dict[str, Any] = json.loads((self.directory / "meta.json").read_bytes())
         return meta
 
@@ -153,7 +160,7 @@ class Trace:
         return digest.hexdigest()[:16]
 
     def check(self, *, progress: Progress | None = None) -> None:
-        """Check every record of the trace; done once, later calls return at once.
+        """Check every record of the trace; only the first call does the work.
 
         Parameters
         ----------
@@ -185,7 +192,7 @@ class Trace:
         """
         self.check()
         stats = self.native.stats(progress)
-        ranks = pl.DataFrame(stats["ranks"])
+        ranks = pl.DataFrame(stats["ranks"], schema_overrides=columns.STATS_SCHEMA)
         return TraceStats(
             total={name: values[0] for name, values in stats["total"].items()},
             ranks=ranks.select(pl.Series("rank", range(ranks.height), dtype=pl.Int64), pl.all()),
@@ -209,11 +216,11 @@ class Trace:
         path
             The file.
         force
-            Replace an earlier one.
+            Replace an existing file.
         progress
             Called as `progress(records done, records)`.
         """
-        # Arrow takes a while to load and is needed here alone.
+        # Imported here because pyarrow slows the import of the package.
         from matchbench.export import export
 
         export(self.native, Path(path), force=force, progress=progress)
@@ -222,10 +229,10 @@ class Trace:
         return sorted([self.directory / "meta.json", *self.directory.glob("*.mbt")])
 
     def __repr__(self) -> str:
-        """Name the trace and its size."""
+        """Give path, ranks and records."""
         return f"Trace({str(self.path)!r}: {self.ranks} ranks, {self.records} records)"
 
 
 def _renamed(error: MatchbenchError, unpacked: Path | None, path: Path) -> MatchbenchError:
-    """Name the packed trace that the user knows instead of a temporary directory."""
+    """Replace the temporary directory in a message by the path of the packed trace."""
     return type(error)(str(error).replace(f"{unpacked}/", f"{path}: ")) if unpacked else error

@@ -244,11 +244,11 @@ fn wrong_outcomes_are_rejected_by_corpus_and_streams() {
     for (defect, case) in [
         (Defect::YoungestFirst, "`an older exact receive wins over a younger wildcard one`"),
         (Defect::ExactFirst, "`an older wildcard receive wins over a younger exact one`"),
-        (Defect::FirstFreeCell, "`a receive posted into the room of a removed one is younger than all others`"),
-        (Defect::ComparesIgnoredOnes, "`what stands under ignored bits of a pattern has no meaning`"),
+        (Defect::FirstFreeCell, "`a receive posted after a removal is younger than all others`"),
+        (Defect::ComparesIgnoredOnes, "`the values of ignored bits of a pattern have no effect`"),
         (Defect::ProbeTakes, "`a probe finds the oldest message and leaves it`"),
-        (Defect::MatchedProbeLeaves, "`what a matched probe found is found no more`"),
-        (Defect::CancelLies, "`a cancelled receive takes no message`"),
+        (Defect::MatchedProbeLeaves, "`a message found by a matched probe is not found again`"),
+        (Defect::CancelLies, "`a cancelled receive matches no message`"),
     ] {
         let objections = corpus_objections(defect);
         assert!(objections.iter().any(|text| text.contains(case)), "{defect:?} passes {case}: {objections:#?}");

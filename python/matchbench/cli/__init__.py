@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The command line: parses, calls, prints and returns a status.
 
-One file per command, named after it; a command is added by its file and its line in `COMMANDS`.
-A command is imported only when it is called. Exit status: 0 done, 1 a check failed, 2 bad input,
-128 + N ended by signal N, as shells report it: 130 by Ctrl-C, 141 by a reader that left, as in `| head`.
-What went wrong is one line on standard error, never a traceback.
+Each command is a file of its name and a line in `COMMANDS`; it is imported only when it is called.
+Exit status: 0 done, 1 a check failed, 2 bad input, 128 + N ended by signal N, as shells report it: 130 for
+Ctrl-C, 141 for a closed pipe, as in `| head`. An error is one line on standard error, never a traceback.
 """
 
 import contextlib
@@ -18,35 +17,35 @@ from types import FrameType
 
 import click
 
-from matchbench import MatchbenchError, __version__, tables
+from matchbench import MatchbenchError, __version__
 
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
-    "trace": "Look into a trace: info, check, stats, export.",
-    "compare": "Replay traces on engines: table, plots and report of what matching costs.",
-    "reproduce": "Measure what a paper claims, claim by claim: ours, theirs, verdict.",
+    "trace": "Inspect a trace: info, check, stats, export.",
+    "compare": "Replay traces on engines and report the cost of matching.",
+    "reproduce": "Compare the claims of a paper with our measurements, claim by claim.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
-    "generate": "Make a trace of any size from a pattern of communication.",
-    "mpi": "Look at your own MPI: what deep queues cost it.",
+    "generate": "Generate a trace of any size from a communication pattern.",
+    "mpi": "Measure and check your own MPI library: bench, conform.",
     "asm": "Assemble a program for the match unit.",
-    "disasm": "Print the program of an image.",
+    "disasm": "Disassemble an image.",
     "mu": "Run a match program on the match unit: run, trace, debug, profile.",
 }
-"""Command -> the sentence that the overview prints; its module is `matchbench.cli.<command>`."""
+"""Command -> its line in the overview; its module is `matchbench.cli.<command>`."""
 
 BAD_INPUT = 2
 _BY_SIGNAL = 128
 
 
 class Commands(click.Group):
-    """The commands of `COMMANDS`, each imported when it is asked for."""
+    """The commands of `COMMANDS`, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Name the commands in the order of a user's work."""
+        """Name the commands in the usual order of work."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Import one command, or say that there is none by returning nothing."""
+        """Import one command; None if it does not exist."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"matchbench.cli.{cmd_name.replace('-', '_')}")
@@ -75,7 +74,7 @@ class Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="matchbench", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Record an MPI program, replay it on receive engines, see what message matching costs."""
+    """Record an MPI program, replay it on receive engines, and compare the cost of message matching."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         Words after the command's name; those of the process by default.
     """
-    # A process started with a closed standard stream has none at all; what it prints is discarded.
+    # A process started with a closed standard stream has none; its output is discarded.
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     try:
@@ -107,10 +106,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MatchbenchError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        tables.discard()
+        _discard_output()
         return _BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
-        tables.discard()
+        _discard_output()
         return _refuse(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         )
@@ -124,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Ended(SystemExit):
-    """Leaves every block on the way out, so that files that are not whole and ranks that run are removed."""
+    """Unwinds the stack, so that incomplete files are removed and running ranks are ended."""
 
     def __init__(self, number: int) -> None:
         super().__init__(_BY_SIGNAL + number)
@@ -133,7 +132,7 @@ class _Ended(SystemExit):
 
 @contextlib.contextmanager
 def _orderly_end() -> Iterator[None]:
-    """Leave in order when the system, a batch scheduler or a closed terminal ends the command."""
+    """Unwind on SIGTERM and SIGHUP, as sent by a batch scheduler or a closed terminal."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise _Ended(number)
@@ -150,7 +149,14 @@ def _orderly_end() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _discard_output() -> None:
+    # Imported here because rich slows the start of every command.
+    from matchbench import tables
+
+    tables.discard()
+
+
 def _refuse(message: str) -> int:
-    with contextlib.suppress(OSError):  # nobody is there to read it
+    with contextlib.suppress(OSError):  # standard error is closed
         sys.stderr.write(f"matchbench: {' '.join(message.split())}\n")
     return BAD_INPUT

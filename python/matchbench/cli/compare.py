@@ -11,8 +11,9 @@ import click
 from matchbench import _native, summary, tables
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
-from matchbench.compare import ReplayConfig, choose_engines, compare
+from matchbench.compare import choose_engines, compare
 from matchbench.output import check_directory
+from matchbench.replay_config import ReplayConfig
 from matchbench.trace import Trace
 
 CHECK_FAILED = 1
@@ -31,7 +32,7 @@ CHECK_FAILED = 1
       matchbench compare out/mine --engine host_native --engine linear:software --mpi-bench out/bench
 
     TRACE is a trace's directory or NAME.tar.xz. `matchbench engines` lists engines, presets and networks.
-    Exit status: 0 done, 1 if a replay did not finish (deadlock, or a trace cut short), 2 bad input.
+    Exit status: 0 done; 1 a replay did not finish: deadlock, or truncated trace; 2 bad input.
     """,
 )
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -41,7 +42,7 @@ CHECK_FAILED = 1
     "engines",
     metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine; may be given again. [every preset that keeps MPI's order]",
+    help="An engine or preset; repeatable. [every preset that keeps MPI's order]",
 )
 @click.option(
     "-s",
@@ -49,26 +50,36 @@ CHECK_FAILED = 1
     "settings",
     metavar="[ENGINE.]KEY=VALUE",
     multiple=True,
-    help="Replace a setting of the engines that have it, or of ENGINE; may be given again.",
+    help="Set a parameter of ENGINE, or of all engines that have it; repeatable.",
 )
 @click.option(
     "--mpi-bench",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Costs of linear:software and linear:software_l2, from a result of `matchbench mpi bench`.",
+    help="Result of `matchbench mpi bench`; sets the costs of linear:software and linear:software_l2.",
 )
-@click.option("--network", metavar="PRESET", help=f"The network. [{_native.networks()[0][0]}]")
-@click.option("--network-set", metavar="KEY=VALUE", multiple=True, help="Replace a setting of the network.")
+@click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]")
 @click.option(
-    "--cpu-scale", metavar="X", type=float, default=1.0, help="Factor on recorded compute time. [1]"
+    "--network-set", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the network; repeatable."
+)
+@click.option(
+    "--cpu-scale",
+    metavar="X",
+    type=float,
+    default=1.0,
+    help="Factor on recorded compute time; 0 replays communication only. [1]",
 )
 @click.option(
     "--free-wildcards",
     is_flag=True,
-    help="Let wildcard receives take what comes first, not what they took in the recording.",
+    help="Let wildcard receives match the first message that arrives, not the recorded one.",
 )
 @click.option(
-    "--collective", "collectives", metavar="OP=ALGORITHM", multiple=True, help="How OP is expanded."
+    "--collective",
+    "collectives",
+    metavar="OP=ALGORITHM",
+    multiple=True,
+    help="Algorithm that expands the collective OP; repeatable.",
 )
 @click.option(
     "-j",
@@ -76,14 +87,14 @@ CHECK_FAILED = 1
     metavar="N",
     type=click.IntRange(1, 1024),
     default=2,
-    help="Replays, and then plots, at a time. [2]",
+    help="Parallel replays, then parallel plots. [2]",
 )
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where results go. [out/compare-DATE-TIME]",
+    help="Directory of the results. [out/compare-DATE-TIME]",
 )
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 def command(
@@ -101,9 +112,9 @@ def command(
     free_wildcards: bool,
     force: bool,
 ) -> int:
-    """Replay traces on receive engines and compare what matching costs.
+    """Replay traces on receive engines and compare the cost of matching.
 
-    Prints one table per trace, and writes tables, plots and a report to DIR.
+    Prints one table per trace, and writes tables, plots and an HTML report to DIR.
     """
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
@@ -120,7 +131,7 @@ def command(
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
-    with tables.even_unread():
+    with tables.ignoring_closed_pipe():
         for block in summary.blocks(comparison.results, comparison.measured):
             tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
             if block.measured:
@@ -128,7 +139,7 @@ def command(
                 spare = summary.MEASURED_SPARE
                 tables.show(block.measured_title, summary.MEASURED, block.measured, spare=spare)
             tables.line()
-    with tables.even_unread():
+    with tables.ignoring_closed_pipe():
         sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
     with progress_bar("drawing") as progress:
         comparison.write(output, force=force, jobs=jobs, progress=progress)
@@ -139,6 +150,6 @@ def command(
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        msg = f"`{text}` is no choice of an algorithm; expected OP=ALGORITHM"
+        msg = f"--collective: found `{text}`, expected OP=ALGORITHM"
         raise MatchbenchError(msg)
     return name, value

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench engines`: the receive engines, their presets and where their parameters are from."""
+"""`matchbench engines`: the receive engines, their presets and the sources of their parameters."""
 
 import click
 
 from matchbench import _native, tables
-from matchbench.shapes import Card
+from matchbench.native_types import Card
 
 
 @click.group(
@@ -27,7 +27,7 @@ def command(ctx: click.Context) -> None:
 
 
 def _presets(card: Card) -> str:
-    """Name the presets, and those that break MPI's order as such."""
+    """List the presets, and mark those that break MPI's order."""
     return ", ".join(
         f"{preset} (breaks order)" if preset in card["literal"] else preset for preset in card["presets"]
     )
@@ -43,11 +43,11 @@ def _list() -> None:
     cards = _native.engines()
     tables.show(
         None,
-        ["engine", "timing", "presets (first: default)", "what it is"],
+        ["engine", "timing", "presets (first: default)", "description"],
         [(card["name"], card["timing"], _presets(card), card["summary"]) for card in cards],
     )
     tables.line()
-    tables.show(None, ["network", "what it is"], _native.networks())
+    tables.show(None, ["network", "description"], _native.networks())
 
 
 @command.command(
@@ -76,14 +76,14 @@ def show(spec: str) -> None:
         tables.show(
             f"{card['name']}:{preset} (placement {engine.placement}; "
             f"{assumed} of {len(parameters)} parameters assumed)",
-            ["parameter", ">value", "unit", "source", "from"],
+            ["parameter", ">value", "unit", "source", "detail"],
             [(p["name"], p["value"], p["unit"], p["source"], p["detail"]) for p in parameters],
         )
         if engine.breaks_order is not None:
             tables.line(f"{card['name']}:{preset} breaks MPI's order, {engine.breaks_order}", style="bold")
     tables.line()
     tables.show(
-        "meaning",
-        ["parameter", "what it is"],
+        None,
+        ["parameter", "meaning"],
         [(parameter["name"], parameter["help"]) for parameter in chosen.parameters()],
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench generate`: a trace of any size from a pattern, whose settings become options."""
+"""`matchbench generate`: a trace from a communication pattern, whose parameters become options."""
 
 from pathlib import Path
 
@@ -8,18 +8,18 @@ import click
 from matchbench import _native, tables
 from matchbench.cli.progress import progress_bar
 from matchbench.generate import MOST_SEED, generate
-from matchbench.shapes import Pattern
+from matchbench.native_types import Pattern
 
 
 class Patterns(click.Group):
-    """One command per pattern that the trace library knows."""
+    """One command per pattern of the trace library."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Name the patterns."""
+        """List the patterns."""
         return [pattern["name"] for pattern in _native.patterns()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Make the command of one pattern, or none."""
+        """Make the command of one pattern; None if it does not exist."""
         found = [pattern for pattern in _native.patterns() if pattern["name"] == cmd_name]
         return _command(found[0]) if found else None
 
@@ -36,7 +36,7 @@ class Patterns(click.Group):
     """,
 )
 def command() -> None:
-    """Make a trace of any size from a pattern of communication."""
+    """Generate a trace of any size from a communication pattern."""
 
 
 def _command(pattern: Pattern) -> click.Command:
@@ -51,18 +51,29 @@ def _command(pattern: Pattern) -> click.Command:
         tables.line(f"{output}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records")
 
     options: list[click.Parameter] = [
-        click.Option(["-o", "--output"], metavar="DIR", required=True, type=click.Path(path_type=Path)),
+        click.Option(
+            ["-o", "--output"],
+            metavar="DIR",
+            required=True,
+            type=click.Path(path_type=Path),
+            help="Directory of the trace.",
+        ),
         click.Option(
             ["-n", "--ranks"],
             metavar="N",
             required=True,
             type=int,
-            help=f"Ranks in the world, {pattern['least_ranks']} or more.",
+            help=f"Number of ranks, {pattern['least_ranks']} or more.",
         ),
         click.Option(
-            ["--seed"], default=1, show_default=True, type=click.IntRange(0, MOST_SEED), metavar="N"
+            ["--seed"],
+            default=1,
+            show_default=True,
+            type=click.IntRange(0, MOST_SEED),
+            metavar="N",
+            help="Seed of the random choices.",
         ),
-        click.Option(["--force"], is_flag=True, help="Replace the trace in DIR."),
+        click.Option(["--force"], is_flag=True, help="Replace an earlier trace in DIR."),
     ]
     for setting in pattern["settings"]:
         unit = setting["unit"] if setting["unit"] not in ("count", "choice") else "N"

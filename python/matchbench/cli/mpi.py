@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi`: the user's own MPI. One file per command, `mpi_<command>.py`; a line in `COMMANDS`."""
+"""`matchbench mpi`: your own MPI; each command is a file `mpi_<command>.py` and a line in `COMMANDS`."""
 
 import importlib
 
 import click
 
 COMMANDS = {
-    "bench": "Measure what deep queues cost your MPI.",
-    "conform": "Check whether your MPI matches in MPI's order.",
+    "bench": "Measure the cost of deep queues.",
+    "conform": "Check the matching order against the MPI standard.",
 }
-"""Command -> the sentence that the overview prints; its module is `matchbench.cli.mpi_<command>`."""
+"""Command -> its line in the overview; its module is `matchbench.cli.mpi_<command>`."""
 
 
 class _Commands(click.Group):
-    """The commands of `COMMANDS`, each imported when it is asked for."""
+    """The commands of `COMMANDS`, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Name the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Import one command, or say that there is none by returning nothing."""
+        """Import one command; None if it does not exist."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"matchbench.cli.mpi_{cmd_name}").command
@@ -41,7 +41,8 @@ class _Commands(click.Group):
     \b
       matchbench mpi bench
       matchbench mpi bench --mpicc mpicc.mpich -o out/mpich -- mpirun.mpich
+      matchbench mpi conform --ranks 4
     """,
 )
 def command() -> None:
-    """Look at your own MPI: it is built against, run, and measured on this machine or on your hosts."""
+    """Measure and check your own MPI library, on this machine or on your hosts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi bench`: what deep queues cost the user's MPI."""
+"""`matchbench mpi bench`: measure the cost of deep queues in the user's MPI."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -21,19 +21,19 @@ QUICK = {
     "budget_us": 2000,
     "source_ranks": 4,
 }
-"""What `--quick` measures: the shape of the curves, with a wide spread."""
+"""Plan of `--quick`: the shape of the curves, with a wide spread."""
 
 _SHOWN = (0, 4, 16, 64, 256, 1024, 4096, 8192, 16384)  # depths of the table, if they were measured
 
 
 def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """Read a list of depths."""
+    """Parse a list of depths."""
     if text is None:
         return None
     try:
         return tuple(sorted({int(word) for word in text.split(",")}))
     except ValueError as error:
-        msg = f"{text!r} is no list of whole numbers with commas"
+        msg = f"found {text!r}, expected whole numbers separated by commas"
         raise click.BadParameter(msg) from error
 
 
@@ -51,42 +51,45 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
       matchbench mpi bench -- srun --ntasks-per-node 1
       matchbench mpi bench --beside out/mpich -o out/openmpi
 
-    The launcher's words are followed by `-n RANKS PROGRAM...`; with {ranks} and {program} in them these
-    take their places. Open MPI, MPICH, Intel MPI and their relatives are known. With several hosts DIR must
-    be on a file system that all of them see: the program is built in it.
+    `-n RANKS PROGRAM...` is appended to LAUNCHER, or replaces {ranks} and {program} in it. Supported are
+    Open MPI, MPICH, Intel MPI and MPIs derived from them. With several hosts, DIR must be on a file system
+    that all of them share, because the program is built there.
 
-    Exit status: 0 done; 1 a series hung or died, and the results say which; 2 bad input, or an MPI that
-    starts no program.
+    Exit status: 0 done; 1 a series hung or crashed, and the results name it; 2 bad input, or the MPI
+    cannot start a program.
     """,
 )
-@click.option("--mpicc", metavar="PROGRAM", help="The compiler of your MPI. [$MPICC or mpicc]")
+@click.option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of your MPI. [$MPICC or mpicc]")
 @click.option(
-    "--hostfile", metavar="FILE", type=click.Path(path_type=Path), help="Hosts, handed to the launcher."
+    "--hostfile",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File of hosts, passed to the launcher.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Results. [out/mpi-bench-DATE-TIME]",
+    help="Directory of the results. [out/mpi-bench-DATE-TIME]",
 )
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
-@click.option("--quick", is_flag=True, help="Fewer depths and repetitions: some ten seconds.")
+@click.option("--quick", is_flag=True, help="Fewer depths and repetitions: about ten seconds.")
 @click.option(
     "--depths",
     metavar="D,D,...",
     callback=_depths,
-    help="Entries queued. [0 and the powers of two up to 16384]",
+    help="Numbers of queued entries. [0 and the powers of two up to 16384]",
 )
 @click.option(
     "--repetitions", metavar="N", type=click.IntRange(1, 1_000_000), help="Repetitions of each depth. [7]"
 )
-@click.option("--series", metavar="NAME", multiple=True, help="Only this series, or kind; can be repeated.")
+@click.option("--series", metavar="NAME", multiple=True, help="Measure only this series or kind; repeatable.")
 @click.option(
     "--source-ranks",
     metavar="N",
     type=click.IntRange(3, 1024),
-    help="Ranks of the series with other sources; all but two of them sleep. [18]",
+    help="Number of ranks in the series `sources`; all but two sleep. [18]",
 )
 @click.option(
     "--time-limit",
@@ -94,16 +97,16 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="A series that says nothing for so long ends there.",
+    help="Time without output after which a series is ended.",
 )
-@click.option("--pin/--no-pin", default=True, help="Give both ranks a core each where the launcher does not.")
+@click.option("--pin/--no-pin", default=True, help="Pin both ranks to a core each if the launcher does not.")
 @click.option("--label", help="Name of this measurement in tables and plots.")
 @click.option(
     "--beside",
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Earlier results, or a CSV file of rows, to be drawn beside; can be repeated.",
+    help="Earlier results, or a CSV file of rows, to compare with in plots; repeatable.",
 )
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -122,11 +125,11 @@ def command(
     beside: tuple[Path, ...],
     launcher: tuple[str, ...],
 ) -> int:
-    """Measure what deep queues cost your MPI.
+    """Measure the cost of deep queues in your MPI.
 
-    Builds a small program with your mpicc and runs it under your launcher: round trips behind posted receives
-    that do not match, receives and probes behind unexpected messages, queues that are emptied in order and
-    otherwise, memory of queued items. Says what the times tell of the structure behind them.
+    Builds a small program with your mpicc and runs it with your launcher. It measures round trips behind
+    posted receives that do not match, receives and probes behind unexpected messages, draining a queue in
+    several orders, and memory per queued item, and infers the library's data structures from the times.
     """
     mpi = find(mpicc, launcher, hostfile)
     if output is None:
@@ -153,12 +156,12 @@ def command(
 
 
 def _chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Take series by name or by kind, in the order in which they are measured."""
+    """Select series by name or kind, in the order of measurement."""
     if not names:
         return SERIES
     for name in names:
         if not any(name in (each, each.partition("/")[0]) for each in SERIES):
-            msg = f"{name!r}: no such series; there are {', '.join(SERIES)}"
+            msg = f"unknown series `{name}`; expected one of: {', '.join(SERIES)}"
             raise click.BadParameter(msg, param_hint="--series")
     return tuple(each for each in SERIES if each in names or each.partition("/")[0] in names)
 
@@ -178,16 +181,14 @@ def show(whole: Mapping[str, Any]) -> None:
     Parameters
     ----------
     whole
-        As `matchbench.mpi.results.document` makes it.
+        Result of `matchbench.mpi.results.document`.
     """
     mpi, place, plan = whole["mpi"], whole["place"], whole["plan"]
     hosts = list(dict.fromkeys(place["hosts"]))
     tables.line(whole["label"], style="bold")
     tables.line(f"library:   {mpi['name']}, MPI {mpi['standard']}; {mpi['transport']}")
     tables.line(f"place:     {' and '.join(hosts)}, {place['cpu']}; {_pinning(place)}")
-    tables.line(
-        f"times:     medians of {plan['sweeps']} repetitions; spread: half the distance of their quartiles"
-    )
+    tables.line(f"times:     medians of {plan['sweeps']} repetitions; spread: half their interquartile range")
     tables.line()
     _show_times(whole)
     if whole["memory"]:
@@ -221,7 +222,7 @@ _MEMORY = {
 
 def _pinning(place: Mapping[str, Any]) -> str:
     if place["pinned_by"] == "nobody":
-        return "nobody pinned the ranks"
+        return "ranks not pinned"
     where = [f"cpu {cpu}" if cpu >= 0 else "several cpus" for cpu in place["pinned"]]
     return f"pinned by the {place['pinned_by']} to {' and '.join(where)}"
 
@@ -260,14 +261,14 @@ def _show_times(whole: Mapping[str, Any]) -> None:
 
 
 def _short(ns: float | None) -> str | None:
-    """Write a time in nanoseconds with three digits."""
+    """Format a time with three digits."""
     if ns is None:
         return None
     return tables.time(float(f"{ns:.3g}"))
 
 
 def _spread(rows: Sequence[Row]) -> str | None:
-    """Half the distance of the quartiles over the median, the median of all depths."""
+    """Half the interquartile range over the median; the median of all depths."""
     shares = sorted(
         (row["ns_q3"] - row["ns_q1"]) / 2 / row["ns_median"] for row in rows if row["ns_median"] > 0
     )

@@ -91,7 +91,7 @@ def command(
     mpi = find(mpicc, launcher, hostfile)
     if output is not None:
         check_directory(output, marker=MARKER, force=force)
-    printing = contextlib.nullcontext if output is None else tables.even_unread
+    printing = contextlib.nullcontext if output is None else tables.ignoring_closed_pipe
     with contextlib.ExitStack() as stack:
         if output is None:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))

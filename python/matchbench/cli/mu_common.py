@@ -12,7 +12,7 @@ import click
 from matchbench import MatchbenchError, tables
 from matchbench.match_unit import ProtocolError, Report, Setup
 from matchbench.match_unit_files import read_headers, read_list
-from matchbench.shapes import Answer, Row
+from matchbench.native_types import Answer, Row
 
 CHECK_FAILED = 1
 BAD_INPUT = 2

@@ -13,7 +13,7 @@ from matchbench import MatchbenchError, tables
 from matchbench.cli.mu_common import answer_text, row_lines, write_text
 from matchbench.match_unit import Setup
 from matchbench.match_unit_files import ITEM_BITS
-from matchbench.shapes import Answer, State, Stopped
+from matchbench.native_types import Answer, State, Stopped
 
 PROMPT = "(mu) "
 AROUND = 4  # words before and after the one that is shown

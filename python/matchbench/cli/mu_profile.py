@@ -10,7 +10,7 @@ import click
 from matchbench import tables
 from matchbench.cli.mu_common import IDLE, everything, inputs, reported_errors, setup_from, show_totals
 from matchbench.match_unit import Report, Setup
-from matchbench.shapes import MatchProfile
+from matchbench.native_types import MatchProfile
 
 
 @click.command(

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from matchbench.shapes import Progress as Tell
+from matchbench.native_types import Progress as Tell
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Tell]:
-    """Show a bar while the block runs and give the callable that moves it.
+    """Show a bar while the block runs and yield the callable that advances it.
 
     Parameters
     ----------
     what
-        What is being done, before the bar.
+        Text before the bar.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(file=sys.stderr)

@@ -20,20 +20,25 @@ from matchbench.record import Recording, record
       matchbench record -- mpirun -n 16 ./app --size 100
       matchbench record -o traces/app -- srun -n 64 ./app
 
-    The program must be linked dynamically with MPI; it need not be built anew. DIR must be on a file
-    system that all ranks see. Exit status: the program's own if it is not 0; 1 if no rank or not every
-    rank was recorded to its end; 2 bad input.
+    The program must be linked dynamically with MPI; it need not be rebuilt. DIR must be on a file system
+    that all ranks share. Exit status: that of the program if it is not 0; 1 if any rank was not recorded
+    to its end; 2 bad input.
     """,
 )
 @click.option(
-    "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="The trace. [out/trace-DATE-TIME]"
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Directory of the trace. [out/trace-DATE-TIME]",
 )
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(output: Path | None, words: tuple[str, ...]) -> int:
     """Run an unmodified MPI program and record its calls as a trace.
 
-    COMMAND is what starts the program: launcher, its arguments, program, its arguments. Open MPI, MPICH,
-    Intel MPI, MVAPICH and Slurm's srun are known; another launcher must hand on its environment.
+    COMMAND starts the program: launcher, its arguments, program, its arguments. Supported are the launchers
+    of Open MPI, MPICH, Intel MPI and MVAPICH, and srun; another launcher must pass its environment to the
+    ranks.
     """
     if output is None:
         output = Path("out") / f"trace-{dt.datetime.now():%Y%m%d-%H%M%S}"
@@ -41,15 +46,17 @@ def command(output: Path | None, words: tuple[str, ...]) -> int:
     sys.stderr.writelines(f"{line}\n" for line in summary(recording))
     if recording.exit_status != 0:
         return recording.exit_status
-    # A launcher that is interrupted may well say that all is good.
+    # An interrupted launcher may return 0.
     whole = recording.complete and all(rank.finalized for rank in recording.ranks)
     return 0 if whole else 1
 
 
 def summary(recording: Recording) -> list[str]:
-    """Say in lines what was recorded, and which ranks are not whole."""
+    """Summarize the recording, and name the incomplete ranks."""
     if not recording.ranks:
-        return ["matchbench: no MPI rank was recorded: is the program dynamically linked with MPI?"]
+        return [
+            "matchbench: no MPI rank was recorded; expected a program that is linked dynamically with MPI"
+        ]
     records = sum(rank.records for rank in recording.ranks)
     lines = [
         f"matchbench: {recording.directory}: {len(recording.ranks)} of {recording.world} ranks, "

@@ -115,7 +115,7 @@ def command(
         target = targets.get(paper)
         if target is not None:
             found.write(target, figures=figures, force=force)
-        with tables.even_unread() if target is not None else nullcontext():
+        with tables.ignoring_closed_pipe() if target is not None else nullcontext():
             if several:
                 tables.line(f"{'' if paper == papers[0] else chr(10)}{paper}", style="bold")
             _show(found, whole=not (systems or ids or verdicts))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench trace`: what is in a trace."""
+"""`matchbench trace`: inspect, check, count and export a trace."""
 
 import json
 import sys
@@ -34,13 +34,13 @@ trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_ty
     """,
 )
 def command() -> None:
-    """Look into a trace."""
+    """Inspect a trace."""
 
 
 @command.command(epilog="Example: matchbench trace info traces/halo3d.tar.xz")
 @trace_argument
 def info(path: Path) -> None:
-    """Print where a trace is from and how large it is, without checking its records."""
+    """Print the origin and size of a trace, without checking its records."""
     trace = Trace.open(path)
     meta = trace.meta
     ends: Counter[str] = Counter(trace.native.ends())
@@ -82,7 +82,7 @@ def info(path: Path) -> None:
 def check(paths: tuple[Path, ...]) -> int:
     """Check every record against `spec/trace.md`; exit status 1 if a trace has a defect.
 
-    The first defect of each trace is told, and the next trace is checked all the same.
+    Prints the first defect of each trace and continues with the next trace.
     """
     return max(_check(path) for path in paths)
 
@@ -101,7 +101,7 @@ def _check(path: Path) -> int:
     for rank, end in enumerate(trace.native.ends()):
         if end != "finalized":
             where = f"rank {rank} ends after {trace.native.rank_records()[rank]} records"
-            why = "its recorder stopped early" if end == "stopped" else "it did not come to MPI_Finalize"
+            why = "its recorder stopped early" if end == "stopped" else "it did not reach MPI_Finalize"
             tables.line(f"{where}: {why}")
     return 0
 
@@ -117,12 +117,13 @@ def _check(path: Path) -> int:
     """
 )
 @trace_argument
-@click.option("--ranks", is_flag=True, help="Print one row per rank too.")
+@click.option("--ranks", is_flag=True, help="Also print one row per rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
-    """Print messages, list lengths, search depths, unexpected messages and wildcards.
+    """Print messages, queue lengths, search depths, unexpected messages and wildcards.
 
-    A trace does not say when a message arrived: it is taken to arrive as early as the recorded times allow.
+    A trace does not hold arrival times: each message is assumed to arrive as early as the recorded times
+    allow.
     """
     trace = Trace.open(path)
     with progress_bar("checking") as progress:
@@ -155,7 +156,7 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
     rows = [
         ("ranks", count(trace.ranks)),
         ("records", count(total["records"])),
-        ("recorded time", f"{tables.time(total['wall_ns'])}, of which in calls {_in_calls(trace, total)}"),
+        ("recorded time", f"{tables.time(total['wall_ns'])}, {_in_calls(trace, total)} in MPI calls"),
         ("messages sent", f"{count(total['sent'])}, {tables.size(total['sent_bytes'])}"),
         ("messages received", f"{count(total['received'])}, {tables.size(total['received_bytes'])}"),
         ("never received", count(total["never_received"])),
@@ -167,10 +168,10 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
             f"{count(total['any_source'])} source, {count(total['any_tag'])} tag, "
             f"{count(total['any_both'])} both",
         ),
-        ("probes", f"{count(total['probes'])} found a message, {count(total['probe_misses'])} none"),
-        ("tests in vain", count(total["test_misses"])),
+        ("probes", f"{count(total['probes'])} found a message, {count(total['probe_misses'])} did not"),
+        ("unsuccessful tests", count(total["test_misses"])),
         ("collectives", collectives or "0"),
-        ("most sources", f"{count(total['sources'])} of one rank"),
+        ("sources of a rank", f"{count(total['sources'])} at most"),
         ("tags", count(total["tags"])),
         ("communicators", count(total["communicators"])),
     ]
@@ -201,8 +202,8 @@ def _show_histograms(found: TraceStats) -> None:
     rows.append(["max", *(tables.count(total[name]) for name in maxima)])
     tables.line()
     tables.show(
-        "entries in a list that is searched, and entries visited by a search that finds",
-        ["entries", ">posted: length", ">visited", ">unexpected: length", ">visited"],
+        "length of a queue when it is searched, and entries visited by a successful search",
+        ["entries", ">PRQ length", ">visited", ">UMQ length", ">visited"],
         rows,
     )
 
@@ -236,8 +237,10 @@ def _show_ranks(found: TraceStats) -> None:
 
 @command.command(epilog="Example: matchbench trace export out/mine -o mine.parquet")
 @trace_argument
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), required=True)
-@click.option("--force", is_flag=True, help="Replace FILE.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), required=True, help="Parquet file."
+)
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
 def export(path: Path, output: Path, *, force: bool) -> None:
     """Write all records to a Parquet file, one row each (`spec/results.md`, section 7)."""
     trace = Trace.open(path)

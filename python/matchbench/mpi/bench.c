@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Measures what the queues of an MPI library cost at one receiver: the program of `matchbench mpi bench`.
+// Measures the cost of an MPI library's queues at one receiver: the program of `matchbench mpi bench`.
 //
 // usage: bench SERIES DEPTH[,DEPTH...] SWEEPS BUDGET_US PATIENCE_S PIN
 //
-// One series in one run. Rank 1 is the receiver: it fills its queues, takes the times, tells the others what to
-// do, and is the only rank that prints. Rank 0 is the sender. All further ranks sleep; they are the other sources.
-// Every line of standard output that begins with MARK is a JSON object; docs/mpi-bench.md says what is measured,
-// python/matchbench/mpi/lines.py reads it. Only functions of MPI-3.0 are called.
+// A run measures one series. Rank 1 is the receiver: it fills its queues, measures the times, controls the other
+// ranks, and is the only rank that prints. Rank 0 is the sender. All other ranks sleep; they are further sources.
+// Every line of standard output that begins with MARK is a JSON object; docs/mpi-bench.md describes what is
+// measured, python/matchbench/mpi/bench_protocol.py reads it. Only functions of MPI-3.0 are called.
 #define _GNU_SOURCE
 #include "place.h"
 
@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-// Distinct tags begin at FIRST_TAG; all stay below 32767, which every MPI allows, up to a depth of 32751.
+// Distinct tags begin at FIRST_TAG; up to a depth of 32751 they stay below 32767, which every MPI allows.
 enum { TARGET_TAG = 1, MARKER_TAG, ABSENT_TAG, PING_TAG, SAME_TAG, FIRST_TAG = 16 };
-enum { LEAST = 5, MOST = 2000, PILOT = 9 };           // operations in a sample; before it, to choose their number
-enum { SMALL = 8, LARGE = 1024, NAP_NS = 5000000 };   // bytes of a message; what others sleep between two looks
+enum { LEAST = 5, MOST = 2000, PILOT = 9 };           // operations of a sample, and of the pilot that sets their number
+enum { SMALL = 8, LARGE = 1024, NAP_NS = 5000000 };   // bytes of a message; sleep between two polls of other ranks
 
 enum order { IN_ORDER, REVERSE, RANDOM };
 enum pattern { TAGS, SOURCES, COMMUNICATORS, ANY_SOURCE, SAME, TARGET_ANY, AGED };
@@ -34,8 +34,8 @@ struct order_of_work {
 
 static MPI_Comm work, other, control;
 static int rank, ranks, patience;
-static double clock_ns;  // what reading the clock twice takes; no time of an operation contains it
-static double budget_ns; // time that a sample may take
+static double clock_ns;  // cost of a timestamp, subtracted from every time
+static double budget_ns; // time budget of a sample
 
 static double now(void) {
   struct timespec at;
@@ -43,7 +43,7 @@ static double now(void) {
   return 1e9 * (double)at.tv_sec + (double)at.tv_nsec;
 }
 
-// ---- what rank 1 prints ------------------------------------------------------------------------------------
+// ---- output of rank 1 --------------------------------------------------------------------------------------
 
 static void say(const char *format, ...) {
   va_list arguments;
@@ -83,13 +83,13 @@ static double median(double *values, int count) {
   return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
-// How many operations of `each` nanoseconds a sample is worth.
+// Number of operations of `each` nanoseconds that fit into the budget of a sample.
 static int affordable(double each, int least) {
   double count = budget_ns / (each > 1 ? each : 1);
   return count < least ? least : count > MOST ? MOST : (int)count;
 }
 
-// The shortest of the pilot's: a rank that lost its processor for a while is no reason for a small sample.
+// The shortest operation of the pilot: a preempted rank must not reduce the size of the sample.
 static double shortest(const double *times) {
   double least = times[0];
   for (int i = 1; i < PILOT; i++) least = times[i] < least ? times[i] : least;
@@ -109,7 +109,7 @@ static int *permutation(int count, int order) {
   return at;
 }
 
-// ---- what the senders do -----------------------------------------------------------------------------------
+// ---- senders -----------------------------------------------------------------------------------------------
 
 static void tell(int to, struct order_of_work what) {
   MPI_Send(&what, (int)(sizeof what / sizeof(int)), MPI_INT, to, 0, control);
@@ -122,13 +122,13 @@ static int tag_of(int pattern, int nth) {
   return pattern == SAME ? SAME_TAG : FIRST_TAG + nth;
 }
 
-// Rank 0 answers at once.
+// Rank 0 polls and answers immediately.
 static void serve(void) {
   static char payload[LARGE];
   for (;;) {
     struct order_of_work what;
     MPI_Recv(&what, (int)(sizeof what / sizeof(int)), MPI_INT, RECEIVER, 0, control, MPI_STATUS_IGNORE);
-    alarm((unsigned)patience); // nobody is left behind by a launcher that was killed
+    alarm((unsigned)patience); // so that no rank outlives a killed launcher
     MPI_Comm comm = what.pattern == COMMUNICATORS ? other : work;
     if (what.command == QUIT) return;
     for (int i = 0; what.command == ECHO && i < what.count; i++) {
@@ -148,7 +148,7 @@ static void serve(void) {
   }
 }
 
-// All others sleep most of the time: 16 ranks that poll would take the processors from the two that measure.
+// The others sleep most of the time: 16 polling ranks would take processors from the two that measure.
 static void doze(void) {
   char payload[SMALL] = {0};
   pid_t parent = getppid();
@@ -158,7 +158,7 @@ static void doze(void) {
     int done = 0;
     MPI_Irecv(&what, (int)(sizeof what / sizeof(int)), MPI_INT, RECEIVER, 0, control, &request);
     while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done) {
-      if (getppid() != parent) _exit(1); // the launcher is gone
+      if (getppid() != parent) _exit(1); // the launcher has exited
       nanosleep(&(struct timespec){0, NAP_NS}, NULL);
     }
     if (what.command == QUIT) return;
@@ -168,14 +168,14 @@ static void doze(void) {
   }
 }
 
-// ---- what the receiver does --------------------------------------------------------------------------------
+// ---- receiver ----------------------------------------------------------------------------------------------
 
 static void await_marker(int from) {
   MPI_Recv(NULL, 0, MPI_BYTE, from, MARKER_TAG, control, MPI_STATUS_IGNORE);
 }
 
-// Come back when `count` messages that nobody expects have arrived: a marker behind them says so. What is sent
-// later by one rank arrives later on every transport known; MPI itself promises it for one communicator.
+// Returns when `count` unexpected messages have arrived, which a marker after them shows. Messages of one rank
+// arrive in the order of their sends on every transport known to us; MPI guarantees it for one communicator.
 static void fill(int pattern, int count, int bytes) {
   struct order_of_work what = {.command = FILL, .count = count, .pattern = pattern, .bytes = bytes};
   int first = pattern == SOURCES ? FIRST_OTHER : SENDER, last = pattern == SOURCES ? ranks : FIRST_OTHER - 1;
@@ -183,7 +183,7 @@ static void fill(int pattern, int count, int bytes) {
   for (int from = first; from < last; from++) await_marker(from);
 }
 
-// Take what is unexpected, oldest first: cheap on every structure.
+// Receives the unexpected messages, oldest first: cheap on every structure.
 static void sweep_away(int pattern, int count) {
   static char payload[LARGE];
   MPI_Comm comm = pattern == COMMUNICATORS ? other : work;
@@ -221,7 +221,7 @@ static void sample(const char *kind, int depth, int sweep, double ns, int operat
 }
 
 // Round trips behind posted receives that do not match. The next target is posted before its ping is sent, so
-// that a round trip holds one search of the list by the arriving message and no posting.
+// that a round trip includes one search of the list by the arriving message and no posting.
 static double round_trips(int pattern, int count, double *times) {
   char payload[SMALL];
   tell(SENDER, (struct order_of_work){.command = ECHO, .count = count});
@@ -264,7 +264,7 @@ static double receives(int pattern, int count, double *times) {
   return median(times, count);
 }
 
-// Probes that find nothing, some at a time since one may be as short as reading the clock.
+// Unsuccessful probes, several for each sample, because one can be as short as a timestamp.
 enum { BATCH = 8 };
 static double misses(int pattern, int count, double *times) {
   int source = pattern == ANY_SOURCE ? MPI_ANY_SOURCE : SENDER, flag;
@@ -280,10 +280,10 @@ static void unexpected(int pattern, int depth, int sweep) {
   static double times[MOST];
   fill(pattern, depth, SMALL);
   receives(pattern, PILOT, times);
-  // The way of target and marker counts, some microseconds, and the marker's receive searches too.
+  // The transport of target and marker counts, some microseconds, and the marker's receive searches too.
   int count = affordable(3 * shortest(times) + 3000, LEAST);
   sample("unexpected", depth, sweep, receives(pattern, count, times), count);
-  // A probe that looks at another communicator's or source's queue tells the same as the receive did.
+  // A probe on another communicator's or source's queue gives the same result as the receive.
   if (pattern == TAGS || pattern == ANY_SOURCE || pattern == AGED) {
     begin("probe", depth, sweep);
     misses(pattern, PILOT, times);
@@ -323,7 +323,7 @@ static void drain(const char *kind, double (*once)(int, int), int order, int dep
   double least = once(order, depth), spent = depth * least;
   int tried = 1;
   times[0] = least;
-  // A rank may have lost its processor for a while: what took long is done again, unless it took very long.
+  // A rank may have been preempted: long operations are repeated, unless they are very long.
   while (tried < PILOT && depth * least > budget_ns / 4 && spent < 10 * budget_ns) {
     times[tried] = once(order, depth);
     spent += depth * times[tried];
@@ -331,13 +331,13 @@ static void drain(const char *kind, double (*once)(int, int), int order, int dep
     tried++;
   }
   int count = affordable(2 * depth * least, 0);
-  if (count < tried) count = tried; // the pilot is the sample
+  if (count < tried) count = tried; // use the pilot as the sample
   else
     for (int i = 0; i < count; i++) times[i] = once(order, depth);
   sample(kind, depth, sweep, median(times, count), count);
 }
 
-// Requests and messages leave in random order, so that a library's pools hand them out in that order later.
+// Frees requests and messages in random order, so that the library's pools reuse them in that order.
 static void age(const char *kind, int depth) {
   begin(kind, depth, -1);
   if (!strcmp(kind, "preposted")) {
@@ -365,7 +365,7 @@ static void memory(int bytes, int items) {
   double times[PILOT];
   char *buffer = room((size_t)items, SMALL);
   MPI_Request *requests = room((size_t)items, sizeof *requests);
-  memset(buffer, 1, (size_t)items * SMALL); // what is ours is resident before
+  memset(buffer, 1, (size_t)items * SMALL); // make our own memory resident first
   memset(requests, 1, (size_t)items * sizeof *requests);
   round_trips(TAGS, PILOT, times);
   begin("memory", items, 0);
@@ -419,7 +419,7 @@ static void measure(const struct series *what, int count, const int *depths, int
     return;
   }
   if (what->variant == AGED) age(what->kind, deepest);
-  // Depths within a sweep, sweeps after each other: what drifts or disturbs is no slope.
+  // All depths in each sweep, one sweep after the other, so that drift does not appear as a slope.
   for (int sweep = 0; sweep < sweeps; sweep++)
     for (int i = 0; i < count; i++) {
       begin(what->kind, depths[i], sweep);
@@ -431,7 +431,7 @@ static void measure(const struct series *what, int count, const int *depths, int
     }
 }
 
-// ---- all together -------------------------------------------------------------------------------------------
+// ---- main program -------------------------------------------------------------------------------------------
 
 static int parse_depths(char *text, int *depths, int most) {
   int count = 0;

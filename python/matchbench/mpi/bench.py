@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Measures what depth costs the user's MPI: builds `bench.c` and runs it series by series.
+"""Measures what queue depth costs the user's MPI: builds `bench.c` and runs it once for each series.
 
-Each series is a run of its own, so that one which hangs or dies takes no other with it. `docs/mpi-bench.md`
-tells what is measured, `spec/mpi-bench.md` the form of the results.
+A series that hangs or crashes does not affect the others. `docs/mpi-bench.md` describes what is measured,
+`spec/mpi-bench.md` the format of the results.
 """
 
 import re
@@ -11,22 +11,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from matchbench._native import MatchbenchError
+from matchbench.mpi.bench_protocol import MARK, Hello, Memory, RunOutput
 from matchbench.mpi.curves import Curve, Point, curve, point
 from matchbench.mpi.launch import Ended, Mpi, why
-from matchbench.mpi.lines import MARK, Heard, Hello, Memory
-from matchbench.shapes import Progress
+from matchbench.native_types import Progress
 
 SOURCES = tuple(Path(__file__).parent / name for name in ("bench.c", "place.c"))
 """The measuring program."""
 
 DEEPEST_DRAIN = 8192
-"""Deepest queue that is drained: draining a list in reverse order takes time with the square, in entries."""
+"""Largest number of entries that is drained: in reverse order a list takes quadratic time."""
 
 MOST_QUEUED = 8192
-"""Most items whose memory is measured."""
+"""Largest number of items for the measurement of memory."""
 
 DEEPEST = 32751
-"""Deepest queue at all: every MPI has 32767 tags, and 16 are ours."""
+"""Largest depth: an MPI guarantees tags up to 32767, and the program uses 16 for itself."""
 
 KINDS = ("preposted", "unexpected", "probe", "drain_posted", "drain_unexpected")
 """What is timed, in the order of tables."""
@@ -55,7 +55,7 @@ SERIES = (
     "memory/unexpected_small",
     "memory/unexpected_large",
 )
-"""The series of `bench.c`: what is timed, and what is ahead in the queue or in which order it is emptied."""
+"""The series of `bench.c`: what is timed, and which entries are ahead or in which order a queue drains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +69,13 @@ class Plan:
     sweeps
         Repetitions of each depth.
     budget_us
-        Time that one repetition at one depth may take, in microseconds; five operations are the least.
+        Time budget of one repetition at one depth, in microseconds; at least five operations are made.
     source_ranks
-        Ranks of the series with messages from other sources; all but two are those sources.
+        Ranks of the series with messages from other sources; all but two of them are sources.
     stall_seconds
-        A run that says nothing for so long is ended.
+        A run without output for this time is terminated.
     pin
-        Whether the program gives each of its two ranks a core of its own where the launcher did not.
+        Whether the program pins its two ranks to different cores if the launcher did not.
     series
         Names from `SERIES`.
     """
@@ -89,21 +89,23 @@ class Plan:
     series: tuple[str, ...] = SERIES
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be measured.
+        """Check the plan.
 
         Raises
         ------
         MatchbenchError
-            With what is wrong.
+            When a value is out of range.
         """
         if not self.depths or list(self.depths) != sorted(set(self.depths)):
-            msg = "depths must ascend"
+            found = ",".join(map(str, self.depths))
+            msg = f"depths: found {found or 'none'}, expected ascending numbers"
             raise MatchbenchError(msg)
         if self.depths[0] < 0 or self.depths[-1] > DEEPEST:
-            msg = f"depths must be from 0 to {DEEPEST}: distinct tags take no more"
+            found = f"{self.depths[0]} to {self.depths[-1]}"
+            msg = f"depths: found {found}, expected 0 to {DEEPEST}: an MPI has no more distinct tags"
             raise MatchbenchError(msg)
         if unknown := [name for name in self.series if name not in SERIES]:
-            msg = f"{unknown[0]}: no such series; there are {', '.join(SERIES)}"
+            msg = f"unknown series `{unknown[0]}`; expected one of: {', '.join(SERIES)}"
             raise MatchbenchError(msg)
         for name, value, least in (
             ("sweeps", self.sweeps, 1),
@@ -112,11 +114,11 @@ class Plan:
             ("stall_seconds", self.stall_seconds, 1),
         ):
             if value < least:
-                msg = f"{name} must be at least {least}, not {value}"
+                msg = f"{name}: found {value}, expected {least} or more"
                 raise MatchbenchError(msg)
 
     def depths_of(self, series: str) -> tuple[int, ...]:
-        """Give the depths of a series; none when its depths are all too great or too small."""
+        """Give the depths at which a series is measured, which may be none."""
         kind = series.partition("/")[0]
         if kind == "memory":
             return (min(self.depths[-1], MOST_QUEUED),) if self.depths[-1] else ()
@@ -127,12 +129,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """What one series gave.
+    """The result of one series.
 
     Parameters
     ----------
     kind, pattern
-        What was timed, and what was ahead in the queue or in which order it was emptied.
+        What was timed, and which entries were ahead or in which order the queue was drained.
     points
         By depth, ascending.
     times
@@ -151,28 +153,28 @@ class Series:
 
     @property
     def curve(self) -> Curve | None:
-        """What it says; nothing for the emptying of a queue, which visits half of it on the average."""
+        """Cost and growth; None for a drained queue, whose searches visit half of it on average."""
         return None if self.kind.startswith("drain") or not self.points else curve(self.times)
 
 
 @dataclass(slots=True, kw_only=True)
 class Measurement:
-    """Everything that was measured.
+    """All results of a measurement.
 
     Parameters
     ----------
     mpi
         Compiler and launcher.
     plan
-        What was asked for.
+        What was requested.
     hello
-        Place and library, of the first run that said so.
+        Host and library, as the first run reported them.
     series
-        What was timed, in the order of `SERIES`.
+        The series, ordered by what was timed.
     memory
         Memory of queued items, by pattern.
     remarks
-        Series name -> what kept it from being whole.
+        Series name -> why it is incomplete.
     """
 
     mpi: Mpi
@@ -187,7 +189,7 @@ class Measurement:
         return next((series for series in self.series if series.name == name), None)
 
     def curve(self, name: str) -> Curve | None:
-        """Give what a series says, if it was measured."""
+        """Give the curve of a series, if it was measured."""
         series = self.find(name)
         return series.curve if series else None
 
@@ -198,18 +200,18 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
     Parameters
     ----------
     mpi
-        What is measured.
+        The MPI to measure.
     plan
-        What of it.
+        What to measure.
     scratch
-        A directory that all hosts see; the program is built there and removed.
+        A directory that all hosts share; the program is built there and removed.
     tell
-        Told of progress.
+        Called as `tell(done, total)`.
 
     Raises
     ------
     MatchbenchError
-        When the program cannot be built, or when no run gave anything, with the first run's reason.
+        When the program cannot be built or does not start.
     """
     program = scratch / "mpi-bench"
     mpi.build(SOURCES, program)
@@ -219,28 +221,28 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
     try:
         for at, (name, depths) in enumerate(wanted):
             before = sum(steps[:at])
-            heard, remark = _watched(
+            output, remark = _watched(
                 mpi,
                 plan,
                 program,
                 name,
                 depths,
-                lambda done, before=before: tell(before + done, sum(steps)),  # type: ignore[misc] # its type cannot be told
+                lambda done, before=before: tell(before + done, sum(steps)),  # type: ignore[misc] # mypy infers no type for a default
             )
             if result is None:
-                if heard.hello is None:
+                if output.hello is None:
                     msg = f"{name} did not start: {remark}"
                     raise MatchbenchError(msg)
-                result = Measurement(mpi=mpi, plan=plan, hello=heard.hello)
+                result = Measurement(mpi=mpi, plan=plan, hello=output.hello)
             if remark:
                 result.remarks[name] = remark
-            result.series += _series(name.partition("/")[2], heard)
-            if heard.memory:
-                result.memory[name.partition("/")[2]] = heard.memory
+            result.series += _series(name.partition("/")[2], output)
+            if output.memory:
+                result.memory[name.partition("/")[2]] = output.memory
     finally:
         program.unlink(missing_ok=True)
     if result is None:
-        msg = "no depth is left to measure"
+        msg = "depths: no series can be measured at these depths; name others with --depths"
         raise MatchbenchError(msg)
     order = {kind: at for at, kind in enumerate(KINDS)}
     result.series.sort(key=lambda series: order[series.kind])
@@ -249,34 +251,34 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
 
 def _watched(
     mpi: Mpi, plan: Plan, program: Path, name: str, depths: Sequence[int], tell: Callable[[int], None]
-) -> tuple[Heard, str | None]:
-    """Run one series; one that hangs or dies is run again without the depth it came to and deeper ones."""
-    heard, ended = _run(mpi, plan, program, name, depths, tell)
-    if heard.finished:
-        return heard, None
-    reason = heard.error or why(ended, mpi.flavour)
-    if heard.at is None or heard.error:
-        return heard, reason
-    kind, depth, sweep = heard.at
+) -> tuple[RunOutput, str | None]:
+    """Run one series; after a hang or a crash, run it again with the depths below the one that failed."""
+    output, ended = _run(mpi, plan, program, name, depths, tell)
+    if output.finished:
+        return output, None
+    reason = output.error or why(ended, mpi.flavour)
+    if output.current is None or output.error:
+        return output, reason
+    kind, depth, sweep = output.current
     remark = f"ends before depth {depth} ({kind}): {reason}"
     shallower = [each for each in depths if each < depth]
     if not shallower or name.startswith("memory/"):
-        return heard, remark
+        return output, remark
     if sweep > 0:
-        # It had come past this depth before: what is there is whole but for the last sweep.
-        return heard, f"ends in repetition {sweep + 1} at depth {depth} ({kind}): {reason}"
+        # Earlier sweeps passed this depth: only the last sweep is incomplete.
+        return output, f"ends in repetition {sweep + 1} at depth {depth} ({kind}): {reason}"
     again, _ = _run(mpi, plan, program, name, shallower, tell)
-    return (again if len(again.samples) >= len(heard.samples) else heard), remark
+    return (again if len(again.samples) >= len(output.samples) else output), remark
 
 
 def _run(
     mpi: Mpi, plan: Plan, program: Path, name: str, depths: Sequence[int], tell: Callable[[int], None]
-) -> tuple[Heard, Ended]:
-    heard = Heard()
+) -> tuple[RunOutput, Ended]:
+    output = RunOutput()
 
     def take(line: str) -> None:
-        heard.take(line)
-        tell(len({(sample.depth, sample.sweep) for sample in heard.samples}))
+        output.read(line)
+        tell(len({(sample.depth, sample.sweep) for sample in output.samples}))
 
     sources = name.endswith("/sources")
     words: list[str | Path] = [
@@ -285,24 +287,24 @@ def _run(
         ",".join(map(str, depths)),
         str(plan.sweeps),
         str(plan.budget_us),
-        str(int(plan.stall_seconds) + 30),  # ranks end themselves later than we would end them
+        str(int(plan.stall_seconds) + 30),  # ranks terminate themselves after the watch would
         str(int(plan.pin)),
     ]
     ended = (mpi.crowded() if sources else mpi).run(
         plan.source_ranks if sources else 2, words, mark=MARK, on_line=take, stall_seconds=plan.stall_seconds
     )
-    if heard.error == "started as a program of one rank":
-        heard.error = mpi.mismatch()
-    return heard, ended
+    if output.error == "started as a program of one rank":
+        output.error = mpi.mismatch()
+    return output, ended
 
 
-def _series(pattern: str, heard: Heard) -> list[Series]:
-    """Sort the samples of a run by what was timed and by depth."""
+def _series(pattern: str, output: RunOutput) -> list[Series]:
+    """Group the samples of a run by what was timed and by depth."""
     found = []
     for kind in KINDS:
         times: dict[int, list[float]] = {}
         operations: dict[int, int] = {}
-        for sample in heard.samples:
+        for sample in output.samples:
             if sample.kind == kind:
                 times.setdefault(sample.depth, []).append(sample.ns)
                 operations[sample.depth] = operations.get(sample.depth, 0) + sample.operations
@@ -313,7 +315,7 @@ def _series(pattern: str, heard: Heard) -> list[Series]:
 
 
 def library_name(version: str) -> str:
-    """Shorten what `MPI_Get_library_version` says to name and version."""
+    """Shorten the result of `MPI_Get_library_version` to name and version."""
     for pattern, name in (
         (r"Open MPI v?([\w.]+)", "Open MPI"),
         (r"MPICH Version:\s*([\w.]+)", "MPICH"),
@@ -326,7 +328,7 @@ def library_name(version: str) -> str:
 
 
 def transport(hello: Hello) -> str:
-    """Say which way messages go, as far as loaded components and the library's own words tell."""
+    """Name the transport, as far as loaded components and the version text identify it."""
     parts = [device] if (device := _device(hello)) else []
     parts += [
         f"{framework} {' '.join(names)}"
@@ -342,7 +344,7 @@ def transport(hello: Hello) -> str:
 
 
 def short_name(hello: Hello) -> str:
-    """Name the library, and behind it what of its transport tells two runs of it apart."""
+    """Name the library, with the part of its transport that distinguishes two runs."""
     name = library_name(hello.library)
     if device := _device(hello):
         return f"{name} ({device})"
@@ -359,7 +361,7 @@ def _device(hello: Hello) -> str | None:
 
 
 def _components(hello: Hello, framework: str) -> list[str]:
-    """Name the components of one of Open MPI's frameworks that are loaded or known to the tools interface."""
+    """Name the components of an Open MPI framework that are loaded or listed by MPI_T."""
     known = [f"mca_{component}.so" for component in hello.components]
     found = (re.match(rf"mca_{framework}_(\w+)\.so", library) for library in (*hello.libraries, *known))
     return list(dict.fromkeys(match[1] for match in found if match))

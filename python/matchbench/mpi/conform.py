@@ -16,7 +16,7 @@ from pathlib import Path
 from matchbench import MatchbenchError
 from matchbench._native import Trials, runner_sources
 from matchbench.mpi.launch import Ended, Mpi, why
-from matchbench.shapes import JudgedRun
+from matchbench.native_types import JudgedRun
 
 MARK = "@matchbench-conform "
 BATCH = 2000

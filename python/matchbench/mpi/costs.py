@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a list in software costs by a result of `matchbench mpi bench`: settings of the engine `linear`.
+"""Parameters of the engine `linear` from a result of `matchbench mpi bench` (`spec/mpi-bench.md`).
 
-The result is read as `spec/mpi-bench.md` describes it; its straight line is that of the posted receives.
+The costs are those of the posted receives.
 """
 
 import math
@@ -12,14 +12,14 @@ from typing import Any
 from matchbench._native import MatchbenchError
 
 PRESETS = {"linear:software": "entry_l1_ns", "linear:software_l2": "entry_l2_ns"}
-"""Engine presets that take their costs from a result, and the cost per entry that each takes."""
+"""Engine presets that take their costs from a result, each with its cost per entry."""
 
 Cost = tuple[str, str, str]
-"""Setting, value, and how it was measured."""
+"""Parameter, value, and how it was measured."""
 
 
 def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
-    """Give the measured settings of those engine presets that take them from a result.
+    """Read the measured parameters of the engine presets that take them from a result.
 
     Parameters
     ----------
@@ -31,20 +31,21 @@ def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
     Returns
     -------
     dict
-        Settings by engine preset.
+        Parameters by engine preset.
 
     Raises
     ------
     MatchbenchError
         When the result cannot be read or lacks a cost, or no engine preset of `labels` takes one.
     """
-    # Reading needs numpy, which an import of the package would otherwise wait for.
+    # Imported here because numpy slows the import of the package.
     from matchbench.mpi.results import FILE, read
 
     path = path / FILE if path.is_dir() else path
     wanted = [label for label in PRESETS if label in labels]
     if not wanted:
-        msg = f"{path}: no engine that is compared takes its costs from it; these do: {', '.join(PRESETS)}"
+        known = ", ".join(PRESETS)
+        msg = f"{path}: no engine of this comparison takes costs from it; expected one of: {known}"
         raise MatchbenchError(msg)
     result = read(path)
     posted = _member(path, result, "costs", "posted")
@@ -64,7 +65,7 @@ def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
 
 
 def _member(path: Path, result: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Give the object under `keys`."""
+    """Give the object at the path `keys`."""
     found: object = result
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
@@ -78,16 +79,16 @@ def _member(path: Path, result: Mapping[str, Any], *keys: str) -> Mapping[str, A
 
 
 def _cost(path: Path, costs: Mapping[str, Any], key: str) -> str:
-    """Give a cost as a setting is written: nanoseconds, to the picosecond."""
+    """Format a cost as a parameter: nanoseconds, to the picosecond."""
     value = costs.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        msg = f"{path}: `costs.posted.{key}`: found {value!r}, expected nanoseconds from 0 on"
+        msg = f"{path}: `costs.posted.{key}`: found {value!r}, expected nanoseconds, 0 or more"
         raise MatchbenchError(msg)
     return f"{value:.3f}"
 
 
 def _how(path: Path, result: Mapping[str, Any], what: str) -> str:
-    """Say what was measured on what: library and transport, processor and host, day and file."""
+    """Describe the measurement: library and transport, processor and host, date and file."""
     mpi, place = _member(path, result, "mpi"), _member(path, result, "place")
     hosts = place.get("hosts")
     host = hosts[-1] if isinstance(hosts, list) and hosts else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a curve of times against depth says: cost per entry, break-even depths, and whether it grows at all.
+"""Evaluates a curve of times against depth: cost per entry, break-even depths, and kind of growth.
 
-All times are nanoseconds. A curve is given by its repetitions (sweeps): each has one time for each depth,
-measured shortly after each other, so that what drifts on the machine is common to them.
+All times are nanoseconds. A curve consists of repetitions (sweeps): each has one time for each depth,
+measured in direct succession, so that drift of the machine affects all depths of a sweep equally.
 """
 
 import math
@@ -13,29 +13,31 @@ from typing import Literal
 import numpy as np
 
 FLAT_NS = 0.1
-"""Cost per entry below which nothing is walked, in nanoseconds.
+"""Cost per entry below which a structure does not walk entries, in nanoseconds.
 
-Measured, `docs/mpi-bench.md`: the cheapest list of nine MPI stacks costs 1.0 ns per entry, what has no list
-less than 0.01 at these depths. A tenth of the former, ten times the latter.
+Measured (`docs/mpi-bench.md`): the cheapest list of nine MPI stacks costs 1.0 ns per entry, structures
+without a list less than 0.01 ns at these depths. The threshold is a tenth of the former and ten times the
+latter.
 """
 
 DECIDING_DEPTH = 4096
-"""Deepest queue that decides: beyond it caches and address translation do, in entries."""
+"""Largest depth for verdicts: beyond it, caches and address translation dominate."""
 
 LEAST_DEPTH = 256
-"""A curve that ends before this depth decides nothing, in entries."""
+"""Smallest last depth for a verdict."""
 
 CACHED = {"l1": (64, 256), "l2": (1024, 4096), "deep": (16384, 1 << 30)}
-"""Depths at which a cost per entry is told: assumed to be those of lists in the L1 cache, in the L2, in none.
+"""Depth ranges for the cost per entry: assumed to be lists in the L1 cache, in the L2 cache, and in neither.
 
-A search touches two lines of 64 bytes or so of each entry: 32 KB of 256, 512 KB of 4096, 2 MB of 16384.
+A search touches about two lines of 64 bytes of each entry: 32 KB for 256 entries, 512 KB for 4096, 2 MB for
+16384.
 """
 
 CLIFF = 2.0
-"""A cost per entry in no cache over that in the L2 cache from which one speaks of a cliff."""
+"""Ratio of the cost per entry in no cache to that in the L2 cache above which a curve has a cliff."""
 
 SUBLINEAR = 0.7
-"""Exponent of growth below which a curve does not come from a walk of all entries."""
+"""Exponent of growth below which a curve is not a walk of all entries."""
 
 _SURE = 0.85  # probability with which an interval of order statistics holds the median
 
@@ -53,9 +55,9 @@ class Point:
     ns_median, ns_q1, ns_q3
         Median, first and third quartile of the repetitions, each the median of some operations.
     repetitions
-        How many.
+        Number of repetitions.
     operations
-        Operations of all of them.
+        Operations of all repetitions.
     """
 
     depth: int
@@ -68,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """What one curve says.
+    """The evaluation of one curve.
 
     Parameters
     ----------
@@ -77,14 +79,14 @@ class Curve:
     verdict
         `flat`, `linear`, `sublinear` or `undecided`.
     entry_ns, entry_low_ns, entry_high_ns
-        Cost per entry at the depths that decide, and the interval that holds it with 85 % or more; nothing
-        for a curve that is too short.
+        Cost per entry at the deciding depths, and an interval that contains it with a probability of at least
+        85 %; None for a curve that is too short.
     exponent
-        p of a growth with depth to the power of p; nothing where it is not told from noise.
+        p of a growth with depth to the power of p; None where noise hides it.
     entry_l1_ns, entry_l2_ns, entry_deep_ns
-        (t(D) - t(0)) / D, median over the depths of `CACHED`; nothing where none was measured.
+        (t(D) - t(0)) / D, median over the depths of `CACHED`; None without such depths.
     tenth_depth, twice_depth
-        Depth at which the time is 1.1 and 2 times the base, interpolated; nothing where it never is.
+        Depth at which the time is 1.1 and 2 times the base, interpolated; None if it never is.
     """
 
     base_ns: float
@@ -124,9 +126,9 @@ def point(depth: int, times: Sequence[float], operations: int) -> Point:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Give the narrowest symmetric interval of order statistics that holds the median with 85 % or more.
+    """Give the narrowest symmetric interval of order statistics that contains the median with 85 % or more.
 
-    With fewer than four values none does, and the interval is all that was seen.
+    With fewer than four values there is none, and the interval is their range.
     """
     ordered = sorted(values)
     count = len(ordered)
@@ -142,12 +144,12 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def curve(times: Mapping[int, Sequence[float]]) -> Curve:
-    """Say what a curve says.
+    """Evaluate a curve.
 
     Parameters
     ----------
     times
-        Times by depth, one for each repetition, in the order of repetitions; one depth at least.
+        Times by depth, one for each repetition, in the order of repetitions; at least one depth.
     """
     depths = sorted(depth for depth in times if times[depth])
     median = {depth: float(np.median(times[depth])) for depth in depths}
@@ -180,7 +182,7 @@ def curve(times: Mapping[int, Sequence[float]]) -> Curve:
 
 
 def _measured(times: Mapping[int, Sequence[float]], depths: Sequence[int], base: float) -> list[float]:
-    """Give a cost per entry for each repetition: the median of those at the deepest depths that decide."""
+    """Give a cost per entry for each repetition: the median over the deciding depths."""
     deep = _deciding(depths)
     if not deep:
         return []
@@ -192,7 +194,7 @@ def _measured(times: Mapping[int, Sequence[float]], depths: Sequence[int], base:
 
 
 def _deciding(depths: Sequence[int]) -> list[int]:
-    """Give the depths that decide: the deepest up to `DECIDING_DEPTH`, and those down to a quarter of it."""
+    """Give the deciding depths: the deepest up to `DECIDING_DEPTH`, and those down to a quarter of it."""
     shallow = [depth for depth in depths if depth <= DECIDING_DEPTH]
     if not shallow or shallow[-1] < LEAST_DEPTH:
         return []
@@ -202,7 +204,7 @@ def _deciding(depths: Sequence[int]) -> list[int]:
 def _interval(
     measured: Sequence[float], bases: Sequence[float], base: float, depths: Sequence[int]
 ) -> tuple[float, float]:
-    """Widen the interval of the costs by what the time at the smallest depth may be wrong."""
+    """Widen the interval of the costs by the uncertainty of the time at the smallest depth."""
     low, high = interval(measured)
     base_low, base_high = interval(bases)
     across = float(np.median(_deciding(depths))) - depths[0]
@@ -210,7 +212,7 @@ def _interval(
 
 
 def _exponent(times: Mapping[int, Sequence[float]], depths: Sequence[int], base: float) -> float | None:
-    """Fit p of `t(D) - t(0) ~ D^p` on logarithmic axes, where the growth is clear of the spread."""
+    """Fit p of `t(D) - t(0) ~ D^p` on logarithmic axes, where the growth exceeds the spread."""
     noise = max(float(np.ptp(np.quantile(times[depths[0]], (0.25, 0.75)))), 0.05 * base)
     clear = [
         (depth, float(np.median(times[depth])) - base)
@@ -234,7 +236,7 @@ def _verdict(low: float | None, high: float | None, exponent: float | None) -> V
 
 
 def _reaches(median: Mapping[int, float], limit: float) -> float | None:
-    """Give the depth from which on the curve stays at or above `limit`, interpolated between two depths."""
+    """Give the depth from which the curve stays at or above `limit`, interpolated between two depths."""
     depths = sorted(median)
     first = None
     for at in range(len(depths) - 1, 0, -1):

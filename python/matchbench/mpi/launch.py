@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Finds the user's MPI, builds a C program with it, and runs that under the launcher and under a watch."""
+"""Finds the user's MPI, builds a C program with it, and runs it with the launcher and a time limit."""
 
 import contextlib
 import os
@@ -20,13 +20,11 @@ from matchbench._native import MatchbenchError
 from matchbench.record import launcher_flavour
 
 COMPILE_SECONDS = 120
-"""How long the compiler may take."""
+"""Time limit of the compiler."""
 
-_GRACE_SECONDS = 5  # what a launcher is given to end its ranks
-_LAST_LINES = 12  # of what a failed program said
-_ROOT_HINT = (
-    "Open MPI runs as root only when told to: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
-)
+_GRACE_SECONDS = 5  # time for a launcher to end its ranks
+_LAST_LINES = 12  # lines of a failed program's output that are kept
+_ROOT_HINT = "to run Open MPI as root, set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +36,9 @@ class Ended:
     status
         The launcher's exit status, as a shell gives it.
     stalled
-        Whether it was ended because nothing came for too long.
+        Whether it was ended by the time limit.
     said
-        The last lines that were no lines of the protocol, standard error included.
+        The last lines outside of the protocol, standard error included.
     """
 
     status: int
@@ -60,7 +58,7 @@ class Mpi:
         Words of the launcher. `{ranks}` and `{program}` stand for the number of ranks and the program with
         its arguments; without them `-n RANKS PROGRAM...` follows the words.
     flavour
-        As `matchbench.record.launcher_flavour` tells it.
+        Result of `matchbench.record.launcher_flavour`.
     """
 
     compiler: str
@@ -68,7 +66,7 @@ class Mpi:
     flavour: str
 
     def command(self, ranks: int, program: Sequence[str | Path]) -> list[str]:
-        """Write the command that starts `program` on `ranks` ranks."""
+        """Give the command that starts `program` on `ranks` ranks."""
         words = list(self.launcher)
         if not any("{program}" in word for word in words):
             if not any("{ranks}" in word for word in words):
@@ -84,17 +82,17 @@ class Mpi:
         return command
 
     def crowded(self) -> "Mpi":
-        """Return the same MPI with leave to start more ranks than there are processors."""
+        """Return the same MPI, allowed to start more ranks than there are processors."""
         words = self.launcher
         if self.flavour != "openmpi" or any("oversubscribe" in word.lower() for word in words):
             return self
         return replace(self, launcher=(words[0], "--oversubscribe", *words[1:]))
 
     def mismatch(self) -> str:
-        """Say why every rank was alone."""
+        """Explain why every rank was alone in its world."""
         return (
-            f"every rank was alone: `{self.launcher[0]}` is not the launcher of `{self.compiler}`; "
-            "name both, with --mpicc and behind --"
+            f"every rank was alone in its world: `{self.launcher[0]}` is not the launcher of "
+            f"`{self.compiler}`; name both, with --mpicc and after --"
         )
 
     def build(self, source: Path | Sequence[Path], program: Path, options: Sequence[str] = ("-O2",)) -> None:
@@ -103,7 +101,7 @@ class Mpi:
         Raises
         ------
         MatchbenchError
-            With the compiler's first words when it fails.
+            When the compiler fails; quotes its first lines.
         """
         sources = [source] if isinstance(source, Path) else source
         words = [self.compiler, *options, "-o", str(program), *map(str, sources)]
@@ -116,16 +114,14 @@ class Mpi:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            msg = f"{self.compiler}: compiles nothing within {COMPILE_SECONDS} s"
+            msg = f"{self.compiler}: no result within {COMPILE_SECONDS} s"
             raise MatchbenchError(msg) from error
         except OSError as error:
             msg = f"{self.compiler}: {error.strerror}"
             raise MatchbenchError(msg) from error
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            msg = (
-                f"{self.compiler}: cannot build {sources[0].name}: {' | '.join(said[:4]) or 'without a word'}"
-            )
+            msg = f"{self.compiler}: cannot build {sources[0].name}: {' | '.join(said[:4]) or 'no output'}"
             raise MatchbenchError(msg)
 
     def run(
@@ -137,20 +133,20 @@ class Mpi:
         on_line: Callable[[str], None],
         stall_seconds: float,
     ) -> Ended:
-        """Run a program and hand on its marked lines as they come.
+        """Run a program and pass on its marked lines as they arrive.
 
-        The launcher is in a session of its own: an interrupted or stalled run takes its ranks with it.
+        The launcher has its own session, so that its ranks end with an interrupted or stalled run.
 
         Parameters
         ----------
         ranks, program
             As of `command`.
         mark
-            What our lines begin with; a launcher may put words of its own before.
+            Marker of protocol lines; a launcher may print text before it.
         on_line
-            Called with each line behind its mark.
+            Called with each line after its marker.
         stall_seconds
-            A run that prints no marked line for so long is ended.
+            A run without a marked line for this time is ended.
 
         Raises
         ------
@@ -194,7 +190,7 @@ class Mpi:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM interrupt like Ctrl-C where it would end the process, so that no ranks are left behind."""
+    """Let SIGTERM interrupt like Ctrl-C, so that no ranks are left running."""
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -211,7 +207,7 @@ def _terminable() -> Iterator[None]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a launcher and its ranks: first by asking, for the sake of ranks on other hosts, then by force."""
+    """End a launcher and its ranks: with SIGTERM, which reaches ranks on other hosts, then with SIGKILL."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -225,7 +221,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall_seconds: float) -> bool:
-    """Hand on lines until both streams end; say whether they did before a silence of `stall_seconds`."""
+    """Pass on lines until both streams end; return false after `stall_seconds` without a marked line."""
     streams: list[IO[bytes]] = [stream for stream in (process.stdout, process.stderr) if stream]
     rest = {stream.fileno(): b"" for stream in streams}
     with selectors.DefaultSelector() as selector:
@@ -256,9 +252,9 @@ def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Pa
     compiler
         `mpicc`, by name or path; by default `$MPICC`, or what is on the path.
     launcher
-        Words of the launcher; by default what stands beside the compiler.
+        Words of the launcher; by default the one in the compiler's directory.
     hostfile
-        A file of hosts, handed to a launcher whose option for it is known.
+        A file of hosts, for launchers whose option for it is known.
 
     Raises
     ------
@@ -268,11 +264,11 @@ def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Pa
     named = compiler or os.environ.get("MPICC") or "mpicc"
     path = shutil.which(named)
     if path is None:
-        msg = f"{named}: no such compiler; name the mpicc of your MPI with --mpicc or in MPICC"
+        msg = f"{named}: no such compiler; name the mpicc of your MPI with --mpicc or $MPICC"
         raise MatchbenchError(msg)
     words = list(launcher) or [_beside(path)]
     if shutil.which(words[0]) is None:
-        msg = f"{words[0]}: no such launcher"
+        msg = f"{words[0]}: no such launcher; name one after --"
         raise MatchbenchError(msg)
     flavour = launcher_flavour(words[0])
     if hostfile is not None:
@@ -281,9 +277,7 @@ def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Pa
             raise MatchbenchError(msg)
         option = {"openmpi": "--hostfile", "hydra": "-f"}.get(flavour)
         if option is None:
-            msg = (
-                f"{words[0]}: how it takes a file of hosts is not known here; write its own option behind --"
-            )
+            msg = f"{words[0]}: no known option for a file of hosts; give the launcher's own option after --"
             raise MatchbenchError(msg)
         words[1:1] = [option, str(hostfile.absolute())]
     return Mpi(compiler=path, launcher=tuple(words), flavour=flavour)
@@ -300,13 +294,13 @@ def _beside(compiler: str) -> str:
 
 
 def why(ended: Ended, flavour: str) -> str:
-    """Say in one line why a run failed: its own last words, and a hint where one is known."""
+    """Explain in one line why a run failed: its last output, and a hint where one is known."""
     if ended.stalled:
-        return "no answer within the time limit"
-    words = " | ".join(ended.said[-4:]) or "without a word"
+        return "no output within the time limit"
+    words = " | ".join(ended.said[-4:]) or "no output"
     hint = ""
     if flavour == "openmpi" and any("root" in line for line in ended.said):
         hint = f"; {_ROOT_HINT}"
     elif any("slots" in line for line in ended.said):
-        hint = "; the launcher counts fewer slots than ranks: give it --oversubscribe or more hosts"
+        hint = "; the launcher has fewer slots than ranks: give it --oversubscribe or more hosts"
     return f"exit status {ended.status}: {words}{hint}"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// See place.h. What /proc and /sys do not tell, on systems other than Linux, is left out.
+// See place.h. Information from /proc and /sys is omitted on systems other than Linux.
 #define _GNU_SOURCE
 #include "place.h"
 
@@ -20,7 +20,7 @@ void quoted(const char *text) {
   putchar('"');
 }
 
-// The first of a processor's hardware threads, its name among cores.
+// The first hardware thread of a core, which identifies the core.
 static int core_of(int cpu) {
   char path[96];
   int first = cpu;
@@ -69,7 +69,7 @@ int pin(int rank, int wanted, const char **by) {
   return -1;
 }
 
-// Names of loaded libraries that tell the transport.
+// Names of loaded libraries that identify the transport.
 static void list_libraries(void) {
   static const char *known[] = {"libmpi",  "mca_pml_", "mca_mtl_",   "mca_btl_",   "libucp",       "libuct",
                                 "libpsm",  "libfabric", "libcxi",    "libmpl",     "libportals",   "libxpmem"};
@@ -91,7 +91,7 @@ static void list_libraries(void) {
   if (file) fclose(file);
 }
 
-// Settings of the environment that choose a transport or tune it.
+// Environment variables that select or tune a transport.
 static void list_environment(void) {
   static const char *known[] = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "UCX_",  "FI_",   "MPICH_",
                                 "MPIR_CVAR_",   "I_MPI_",       "PSM2_",        "PSM3_", "MV2_", "MVP_"};
@@ -106,7 +106,7 @@ static void list_environment(void) {
       }
 }
 
-// Components that have variables of the tools interface: Open MPI's chosen one has, and it may be linked in.
+// Components with MPI_T variables: the one that Open MPI selected has some, even if it is linked statically.
 static void list_components(void) {
   char last[64] = "";
   const char *comma = "";

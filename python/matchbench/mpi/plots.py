@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Plots of a measurement of an MPI. Each takes rows and axes, opens no file and shows no window.
+"""Plots of a measurement of an MPI. Each function draws rows on given axes; it opens no file and no window.
 
-Both axes are logarithmic, with a place for depth 0. Bands are the quartiles of the repetitions. What was
-measured elsewhere and is drawn beside is dashed.
+Both axes are logarithmic, except around depth 0. Bands are the quartiles of the repetitions. Other
+measurements, drawn for comparison, are dashed.
 """
 
 import math
@@ -25,13 +25,13 @@ PATTERNS = {
     "communicators": ("another communicator", "#2a8a4a", "^"),
     "any_source": ("other tags from any source", "#b5362f", "v"),
     "same_tag": ("one other tag", "#7a55a3", "D"),
-    "target_any": ("other tags; the wanted one from any source", "#7d5a4b", "P"),
-    "aged": ("other tags, aged pool", "#c2559e", "X"),
+    "target_any": ("other tags; matching receive from any source", "#7d5a4b", "P"),
+    "aged": ("other tags, fragmented pool", "#c2559e", "X"),
     "in_order": ("in order", "#1f5fa8", "o"),
     "reverse": ("in reverse order", "#b5362f", "v"),
     "random": ("in random order", "#2a8a4a", "^"),
 }
-"""Pattern -> its words in a legend, colour and marker."""
+"""Pattern -> text in the legend, colour and marker."""
 
 BESIDE = (
     ("preposted", "tags"),
@@ -44,22 +44,22 @@ BESIDE = (
     ("drain_posted", "reverse"),
     ("drain_unexpected", "reverse"),
 )
-"""Series that are drawn when measurements are beside each other: what tells structures apart."""
+"""Series that are drawn in a comparison of measurements: those that distinguish structures."""
 
 LEAST_COST_NS = 0.05
-"""Lower end of the axis of costs per entry: less is noise."""
+"""Lower end of the axis of costs per entry; lower values are noise."""
 
 _AHEAD = {
     "preposted": ("round trip behind posted receives", "round trip [ns]"),
     "unexpected": ("MPI_Recv of the youngest message", "time of the call [ns]"),
-    "probe": ("MPI_Iprobe that finds nothing", "time of the call [ns]"),
-    "drain_posted": ("posted receives leave", "time per message [ns]"),
-    "drain_unexpected": ("unexpected messages leave", "time per message [ns]"),
+    "probe": ("unsuccessful MPI_Iprobe", "time of the call [ns]"),
+    "drain_posted": ("posted receives, drained", "time per message [ns]"),
+    "drain_unexpected": ("unexpected messages, drained", "time per message [ns]"),
 }
 _SEARCHED = {
     "preposted": "posted receives ahead",
     "unexpected": "unexpected messages ahead",
-    "probe": "probe that finds nothing, messages ahead",
+    "probe": "unsuccessful probe, messages ahead",
 }
 _BESIDE_COLOURS = ("#1f5fa8", "#d9711c", "#2a8a4a", "#b5362f", "#7a55a3", "#7d5a4b", "#c2559e", "#5b5b5b")
 _BESIDE_MARKERS = "os^vDPXh"
@@ -75,7 +75,7 @@ def against_depth(ax: Axes, rows: Sequence[Row], kind: str) -> None:
     rows
         Rows of one measurement.
     kind
-        Which of them.
+        Kind of the rows to draw.
     """
     for pattern, (_, colour, marker) in PATTERNS.items():
         points = _points(rows, kind, pattern)
@@ -103,9 +103,9 @@ def against_depth(ax: Axes, rows: Sequence[Row], kind: str) -> None:
 
 
 def per_entry(ax: Axes, rows: Sequence[Row], kind: str) -> None:
-    """Draw what an entry ahead costs against depth, (t(D) - t(0)) / D, a line for each pattern.
+    """Draw the cost of an entry ahead against depth, (t(D) - t(0)) / D, a line for each pattern.
 
-    Times that the spread hides are left out: those whose growth is no more than the quartiles' distance.
+    Points whose growth is at most the interquartile range are omitted.
     """
     deepest, costs = [1], [10.0]
     for pattern, (_, colour, marker) in PATTERNS.items():
@@ -127,16 +127,16 @@ def per_entry(ax: Axes, rows: Sequence[Row], kind: str) -> None:
     ax.set_ylabel("cost of an entry ahead [ns]")
     ax.set_xscale("log")
     ax.axhline(FLAT_NS, color="0.5", linewidth=0.8, linestyle=":")
-    ax.annotate("a curve below this is flat", (1.1, FLAT_NS), va="bottom", fontsize=7, color="0.4")
+    ax.annotate("flat below this line", (1.1, FLAT_NS), va="bottom", fontsize=7, color="0.4")
     _axes(ax, deepest, costs)
     ax.set_ylim(LEAST_COST_NS, None)
 
 
 def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) -> None:
-    """Draw one series of several measurements, above the time of an empty queue if that was measured.
+    """Draw one series of several measurements, relative to the time with an empty queue if it was measured.
 
-    An MPI's times hold calls and the way of a message, a matcher's own do not; above the empty queue both are
-    the search alone. The time per message of a queue that is emptied is drawn as it is.
+    Times of an MPI include calls and transport, those of a matcher do not; above the empty queue both are the
+    search alone. The time per message of a drained queue is drawn as measured.
     """
     names = list(dict.fromkeys(row["name"] for row in rows))
     depths, times = [1], [1.0]
@@ -159,11 +159,11 @@ def beside_each_other(ax: Axes, rows: Sequence[Row], kind: str, pattern: str) ->
     ax.set_title(f"{_SEARCHED.get(kind, _AHEAD[kind][0])}\n{PATTERNS[pattern][0]}", loc="left", fontsize=9)
     ax.set_xscale("log")
     _axes(ax, depths, times)
-    ax.set_ylim(bottom=max(1, ax.get_ylim()[0]))  # below a nanosecond is noise
+    ax.set_ylim(bottom=max(1, ax.get_ylim()[0]))  # values below a nanosecond are noise
 
 
 def _axes(ax: Axes, depths: Sequence[int], times: Sequence[float]) -> None:
-    """Label depths by powers of four and times by powers of ten, which are the ends of the latter."""
+    """Label depths at powers of four and times at powers of ten; limit times to powers of ten."""
     deepest = max([4, *depths])
     ax.set_xlim(None, 1.5 * deepest)
     ax.set_xticks([tick for tick in (0, *(4**power for power in range(10))) if tick <= deepest])
@@ -188,12 +188,12 @@ def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[s
     rows
         Rows of the measurement.
     beside
-        Rows of others, to be compared with it.
+        Rows of other measurements, for comparison.
 
     Yields
     ------
     tuple
-        Name of the file without its ending, and the figure.
+        Name of the file without extension, and the figure.
     """
     name = rows[0]["name"] if rows else ""
     ahead = ("preposted", "unexpected", "probe")
@@ -203,7 +203,7 @@ def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[s
         ("entry", "cost of an entry against depth", per_entry, ahead, "entries ahead"),
         (
             "drain",
-            "time per message while a queue empties",
+            "time per message while a queue drains",
             against_depth,
             emptied,
             "entries at the beginning",
@@ -226,7 +226,7 @@ def figures(rows: Sequence[Row], beside: Sequence[Row] = ()) -> Iterator[tuple[s
 
 
 def _beside(everything: Sequence[Row], rows: Sequence[Row], beside: Sequence[Row]) -> Figure:
-    """Draw a panel for each series that was measured here and elsewhere."""
+    """Draw a panel for each series that both measurements have."""
     there = {(row["kind"], row["pattern"]) for row in beside}
     here = {(row["kind"], row["pattern"]) for row in rows}
     common = [key for key in BESIDE if key in here and key in there]
@@ -254,8 +254,8 @@ def _beside(everything: Sequence[Row], rows: Sequence[Row], beside: Sequence[Row
             for at, _ in enumerate(names)
         ]
         figure.legend(handles, names, loc="outside lower center", ncols=min(3, len(names)), fontsize=8)
-        figure.supylabel("time above an empty queue; of queues that empty, per message [ns]", fontsize=9)
-        figure.suptitle("Searches beside each other")
+        figure.supylabel("time relative to an empty queue; per message for drained queues [ns]", fontsize=9)
+        figure.suptitle("Comparison of searches")
         return figure
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Writes what was measured, and reads it again: `spec/mpi-bench.md`."""
+"""Writes and reads results of `matchbench mpi bench` (`spec/mpi-bench.md`)."""
 
 import csv
 import datetime as dt
@@ -20,7 +20,7 @@ from matchbench.mpi.structure import statements
 FORMAT = "matchbench-mpi-bench"
 VERSION = 1
 FILE = "mpi-bench.json"
-"""Name of the file that has everything; it tells a directory of results from others."""
+"""Name of the file with all results, which marks a directory of results."""
 
 ROWS = {
     "name": str,
@@ -33,23 +33,23 @@ ROWS = {
     "repetitions": int,
     "operations": int,
 }
-"""Columns of a row and their types; `operations` may be missing in rows from elsewhere."""
+"""Columns of a row and their types; `operations` may be missing in rows of other programs."""
 
-_SMALL_NS = 3  # digits behind the point that a time keeps
+_SMALL_NS = 3  # decimals of a time
 
 Row = dict[str, Any]
 """One row: the columns of `ROWS`."""
 
 
 def document(measurement: Measurement, *, label: str | None = None, now: dt.datetime) -> dict[str, Any]:
-    """Put everything into one object, as `spec/mpi-bench.md` has it.
+    """Make the object that `spec/mpi-bench.md` specifies.
 
     Parameters
     ----------
     measurement
-        What was measured.
+        The measurement.
     label
-        A short name for it; made of name and transport by default.
+        A short name; by default name and transport of the library.
     now
         The end of the measurement.
     """
@@ -122,7 +122,7 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
 
 
 def _spread(series: Series) -> float:
-    """Give the spread that a quarter of the depths exceed: half the quartiles' distance over their median."""
+    """Give the upper quartile of the spread over depths: half the interquartile range over the median."""
     at_depths = [
         (each.ns_q3 - each.ns_q1) / 2 / each.ns_median for each in series.points if each.ns_median > 0
     ]
@@ -130,7 +130,7 @@ def _spread(series: Series) -> float:
 
 
 def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | None:
-    """Give a list's cost per entry and per operation; nothing when a depth that they come from is missing.
+    """Give cost per entry and per operation of a list; None when a depth that they need is missing.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises
     ------
     MatchbenchError
-        When it is not there, or not in this form.
+        When the file is missing or has another format.
     """
     path = path / FILE if path.is_dir() else path
     try:
@@ -179,17 +179,18 @@ def read(path: Path) -> dict[str, Any]:
         msg = f"{path}: {error.strerror}"
         raise MatchbenchError(msg) from error
     except (ValueError, RecursionError) as error:
-        msg = f"{path}: is no JSON: {error}"
+        msg = f"{path}: not JSON: {error}"
         raise MatchbenchError(msg) from error
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        msg = f"{path}: holds no results of `matchbench mpi bench`"
+        msg = f"{path}: not a result of `matchbench mpi bench`"
         raise MatchbenchError(msg)
     if not isinstance(whole.get("version"), int) or not 1 <= whole["version"] <= VERSION:
-        msg = f"{path}: version {whole.get('version')!r}; this matchbench reads up to version {VERSION}"
+        found = whole.get("version")
+        msg = f"{path}: found version {found!r}, expected 1 to {VERSION}; use a newer matchbench"
         raise MatchbenchError(msg)
     rows = whole.get("rows")
     if not isinstance(rows, list):
-        msg = f"{path}: `rows` is missing or no list"
+        msg = f"{path}: `rows`: expected a list"
         raise MatchbenchError(msg)
     whole["rows"] = [_row(row, f"{path}: row {at}") for at, row in enumerate(rows, 1)]
     return whole
@@ -201,7 +202,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises
     ------
     MatchbenchError
-        When it is not there, or not in this form.
+        When the file is missing or has another format.
     """
     if path.suffix.lower() != ".csv":
         rows: list[Row] = read(path)["rows"]
@@ -213,14 +214,14 @@ def read_rows(path: Path) -> list[Row]:
         msg = f"{path}: {error.strerror}"
         raise MatchbenchError(msg) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        msg = f"{path}: is no CSV: {error}"
+        msg = f"{path}: not CSV: {error}"
         raise MatchbenchError(msg) from error
 
 
 def _row(row: object, where: str) -> Row:
     """Check a row's columns and types; numbers may be text, as in CSV."""
     if not isinstance(row, dict):
-        msg = f"{where}: is no object"
+        msg = f"{where}: expected an object"
         raise MatchbenchError(msg)
     checked: Row = {}
     for column, kind in ROWS.items():
@@ -232,12 +233,12 @@ def _row(row: object, where: str) -> Row:
             if kind is not str and not (math.isfinite(checked[column]) and checked[column] >= 0):
                 raise ValueError
         except (TypeError, ValueError, OverflowError) as error:
-            msg = f"{where}: `{column}` is {value!r}, which is no {_NAMES[kind]}"
+            msg = f"{where}: `{column}`: found {value!r}, expected {_NAMES[kind]}"
             raise MatchbenchError(msg) from error
     return checked
 
 
-_NAMES: Mapping[type, str] = {str: "text", int: "whole number", float: "time in nanoseconds"}
+_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", float: "a time in nanoseconds"}
 
 
 def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:

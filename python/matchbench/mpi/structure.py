@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Says in sentences what the curves tell of the structure behind them.
+"""States in sentences which data structures the curves imply.
 
-A sentence appears only when the curves it rests on are decided. `docs/mpi-bench.md` has the rules.
+A sentence appears only when the verdicts that it needs are decided. `docs/mpi-bench.md` has the rules.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from matchbench.mpi.curves import Curve
 from matchbench.tables import count
 
 AGED = 1.3
-"""An entry that costs so many times as much in an aged pool as in a fresh one is worth a sentence."""
+"""Ratio of the cost of an entry in a fragmented pool to that in a fresh one above which it is reported."""
 
 REVERSED = 2.0
-"""A message that costs so many times as much in another order as in order is worth a sentence."""
+"""Ratio of the time per message in reverse order to that in order above which it is reported."""
 
 WIDE = 0.25
-"""Spread that makes a depth rough, and a quarter of rough depths a series: no ratio is formed with it."""
+"""Upper quartile of the spread over depths above which a series is too noisy for ratios."""
 
 _LISTS = {
     ("linear", "linear"): "one list for all sources and communicators",
@@ -32,19 +32,19 @@ def statements(
     drains: Mapping[str, Mapping[int, float]] | None = None,
     spreads: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Say what is behind the curves.
+    """State what the curves imply.
 
     Parameters
     ----------
     curves
         By name, `kind/pattern`.
     drains
-        Name of a series that empties a queue -> depth -> nanoseconds per message.
+        Name of a series that drains a queue -> depth -> nanoseconds per message.
     spreads
-        Name of a series -> the spread that a quarter of its depths exceed: half the quartiles' distance over
-        their median.
+        Name of a series -> upper quartile over depths of the spread: half the interquartile range over the
+        median.
     """
-    rough = {name for name, spread in (spreads or {}).items() if spread > WIDE}
+    noisy = {name for name, spread in (spreads or {}).items() if spread > WIDE}
     said: list[str] = []
     for kind, subject in _SUBJECTS.items():
         mine = {
@@ -53,9 +53,9 @@ def statements(
         if "tags" in mine:
             said += _queue(subject, mine)
             said += _wildcards(kind, mine)
-            said += _memory(subject, mine, ratios=not rough & {f"{kind}/tags", f"{kind}/aged"})
+            said += _memory(subject, mine, ratios=not noisy & {f"{kind}/tags", f"{kind}/aged"})
     said += _break_even(curves.get("preposted/tags"))
-    steady = {name: times for name, times in (drains or {}).items() if name not in rough}
+    steady = {name: times for name, times in (drains or {}).items() if name not in noisy}
     return said + _orders(steady) + _noise(spreads or {})
 
 
@@ -63,7 +63,7 @@ def _queue(subject: str, curves: Mapping[str, Curve]) -> list[str]:
     tags = curves["tags"]
     if tags.verdict == "undecided":
         if tags.entry_low_ns is None:
-            return [f"{subject}: the depths do not suffice to tell a list from a hash."]
+            return [f"{subject}: undecided; measure depths of 256 and more."]
         return [
             f"{subject}: undecided, {_three(max(tags.entry_low_ns, 0))} to {_three(tags.entry_high_ns)} ns "
             "per entry; measure more repetitions, or on a quieter machine."
@@ -75,7 +75,7 @@ def _queue(subject: str, curves: Mapping[str, Curve]) -> list[str]:
         ]
     if tags.verdict == "sublinear":
         return [
-            f"{subject} cost more with depth, but less than a walk of all would: the time grows with depth "
+            f"{subject} cost more with depth, but less than a list would: the time grows with depth "
             f"to the power of {_three(tags.exponent)}."
         ]
     sentence = f"{subject} are walked entry by entry{_costs(tags)}"
@@ -86,7 +86,7 @@ def _queue(subject: str, curves: Mapping[str, Curve]) -> list[str]:
     )
     if len(scope) == 2 and scope in _LISTS:
         return [f"{sentence}: {_LISTS[scope]}."]
-    return [f"{sentence}; whether sources and communicators share lists is not decided."]
+    return [f"{sentence}; whether sources and communicators share lists is undecided."]
 
 
 def _wildcards(kind: str, curves: Mapping[str, Curve]) -> list[str]:
@@ -96,18 +96,18 @@ def _wildcards(kind: str, curves: Mapping[str, Curve]) -> list[str]:
         if wild and wild.verdict == "linear" and tags.verdict == "flat":
             said.append(
                 f"Receives from any source are in a list that every message walks{_costs(wild)}: "
-                "wildcards undo the key."
+                "wildcards defeat the key."
             )
         elif wild and wild.verdict == "linear" and _verdict(curves, "sources") == "flat":
             said.append(f"Receives from any source slow messages of every source{_costs(wild)}.")
         elif wild and wild.verdict == "flat":
-            said.append("Receives from any source with other tags slow no message.")
+            said.append("Receives from any source with other tags do not slow messages.")
         if target and target.verdict == "linear" and tags.verdict == "flat":
             said.append("A message for a receive from any source walks all receives that are posted.")
     elif wild and wild.verdict == "linear" and tags.verdict == "flat":
         said.append(f"A receive from any source walks all unexpected messages{_costs(wild)}.")
     elif wild and wild.verdict == "flat" and tags.verdict == "flat":
-        said.append("A receive from any source finds its unexpected message as quickly as another one.")
+        said.append("A receive from any source finds its unexpected message as fast as other receives.")
     return said
 
 
@@ -116,7 +116,7 @@ def _memory(subject: str, curves: Mapping[str, Curve], *, ratios: bool) -> list[
     said = []
     if tags.cliff and tags.entry_deep_ns and tags.entry_l2_ns:
         said.append(
-            f"{subject} fall off a cliff: {_three(tags.entry_deep_ns)} ns per entry from 16 384 entries on, "
+            f"{subject} have a cliff: {_three(tags.entry_deep_ns)} ns per entry from 16 384 entries on, "
             f"{_three(tags.entry_l2_ns)} ns up to 4096; the list no longer fits in a cache."
         )
     if not aged or tags.verdict != "linear" or not ratios:
@@ -127,7 +127,7 @@ def _memory(subject: str, curves: Mapping[str, Curve], *, ratios: bool) -> list[
     ):
         if fresh and old and fresh > 0 and old > AGED * fresh:
             said.append(
-                f"{subject} whose pool has aged cost {_three(old / fresh)} times as much {where}: "
+                f"{subject} from a fragmented pool cost {_three(old / fresh)} times as much {where}: "
                 f"{_three(old)} ns per entry."
             )
     return said
@@ -154,7 +154,7 @@ def _orders(drains: Mapping[str, Mapping[int, float]]) -> list[str]:
         ratio = back[depth] / straight[depth]
         if ratio > REVERSED:
             said.append(
-                f"{count(depth)} {what} leave in reverse order at {_three(ratio)} times the time that they "
+                f"{count(depth)} {what} drain in reverse order in {_three(ratio)} times the time that they "
                 "take in order."
             )
     return said
@@ -167,7 +167,7 @@ def _noise(spreads: Mapping[str, float]) -> list[str]:
     which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
     return [
         f"{len(wide)} of {len(spreads)} series have times that vary by half of their median or more "
-        f"({which}): the machine was busy, and costs are rough."
+        f"({which}): the machine was busy, and costs are noisy."
     ]
 
 
@@ -176,7 +176,7 @@ def _verdict(curves: Mapping[str, Curve], pattern: str) -> str | None:
 
 
 def _costs(curve: Curve) -> str:
-    """Say what an entry costs, in the cache levels that were measured."""
+    """Give the cost of an entry in the cache levels that were measured."""
     told = [
         f"{_three(cost)} ns each {where}"
         for cost, where in (
@@ -191,12 +191,12 @@ def _costs(curve: Curve) -> str:
 
 
 def _at_most(curve: Curve) -> float:
-    """Round the upper end of the interval up to two decimals, 0.01 at least."""
+    """Round the upper end of the interval up to two decimals, at least 0.01."""
     return max(0.01, -(-max(curve.entry_high_ns or 0.0, 0.0) * 100 // 1) / 100)
 
 
 def _three(value: float | None) -> str:
-    """Write a number with three digits."""
+    """Format a number with three digits."""
     if value is None:
         return "-"
     return f"{value:.3g}" if abs(value) < 1000 else count(round(value))

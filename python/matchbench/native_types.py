@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Shapes of what the Rust side takes and gives: plain dictionaries and lists, with typed keys."""
+"""Types of the arguments and results of the compiled module: dictionaries with typed keys, and lists."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, TypedDict
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with work done and work in all; what it raises stops the work."""
+"""Called from time to time as `progress(done, total)`; an exception stops the work."""
 
 Columns: TypeAlias = dict[str, list[Any]]
 """A table: one list per column."""
 
 
 class Parameter(TypedDict):
-    """One setting with its value and source."""
+    """A parameter with its value and source."""
 
     name: str
     value: str
@@ -23,7 +23,7 @@ class Parameter(TypedDict):
 
 
 class Card(TypedDict):
-    """What an engine or a network is, in words."""
+    """Description of an engine."""
 
     name: str
     summary: str
@@ -43,7 +43,7 @@ class Stats(TypedDict):
 
 
 class Findings(TypedDict):
-    """Claims of a paper with what was measured; the columns are those of `docs/reproduce.md`."""
+    """Claims of a paper and our measurements; the columns are those of `docs/reproduce.md`."""
 
     claims: Columns
     readings: Columns
@@ -61,7 +61,7 @@ class Findings(TypedDict):
 
 
 class PatternSetting(TypedDict):
-    """A setting of a pattern."""
+    """A parameter of a pattern."""
 
     name: str
     default: str
@@ -90,7 +90,7 @@ class Unfinished(TypedDict):
 
 
 class Measured(TypedDict):
-    """What was measured for a replay; `kinds` are columns of `spec/results.md`, section 9."""
+    """Measured times of a replay; `kinds` are columns of `spec/results.md`, section 9."""
 
     host: str
     core: int | None
@@ -102,7 +102,7 @@ class Measured(TypedDict):
 
 
 class Report(TypedDict):
-    """What a replay tells; the columns are those of `spec/results.md`."""
+    """Result of a replay; the columns are those of `spec/results.md`."""
 
     total: Columns
     ranks: Columns
@@ -144,7 +144,7 @@ class HeaderFields(TypedDict):
 
 
 class Answer(TypedDict):
-    """What the match unit answered to a header; times are cycles."""
+    """Answer of the match unit to a header; times are cycles."""
 
     header: int
     list_name: Literal["posted", "unexpected"]
@@ -156,7 +156,7 @@ class Answer(TypedDict):
 
 
 class Row(TypedDict):
-    """One word that the match unit issued, and what it did."""
+    """One word that the match unit issued, and its effects."""
 
     cycle: int
     address: int
@@ -171,7 +171,7 @@ class Row(TypedDict):
 
 
 class Advanced(TypedDict):
-    """What a match unit did in one call; `broken` says how its program broke the protocol."""
+    """Work of a match unit in one call; `broken` describes a protocol violation of its program."""
 
     answers: list[Answer]
     rows: list[Row]
@@ -182,7 +182,7 @@ class Advanced(TypedDict):
 
 
 class Part(TypedDict):
-    """The words from one label to the next: how many, how often issued, how long waited for."""
+    """The words from one label to the next: number, times issued, stall cycles."""
 
     label: str
     first: int
@@ -192,7 +192,7 @@ class Part(TypedDict):
 
 
 class MatchProfile(TypedDict):
-    """Where the cycles of a match unit went; `issued` has a number for each address."""
+    """Cycle profile of a match unit; `issued` has a number for each address."""
 
     parts: list[Part]
     slots: list[tuple[str, int]]
@@ -200,7 +200,7 @@ class MatchProfile(TypedDict):
 
 
 class Totals(TypedDict):
-    """Cycles, words issued and cycles waited of a match unit."""
+    """Cycles, words issued and stall cycles of a match unit."""
 
     cycles: int
     words: int
@@ -208,7 +208,7 @@ class Totals(TypedDict):
 
 
 class Stopped(TypedDict):
-    """Why the debugger stopped, with the word issued or the error that did it."""
+    """Why the debugger stopped, with the last word issued or the error."""
 
     why: Literal["stepped", "breakpoint", "reached", "answered", "idle", "broken"]
     row: Row | None
@@ -218,9 +218,8 @@ class Stopped(TypedDict):
 class State(TypedDict):
     """A match unit between two words.
 
-    `branch` is delay slots to go and the target; `input` has word, tag and cycle of entering, `output` has
-    word, whether it is the last of an answer, and cycle of entering; `searching` is header, list and entries
-    answered.
+    `branch`: remaining delay slots and target; `input`: word, tag, cycle of entry; `output`: word, whether it
+    is the last of an answer, cycle of entry; `searching`: header, list, entries answered.
     """
 
     cycle: int
@@ -247,7 +246,7 @@ class Entry(TypedDict):
 
 
 class FailedProgram(TypedDict):
-    """A trial that failed on the user's MPI."""
+    """A test program that failed on the user's MPI."""
 
     place: int
     kind: Literal["defect", "order", "null", "stuck", "crashed"]
@@ -255,7 +254,7 @@ class FailedProgram(TypedDict):
 
 
 class JudgedRun(TypedDict):
-    """What a run of trials on the user's MPI showed."""
+    """Result of a run of test programs on the user's MPI."""
 
     next: int
     failures: list[FailedProgram]

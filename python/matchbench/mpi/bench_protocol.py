@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Reads what `bench.c` prints: one JSON object behind a mark on each line.
+"""The line protocol of `bench.c`: one JSON object on each line, after a marker.
 
-The lines come from a launcher and from another host perhaps: nothing is taken for granted, and a line that is
-none of ours is an error that shows it.
+The lines pass through a launcher and perhaps come from another host, so every field is checked. A marked line
+that does not follow the protocol is an error that quotes it.
 """
 
 import json
@@ -13,24 +13,24 @@ from typing import Any, TypeVar
 from matchbench._native import MatchbenchError
 
 MARK = "@matchbench-mpi "
-"""What a line of ours begins with."""
+"""Marker before each line of the protocol."""
 
 _Value = TypeVar("_Value", int, str)
-_SHOWN = 80  # characters of a bad line in a message
+_SHOWN = 80  # characters of a bad line that a message quotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """Where a series ran and what MPI it met, as its receiver saw it.
+    """The host and the MPI of a series, as its receiver reports them.
 
     Parameters
     ----------
     ranks
         Ranks in the world.
     standard
-        Version of the MPI standard that the library names.
+        Version of the MPI standard that the library reports.
     library
-        What `MPI_Get_library_version` says.
+        Result of `MPI_Get_library_version`.
     hosts
         Host of the sender, host of the receiver.
     cpu
@@ -40,13 +40,13 @@ class Hello:
     pinned_by
         `launcher`, `program` or `nobody`.
     clock_ns
-        Time between two looks at the clock, already taken off every sample.
+        Cost of one timestamp, already subtracted from every sample.
     libraries
-        Files of loaded libraries that tell the transport.
+        Files of loaded libraries that identify the transport.
     components
-        Components with variables of MPI's tools interface that do, as `pml_ob1`.
+        Components with MPI_T variables that identify it, as `pml_ob1`.
     environment
-        Settings of the environment that do.
+        Environment variables that select or tune it.
     """
 
     ranks: int
@@ -73,11 +73,11 @@ class Sample:
     depth
         Entries that were queued.
     sweep
-        Which repetition.
+        Number of the repetition.
     ns
         The median, in nanoseconds.
     operations
-        Of how many.
+        Number of operations.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Resident memory of the receiver in bytes: before, with `items` queued, and after they left."""
+    """Resident memory of the receiver in bytes: before, with `items` queued, and after they were removed."""
 
     items: int
     before: int
@@ -98,36 +98,36 @@ class Memory:
 
 
 @dataclass(slots=True)
-class Heard:
-    """What one run said so far."""
+class RunOutput:
+    """What one run has reported so far."""
 
     hello: Hello | None = None
     samples: list[Sample] = field(default_factory=list)
     memory: Memory | None = None
-    at: tuple[str, int, int] | None = None
-    """Kind, depth and sweep that it was last busy with."""
+    current: tuple[str, int, int] | None = None
+    """Kind, depth and sweep of the measurement that began last."""
     error: str | None = None
     finished: bool = False
 
-    def take(self, line: str) -> None:
-        """Take one line, without its mark.
+    def read(self, line: str) -> None:
+        """Read one line, without its marker.
 
         Raises
         ------
         MatchbenchError
-            When it is none of ours.
+            When the line does not follow the protocol.
         """
         try:
             event = json.loads(line)
             if not isinstance(event, dict):
                 raise TypeError
-            self._note(event)
+            self._store(event)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             shown = line[:_SHOWN] + ("..." if len(line) > _SHOWN else "")
-            msg = f"the measuring program printed what is no line of it: {shown!r}"
+            msg = f"measuring program: found the line {shown!r}, expected an event of its protocol"
             raise MatchbenchError(msg) from error
 
-    def _note(self, event: dict[str, Any]) -> None:
+    def _store(self, event: dict[str, Any]) -> None:
         match event["event"]:
             case "hello":
                 self.hello = Hello(
@@ -144,7 +144,11 @@ class Heard:
                     environment=tuple(sorted(map(_text, event["environment"]))),
                 )
             case "begin":
-                self.at = (_text(event["kind"]), _whole(event["depth"]), _whole(event["sweep"], least=-1))
+                self.current = (
+                    _text(event["kind"]),
+                    _whole(event["depth"]),
+                    _whole(event["sweep"], least=-1),
+                )
             case "sample":
                 self.samples.append(
                     Sample(

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The result of a comparison: tables in memory, and their files."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from matchbench import columns
+from matchbench.native_types import Progress
+from matchbench.output import whole_directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A remark about one replay.
+
+    Parameters
+    ----------
+    trace, engine
+        The replay; the engine as `engine:preset`.
+    text
+        One sentence.
+    """
+
+    trace: str
+    engine: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """The result tables of a comparison, each as `spec/results.md` says.
+
+    Parameters
+    ----------
+    results
+        One row per trace and engine preset.
+    ranks
+        One row per trace, engine preset and rank.
+    depths
+        Matches by search depth.
+    timeline
+        Queue lengths over simulated time.
+    measured
+        Measured times of operations on this host.
+    parameters
+        Every parameter of every row, with its source.
+    remarks
+        Remarks about single replays: deadlocks, omissions, divergences.
+    """
+
+    results: pl.DataFrame
+    ranks: pl.DataFrame
+    depths: pl.DataFrame
+    timeline: pl.DataFrame
+    measured: pl.DataFrame
+    parameters: pl.DataFrame
+    remarks: tuple[Remark, ...]
+
+    @property
+    def finished(self) -> bool:
+        """Whether every rank of every replay finished."""
+        return bool(self.results["finished"].all())
+
+    def write(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        jobs: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write tables, plots and the report to `directory`, atomically.
+
+        Parameters
+        ----------
+        directory
+            A directory that does not exist or is empty.
+        force
+            Replace earlier results there.
+        jobs
+            Plots drawn in parallel. Above 1 they are drawn in new processes, which import the main module of
+            the program: its work must be under `if __name__ == "__main__":`.
+        progress
+            Called as `progress(plots drawn, plots)`.
+
+        Raises
+        ------
+        MatchbenchError
+            When the directory is in use.
+        """
+        # Imported here because matplotlib takes a second to load.
+        from matchbench.report import write_report
+
+        with whole_directory(Path(directory), marker="results.json", force=force) as partial:
+            for name in columns.TABLES:
+                table: pl.DataFrame = getattr(self, name)
+                table.write_csv(partial / f"{name}.csv")
+                table.write_parquet(partial / f"{name}.parquet")
+            rows = self.results.to_dicts()
+            (partial / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            write_report(self, partial, jobs=jobs, progress=progress)
+
+    def __repr__(self) -> str:
+        """Give the number of traces and engine presets, and of replays that did not finish."""
+        traces = self.results["trace"].n_unique()
+        engines = self.results.select("engine", "preset").n_unique()
+        unfinished = self.results.height - self.results["finished"].sum()
+        return f"Comparison({traces} traces, {engines} engine presets, {unfinished} unfinished)"
+
+    def _repr_html_(self) -> str:
+        """Show the table `results` in a notebook."""
+        return self.results._repr_html_()

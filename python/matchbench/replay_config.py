@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How traces are replayed, whatever the engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from matchbench import _native
+from matchbench._native import MatchbenchError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayConfig:
+    """How traces are replayed, whatever the engine.
+
+    Parameters
+    ----------
+    network
+        A network preset; the first one by default.
+    network_settings
+        Parameters that replace the preset's, each as `key=value`.
+    cpu_scale
+        Factor on recorded compute time; 0 replays communication alone.
+    free_wildcards
+        Let wildcard receives match the first message that arrives, not the one of the recording.
+    collectives
+        Algorithm by collective, where it is not the default.
+    """
+
+    network: str = field(default_factory=lambda: _native.networks()[0][0])
+    network_settings: Sequence[str] = ()
+    cpu_scale: float = 1.0
+    free_wildcards: bool = False
+    collectives: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check ranges and names."""
+        if not 0 <= self.cpu_scale <= 1e6:
+            msg = f"cpu_scale: found {self.cpu_scale}, expected 0 to 1000000"
+            raise MatchbenchError(msg)
+        known = dict(_native.collectives())
+        for collective, algorithm in self.collectives.items():
+            if collective not in known:
+                msg = f"unknown collective `{collective}`; expected one of: {', '.join(known)}"
+                raise MatchbenchError(msg)
+            if algorithm not in known[collective]:
+                msg = (
+                    f"collective `{collective}`: unknown algorithm `{algorithm}`; "
+                    f"expected one of: {', '.join(known[collective])}"
+                )
+                raise MatchbenchError(msg)
