@@ -247,15 +247,15 @@ class Entry(TypedDict):
 
 
 class FailedProgram(TypedDict):
-    """A trial that failed on the user's MPI."""
+    """A test program that failed on the user's MPI."""
 
-    place: int
-    kind: Literal["defect", "order", "null", "stuck", "crashed"]
+    index: int
+    kind: Literal["defect", "order", "null", "truncation", "stuck", "crashed"]
     text: str
 
 
 class JudgedRun(TypedDict):
-    """What a run of trials on the user's MPI showed."""
+    """What a run of test programs on the user's MPI showed."""
 
     next: int
     failures: list[FailedProgram]

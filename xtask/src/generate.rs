@@ -5,6 +5,7 @@
 //! one generator after the other, `stale` compares.
 //! A generated file names its source and `make gen` in its first lines; a generated section in the lines around it.
 
+mod conform;
 mod engines;
 mod isa;
 mod readme;
@@ -26,7 +27,7 @@ pub(crate) struct Generated {
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards, readme::engines];
+const GENERATORS: &[Generator] = &[isa::match_unit, conform::codes, engines::list, engines::cards, readme::engines];
 
 /// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
