@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi conform` on Debian's two MPIs: they pass, and broken by a shim of ours they do not."""
+"""`matchbench mpi conform` on Debian's two MPIs: both pass, and both fail with a shim that breaks them."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from matchbench._native import MatchbenchError, Trials
+from matchbench._native import MatchbenchError
+from matchbench._native import TestPrograms as Programs
 from matchbench.cli import main
 from matchbench.mpi.conform import Failure, Plan, Runner, shrink
 from matchbench.mpi.launch import Ended, find
@@ -18,16 +19,16 @@ from matchbench.native_types import JudgedRun
 from tests.conftest import keys
 
 SHIM = Path(__file__).parent / "mpi" / "broken.c"
-# Debian's, and those of the prefixes that `make nightly` names.
+# Debian's MPIs, and those in the prefixes set by `make nightly`.
 MPIS = [f"mpicc.{name}" for name in ("openmpi", "mpich") if shutil.which(f"mpicc.{name}")]
 MPIS += [
     f"{prefix}/bin/mpicc" for prefix in os.environ.get("MATCHBENCH_MPI_PREFIXES", "").split(":") if prefix
 ]
-# To find and shrink a fault takes a minute: `make nightly` breaks all of them.
+# Finding and shrinking a fault takes a minute, so that only `make nightly` breaks all MPIs.
 BROKEN = MPIS if os.environ.get("MATCHBENCH_MPI_PREFIXES") else MPIS[-1:]
-# In MPICH 4.0.2 the status of MPI_Irecv from MPI_PROC_NULL is wrong, and Open MPI writes behind short
-# buffers: no matters of order.
-LEAVE_OUT = ["--without", "null", "--without", "truncation"]
+# Known faults that do not concern order: MPICH 4.0.2 sets a wrong status for MPI_Irecv from MPI_PROC_NULL, and
+# Open MPI writes past the end of short buffers.
+WITHOUT_KNOWN_FAULTS = ["--without", "null", "--without", "truncation"]
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def _as_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def conform(mpi: str, output: Path, *options: str) -> int:
-    return main(["mpi", "conform", "--mpicc", mpi, "-o", str(output), *LEAVE_OUT, *options])
+    return main(["mpi", "conform", "--mpicc", mpi, "-o", str(output), *WITHOUT_KNOWN_FAULTS, *options])
 
 
 @pytest.mark.parametrize("mpi", MPIS)
@@ -47,7 +48,7 @@ def test_an_mpi_that_keeps_the_order_passes(mpi: str, ranks: int, tmp_path: Path
     report = json.loads((tmp_path / "out" / "mpi-conform.json").read_text())
     assert report["failures"] == []
     assert report["counts"]["programs"] == 200
-    # Everything that is checked has been there to be checked.
+    # Every feature was exercised.
     for kind in (
         "received",
         "matched_probes",
@@ -64,17 +65,17 @@ def test_an_mpi_that_keeps_the_order_passes(mpi: str, ranks: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("mpi", MPIS)
-def test_a_message_that_does_not_fit_is_matched_all_the_same(mpi: str, tmp_path: Path) -> None:
+def test_a_truncated_message_is_still_matched(mpi: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["mpi", "conform", "--mpicc", mpi, "-o", str(out), "--without", "null", "--programs", "200"]
     status = main(words)
     report = json.loads((out / "mpi-conform.json").read_text())
-    # What libraries do to buffer and request is their affair; what they match is not.
+    # Only the handling of buffer and request may fail, never the matching.
     assert {failure["kind"] for failure in report["failures"]} <= {"truncation", "defect"}
     assert status == (1 if report["failures"] else 0)
-    # Programs that failed are not counted.
+    # The counts exclude programs that failed.
     assert report["counts"]["truncated"] + len(report["failures"]) > 10
-    # The program that is printed shows what was seen by itself.
+    # The reproducer shows the same fault.
     for failure in report["failures"]:
         if failure["kind"] != "truncation" or not failure["shrunk"]:
             continue
@@ -89,14 +90,14 @@ def test_a_message_that_does_not_fit_is_matched_all_the_same(mpi: str, tmp_path:
             timeout=120,
             check=False,
         )
-        assert "behind the buffer" in ran.stdout or "does not fit" in ran.stdout
+        assert "past the end of its buffer" in ran.stdout or "does not fit" in ran.stdout
 
 
 @pytest.mark.parametrize("mpi", BROKEN)
 @pytest.mark.parametrize(
     ("fault", "kind", "steps"), [("swap", "order", 4), ("age", "order", 4), ("forever", "stuck", 2)]
 )
-def test_a_broken_mpi_is_found_and_the_program_is_short(
+def test_a_planted_fault_is_found_and_shrunk(
     mpi: str, fault: str, kind: str, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shim = tmp_path / "broken.so"
@@ -121,7 +122,7 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
     assert shrunk.keys() == keys("mpi-conform", "2.5 `shrunk`")
     assert len(shrunk["steps"]) <= steps
     assert shrunk["failed"] > 0
-    # The program that is printed shows the fault by itself, and shows none without it.
+    # The reproducer shows the fault with the shim, and none without it.
     source = out / shrunk["source"]
     program = tmp_path / "program"
     found.build(source, program, ["-O1", "-Wall", "-Werror"])
@@ -131,65 +132,65 @@ def test_a_broken_mpi_is_found_and_the_program_is_short(
         words, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ)
     )
     assert broken.returncode != 0
-    assert "violation within" in broken.stdout or "a round does not end" in broken.stdout
+    assert "violation in round" in broken.stdout or "did not end" in broken.stdout
     words = [*found.launcher, "-n", ranks, str(program), "100"]
     whole = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-    assert "nothing wrong within 100 rounds" in whole.stdout
+    assert "no violation in 100 rounds" in whole.stdout
 
 
 @pytest.mark.parametrize("mpi", MPIS)
-def test_a_printed_program_says_by_itself_that_nothing_is_wrong(mpi: str, tmp_path: Path) -> None:
+def test_the_reproducer_accepts_a_correct_mpi(mpi: str, tmp_path: Path) -> None:
     found = find(mpi)
-    trials = Trials(5, 0, 6, ranks=2, without=["null", "truncation"])
-    for number in range(len(trials)):
+    programs = Programs(5, 0, 6, ranks=2, without=["null", "truncation"])
+    for number in range(len(programs)):
         source, program = tmp_path / f"{number}.c", tmp_path / str(number)
-        source.write_text(trials.c_source(number, ["A trial."], [b"", b""], 30))
+        source.write_text(programs.c_source(number, ["A test program."], [b"", b""], 30))
         found.build(source, program, ["-O1", "-Wall", "-Wextra", "-Werror"])
         words = [*found.launcher, "-n", "2", str(program), "20"]
         ran = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-        assert ran.stdout.endswith("nothing wrong within 20 rounds\n")
+        assert ran.stdout.endswith("no violation in 20 rounds\n")
 
 
-class Spoilt(Runner):
-    """Finds fault with five steps and more, and with any program after another one in the same job."""
+class FaultyRunner(Runner):
+    """Reports a failure of every program with five or more steps, and of any program in a mixed job."""
 
     def __init__(self) -> None:
-        """Need neither an MPI nor a directory."""
+        """Use neither an MPI nor a directory."""
 
     def run(
         self,
-        programs: Trials,
+        programs: Programs,
         first: int,
-        limit_seconds: int,  # noqa: ARG002 - as of what is replaced
-        tell: Callable[[int], None],  # noqa: ARG002
+        limit_seconds: int,  # noqa: ARG002 - the signature of the base class
+        progress: Callable[[int], None],  # noqa: ARG002
     ) -> tuple[JudgedRun, list[bytes], Ended]:
-        """Judge as the docstring of the class says."""
-        places = range(first, len(programs))
-        spoilt = len({programs.text(place) for place in places}) > 1
+        """Judge as described for the class."""
+        indices = range(first, len(programs))
+        is_mixed = len({programs.text(index) for index in indices}) > 1
         judged: JudgedRun = {
             "next": len(programs),
             "counts": {},
             "unexplained": None,
             "failures": [
-                {"place": place, "kind": "order", "text": "wrong"}
-                for place in places
-                if spoilt or programs.steps(place) >= 5
+                {"index": index, "kind": "order", "text": "wrong"}
+                for index in indices
+                if is_mixed or programs.steps(index) >= 5
             ],
         }
         return judged, [b"", b""], Ended(status=0, stalled=False, said=())
 
 
-def test_a_program_that_fails_only_behind_others_is_not_the_shortest() -> None:
+def test_a_program_that_fails_only_after_others_is_not_a_shrunk_failure() -> None:
     found = Failure(number=7, kind="order", text="wrong", said="")
-    assert Trials(1, 7, 1, ranks=2).steps(0) > 5
-    shrunk = shrink(Spoilt(), Plan(), found, lambda _: None)
+    assert Programs(1, 7, 1, ranks=2).steps(0) > 5
+    shrunk = shrink(FaultyRunner(), Plan(), found, lambda _: None)
     assert shrunk is not None
-    assert shrunk.programs.steps(shrunk.place) == 5
+    assert shrunk.programs.steps(shrunk.index) == 5
     assert shrunk.failed == shrunk.runs
 
 
-def test_outcomes_that_nobody_wrote_are_refused() -> None:
-    programs = Trials(1, 0, 3, ranks=2)
+def test_a_file_that_is_not_an_outcome_file_is_refused() -> None:
+    programs = Programs(1, 0, 3, ranks=2)
     with pytest.raises(
         MatchbenchError, match=r"these are no outcomes of rank 0 of 2: the file begins with \["
     ):

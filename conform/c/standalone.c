@@ -1,384 +1,202 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A trial of an MPI library, as one file.
- *
-@REMARKS@ *
- * Build and run:   mpicc -o program program.c && mpirun -n @RANKS@ ./program [ROUNDS]
- * Exit status: 0 nothing wrong was seen in any round; 1 something was, and is printed.
- *
- * A message is called after the step that sends it, a receive or a probe after the step that posts or calls it; steps are
- * numbered along one run of the program that is possible. After its steps each rank receives what is left, by tests and by
- * matched probes, and then cancels what is still posted: on a correct MPI every round ends.
- */
-#include <mpi.h>
-
-#include <sched.h>
+/* The reproducer: performs one test program again and again and compares what its calls return with `listed`. */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = @RANKS@, STEPS = @STEPS@, MOST = @MOST@, ROOM = @ROOM@, SECONDS = @SECONDS@, COMMS = 5, TEXT = 4096 };
-enum { WAIT, WAITALL, WAITANY, WAITSOME, TEST, TESTALL, TESTANY, TESTSOME };
+#include "interpreter.h"
+#include "program.h"
 
-/* What is sent: by whom, to whom, how. */
-static const struct { int step, from, to, comm, tag, bytes; } message[] = {
-@MESSAGES@  {0, 0, 0, 0, 0, 0},
-};
+enum { TEXT = 4096 };
 
-/* Outcomes: step<-message: received; step?message: found; step:nothing; step:cancelled; end<-message: left to the end. */
-@OUTCOMES@
+static int round_number, violations;
 
-static int me, round_number, violations, operation, received;
-/* The world; then the world, again, in reverse order, even and odd ranks, and the intercommunicator between these. */
-static MPI_Comm control, comm[COMMS];
-static MPI_Request request[STEPS];
-static MPI_Message handle[STEPS];
-static int is_send[STEPS], is_null[STEPS], active[STEPS], holds[STEPS], called[STEPS], comm_of[STEPS];
-static unsigned char *sent[STEPS], *got[STEPS];
-static char steps[STEPS][64], left[COMMS][TEXT / COMMS];
-static MPI_Status status;
-static int flag, error; /* the class of the error of what is complete */
+/* What this rank observed in this round, by step, and by communicator in the drain phase. */
+static char observed[MAX_STEPS][64], drained[COMMS][TEXT / COMMS];
 
-static void wrong(const char *what, int step) {
-  printf("round %d, rank %d, step %d: %s\n", round_number, me, step, what);
+static void violation(int step, const char *what) {
+  printf("round %d, rank %d, step %d: %s\n", round_number, rank, step, what);
   fflush(stdout);
   violations++;
 }
 
-static void too_long(int number) {
+static void time_limit_expired(int number) {
   (void)number;
-  static const char words[] = "a round does not end: a call or a completion is missing\n";
+  static const char words[] = "a round did not end within its time limit: a call or a completion is missing\n";
   if (write(1, words, sizeof words - 1) < 0) _exit(2);
   _exit(1);
 }
 
-static unsigned char *space(unsigned char **buffer) {
-  if (*buffer == NULL && (*buffer = malloc(MOST)) == NULL) exit(2);
-  return *buffer;
+static void append(char *text, size_t size, const char *fragment) {
+  const size_t length = strlen(text);
+  if (fragment[0] != 0) snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", fragment);
 }
 
-@IF out@
-/* The bytes of message `step`: its round and its number, then its number again and again. */
-static unsigned char *out(int step, int bytes) {
-  const int stamp[2] = {round_number, step};
-  memset(space(&sent[step]), step & 255, MOST);
-  if (bytes > 0) memcpy(sent[step], stamp, sizeof stamp);
-  return sent[step];
+/* ---- which message a record is about ---- */
+
+static int rank_in_comm(int c, int world_rank) {
+  return c == COMM_REVERSED ? RANKS - 1 - world_rank : c >= COMM_PARITY ? world_rank / 2 : world_rank;
 }
 
-@END@
-static unsigned char *in(int step) { return space(&got[step]); }
-
-/* Which message `bytes` and the status are, in communicator `c`, where so many bytes have `room`; 0: none, and that
-   is told. */
-static int which(int step, int c, const unsigned char *bytes, int room) {
-  int count, longer = 0, stamp[2] = {round_number, 0};
-  MPI_Get_count(&status, MPI_BYTE, &count);
-  if (bytes != NULL && count >= (int)sizeof stamp) memcpy(stamp, bytes, sizeof stamp);
-  for (int i = 0; message[i].step != 0; i++) {
-    int source = message[i].from;
-    if (c == 2) source = RANKS - 1 - source;
-    if (c >= 3) source /= 2;
-    if (message[i].to != me || message[i].comm != c || message[i].tag != status.MPI_TAG) continue;
-    if (source != status.MPI_SOURCE) continue;
-    if (error == MPI_ERR_TRUNCATE && message[i].bytes > ROOM) return message[i].step;
-    if (message[i].bytes > room) longer = message[i].step;
-    if (message[i].bytes != count) continue;
-    if (bytes != NULL && count > 0) {
-      if (stamp[0] != round_number || stamp[1] != message[i].step) break;
-      for (int at = sizeof stamp; at < count; at++) {
-        if (bytes[at] != (message[i].step & 255)) wrong("received changed bytes", step), at = count;
-      }
+/* The message of `least` to `most` bytes that the status in `record` describes; NULL if there is none. */
+static const Message *find(const OutcomeRecord *record, int c, int least, int most) {
+  for (const Message *m = message; m->step != 0; m++) {
+    if (m->to == rank && m->comm == c && m->tag == record->tag && rank_in_comm(c, m->from) == record->source &&
+        m->bytes >= least && m->bytes <= most) {
+      return m;
     }
-    return message[i].step;
   }
-  if (longer != 0) wrong("a message that does not fit came without an error", step);
-  else wrong("the status names no message that is sent here", step);
-  return longer;
+  return NULL;
 }
 
-static void tell(int step, const char *how, int what) {
-  snprintf(steps[step], sizeof steps[step], "%d%s%d@PLACE@ ", step, how, what@PLACE_VALUE@);
-}
-
-static int class_of(int code) {
-  int class = MPI_SUCCESS;
-  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-  return class;
-}
-
-@IF short_room@
-/* A message that is longer than ROOM does not fit. */
-static int is_short[STEPS];
-
-static void short_room(int step) {
-  is_short[step] = 1;
-  memset(in(step), 0, MOST);
-}
-
-static void check_room(int step) {
-  int count, is_over = 0;
-  MPI_Get_count(&status, MPI_BYTE, &count);
-  for (int at = ROOM; at < MOST; at++) is_over |= got[step][at];
-  if (is_short[step] && is_over) wrong("wrote behind the buffer", step);
-  if (is_short[step] && error != MPI_ERR_TRUNCATE && count > ROOM) wrong("a message that does not fit came without an error", step);
-}
-
-@END@
-static void completed(int step, int as) {
-  active[step] = 0;
-  if (is_send[step]) {
-@SENT@    return;
-  }
-  const int is_taken = holds[step]; /* by a matched probe, which told of it */
-  int was_cancelled = 0;
-  holds[step] = 0;
-  if (!is_taken) MPI_Test_cancelled(&status, &was_cancelled);
-  if (was_cancelled) {
-    snprintf(steps[as], sizeof steps[as], "%d:cancelled ", as);
-  } else if (is_null[step]) {
-    if (status.MPI_SOURCE != MPI_PROC_NULL || status.MPI_TAG != MPI_ANY_TAG) {
-      wrong("a receive from MPI_PROC_NULL has another source or tag in its status", as);
-    }
+/* The message that was received in communicator `c`; 0 if there is none. Reports what is wrong with it. */
+static int received_message(const OutcomeRecord *record, int c, int is_short) {
+  const Message *m = NULL;
+  if (record->message == NO_MESSAGE) {
+    if (record->count == 0) m = find(record, c, 0, 0);
   } else {
-    int room = MOST;
-    received++;
-@IF short_room@
-    check_room(step);
-    if (is_short[step]) room = ROOM;
-@END@
-    const int what = which(as, comm_of[step], got[step], room);
-    if (!is_taken) tell(as, "<-", what);
+    for (m = message; m->step != 0 && m->step != record->message;) m++;
+    if (m->step == 0) m = NULL;
   }
-  error = MPI_SUCCESS;
-}
-
-static void started(int step, int as, int c) {
-  active[step] = 1;
-  called[step] = as;
-  comm_of[step] = c;
-}
-
-@IF sending@
-static void sending(int step) {
-  is_send[step] = 1;
-  started(step, step, 0);
-}
-
-@END@
-static void cancel(int step) {
-  if (!active[step]) return;
-  if (!is_null[step]) MPI_Cancel(&request[step]);
-  error = class_of(MPI_Wait(&request[step], &status));
-  completed(step, called[step]);
-}
-
-@IF start_all@
-static void start_all(int count, const int *of) {
-  MPI_Request list[STEPS];
-  for (int i = 0; i < count; i++) list[i] = request[of[i]];
-  MPI_Startall(count, list);
-  for (int i = 0; i < count; i++) request[of[i]] = list[i];
-}
-
-@END@
-@IF attach@
-/* Room for what MPI_Bsend and the like keep. */
-static void *kept;
-
-static void attach(int count, int bytes) {
-  const int room = bytes + count * (MPI_BSEND_OVERHEAD + 64);
-  if ((kept = malloc((size_t)room)) == NULL) exit(2);
-  MPI_Buffer_attach(kept, room);
-}
-
-static void detach(void) {
-  int room;
-  if (kept != NULL) MPI_Buffer_detach(&kept, &room);
-  free(kept);
-  kept = NULL;
-}
-
-@END@
-@IF again@
-static void again(int step, int as) {
-  cancel(step);
-  MPI_Start(&request[step]);
-  started(step, as, comm_of[step]);
-}
-
-@END@
-static void complete(int call, int count, const int *of) {
-  MPI_Request list[STEPS];
-  MPI_Status all[STEPS];
-  int index[STEPS], found = 0;
-  for (int i = 0; i < count; i++) list[i] = request[of[i]];
-  int result;
-  index[0] = MPI_UNDEFINED;
-  flag = 1;
-  switch (call) {
-    case WAIT: result = MPI_Wait(list, all); break;
-    case TEST: result = MPI_Test(list, &flag, all); break;
-    case WAITALL: result = MPI_Waitall(count, list, all); break;
-    case TESTALL: result = MPI_Testall(count, list, &flag, all); break;
-    case WAITANY: result = MPI_Waitany(count, list, index, all); break;
-    case TESTANY: result = MPI_Testany(count, list, index, &flag, all); break;
-    case WAITSOME: result = MPI_Waitsome(count, list, &found, index, all); break;
-    default: result = MPI_Testsome(count, list, &found, index, all); break;
+  const Message *too_long = is_short ? find(record, c, SHORT_BUFFER + 1, INT_MAX) : NULL;
+  if (too_long != NULL && (m == NULL || m == too_long)) {
+    violation(record->step, "received a message that does not fit, without MPI_ERR_TRUNCATE");
+    return too_long->step;
   }
-  for (int i = 0; i < count; i++) request[of[i]] = list[i];
-  if (call == WAITANY || call == TESTANY) {
-    found = flag && index[0] != MPI_UNDEFINED;
-  } else if (call == WAITSOME || call == TESTSOME) {
-    if (found == MPI_UNDEFINED) found = 0;
-  } else {
-    found = flag ? count : 0;
-    for (int i = 0; i < found; i++) index[i] = i;
+  if (m == NULL || (record->flags & FOREIGN)) {
+    violation(record->step, "received bytes that are not a message of this round");
+    return 0;
   }
-  for (int i = 0; i < found; i++) {
-    status = all[i];
-    error = class_of(result);
-    if (error == MPI_ERR_IN_STATUS) error = class_of(status.MPI_ERROR);
-    if (error == MPI_ERR_PENDING) continue;
-    if (active[of[index[i]]]) completed(of[index[i]], called[of[index[i]]]);
+  if (m != find(record, c, record->count, record->count)) {
+    violation(record->step, "source, tag or count of the status are not those of the message received");
+  } else if (!(record->flags & INTACT)) {
+    violation(record->step, "received changed bytes");
   }
+  return m->step;
 }
 
-@IF probed@
-/* A probe of `step` came back. */
-static void probed(int step, int c, int takes) {
-  if (!flag) {
-    snprintf(steps[step], sizeof steps[step], "%d:nothing ", step);
+/* ---- observations ---- */
+
+/* "STEP WHAT MESSAGE", with the step that reported it if the listed outcomes name it. */
+static void note(const OutcomeRecord *record, const char *what, int of) {
+  char *text = observed[record->step], which[16] = "", where[24] = "";
+  if (of != 0) snprintf(which, sizeof which, " %d", of);
+  if (LISTED_WITH_LOCATION && record->at == operation_count) snprintf(where, sizeof where, " in the drain phase");
+  else if (LISTED_WITH_LOCATION) snprintf(where, sizeof where, " in step %d", operation[record->at]->step);
+  snprintf(text, sizeof observed[0], "%d %s%s%s", record->step, what, which, where);
+}
+
+static void note_plain(const OutcomeRecord *record, const char *what) {
+  snprintf(observed[record->step], sizeof observed[0], "%d %s", record->step, what);
+}
+
+void observe(OutcomeRecord record) {
+  if (record.kind == RECORD_DRAINED) {
+    char fragment[32];
+    snprintf(fragment, sizeof fragment, "drained %d", received_message(&record, record.step, 0));
+    append(drained[record.step], sizeof drained[0], fragment);
     return;
   }
-  holds[step] = takes;
-  comm_of[step] = c;
-  if (!is_null[step]) tell(step, "?", which(step, c, NULL, MOST));
-}
-
-@END@
-/* Receives what matched probe `from` took. */
-static void take(int from, int step, int nonblocking) {
-  if (!holds[from]) return;
-  holds[from] = 0;
-  holds[step] = 1;
-  comm_of[step] = comm_of[from];
-  if (nonblocking) {
-    MPI_Imrecv(in(step), MOST, MPI_BYTE, &handle[from], &request[step]);
-    started(step, step, comm_of[from]);
-  } else {
-    MPI_Mrecv(in(step), MOST, MPI_BYTE, &handle[from], &status);
-    completed(step, step);
+  if (record.kind == RECORD_FAILED) {
+    char text[MPI_MAX_ERROR_STRING] = "a request completed that was not active";
+    int length;
+    if (record.flags != INACTIVE_REQUEST) MPI_Error_string(record.flags, text, &length);
+    violation(record.step, text);
+    return;
   }
-}
-
-@IF a_little_later@
-static void a_little_later(void) {
-  for (int i = 0; i < 40; i++) {
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, control, &flag, MPI_STATUS_IGNORE);
-    sched_yield();
+  /* The operation with the arguments of the receive or probe. */
+  const Operation *op = operation[0];
+  for (int i = 0; i < operation_count; i++) {
+    if (operation[i]->step == record.step) op = operation[i];
   }
-}
-
-@END@
-static void finish(void) {
-  static unsigned char *rest;
-  int expected = 0;
-  operation = 0;
-  for (int i = 0; message[i].step != 0; i++) expected += message[i].to == me;
-  for (int step = 0; step < STEPS; step++) {
-    if (holds[step] && !active[step]) take(step, step, 0);
+  const int is_of_probe = op->code == OP_PROBE || op->code == OP_RECEIVE_PROBED;
+  if (op->code == OP_RESTART || op->code == OP_RECEIVE_PROBED) op = operation[op->argument[0]];
+  const int peer = op->code == OP_SENDRECV ? op->argument[1] : op->peer;
+  const int is_short = op->code == OP_RECEIVE && op->bytes > 0;
+  if (record.flags & OVERRUN) violation(record.step, "wrote past the end of its buffer");
+  if (peer == NO_PROCESS && record.kind == RECORD_FOUND_NOTHING) {
+    violation(record.step, "a probe of MPI_PROC_NULL found nothing");
+    return;
   }
-  for (;;) {
-    int of[STEPS], count = 0, sends = 0;
-    for (int step = 0; step < STEPS; step++) {
-      if (active[step]) of[count++] = step, sends += is_send[step];
+  if (peer == NO_PROCESS && record.kind != RECORD_SENT) {
+    if (record.source != NO_PROCESS || record.tag != ANY || record.count != 0) {
+      violation(record.step, "the status is not that of MPI_PROC_NULL: MPI_PROC_NULL, MPI_ANY_TAG, no bytes");
     }
-    if (received >= expected && sends == 0) break;
-    if (count > 0) complete(TESTSOME, count, of);
-    for (int c = 0; c < COMMS; c++) {
-      MPI_Message found;
-      if (comm[c] == MPI_COMM_NULL) continue;
-      MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm[c], &flag, &found, &status);
-      if (!flag) continue;
-      MPI_Mrecv(space(&rest), MOST, MPI_BYTE, &found, &status);
-      received++;
-      const size_t length = strlen(left[c]);
-      snprintf(left[c] + length, sizeof left[c] - length, "end<-%d ", which(0, c, rest, MOST));
-    }
-    sched_yield();
+    return;
   }
-  for (int step = 0; step < STEPS; step++) {
-    cancel(step);
-    if (request[step] != MPI_REQUEST_NULL) MPI_Request_free(&request[step]);
+  const Message *m;
+  switch (record.kind) {
+    case RECORD_SENT:
+      if (LISTED_WITH_LOCATION && op->code <= OP_BSEND && op->form != FORM_BLOCKING) note(&record, "sent", 0);
+      break;
+    case RECORD_CANCELLED: note_plain(&record, "cancelled"); break;
+    case RECORD_FOUND_NOTHING: note_plain(&record, "found nothing"); break;
+    case RECORD_FOUND:
+      m = find(&record, op->comm, record.count, record.count);
+      if (m == NULL) violation(record.step, "the status is not that of a message to this rank");
+      note(&record, "found", m == NULL ? 0 : m->step);
+      break;
+    case RECORD_TRUNCATED:
+      m = is_short ? find(&record, op->comm, SHORT_BUFFER + 1, INT_MAX) : NULL;
+      if (m == NULL) violation(record.step, "MPI_ERR_TRUNCATE, and the message fits");
+      note(&record, "received", m == NULL ? 0 : m->step);
+      break;
+    default: {
+      const int of = received_message(&record, op->code == OP_SENDRECV ? op->argument[0] : op->comm, is_short);
+      /* The message of a matched probe was noted when it was found. */
+      if (!is_of_probe) note(&record, "received", of);
+    }
   }
 }
 
-@PROGRAM@
-static void check(void) {
-  static char mine[TEXT], all[RANKS][TEXT], whole[RANKS * TEXT];
+/* ---- verdict ---- */
+
+static void check_outcome(void) {
+  static char mine[TEXT], all[RANKS][TEXT], outcome[RANKS * (TEXT + 16)];
   mine[0] = 0;
-  for (int step = 0; step < STEPS; step++) strncat(mine, steps[step], TEXT - 1 - strlen(mine));
-  for (int c = 0; c < COMMS; c++) strncat(mine, left[c], TEXT - 1 - strlen(mine));
+  for (int step = 0; step < MAX_STEPS; step++) append(mine, sizeof mine, observed[step]);
+  for (int c = 0; c < COMMS; c++) append(mine, sizeof mine, drained[c]);
   MPI_Gather(mine, TEXT, MPI_CHAR, all, TEXT, MPI_CHAR, 0, control);
-  if (me != 0) return;
-  whole[0] = 0;
-  for (int rank = 0; rank < RANKS; rank++) {
-    strcat(whole, all[rank]);
-    if (rank + 1 < RANKS) strcat(whole, "| ");
+  if (rank != 0) return;
+  outcome[0] = 0;
+  for (int r = 0; r < RANKS; r++) {
+    const size_t length = strlen(outcome);
+    snprintf(outcome + length, sizeof outcome - length, "%srank %d: %s", r > 0 ? "; " : "", r, all[r]);
   }
   int is_listed = 0;
-  for (int i = 0; listed[i] != NULL; i++) is_listed |= strcmp(listed[i], whole) == 0;
-  if (is_listed == LISTED_IS_ALLOWED) return;
-  printf("round %d: this must not happen: %s\n", round_number, whole);
+  for (int i = 0; listed[i] != NULL; i++) is_listed |= strcmp(listed[i], outcome) == 0;
+  if (is_listed == LISTED_IS_PERMITTED) return;
+  printf("round %d: MPI does not permit this outcome:\n  %s\n", round_number, outcome);
   violations++;
 }
 
 int main(int argc, char **argv) {
-  int ranks, total = 0;
+  int total = 0;
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (ranks != RANKS) {
-    if (me == 0) fprintf(stderr, "run this with %d ranks\n", RANKS);
+    if (rank == 0) fprintf(stderr, "%d ranks found; expected %d\n", ranks, RANKS);
     MPI_Finalize();
     return 2;
   }
   const int rounds = argc > 1 ? atoi(argv[1]) : 1000;
-  MPI_Comm_dup(MPI_COMM_WORLD, &control);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm[0]);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm[1]);
-  MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comm[2]);
-  MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &comm[3]);
-  comm[4] = MPI_COMM_NULL;
-  if (RANKS > 1) MPI_Intercomm_create(comm[3], 0, MPI_COMM_WORLD, 1 - me % 2, 0, &comm[4]);
-@IF short_room@
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  for (int c = 0; c < COMMS; c++) {
-    if (comm[c] != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm[c], MPI_ERRORS_RETURN);
-  }
-@END@
-  signal(SIGALRM, too_long);
+  interpreter_init(LONGEST_MESSAGE);
+  signal(SIGALRM, time_limit_expired);
   for (round_number = 1; round_number <= rounds && total == 0; round_number++) {
     alarm(SECONDS);
-    received = 0;
-    memset(steps, 0, sizeof steps);
-    memset(left, 0, sizeof left);
-    memset(holds, 0, sizeof holds);
-    for (int step = 0; step < STEPS; step++) request[step] = MPI_REQUEST_NULL;
-    program[me]();
-    finish();
-    MPI_Barrier(control);
-@IF attach@
-    detach();
-@END@
-    check();
+    memset(observed, 0, sizeof observed);
+    memset(drained, 0, sizeof drained);
+    perform_program((const RankHeader *)program[rank], round_number);
+    check_outcome();
     MPI_Allreduce(&violations, &total, 1, MPI_INT, MPI_SUM, control);
   }
-  if (me == 0) printf("%s within %d rounds\n", total ? "violation" : "nothing wrong", round_number - 1);
   alarm(0);
+  if (rank == 0 && total > 0) printf("violation in round %d\n", round_number - 1);
+  if (rank == 0 && total == 0) printf("no violation in %d rounds\n", round_number - 1);
   MPI_Finalize();
   return total != 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether some order of arrivals explains what a receiver saw: the contract of `spec/matching.md`, with the oracle as the
-//! judge. It is narrower than MPI's, so that an outcome without such an order is worth telling and no violation.
+//! Whether some order of arrivals explains what a receiver observed: the contract of `spec/matching.md`, judged by the
+//! oracle. This contract is narrower than MPI's: an outcome without such an order is counted, and is not a violation.
 //!
-//! The search goes through the places that the receiver and its senders have come to: its own operations in their order, and
-//! the messages of each sender in theirs. Given what was seen, these places and the order of the unexpected messages are
-//! all that matters, so that each combination is looked at once. What happened between ranks besides is not looked at,
-//! and a search that takes too long is given up: both can only make the answer milder.
+//! The search visits states: the progress of the receiver through its own operations, and of each sender through its
+//! messages. Given the observations, this progress and the order of the unexpected messages determine everything else, so
+//! that each state is visited once. Dependencies between other ranks are ignored, and a search with too many states is
+//! abandoned; both can only hide unexplained outcomes, never invent them.
 //!
 //! Test: `arrival_explains_what_arrives`.
 
@@ -14,16 +14,16 @@ use std::collections::BTreeSet;
 use mb_core::{MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
 use mb_oracle::Oracle;
 
-use crate::history::{Fact, History};
-use crate::program::{Action, Comm, Program, StepId, Wanted};
+use crate::history::{Event, History};
+use crate::program::{Action, Comm, ReceiveSpec, StepId, TestProgram};
 
-/// Most combinations that are looked at for one receiver and communicator.
-const MOST: usize = 50_000;
+/// Most states visited for one receiver and communicator.
+const MAX_STATES: usize = 50_000;
 
 /// The receiver and the communicator of the first outcomes that no order of arrivals explains, nor one in which
 /// `MPI_Startall` may have started its requests.
 #[must_use]
-pub fn unexplained(program: &Program, history: &History) -> Option<(u8, Comm)> {
+pub fn unexplained(program: &TestProgram, history: &History) -> Option<(u8, Comm)> {
     let mut first = None;
     for order in program.orders() {
         let found = unexplained_in_order(&order, history)?;
@@ -32,32 +32,32 @@ pub fn unexplained(program: &Program, history: &History) -> Option<(u8, Comm)> {
     first
 }
 
-fn unexplained_in_order(program: &Program, history: &History) -> Option<(u8, Comm)> {
+fn unexplained_in_order(program: &TestProgram, history: &History) -> Option<(u8, Comm)> {
     (0..program.ranks)
         .flat_map(|rank| Comm::ALL.map(|comm| (rank, comm)))
         .find(|&(rank, comm)| !Search::of(program, history, rank, comm).explains())
 }
 
-/// Something that the receiver did or learned, in its order.
+/// A call or an observation of the receiver, in its order.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum ReceiverEvent {
     /// It sent a message to itself, which may arrive from now on.
     SentToSelf,
     /// It posted a receive.
     Post(StepId, Pattern),
-    /// It learned that a receive is matched.
+    /// A call reported that a receive is complete.
     Matched(StepId),
     /// A receive was cancelled.
     Cancelled(StepId),
-    /// It looked for a message.
+    /// It probed.
     Probe(StepId, Pattern, Option<StepId>),
-    /// It looked for a message and took it.
-    Pluck(StepId, Pattern, Option<StepId>),
+    /// It probed and took the message.
+    MatchedProbe(StepId, Pattern, Option<StepId>),
 }
 
 struct Search<'a> {
-    program: &'a Program,
-    events: Vec<Event>,
+    program: &'a TestProgram,
+    events: Vec<ReceiverEvent>,
     /// The messages of each sender, in its order.
     senders: Vec<Vec<StepId>>,
     /// The rank itself.
@@ -67,9 +67,9 @@ struct Search<'a> {
     seen: BTreeSet<(usize, Vec<usize>, Vec<StepId>)>,
 }
 
-/// A place that was come to: the receiver's next event, what arrived from each sender, what was sent to itself.
+/// A state of the search: the receiver's next event, and how many messages arrived from each sender.
 #[derive(Clone)]
-struct Place {
+struct SearchState {
     event: usize,
     arrived: Vec<usize>,
     to_self: usize,
@@ -79,16 +79,16 @@ struct Place {
 }
 
 impl<'a> Search<'a> {
-    fn of(program: &'a Program, history: &History, rank: u8, comm: Comm) -> Self {
+    fn of(program: &'a TestProgram, history: &History, rank: u8, comm: Comm) -> Self {
         let mut senders = vec![Vec::new(); usize::from(program.ranks)];
         for (step, message) in program.messages() {
             if message.dest == Some(rank) && message.comm == comm {
                 senders[usize::from(step.rank)].push(step.id);
             }
         }
-        let facts = &history.ranks[usize::from(rank)];
-        let pairs = facts.iter().filter_map(|(_, fact)| match *fact {
-            Fact::Took(receive, message) => Some((receive, message)),
+        let events = &history.ranks[usize::from(rank)];
+        let pairs = events.iter().filter_map(|(_, event)| match *event {
+            Event::Received(receive, message) => Some((receive, message)),
             _ => None,
         });
         let mut search =
@@ -99,59 +99,65 @@ impl<'a> Search<'a> {
                 if let Some(message) = step.action.message()
                     && (message.dest, message.comm) == (Some(rank), comm)
                 {
-                    search.events.push(Event::SentToSelf);
+                    search.events.push(ReceiverEvent::SentToSelf);
                 }
-                if let Some(wanted) = program.posted_by(step).filter(|wanted| wanted.comm == comm)
+                if let Some(spec) = program.posted_spec(step).filter(|spec| spec.comm == comm)
                     && !matches!(step.action, Action::Restart(_))
-                    && let Some(pattern) = wanted.pattern()
+                    && let Some(pattern) = spec.pattern()
                 {
-                    search.events.push(Event::Post(step.id, pattern));
+                    search.events.push(ReceiverEvent::Post(step.id, pattern));
                 }
             }
-            for (_, fact) in facts.iter().filter(|(at, _)| *at == place) {
-                search.add(*fact, comm);
+            for (_, event) in events.iter().filter(|(at, _)| *at == place) {
+                search.add(*event, comm);
             }
-            // A receive that starts again ends first.
+            // A receive ends before it is restarted.
             if let Some(step) = steps.get(place)
                 && matches!(step.action, Action::Restart(_))
                 && let Some(pattern) =
-                    program.posted_by(step).filter(|wanted| wanted.comm == comm).and_then(Wanted::pattern)
+                    program.posted_spec(step).filter(|spec| spec.comm == comm).and_then(ReceiveSpec::pattern)
             {
-                search.events.push(Event::Post(step.id, pattern));
+                search.events.push(ReceiverEvent::Post(step.id, pattern));
             }
         }
         search
     }
 
-    fn add(&mut self, fact: Fact, comm: Comm) {
-        let wanted = |id: StepId| match &self.program.step(id)?.1.action {
-            Action::Probe(wanted, call) => Some((*wanted, call.takes())),
-            _ => self.program.posted_by(self.program.step(id)?.1).map(|wanted| (*wanted, false)),
+    fn add(&mut self, event: Event, comm: Comm) {
+        let spec = |id: StepId| match &self.program.step(id)?.1.action {
+            Action::Probe(spec, call) => Some((*spec, call.takes())),
+            _ => self.program.posted_spec(self.program.step(id)?.1).map(|spec| (*spec, false)),
         };
         let here = |id: StepId| {
-            let (wanted, takes) = wanted(id).filter(|(wanted, _)| wanted.comm == comm)?;
-            Some((wanted.pattern()?, takes))
+            let (spec, takes) = spec(id).filter(|(spec, _)| spec.comm == comm)?;
+            Some((spec.pattern()?, takes))
         };
-        let event = match fact {
-            Fact::Took(receive, _) => here(receive).map(|_| Event::Matched(receive)),
-            Fact::Cancelled(receive) => here(receive).map(|_| Event::Cancelled(receive)),
-            Fact::Plucked(probe, message) => {
-                here(probe).map(|(pattern, _)| Event::Pluck(probe, pattern, Some(message)))
+        let event = match event {
+            Event::Received(receive, _) => here(receive).map(|_| ReceiverEvent::Matched(receive)),
+            Event::Cancelled(receive) => here(receive).map(|_| ReceiverEvent::Cancelled(receive)),
+            Event::TakenByProbe(probe, message) => {
+                here(probe).map(|(pattern, _)| ReceiverEvent::MatchedProbe(probe, pattern, Some(message)))
             }
-            Fact::Found(probe, message) => here(probe).map(|(pattern, _)| Event::Probe(probe, pattern, Some(message))),
-            Fact::Missed(probe) => here(probe).map(|(pattern, takes)| {
-                if takes { Event::Pluck(probe, pattern, None) } else { Event::Probe(probe, pattern, None) }
+            Event::Found(probe, message) => {
+                here(probe).map(|(pattern, _)| ReceiverEvent::Probe(probe, pattern, Some(message)))
+            }
+            Event::FoundNothing(probe) => here(probe).map(|(pattern, takes)| {
+                if takes {
+                    ReceiverEvent::MatchedProbe(probe, pattern, None)
+                } else {
+                    ReceiverEvent::Probe(probe, pattern, None)
+                }
             }),
-            Fact::Drained(other, message) if other == comm => {
-                Wanted::any(comm).pattern().map(|pattern| Event::Pluck(0, pattern, Some(message)))
+            Event::Drained(other, message) if other == comm => {
+                ReceiveSpec::any(comm).pattern().map(|pattern| ReceiverEvent::MatchedProbe(0, pattern, Some(message)))
             }
-            Fact::Drained(..) | Fact::Sent(_) | Fact::Nothing => None,
+            Event::Drained(..) | Event::Sent(_) | Event::Irrelevant => None,
         };
         self.events.extend(event);
     }
 
     fn explains(&mut self) -> bool {
-        let start = Place {
+        let start = SearchState {
             event: 0,
             arrived: vec![0; self.senders.len()],
             to_self: 0,
@@ -159,47 +165,47 @@ impl<'a> Search<'a> {
             oracle: Oracle::new(),
         };
         let mut open = vec![start];
-        while let Some(place) = open.pop() {
-            if self.seen.len() == MOST {
+        while let Some(state) = open.pop() {
+            if self.seen.len() == MAX_STATES {
                 return true;
             }
-            if !self.seen.insert((place.event, place.arrived.clone(), place.unexpected.clone())) {
+            if !self.seen.insert((state.event, state.arrived.clone(), state.unexpected.clone())) {
                 continue;
             }
-            if place.event == self.events.len()
-                && place.arrived.iter().zip(&self.senders).all(|(arrived, sent)| *arrived == sent.len())
+            if state.event == self.events.len()
+                && state.arrived.iter().zip(&self.senders).all(|(arrived, sent)| *arrived == sent.len())
             {
                 return true;
             }
-            // Last in, first out: the receiver goes on as far as it can, then what it needs next arrives.
-            let needed = self.needed(&place);
+            // A stack: the receiver advances as far as it can, then the message that it needs next arrives.
+            let needed = self.needed(&state);
             for from in 0..self.senders.len() {
-                open.extend(self.arrive(&place, from));
+                open.extend(self.arrive(&state, from));
             }
-            open.extend(needed.and_then(|from| self.arrive(&place, from)));
-            open.extend(self.go_on(&place));
+            open.extend(needed.and_then(|from| self.arrive(&state, from)));
+            open.extend(self.advance(&state));
         }
         false
     }
 
     /// The sender of the message that the receiver's next event is about.
-    fn needed(&self, place: &Place) -> Option<usize> {
-        let message = match *self.events.get(place.event)? {
-            Event::Probe(_, _, found) | Event::Pluck(_, _, found) => found?,
-            Event::Matched(receive) => self.pairs.iter().find(|(other, _)| *other == receive)?.1,
-            Event::SentToSelf | Event::Post(..) | Event::Cancelled(_) => return None,
+    fn needed(&self, state: &SearchState) -> Option<usize> {
+        let message = match *self.events.get(state.event)? {
+            ReceiverEvent::Probe(_, _, found) | ReceiverEvent::MatchedProbe(_, _, found) => found?,
+            ReceiverEvent::Matched(receive) => self.pairs.iter().find(|(other, _)| *other == receive)?.1,
+            ReceiverEvent::SentToSelf | ReceiverEvent::Post(..) | ReceiverEvent::Cancelled(_) => return None,
         };
         Some(usize::from(self.program.step(message)?.1.rank))
     }
 
-    /// The next message of `from` arrives, if that agrees with what was seen.
-    fn arrive(&self, place: &Place, from: usize) -> Option<Place> {
-        let &message = self.senders[from].get(place.arrived[from])?;
-        if from == usize::from(self.rank) && place.arrived[from] >= place.to_self {
+    /// The next message of `from` arrives, if that agrees with the observations.
+    fn arrive(&self, state: &SearchState, from: usize) -> Option<SearchState> {
+        let &message = self.senders[from].get(state.arrived[from])?;
+        if from == usize::from(self.rank) && state.arrived[from] >= state.to_self {
             return None;
         }
         let sent = self.program.step(message)?.1.action.message()?;
-        let mut after = place.clone();
+        let mut after = state.clone();
         after.arrived[from] += 1;
         let op = Op::Arrive { msg: MsgId(u64::from(message)), envelope: sent.envelope(from as u8) };
         if let Outcome::Matched(receive, _) = after.oracle.apply(op).0 {
@@ -210,16 +216,16 @@ impl<'a> Search<'a> {
     }
 
     /// The receiver's next event, if the oracle agrees with it.
-    fn go_on(&self, place: &Place) -> Option<Place> {
-        let event = *self.events.get(place.event)?;
-        let mut after = place.clone();
+    fn advance(&self, state: &SearchState) -> Option<SearchState> {
+        let event = *self.events.get(state.event)?;
+        let mut after = state.clone();
         after.event += 1;
         let agrees = match event {
-            Event::SentToSelf => {
+            ReceiverEvent::SentToSelf => {
                 after.to_self += 1;
                 true
             }
-            Event::Post(receive, pattern) => {
+            ReceiverEvent::Post(receive, pattern) => {
                 match after.oracle.apply(Op::Post { recv: RecvId(u64::from(receive)), pattern }).0 {
                     Outcome::Matched(_, message) => {
                         let message = message.0 as StepId;
@@ -230,20 +236,20 @@ impl<'a> Search<'a> {
                 }
             }
             // A receive that is matched can no longer be cancelled.
-            Event::Matched(receive) => {
+            ReceiverEvent::Matched(receive) => {
                 let name = RecvId(u64::from(receive));
                 after.oracle.apply(Op::Cancel { recv: name }).0 == Outcome::NotCancelled(name)
             }
-            Event::Cancelled(receive) => {
+            ReceiverEvent::Cancelled(receive) => {
                 let name = RecvId(u64::from(receive));
                 after.oracle.apply(Op::Cancel { recv: name }).0 == Outcome::Cancelled(name)
             }
-            Event::Probe(probe, pattern, found) => {
+            ReceiverEvent::Probe(probe, pattern, found) => {
                 let name = ProbeId(u64::from(probe));
                 let found = found.map(|message| MsgId(u64::from(message)));
                 after.oracle.apply(Op::Probe { probe: name, pattern }).0 == Outcome::Probed(name, found)
             }
-            Event::Pluck(probe, pattern, found) => {
+            ReceiverEvent::MatchedProbe(probe, pattern, found) => {
                 let name = ProbeId(u64::from(probe));
                 after.unexpected.retain(|&other| Some(other) != found);
                 let found = found.map(|message| MsgId(u64::from(message)));

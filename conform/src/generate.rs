@@ -7,12 +7,13 @@
 use mb_core::random::Random;
 
 use crate::program::{
-    Action, Bulk, Comm, CompleteCall, Form, Message, Mode, ProbeCall, Program, Source, Step, StepId, Wanted,
+    Action, Comm, CompleteCall, Form, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step, StepId,
+    TestProgram,
 };
 use crate::rules;
 
 /// Most ranks of a program.
-pub const MOST_RANKS: u8 = 4;
+pub const MAX_RANKS: u8 = 4;
 
 /// Fewest and most steps of a program.
 pub const STEPS: (u64, u64) = (4, 40);
@@ -35,7 +36,7 @@ pub enum Feature {
     /// Synchronous sends.
     Synchronous,
     /// Messages of a rank to itself.
-    Oneself,
+    SelfMessage,
     /// Messages of 64 KiB and more.
     Long,
     /// Ready sends.
@@ -60,7 +61,7 @@ impl Feature {
         (Self::Mprobe, "mprobe"),
         (Self::Sendrecv, "sendrecv"),
         (Self::Synchronous, "synchronous"),
-        (Self::Oneself, "self"),
+        (Self::SelfMessage, "self"),
         (Self::Long, "long"),
         (Self::Ready, "ready"),
         (Self::Buffered, "buffered"),
@@ -72,14 +73,14 @@ impl Feature {
     /// Whether a step of `rank` with this action has it.
     fn is_in(self, rank: u8, action: &Action) -> bool {
         let message = action.message();
-        let wanted = match action {
-            Action::Probe(wanted, _) => Some(wanted),
-            action => action.wanted(),
+        let spec = match action {
+            Action::Probe(spec, _) => Some(spec),
+            action => action.spec(),
         };
         match self {
             Self::Null => {
                 message.is_some_and(|message| message.dest.is_none())
-                    || wanted.is_some_and(|wanted| wanted.source == Source::Null)
+                    || spec.is_some_and(|spec| spec.source == Source::Null)
             }
             Self::Persistent => {
                 matches!(action, Action::Send(_, form) | Action::Receive(_, form) if form.is_persistent())
@@ -92,29 +93,29 @@ impl Feature {
             Self::Ready => message.is_some_and(|message| message.mode == Mode::Ready),
             Self::Buffered => message.is_some_and(|message| message.mode == Mode::Buffered),
             Self::Startall => action.is_together(),
-            Self::Truncation => wanted.is_some_and(|wanted| wanted.short),
+            Self::Truncation => spec.is_some_and(|spec| spec.short),
             Self::Intercomm => {
                 message.is_some_and(|message| message.comm == Comm::Across)
-                    || wanted.is_some_and(|wanted| wanted.comm == Comm::Across)
+                    || spec.is_some_and(|spec| spec.comm == Comm::Across)
             }
-            Self::Oneself => message.is_some_and(|message| message.dest == Some(rank)),
-            Self::Long => message.is_some_and(|message| message.bulk >= Bulk::Long),
+            Self::SelfMessage => message.is_some_and(|message| message.dest == Some(rank)),
+            Self::Long => message.is_some_and(|message| message.size >= SizeClass::Long),
         }
     }
 }
 
 /// Makes program `number` of `seed` for `ranks` ranks, `without` some features.
 #[must_use]
-pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> Program {
+pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestProgram {
     generate_within(STEPS, seed, number, ranks, without)
 }
 
 /// As [`generate`], with a number of steps between `steps`.
 #[must_use]
-pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, without: &[Feature]) -> Program {
+pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestProgram {
     let mut random = Random::of(seed, &[u64::from(ranks), number]);
     let style = Style::draw(ranks, &mut random);
-    let mut program = Program { ranks, steps: Vec::new() };
+    let mut program = TestProgram { ranks, steps: Vec::new() };
     let length = random.within(steps.0, steps.1);
     // Some proposals break a rule and are dropped, so that there are more of them than steps.
     for _ in 0..4 * length {
@@ -130,7 +131,7 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
         // What cannot be ready is sent all the same.
         for action in [plain(&action), Some(action)].into_iter().flatten().rev() {
             program.steps.push(Step { id, rank, action });
-            if rules::fault(&program).is_none() {
+            if rules::broken_rule(&program).is_none() {
                 break;
             }
             program.steps.pop();
@@ -192,7 +193,7 @@ impl Style {
 /// Proposes a step of one rank.
 struct Author<'a> {
     style: &'a Style,
-    program: &'a Program,
+    program: &'a TestProgram,
     rank: u8,
     random: &'a mut Random,
 }
@@ -213,7 +214,7 @@ impl Author<'_> {
             93..95 => self.restart(),
             95..97 => {
                 let message = Message { mode: Mode::Standard, ..self.message() };
-                Action::SendReceive(message, Wanted { comm: message.comm, ..self.wanted() })
+                Action::SendReceive(message, ReceiveSpec { comm: message.comm, ..self.spec() })
             }
             97 => Action::Barrier,
             _ => Action::Pause,
@@ -251,7 +252,7 @@ impl Author<'_> {
     fn receive(&mut self) -> Action {
         let form = self.form();
         let short = self.chance(self.style.short);
-        Action::Receive(Wanted { short, ..self.wanted() }, form)
+        Action::Receive(ReceiveSpec { short, ..self.spec() }, form)
     }
 
     fn mode(&mut self) -> Mode {
@@ -282,22 +283,22 @@ impl Author<'_> {
         self.random.below(self.style.tags) as u8
     }
 
-    fn bulk(&mut self) -> Bulk {
+    fn size(&mut self) -> SizeClass {
         if self.chance(self.style.long) {
-            return if self.chance(3) { Bulk::Huge } else { Bulk::Long };
+            return if self.chance(3) { SizeClass::Huge } else { SizeClass::Long };
         }
         match self.random.below(10) {
-            0 => Bulk::Empty,
-            1 => Bulk::Middle,
-            _ => Bulk::Short,
+            0 => SizeClass::Empty,
+            1 => SizeClass::Middle,
+            _ => SizeClass::Short,
         }
     }
 
     fn message(&mut self) -> Message {
         let comm = self.comm();
-        let bulk = self.bulk();
+        let size = self.size();
         let mode = self.mode();
-        let mut message = Message { comm, dest: None, tag: self.tag(), bulk, mode };
+        let mut message = Message { comm, dest: None, tag: self.tag(), size, mode };
         if self.chance(2) {
             return message;
         }
@@ -306,38 +307,38 @@ impl Author<'_> {
         if mode == Mode::Ready || self.chance(50) {
             let rank = self.rank;
             let barrier = self.program.steps.iter().rposition(|step| step.action == Action::Barrier).unwrap_or(0);
-            let posted: Vec<(u8, Wanted)> = self
+            let posted: Vec<(u8, ReceiveSpec)> = self
                 .program
                 .steps
                 .iter()
                 .enumerate()
                 .filter(|(at, step)| mode != Mode::Ready || *at < barrier || step.rank == rank)
                 .map(|(_, step)| step)
-                .filter_map(|step| Some((step.rank, *step.action.wanted()?)))
-                .filter(|(dest, wanted)| {
-                    wanted.comm.joins(rank, *dest)
-                        && match wanted.source {
+                .filter_map(|step| Some((step.rank, *step.action.spec()?)))
+                .filter(|(dest, spec)| {
+                    spec.comm.joins(rank, *dest)
+                        && match spec.source {
                             Source::Any => true,
                             Source::Rank(source) => source == rank,
                             Source::Null => false,
                         }
                 })
                 .collect();
-            if let Some((dest, wanted)) = self.pick(&posted) {
-                message.comm = wanted.comm;
+            if let Some((dest, spec)) = self.pick(&posted) {
+                message.comm = spec.comm;
                 message.dest = Some(dest);
-                message.tag = wanted.tag.unwrap_or(message.tag);
+                message.tag = spec.tag.unwrap_or(message.tag);
             }
         }
         message
     }
 
-    fn wanted(&mut self) -> Wanted {
+    fn spec(&mut self) -> ReceiveSpec {
         let comm = self.comm();
-        let mut wanted = Wanted { comm, source: Source::Rank(self.peer(comm)), tag: Some(self.tag()), short: false };
+        let mut spec = ReceiveSpec { comm, source: Source::Rank(self.peer(comm)), tag: Some(self.tag()), short: false };
         if self.chance(2) {
-            wanted.source = Source::Null;
-            return wanted;
+            spec.source = Source::Null;
+            return spec;
         }
         // Half of the receives are made for a message that is sent already.
         if self.chance(50) {
@@ -348,17 +349,21 @@ impl Author<'_> {
                 .map(|(step, message)| (step.rank, *message))
                 .collect();
             if let Some((from, message)) = self.pick(&sent) {
-                wanted =
-                    Wanted { comm: message.comm, source: Source::Rank(from), tag: Some(message.tag), short: false };
+                spec = ReceiveSpec {
+                    comm: message.comm,
+                    source: Source::Rank(from),
+                    tag: Some(message.tag),
+                    short: false,
+                };
             }
         }
         if self.chance(self.style.any_source) {
-            wanted.source = Source::Any;
+            spec.source = Source::Any;
         }
         if self.chance(self.style.any_tag) {
-            wanted.tag = None;
+            spec.tag = None;
         }
-        wanted
+        spec
     }
 
     fn probe(&mut self) -> Action {
@@ -369,19 +374,19 @@ impl Author<'_> {
             (true, false) => ProbeCall::Improbe,
             (true, true) => ProbeCall::Mprobe,
         };
-        Action::Probe(self.wanted(), call)
+        Action::Probe(self.spec(), call)
     }
 
-    /// The steps of this rank that `is_wanted`.
-    fn own(&self, is_wanted: impl Fn(&Action) -> bool) -> Vec<StepId> {
+    /// The steps of this rank that `is_selected`.
+    fn own(&self, is_selected: impl Fn(&Action) -> bool) -> Vec<StepId> {
         let steps = self.program.steps.iter();
-        steps.filter(|step| step.rank == self.rank && is_wanted(&step.action)).map(|step| step.id).collect()
+        steps.filter(|step| step.rank == self.rank && is_selected(&step.action)).map(|step| step.id).collect()
     }
 
     fn take(&mut self) -> Action {
         let probes = self.own(|action| matches!(action, Action::Probe(_, call) if call.takes()));
         let nonblocking = self.chance(50);
-        self.pick(&probes).map_or(Action::Pause, |id| Action::Take(id, nonblocking))
+        self.pick(&probes).map_or(Action::Pause, |id| Action::ReceiveProbed(id, nonblocking))
     }
 
     fn cancel(&mut self) -> Action {
@@ -397,7 +402,7 @@ impl Author<'_> {
     fn complete(&mut self) -> Action {
         let mut requests = self.own(|action| match action {
             Action::Send(_, form) | Action::Receive(_, form) => *form != Form::Blocking,
-            Action::Take(_, nonblocking) => *nonblocking,
+            Action::ReceiveProbed(_, nonblocking) => *nonblocking,
             _ => false,
         });
         let waits = self.chance(self.style.waiting.max(20));

@@ -15,22 +15,22 @@
 //! Who took what is known. So each rule says of two events which was first, and so do each rank's own order, sending before
 //! matching, matching before completion (of receives and of synchronous sends), and barriers. MPI allows the outcome
 //! if and only if these say of no event that it was before itself: an order of all events that agrees with them is a run.
-//! A cycle, on the other hand, is the reason why there is none. Only the order in which `MPI_Startall` starts its requests
+//! A cycle, on the other hand, is the reason reason there is none. Only the order in which `MPI_Startall` starts its requests
 //! is not known; it is enough that one of them has no cycle.
 //!
 //! Test: `what_is_allowed_is_what_can_happen`.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::history::{Fact, History};
-use crate::outcome::News;
-use crate::program::{Action, Comm, Mode, Program, StepId, Wanted};
-use crate::violation::{Link, Violation, Why};
+use crate::history::{Event, History};
+use crate::outcome::Observation;
+use crate::program::{Action, Comm, Mode, ReceiveSpec, StepId, TestProgram};
+use crate::violation::{Link, Reason, Violation};
 
-/// Judges what each rank learned; `is_whole`: the program came to its end.
+/// Judges what each rank learned; `is_complete`: the program came to its end.
 #[must_use]
-pub fn violation(program: &Program, news: &[&[News]], is_whole: bool) -> Option<Violation> {
-    match History::read(program, news, is_whole) {
+pub fn violation(program: &TestProgram, observations: &[&[Observation]], is_complete: bool) -> Option<Violation> {
+    match History::resolve(program, observations, is_complete) {
         Err(defect) => Some(Violation::Defect(defect)),
         Ok(history) => violation_of(program, &history),
     }
@@ -38,16 +38,16 @@ pub fn violation(program: &Program, news: &[&[News]], is_whole: bool) -> Option<
 
 /// What is wrong with a history that could be read.
 #[must_use]
-pub fn violation_of(program: &Program, history: &History) -> Option<Violation> {
+pub fn violation_of(program: &TestProgram, history: &History) -> Option<Violation> {
     let order = order_violation(program, history).map(Violation::Order);
     let null = || history.null.first().cloned().map(Violation::Null);
     order.or_else(null).or_else(|| history.truncation.first().cloned().map(Violation::Truncation))
 }
 
-/// The contradiction in `history`, if there is one: a shortest circle, told of requests that are started in the order in
+/// The contradiction in `history`, if there is one: a shortest cycle, told of requests that are started in the order in
 /// which they are given to `MPI_Startall`.
 #[must_use]
-pub fn order_violation(program: &Program, history: &History) -> Option<Vec<Link>> {
+pub fn order_violation(program: &TestProgram, history: &History) -> Option<Vec<Link>> {
     let mut first = None;
     for order in program.orders() {
         let found = contradiction(&order, history)?;
@@ -56,10 +56,10 @@ pub fn order_violation(program: &Program, history: &History) -> Option<Vec<Link>
     first
 }
 
-fn contradiction(program: &Program, history: &History) -> Option<Vec<Link>> {
+fn contradiction(program: &TestProgram, history: &History) -> Option<Vec<Link>> {
     let graph = Graph::of(program, history);
-    let circle = graph.shortest_circle()?;
-    Some(graph.tell(&circle))
+    let cycle = graph.shortest_cycle()?;
+    Some(graph.tell(&cycle))
 }
 
 /// An event.
@@ -67,19 +67,19 @@ fn contradiction(program: &Program, history: &History) -> Option<Vec<Link>> {
 enum Node {
     /// A rank calls its operation of this place.
     Call(u8, usize),
-    /// A rank learns its fact of this place.
-    Learn(u8, usize),
+    /// A rank learns its event of this place.
+    Report(u8, usize),
     /// A receive and a message are matched.
     Match(StepId),
     /// Everybody is in the barrier of this step.
-    Meet(StepId),
+    BarrierComplete(StepId),
 }
 
 /// Who takes a message, or looks at it.
 #[derive(Clone, Copy)]
 struct Taker {
     /// What it accepts.
-    wanted: Wanted,
+    spec: ReceiveSpec,
     /// Place of the operation in its rank; what is posted before is older.
     place: usize,
     /// The event of taking, or of looking.
@@ -87,15 +87,15 @@ struct Taker {
 }
 
 struct Graph<'a> {
-    program: &'a Program,
+    program: &'a TestProgram,
     history: &'a History,
     nodes: Vec<Node>,
     numbers: BTreeMap<Node, usize>,
-    edges: Vec<Vec<(usize, Why)>>,
+    edges: Vec<Vec<(usize, Reason)>>,
 }
 
 impl<'a> Graph<'a> {
-    fn of(program: &'a Program, history: &'a History) -> Self {
+    fn of(program: &'a TestProgram, history: &'a History) -> Self {
         let mut graph = Self { program, history, nodes: Vec::new(), numbers: BTreeMap::new(), edges: Vec::new() };
         for rank in 0..program.ranks {
             graph.add_rank(rank);
@@ -116,8 +116,8 @@ impl<'a> Graph<'a> {
         number
     }
 
-    fn before(&mut self, before: usize, after: usize, why: Why) {
-        self.edges[before].push((after, why));
+    fn before(&mut self, before: usize, after: usize, reason: Reason) {
+        self.edges[before].push((after, reason));
     }
 
     /// The place among its rank's operations of the step called `id`.
@@ -125,59 +125,59 @@ impl<'a> Graph<'a> {
         self.program.of_rank(rank).position(|step| step.id == id)
     }
 
-    /// Calls and facts of `rank` in a row, and what ties them to matches and barriers.
+    /// Calls and events of `rank` in a row, and what ties them to matches and barriers.
     fn add_rank(&mut self, rank: u8) {
-        let facts = &self.history.ranks[usize::from(rank)];
+        let events = &self.history.ranks[usize::from(rank)];
         let steps: Vec<_> = self.program.of_rank(rank).collect();
         let mut last = self.node(Node::Call(rank, 0));
-        let mut next_fact = 0;
+        let mut next_event = 0;
         for place in 0..=steps.len() {
             let call = self.node(Node::Call(rank, place));
             if call != last {
-                self.before(last, call, Why::Program);
+                self.before(last, call, Reason::TestProgram);
             }
             last = call;
             if let Some(step) = steps.get(place)
                 && step.action == Action::Barrier
             {
-                let meet = self.node(Node::Meet(step.id));
-                self.before(call, meet, Why::Barrier);
-                last = meet;
+                let complete = self.node(Node::BarrierComplete(step.id));
+                self.before(call, complete, Reason::Barrier);
+                last = complete;
             }
-            while let Some(&(at, fact)) = facts.get(next_fact).filter(|(at, _)| *at == place) {
+            while let Some(&(at, event)) = events.get(next_event).filter(|(at, _)| *at == place) {
                 debug_assert_eq!(at, place);
-                let learn = self.node(Node::Learn(rank, next_fact));
-                self.before(last, learn, Why::Program);
-                last = learn;
-                self.add_fact(rank, learn, fact);
-                next_fact += 1;
+                let report = self.node(Node::Report(rank, next_event));
+                self.before(last, report, Reason::TestProgram);
+                last = report;
+                self.add_event(rank, report, event);
+                next_event += 1;
             }
         }
     }
 
-    fn add_fact(&mut self, rank: u8, learn: usize, fact: Fact) {
-        match fact {
-            Fact::Took(receive, message) => {
+    fn add_event(&mut self, rank: u8, report: usize, event: Event) {
+        match event {
+            Event::Received(receive, message) => {
                 let taken = self.node(Node::Match(message));
-                self.before(taken, learn, Why::Completed);
+                self.before(taken, report, Reason::Completed);
                 if let Some(place) = self.place(rank, receive) {
                     let post = self.node(Node::Call(rank, place));
-                    self.before(post, taken, Why::Posted);
+                    self.before(post, taken, Reason::Posted);
                 }
                 self.add_sending(message, taken);
             }
-            Fact::Plucked(_, message) | Fact::Drained(_, message) | Fact::Found(_, message) => {
-                self.add_sending(message, learn);
+            Event::TakenByProbe(_, message) | Event::Drained(_, message) | Event::Found(_, message) => {
+                self.add_sending(message, report);
             }
-            Fact::Sent(send) => {
+            Event::Sent(send) => {
                 let message = self.program.step(send).and_then(|(_, step)| step.action.message());
                 if message.is_some_and(|message| message.mode == Mode::Synchronous && message.dest.is_some())
                     && let Some(received) = self.reception_of(send)
                 {
-                    self.before(received, learn, Why::Completed);
+                    self.before(received, report, Reason::Completed);
                 }
             }
-            Fact::Cancelled(_) | Fact::Missed(_) | Fact::Nothing => {}
+            Event::Cancelled(_) | Event::FoundNothing(_) | Event::Irrelevant => {}
         }
     }
 
@@ -186,18 +186,18 @@ impl<'a> Graph<'a> {
             && let Some(place) = self.place(step.rank, message)
         {
             let send = self.node(Node::Call(step.rank, place));
-            self.before(send, event, Why::Sent);
+            self.before(send, event, Reason::Sent);
         }
     }
 
     /// The event in which `message` is taken.
     fn taken(&mut self, message: StepId) -> Option<usize> {
-        for (rank, facts) in (0..).zip(&self.history.ranks) {
-            for (index, (_, fact)) in facts.iter().enumerate() {
-                match *fact {
-                    Fact::Took(_, other) if other == message => return Some(self.node(Node::Match(message))),
-                    Fact::Plucked(_, other) | Fact::Drained(_, other) if other == message => {
-                        return Some(self.node(Node::Learn(rank, index)));
+        for (rank, events) in (0..).zip(&self.history.ranks) {
+            for (index, (_, event)) in events.iter().enumerate() {
+                match *event {
+                    Event::Received(_, other) if other == message => return Some(self.node(Node::Match(message))),
+                    Event::TakenByProbe(_, other) | Event::Drained(_, other) if other == message => {
+                        return Some(self.node(Node::Report(rank, index)));
                     }
                     _ => {}
                 }
@@ -208,67 +208,68 @@ impl<'a> Graph<'a> {
 
     /// The event in which the receive of `message` begins: later than its being taken, if a matched probe did that.
     fn reception_of(&mut self, message: StepId) -> Option<usize> {
-        let plucked = (0..).zip(&self.history.ranks).find_map(|(rank, facts)| {
-            facts.iter().find_map(|(_, fact)| match *fact {
-                Fact::Plucked(probe, other) if other == message => Some((rank, probe)),
+        let matched_probes = (0..).zip(&self.history.ranks).find_map(|(rank, events)| {
+            events.iter().find_map(|(_, event)| match *event {
+                Event::TakenByProbe(probe, other) if other == message => Some((rank, probe)),
                 _ => None,
             })
         });
-        let Some((rank, probe)) = plucked else { return self.taken(message) };
+        let Some((rank, probe)) = matched_probes else { return self.taken(message) };
         let steps = self.program.of_rank(rank);
-        let place = steps.into_iter().position(|step| matches!(step.action, Action::Take(of, _) if of == probe));
+        let place =
+            steps.into_iter().position(|step| matches!(step.action, Action::ReceiveProbed(of, _) if of == probe));
         let place = place.unwrap_or_else(|| self.program.of_rank(rank).count());
         Some(self.node(Node::Call(rank, place)))
     }
 
     /// The event after which the receive posted by `receive` takes nothing more.
     fn over(&mut self, rank: u8, receive: StepId) -> Option<usize> {
-        let facts = &self.history.ranks[usize::from(rank)];
-        let (index, (_, fact)) = facts.iter().enumerate().find(
-            |(_, (_, fact))| matches!(*fact, Fact::Took(other, _) | Fact::Cancelled(other) if other == receive),
+        let events = &self.history.ranks[usize::from(rank)];
+        let (index, (_, event)) = events.iter().enumerate().find(
+            |(_, (_, event))| matches!(*event, Event::Received(other, _) | Event::Cancelled(other) if other == receive),
         )?;
-        Some(match *fact {
-            Fact::Took(_, message) => self.node(Node::Match(message)),
-            _ => self.node(Node::Learn(rank, index)),
+        Some(match *event {
+            Event::Received(_, message) => self.node(Node::Match(message)),
+            _ => self.node(Node::Report(rank, index)),
         })
     }
 
     /// The two rules, and what probes find, for the messages to `rank`.
     fn add_matching(&mut self, rank: u8) {
         let end = self.program.of_rank(rank).count();
-        let facts = &self.history.ranks[usize::from(rank)];
-        for (index, (_, fact)) in facts.iter().enumerate() {
-            let learn = self.node(Node::Learn(rank, index));
-            let wanted_by = |graph: &Self, step: StepId| {
+        let events = &self.history.ranks[usize::from(rank)];
+        for (index, (_, event)) in events.iter().enumerate() {
+            let report = self.node(Node::Report(rank, index));
+            let spec_of = |graph: &Self, step: StepId| {
                 let (_, step) = graph.program.step(step)?;
                 match &step.action {
-                    Action::Probe(wanted, _) => Some(*wanted),
-                    _ => graph.program.posted_by(step).copied(),
+                    Action::Probe(spec, _) => Some(*spec),
+                    _ => graph.program.posted_spec(step).copied(),
                 }
             };
-            match *fact {
-                Fact::Took(step, message) => {
+            match *event {
+                Event::Received(step, message) => {
                     let node = self.node(Node::Match(message));
-                    if let (Some(wanted), Some(place)) = (wanted_by(self, step), self.place(rank, step)) {
-                        self.add_rules(rank, message, Taker { wanted, place, node });
+                    if let (Some(spec), Some(place)) = (spec_of(self, step), self.place(rank, step)) {
+                        self.add_rules(rank, message, Taker { spec, place, node });
                     }
                 }
-                Fact::Plucked(step, message) | Fact::Found(step, message) => {
-                    if let (Some(wanted), Some(place)) = (wanted_by(self, step), self.place(rank, step)) {
-                        self.add_rules(rank, message, Taker { wanted, place, node: learn });
-                        if matches!(fact, Fact::Found(..)) {
+                Event::TakenByProbe(step, message) | Event::Found(step, message) => {
+                    if let (Some(spec), Some(place)) = (spec_of(self, step), self.place(rank, step)) {
+                        self.add_rules(rank, message, Taker { spec, place, node: report });
+                        if matches!(event, Event::Found(..)) {
                             if let Some(taken) = self.taken(message) {
-                                self.before(learn, taken, Why::Found);
+                                self.before(report, taken, Reason::Found);
                             }
                             self.add_known(rank, step, message, place);
                         }
                     }
                 }
-                Fact::Drained(comm, message) => {
-                    let wanted = Wanted::any(comm);
-                    self.add_rules(rank, message, Taker { wanted, place: end, node: learn });
+                Event::Drained(comm, message) => {
+                    let spec = ReceiveSpec::any(comm);
+                    self.add_rules(rank, message, Taker { spec, place: end, node: report });
                 }
-                Fact::Cancelled(_) | Fact::Missed(_) | Fact::Sent(_) | Fact::Nothing => {}
+                Event::Cancelled(_) | Event::FoundNothing(_) | Event::Sent(_) | Event::Irrelevant => {}
             }
         }
     }
@@ -285,18 +286,18 @@ impl<'a> Graph<'a> {
             }
             if step.rank == sender.rank
                 && other.dest == Some(rank)
-                && taker.wanted.accepts(step.rank, other)
+                && taker.spec.accepts(step.rank, other)
                 && let Some(taken) = self.taken(step.id)
             {
-                self.before(taken, taker.node, Why::Overtaking(step.id, message));
+                self.before(taken, taker.node, Reason::Overtaking(step.id, message));
             }
         }
         for (place, step) in program.of_rank(rank).enumerate().take(taker.place) {
-            if program.posted_by(step).is_some_and(|wanted| wanted.accepts(sender.rank, envelope))
+            if program.posted_spec(step).is_some_and(|spec| spec.accepts(sender.rank, envelope))
                 && let Some(over) = self.over(rank, step.id)
             {
                 debug_assert!(place < taker.place);
-                self.before(over, taker.node, Why::OlderReceive(step.id, message));
+                self.before(over, taker.node, Reason::OlderReceive(step.id, message));
             }
         }
     }
@@ -308,32 +309,35 @@ impl<'a> Graph<'a> {
         let Some(envelope) = sender.action.message() else { return };
         let Some(taken) = self.taken(message) else { return };
         for step in program.of_rank(rank).skip(place + 1) {
-            if program.posted_by(step).is_some_and(|wanted| wanted.accepts(sender.rank, envelope)) {
+            if program.posted_spec(step).is_some_and(|spec| spec.accepts(sender.rank, envelope)) {
                 return;
             }
-            if let Action::Probe(wanted, _) = &step.action
-                && wanted.accepts(sender.rank, envelope)
+            if let Action::Probe(spec, _) = &step.action
+                && spec.accepts(sender.rank, envelope)
             {
-                let missed =
-                    self.history.ranks[usize::from(rank)].iter().position(|(_, fact)| *fact == Fact::Missed(step.id));
+                let missed = self.history.ranks[usize::from(rank)]
+                    .iter()
+                    .position(|(_, event)| *event == Event::FoundNothing(step.id));
                 if let Some(index) = missed {
-                    let learn = self.node(Node::Learn(rank, index));
-                    self.before(taken, learn, Why::Known(probe, message));
+                    let report = self.node(Node::Report(rank, index));
+                    self.before(taken, report, Reason::Known(probe, message));
                 }
             }
         }
     }
 
-    /// A shortest circle, as nodes with the edge that leaves each.
-    fn shortest_circle(&self) -> Option<Vec<(usize, Why)>> {
-        let suspects = self.on_circles();
-        let circles = suspects.iter().filter_map(|&start| self.circle_through(start));
+    /// A shortest cycle, as nodes with the edge that leaves each.
+    fn shortest_cycle(&self) -> Option<Vec<(usize, Reason)>> {
+        let suspects = self.on_cycles();
+        let cycles = suspects.iter().filter_map(|&start| self.cycle_through(start));
         // Steps of a rank's own order cost nothing: they are what everybody takes for granted.
-        circles.min_by_key(|circle| (circle.iter().filter(|(_, why)| *why != Why::Program).count(), circle.len()))
+        cycles.min_by_key(|cycle| {
+            (cycle.iter().filter(|(_, reason)| *reason != Reason::TestProgram).count(), cycle.len())
+        })
     }
 
-    /// Nodes that remain when those without predecessors are removed again and again: none, unless there is a circle.
-    fn on_circles(&self) -> Vec<usize> {
+    /// Nodes that remain when those without predecessors are removed again and again: none, unless there is a cycle.
+    fn on_cycles(&self) -> Vec<usize> {
         let mut incoming = vec![0; self.nodes.len()];
         for (to, _) in self.edges.iter().flatten() {
             incoming[*to] += 1;
@@ -351,49 +355,49 @@ impl<'a> Graph<'a> {
     }
 
     /// A shortest way from `start` back to it: breadth first, own order for free.
-    fn circle_through(&self, start: usize) -> Option<Vec<(usize, Why)>> {
-        let mut from: Vec<Option<(usize, Why)>> = vec![None; self.nodes.len()];
+    fn cycle_through(&self, start: usize) -> Option<Vec<(usize, Reason)>> {
+        let mut from: Vec<Option<(usize, Reason)>> = vec![None; self.nodes.len()];
         let mut cost = vec![u32::MAX; self.nodes.len()];
         let mut queue = VecDeque::from([start]);
         cost[start] = 0;
-        let mut closing: Option<(u32, usize, Why)> = None;
+        let mut closing: Option<(u32, usize, Reason)> = None;
         while let Some(node) = queue.pop_front() {
-            for &(to, why) in &self.edges[node] {
-                let step = u32::from(why != Why::Program);
+            for &(to, reason) in &self.edges[node] {
+                let step = u32::from(reason != Reason::TestProgram);
                 let total = cost[node] + step;
                 if to == start {
                     if closing.is_none_or(|(least, ..)| total < least) {
-                        closing = Some((total, node, why));
+                        closing = Some((total, node, reason));
                     }
                 } else if total < cost[to] {
                     cost[to] = total;
-                    from[to] = Some((node, why));
+                    from[to] = Some((node, reason));
                     if step == 0 { queue.push_front(to) } else { queue.push_back(to) }
                 }
             }
         }
-        let (_, mut node, why) = closing?;
-        let mut circle = vec![(node, why)];
+        let (_, mut node, reason) = closing?;
+        let mut cycle = vec![(node, reason)];
         while node != start {
-            let (previous, why) = from[node]?;
-            circle.push((previous, why));
+            let (previous, reason) = from[node]?;
+            cycle.push((previous, reason));
             node = previous;
         }
-        circle.reverse();
-        Some(circle)
+        cycle.reverse();
+        Some(cycle)
     }
 
-    /// Puts a circle into words; a rank's own order in one link.
-    fn tell(&self, circle: &[(usize, Why)]) -> Vec<Link> {
-        let starts = circle.iter().position(|(_, why)| *why != Why::Program).unwrap_or(0);
-        let turned: Vec<_> = (0..circle.len()).map(|index| circle[(starts + index) % circle.len()]).collect();
+    /// Puts a cycle into words; a rank's own order in one link.
+    fn tell(&self, cycle: &[(usize, Reason)]) -> Vec<Link> {
+        let starts = cycle.iter().position(|(_, reason)| *reason != Reason::TestProgram).unwrap_or(0);
+        let turned: Vec<_> = (0..cycle.len()).map(|index| cycle[(starts + index) % cycle.len()]).collect();
         let mut links: Vec<Link> = Vec::new();
-        for (index, &(node, why)) in turned.iter().enumerate() {
+        for (index, &(node, reason)) in turned.iter().enumerate() {
             let (next, _) = turned[(index + 1) % turned.len()];
             let after = self.name(next);
             match links.last_mut() {
-                Some(last) if last.why == Why::Program && why == Why::Program => last.after = after,
-                _ => links.push(Link { before: self.name(node), after, why }),
+                Some(last) if last.reason == Reason::TestProgram && reason == Reason::TestProgram => last.after = after,
+                _ => links.push(Link { before: self.name(node), after, reason }),
             }
         }
         links
@@ -401,30 +405,30 @@ impl<'a> Graph<'a> {
 
     fn name(&self, node: usize) -> String {
         match self.nodes[node] {
-            Node::Meet(barrier) => format!("barrier {barrier}"),
+            Node::BarrierComplete(barrier) => format!("barrier {barrier}"),
             Node::Match(message) => {
-                let facts = self.history.ranks.iter().flatten();
-                let taker = facts.into_iter().find_map(|(_, fact)| match *fact {
-                    Fact::Took(receive, other) if other == message => Some(receive),
+                let events = self.history.ranks.iter().flatten();
+                let taker = events.into_iter().find_map(|(_, event)| match *event {
+                    Event::Received(receive, other) if other == message => Some(receive),
                     _ => None,
                 });
                 format!("receive {} takes message {message}", taker.unwrap_or_default())
             }
             Node::Call(rank, place) => self.name_call(rank, place),
-            Node::Learn(rank, index) => {
-                let (at, fact) = self.history.ranks[usize::from(rank)][index];
+            Node::Report(rank, index) => {
+                let (at, event) = self.history.ranks[usize::from(rank)][index];
                 let call = self.name_call(rank, at);
-                match fact {
-                    Fact::Took(receive, _) => format!("{call} tells that receive {receive} is complete"),
-                    Fact::Plucked(probe, message) => format!("matched probe {probe} takes message {message}"),
-                    Fact::Drained(_, message) => {
+                match event {
+                    Event::Received(receive, _) => format!("{call} tells that receive {receive} is complete"),
+                    Event::TakenByProbe(probe, message) => format!("matched probe {probe} takes message {message}"),
+                    Event::Drained(_, message) => {
                         format!("rank {rank} takes message {message} by a matched probe at the end")
                     }
-                    Fact::Cancelled(receive) => format!("receive {receive} is cancelled"),
-                    Fact::Found(probe, message) => format!("probe {probe} finds message {message}"),
-                    Fact::Missed(probe) => format!("probe {probe} finds nothing"),
-                    Fact::Sent(send) => format!("{call} tells that send {send} is complete"),
-                    Fact::Nothing => call,
+                    Event::Cancelled(receive) => format!("receive {receive} is cancelled"),
+                    Event::Found(probe, message) => format!("probe {probe} finds message {message}"),
+                    Event::FoundNothing(probe) => format!("probe {probe} finds nothing"),
+                    Event::Sent(send) => format!("{call} tells that send {send} is complete"),
+                    Event::Irrelevant => call,
                 }
             }
         }
@@ -438,13 +442,13 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Messages that no rank has news of, when a program did not come to its end: sent or not, none was received.
+/// Messages that no rank has observations of, when a program did not come to its end: sent or not, none was received.
 #[must_use]
-pub fn missing(program: &Program, history: &History) -> Vec<StepId> {
-    let facts: Vec<Fact> = history.ranks.iter().flatten().map(|(_, fact)| *fact).collect();
+pub fn missing(program: &TestProgram, history: &History) -> Vec<StepId> {
+    let events: Vec<Event> = history.ranks.iter().flatten().map(|(_, event)| *event).collect();
     let is_taken = |id: StepId| {
-        facts.iter().any(|fact| {
-            matches!(*fact, Fact::Took(_, other) | Fact::Plucked(_, other) | Fact::Drained(_, other) if other == id)
+        events.iter().any(|event| {
+            matches!(*event, Event::Received(_, other) | Event::TakenByProbe(_, other) | Event::Drained(_, other) if other == id)
         })
     };
     program.messages().map(|(step, _)| step.id).filter(|&id| !is_taken(id)).collect()
@@ -452,12 +456,12 @@ pub fn missing(program: &Program, history: &History) -> Vec<StepId> {
 
 /// Communicators that a program uses.
 #[must_use]
-pub fn comms(program: &Program) -> Vec<Comm> {
+pub fn comms(program: &TestProgram) -> Vec<Comm> {
     let uses = |comm: Comm| {
         program.steps.iter().any(|step| {
             step.action.message().is_some_and(|message| message.comm == comm)
-                || step.action.wanted().is_some_and(|wanted| wanted.comm == comm)
-                || matches!(step.action, Action::Probe(wanted, _) if wanted.comm == comm)
+                || step.action.spec().is_some_and(|spec| spec.comm == comm)
+                || matches!(step.action, Action::Probe(spec, _) if spec.comm == comm)
         })
     };
     Comm::ALL.into_iter().filter(|&comm| uses(comm)).collect()

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Trials: random programs for an MPI library, and what MPI allows to come of them.
+//! Random test programs for an MPI library, and a judge that compares their outcomes with those that MPI permits.
 //!
-//! - [`program`]: what the ranks of a small job call; [`rules`]: which of these programs are asked of an MPI, and why they
-//!   end; [`generate`]: random ones; [`shrink`]: simpler ones; [`emit`]: one of them in C.
-//! - [`wire`]: programs for the interpreter, and the outcomes it writes; [`outcome`], [`history`]: what they say.
-//! - [`judge`], [`violation`]: whether MPI allows it; [`arrival`]: whether `spec/matching.md` does as well; [`report`]: of many programs.
-//! - [`simulate`]: libraries that do what they may, to check the judge and to list what is allowed.
+//! - [`program`]: a test program; [`rules`]: the rules that make it valid and guarantee that it ends; [`generate`]: random
+//!   programs; [`shrink`]: simpler ones; [`emit`]: a program as a C file for a bug report.
+//! - [`codes`], [`wire`]: the files exchanged with the C runner; [`outcome`]: observations; [`history`]: the same, resolved to
+//!   steps and messages.
+//! - [`judge`], [`violation`]: whether MPI permits an outcome; [`arrival`]: whether the narrower contract of
+//!   `spec/matching.md` explains it; [`report`]: verdicts on all programs of a run.
+//! - [`simulate`]: simulated libraries, which check the judge and enumerate permitted outcomes.
 //!
-//! Nothing here calls MPI: `conform/c/conform.c` does, and `docs/mpi-conform.md` tells the whole story.
-
-#![expect(clippy::trivially_copy_pass_by_ref, reason = "what a step holds is looked at where it is")]
+//! Nothing here calls MPI: the C runner in `conform/c/` does. `conform/README.md` describes how the parts work together.
 
 pub mod arrival;
+pub mod codes;
 pub mod emit;
 pub mod generate;
 pub mod history;
@@ -26,6 +27,12 @@ mod text;
 pub mod violation;
 pub mod wire;
 
-/// The C program that performs trials on an MPI: every source file with its text, the one to compile first.
-pub const RUNNER: [(&str, &str); 2] =
-    [("conform.c", include_str!("../c/conform.c")), ("outcomes.h", include_str!("../c/outcomes.h"))];
+/// The sources of the C runner with their names. All `.c` files are compiled together.
+pub const RUNNER: [(&str, &str); 6] = [
+    ("conform.c", include_str!("../c/conform.c")),
+    ("interpreter.c", include_str!("../c/interpreter.c")),
+    ("payload.c", include_str!("../c/payload.c")),
+    ("interpreter.h", include_str!("../c/interpreter.h")),
+    ("payload.h", include_str!("../c/payload.h")),
+    ("codes.h", include_str!("../c/codes.h")),
+];

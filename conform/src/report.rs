@@ -6,13 +6,13 @@ use std::fmt;
 use mb_core::random::Random;
 
 use crate::arrival;
-use crate::history::{Fact, History};
+use crate::history::{Event, History};
 use crate::judge;
-use crate::outcome::News;
-use crate::program::{Comm, Mode, Program, StepId};
-use crate::simulate::{self, Library, Order};
+use crate::outcome::Observation;
+use crate::program::{Comm, Mode, StepId, TestProgram};
+use crate::simulate::{self, Contract, SimulatedLibrary};
 use crate::violation::Violation;
-use crate::wire::{self, End, Part, WireError};
+use crate::wire::{self, End, RankOutcome, WireError};
 
 /// What is wrong with an MPI library.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub enum Failure {
     Violation(Violation),
     /// The program did not end in time.
     Stuck {
-        /// Each rank's place: `None` when nothing is known of it.
+        /// Each rank's index: `None` when nothing is known of it.
         at: Vec<Option<usize>>,
         /// Messages that nobody is known to have received.
         missing: Vec<StepId>,
@@ -77,12 +77,12 @@ pub struct Counts {
     pub programs: u64,
     /// Their steps; a barrier is one.
     pub steps: u64,
-    /// Outcomes that were checked: facts of [`History`].
+    /// Outcomes that were checked: events of [`History`].
     pub outcomes: u64,
     /// Receives that took a message.
     pub received: u64,
     /// Messages that a matched probe of a step took.
-    pub plucked: u64,
+    pub matched_probes: u64,
     /// Messages that were left for the end.
     pub drained: u64,
     /// Receives that were cancelled.
@@ -111,7 +111,7 @@ pub struct Counts {
 
 /// The verdicts of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Judged {
+pub struct RunVerdict {
     /// The program that the run did not come to; the number of programs if it came to all.
     pub next: usize,
     /// Programs that failed, by their places.
@@ -126,22 +126,22 @@ pub struct Judged {
 ///
 /// # Errors
 /// When the interpreter cannot have written it.
-pub fn judge_run(programs: &[Program], first: usize, files: &[Vec<u8>]) -> Result<Judged, WireError> {
+pub fn judge_run(programs: &[TestProgram], first: usize, files: &[Vec<u8>]) -> Result<RunVerdict, WireError> {
     let ranks = programs.first().map_or(0, |program| program.ranks);
     let parts = (0..ranks)
         .zip(files)
         .map(|(rank, bytes)| wire::decode(bytes, rank, ranks, programs.len()))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut judged = Judged { next: first, failures: Vec::new(), unexplained: None, counts: Counts::default() };
+    let mut judged = RunVerdict { next: first, failures: Vec::new(), unexplained: None, counts: Counts::default() };
     let mut at = vec![0; parts.len()];
     while judged.next < programs.len() {
-        let place = judged.next;
-        let program = &programs[place];
-        let here: Vec<Option<&Part>> = parts
+        let index = judged.next;
+        let program = &programs[index];
+        let here: Vec<Option<&RankOutcome>> = parts
             .iter()
             .zip(&mut at)
             .map(|(parts, at)| {
-                let part = parts.get(*at).filter(|part| part.place == place);
+                let part = parts.get(*at).filter(|part| part.program == index);
                 *at += usize::from(part.is_some());
                 part
             })
@@ -150,30 +150,31 @@ pub fn judge_run(programs: &[Program], first: usize, files: &[Vec<u8>]) -> Resul
             break;
         }
         judged.next += 1;
-        let news: Vec<&[News]> = here.iter().map(|part| part.map_or(&[][..], |part| &part.news[..])).collect();
+        let observations: Vec<&[Observation]> =
+            here.iter().map(|part| part.map_or(&[][..], |part| &part.observations[..])).collect();
         if here.iter().all(|part| part.is_some_and(|part| part.end == End::Finished)) {
-            judged.add_finished(place, program, &news);
+            judged.add_finished(index, program, &observations);
             continue;
         }
-        let is_stuck = here.iter().any(|part| matches!(part, Some(Part { end: End::Stuck(_), .. })));
-        judged.failures.push((place, if is_stuck { stuck(program, &here, &news) } else { Failure::Crashed }));
+        let is_stuck = here.iter().any(|part| matches!(part, Some(RankOutcome { end: End::Stuck(_), .. })));
+        judged.failures.push((index, if is_stuck { stuck(program, &here, &observations) } else { Failure::Crashed }));
         break;
     }
     Ok(judged)
 }
 
-/// The news of each rank about the program at `place`, as far as they can be read.
+/// The observations of each rank about the program at `index`, as far as they can be read.
 #[must_use]
-pub fn news_of(programs: &[Program], place: usize, files: &[Vec<u8>]) -> Vec<Vec<News>> {
+pub fn observations_of(programs: &[TestProgram], index: usize, files: &[Vec<u8>]) -> Vec<Vec<Observation>> {
     let ranks = programs.first().map_or(0, |program| program.ranks);
     let of_rank = |(rank, bytes): (u8, &Vec<u8>)| {
         let parts = wire::decode(bytes, rank, ranks, programs.len()).unwrap_or_default();
-        parts.into_iter().find(|part| part.place == place).map_or(Vec::new(), |part| part.news)
+        parts.into_iter().find(|part| part.program == index).map_or(Vec::new(), |part| part.observations)
     };
     (0..ranks).zip(files).map(of_rank).collect()
 }
 
-fn stuck(program: &Program, parts: &[Option<&Part>], news: &[&[News]]) -> Failure {
+fn stuck(program: &TestProgram, parts: &[Option<&RankOutcome>], observations: &[&[Observation]]) -> Failure {
     let at = parts
         .iter()
         .map(|part| match part.map(|part| part.end) {
@@ -181,86 +182,87 @@ fn stuck(program: &Program, parts: &[Option<&Part>], news: &[&[News]]) -> Failur
             _ => None,
         })
         .collect();
-    let missing = History::read(program, news, false).map_or(Vec::new(), |history| judge::missing(program, &history));
-    Failure::Stuck { at, missing, before: judge::violation(program, news, false) }
+    let missing =
+        History::resolve(program, observations, false).map_or(Vec::new(), |history| judge::missing(program, &history));
+    Failure::Stuck { at, missing, before: judge::violation(program, observations, false) }
 }
 
-impl Judged {
-    fn add_finished(&mut self, place: usize, program: &Program, news: &[&[News]]) {
-        let history = match History::read(program, news, true) {
+impl RunVerdict {
+    fn add_finished(&mut self, index: usize, program: &TestProgram, observations: &[&[Observation]]) {
+        let history = match History::resolve(program, observations, true) {
             Ok(history) => history,
             Err(defect) => {
-                self.failures.push((place, Failure::Violation(Violation::Defect(defect))));
+                self.failures.push((index, Failure::Violation(Violation::Defect(defect))));
                 return;
             }
         };
         if let Some(violation) = judge::violation_of(program, &history) {
-            self.failures.push((place, Failure::Violation(violation)));
+            self.failures.push((index, Failure::Violation(violation)));
             return;
         }
         let counts = &mut self.counts;
         counts.programs += 1;
         counts.steps += program.steps.len() as u64;
-        for (_, fact) in history.ranks.iter().flatten() {
+        for (_, event) in history.ranks.iter().flatten() {
             counts.outcomes += 1;
-            *match fact {
-                Fact::Took(..) => &mut counts.received,
-                Fact::Plucked(..) => &mut counts.plucked,
-                Fact::Drained(..) => &mut counts.drained,
-                Fact::Cancelled(_) => &mut counts.cancelled,
-                Fact::Found(..) => &mut counts.found,
-                Fact::Missed(_) => &mut counts.missed,
-                Fact::Sent(_) => &mut counts.sent,
-                Fact::Nothing => continue,
+            *match event {
+                Event::Received(..) => &mut counts.received,
+                Event::TakenByProbe(..) => &mut counts.matched_probes,
+                Event::Drained(..) => &mut counts.drained,
+                Event::Cancelled(_) => &mut counts.cancelled,
+                Event::Found(..) => &mut counts.found,
+                Event::FoundNothing(_) => &mut counts.missed,
+                Event::Sent(_) => &mut counts.sent,
+                Event::Irrelevant => continue,
             } += 1;
         }
-        counts.together += program.groups().iter().map(|group| group.len() as u64).sum::<u64>();
-        for (_, fact) in history.ranks.iter().flatten() {
-            counts.add_kinds(program, *fact);
+        counts.together += program.startall_groups().iter().map(|group| group.len() as u64).sum::<u64>();
+        for (_, event) in history.ranks.iter().flatten() {
+            counts.add_kinds(program, *event);
         }
         counts.free += u64::from(is_free(program, &history));
         if arrival::unexplained(program, &history).is_some() {
             counts.unexplained += 1;
-            self.unexplained = self.unexplained.or(Some(place));
+            self.unexplained = self.unexplained.or(Some(index));
         }
     }
 }
 
 impl Counts {
-    /// Which kinds of sends and receives a fact is about.
-    fn add_kinds(&mut self, program: &Program, fact: Fact) {
+    /// Which kinds of sends and receives a event is about.
+    fn add_kinds(&mut self, program: &TestProgram, event: Event) {
         let message = |id| program.step(id).and_then(|(_, step)| step.action.message());
-        match fact {
-            Fact::Sent(send) => {
+        match event {
+            Event::Sent(send) => {
                 let mode = message(send).map(|message| message.mode);
                 self.ready += u64::from(mode == Some(Mode::Ready));
                 self.buffered += u64::from(mode == Some(Mode::Buffered));
             }
-            Fact::Took(receive, taken) => {
-                let wanted = program.step(receive).and_then(|(_, step)| program.posted_by(step));
-                if let (Some(wanted), Some(message)) = (wanted, message(taken)) {
-                    self.truncated += u64::from(wanted.truncates(taken, message));
+            Event::Received(receive, taken) => {
+                let spec = program.step(receive).and_then(|(_, step)| program.posted_spec(step));
+                if let (Some(spec), Some(message)) = (spec, message(taken)) {
+                    self.truncated += u64::from(spec.truncates(taken, message));
                     self.across += u64::from(message.comm == Comm::Across);
                 }
             }
-            Fact::Plucked(_, taken) | Fact::Drained(_, taken) => {
+            Event::TakenByProbe(_, taken) | Event::Drained(_, taken) => {
                 self.across += u64::from(message(taken).is_some_and(|message| message.comm == Comm::Across));
             }
-            Fact::Cancelled(_) | Fact::Found(..) | Fact::Missed(_) | Fact::Nothing => {}
+            Event::Cancelled(_) | Event::Found(..) | Event::FoundNothing(_) | Event::Irrelevant => {}
         }
     }
 }
 
 /// Whether another outcome than `history` is known to be allowed.
-fn is_free(program: &Program, history: &History) -> bool {
+fn is_free(program: &TestProgram, history: &History) -> bool {
     let mut seen = pairs(history);
     seen.sort_unstable();
     (0..2).any(|draw| {
-        let library = Library { order: Order::Mpi, rendezvous: draw == 1 };
+        let library = SimulatedLibrary { contract: Contract::Mpi, rendezvous: draw == 1 };
         let other = simulate::run(program, library, &mut Random::of(draw, &[]));
-        other.is_some_and(|news| {
-            let news: Vec<&[News]> = news.iter().map(Vec::as_slice).collect();
-            History::read(program, &news, true).is_ok_and(|other| {
+        other.is_some_and(|observations| {
+            let observations: Vec<&[Observation]> = observations.iter().map(Vec::as_slice).collect();
+            History::resolve(program, &observations, true).is_ok_and(|other| {
                 let mut other = pairs(&other);
                 other.sort_unstable();
                 other != seen
@@ -270,7 +272,7 @@ fn is_free(program: &Program, history: &History) -> bool {
 }
 
 /// What matching decided, without when anybody learned of it.
-fn pairs(history: &History) -> Vec<Fact> {
-    let facts = history.ranks.iter().flatten().map(|(_, fact)| *fact);
-    facts.filter(|fact| !matches!(fact, Fact::Sent(_) | Fact::Nothing)).collect()
+fn pairs(history: &History) -> Vec<Event> {
+    let events = history.ranks.iter().flatten().map(|(_, event)| *event);
+    events.filter(|event| !matches!(event, Event::Sent(_) | Event::Irrelevant)).collect()
 }

@@ -2,7 +2,7 @@
 //! Which programs are asked of an MPI: those that are valid, and that end on every correct MPI however its ranks
 //! interleave.
 //!
-//! # Why every program that passes ends
+//! # Reason every program that passes ends
 //!
 //! After its steps a rank *finishes*: it receives whatever it has not received yet, by testing its requests and by matched
 //! probes with both wildcards, until it has as many messages as the program sends it; then it cancels what is still posted.
@@ -24,7 +24,7 @@
 //! What `MPI_Startall` starts is started by the rank's next step at the latest, and nothing waits before; it may be started
 //! in any order, so that the rules have to hold in each.
 //!
-//! # Why the receive of a ready message is posted
+//! # Reason the receive of a ready message is posted
 //!
 //! Let `Q` be the receives of `d` that accept `m`, are never cancelled, and are called before a barrier that comes before
 //! the send, or before a send to the rank itself; `X` as above. If `|Q| > |X|`, one of `Q` is pending whenever `m` is,
@@ -35,50 +35,51 @@
 use std::fmt;
 
 use crate::program::{
-    Action, Bulk, Comm, CompleteCall, Form, LAST_STEP, Message, Mode, Program, Source, Step, StepId, Wanted,
+    Action, Comm, CompleteCall, Form, MAX_STEP, Message, Mode, ReceiveSpec, SizeClass, Source, Step, StepId,
+    TestProgram,
 };
 
-/// Why a program is not asked of an MPI.
+/// Reason a program is not asked of an MPI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct BrokenRule {
     /// The step at fault.
     pub step: StepId,
     /// What is wrong with it.
     pub what: &'static str,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "step {}: {}", self.step, self.what)
     }
 }
 
 /// Most orders in which the calls of `MPI_Startall` of one program may start what they are given.
-const MOST_ORDERS: usize = 12;
+const MAX_ORDERS: usize = 12;
 
 /// The first step of `program` that breaks a rule.
 #[must_use]
-pub fn fault(program: &Program) -> Option<Fault> {
-    let groups = program.groups();
+pub fn broken_rule(program: &TestProgram) -> Option<BrokenRule> {
+    let groups = program.startall_groups();
     let orders: usize = groups.iter().map(|group| (1..=group.len()).product::<usize>()).product();
-    if orders > MOST_ORDERS {
+    if orders > MAX_ORDERS {
         let step = groups.last().and_then(|group| group.last()).map_or(0, |&at| program.steps[at].id);
-        return Some(Fault { step, what: "too many steps are started together" });
+        return Some(BrokenRule { step, what: "too many steps are started together" });
     }
-    program.orders().iter().find_map(fault_in_order)
+    program.orders().iter().find_map(broken_rule_in_order)
 }
 
-fn fault_in_order(program: &Program) -> Option<Fault> {
+fn broken_rule_in_order(program: &TestProgram) -> Option<BrokenRule> {
     program.steps.iter().enumerate().find_map(|(at, step)| {
         let what = invalid(program, at, step).or_else(|| unbounded(program, at, step))?;
-        Some(Fault { step: step.id, what })
+        Some(BrokenRule { step: step.id, what })
     })
 }
 
 /// What is not valid about the step at `at`.
-fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
+fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
     let rank = step.rank;
-    if step.id > LAST_STEP || program.steps[..at].iter().any(|other| other.id == step.id) {
+    if step.id > MAX_STEP || program.steps[..at].iter().any(|other| other.id == step.id) {
         return Some("its number is too large or used twice");
     }
     if rank >= program.ranks {
@@ -89,41 +90,40 @@ fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
         if message.dest.is_some_and(|dest| !is_peer(message.comm, dest)) {
             return Some("the destination is no rank of the communicator");
         }
-        if message.bulk == Bulk::Empty && has_twin(program, at, message) {
+        if message.size == SizeClass::Empty && has_indistinguishable(program, at, message) {
             return Some("two empty messages could not be told apart");
         }
         if message.mode == Mode::Ready && !is_ready_certain(program, at, message) {
             return Some("its receive might not be posted");
         }
     }
-    if let Action::SendReceive(message, wanted) = &step.action
-        && (message.comm != wanted.comm || message.mode != Mode::Standard)
+    if let Action::SendReceive(message, spec) = &step.action
+        && (message.comm != spec.comm || message.mode != Mode::Standard)
     {
         return Some("MPI_Sendrecv has one communicator, and no modes");
     }
-    let wanted = match &step.action {
-        Action::Probe(wanted, _) => Some(wanted),
-        action => action.wanted(),
+    let spec = match &step.action {
+        Action::Probe(spec, _) => Some(spec),
+        action => action.spec(),
     };
-    if let Some(wanted) = wanted
-        && let Source::Rank(source) = wanted.source
-        && !is_peer(wanted.comm, source)
+    if let Some(spec) = spec
+        && let Source::Rank(source) = spec.source
+        && !is_peer(spec.comm, source)
     {
         return Some("the source is no rank of the communicator");
     }
-    if let Some(wanted) = wanted.filter(|wanted| wanted.short) {
+    if let Some(spec) = spec.filter(|spec| spec.short) {
         if !matches!(step.action, Action::Receive(..)) {
             return Some("only receives are short");
         }
-        if has_long_twins(program, rank, wanted) {
+        if has_indistinguishable_long(program, rank, spec) {
             return Some("two truncated messages could not be told apart");
         }
     }
     if let Action::Complete(call, of) = &step.action {
         // MPI does not say what its flag is when there is an error, and libraries differ.
-        let is_short = |id: &StepId| {
-            program.step(*id).and_then(|(_, named)| named.action.wanted()).is_some_and(|wanted| wanted.short)
-        };
+        let is_short =
+            |id: &StepId| program.step(*id).and_then(|(_, named)| named.action.spec()).is_some_and(|spec| spec.short);
         if *call == CompleteCall::Testall && of.iter().any(is_short) {
             return Some("MPI_Testall is not asked about short receives");
         }
@@ -140,66 +140,64 @@ fn invalid(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
         };
         match (&step.action, &named.action) {
             (Action::Restart(_), Action::Receive(_, form)) => form.is_persistent(),
-            (Action::Cancel(_), Action::Receive(wanted, form)) => {
-                *form != Form::Blocking && wanted.source != Source::Null
-            }
+            (Action::Cancel(_), Action::Receive(spec, form)) => *form != Form::Blocking && spec.source != Source::Null,
             (Action::Complete(..), Action::Receive(_, form) | Action::Send(_, form)) => *form != Form::Blocking,
-            (Action::Complete(..), Action::Take(_, nonblocking)) => *nonblocking,
-            (Action::Take(id, _), Action::Probe(_, call)) => {
+            (Action::Complete(..), Action::ReceiveProbed(_, nonblocking)) => *nonblocking,
+            (Action::ReceiveProbed(id, _), Action::Probe(_, call)) => {
                 call.takes()
-                    && !program.steps[..at].iter().any(|other| matches!(other.action, Action::Take(of, _) if of == *id))
+                    && !program.steps[..at]
+                        .iter()
+                        .any(|other| matches!(other.action, Action::ReceiveProbed(of, _) if of == *id))
             }
             _ => false,
         }
     };
-    if !step.action.names().iter().all(suits) {
+    if !step.action.references().iter().all(suits) {
         return Some("it names a step that is not there, or not of the right kind");
     }
     None
 }
 
 /// Whether an earlier empty message has the same envelope and destination.
-fn has_twin(program: &Program, at: usize, message: &Message) -> bool {
+fn has_indistinguishable(program: &TestProgram, at: usize, message: &Message) -> bool {
     let rank = program.steps[at].rank;
     message.dest.is_some()
         && program.steps[..at].iter().any(|other| {
             other.rank == rank
                 && other.action.message().is_some_and(|twin| {
-                    (twin.bulk, twin.dest, twin.comm, twin.tag)
-                        == (message.bulk, message.dest, message.comm, message.tag)
+                    (twin.size, twin.dest, twin.comm, twin.tag)
+                        == (message.size, message.dest, message.comm, message.tag)
                 })
         })
 }
 
-/// Whether two long messages with one envelope may come to the short receive `wanted` of `rank`: only a status tells what
+/// Whether two long messages with one envelope may come to the short receive `spec` of `rank`: only a status tells what
 /// was truncated.
-fn has_long_twins(program: &Program, rank: u8, wanted: &Wanted) -> bool {
+fn has_indistinguishable_long(program: &TestProgram, rank: u8, spec: &ReceiveSpec) -> bool {
     let long: Vec<_> = program
         .messages()
         .filter(|(step, message)| {
-            message.dest == Some(rank) && wanted.truncates(step.id, message) && wanted.accepts(step.rank, message)
+            message.dest == Some(rank) && spec.truncates(step.id, message) && spec.accepts(step.rank, message)
         })
         .map(|(step, message)| (step.rank, message.tag))
         .collect();
     long.iter().enumerate().any(|(index, envelope)| long[..index].contains(envelope))
 }
 
-/// Why the step at `at` might wait for ever.
-fn unbounded(program: &Program, at: usize, step: &Step) -> Option<&'static str> {
+/// Reason the step at `at` might wait for ever.
+fn unbounded(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
     const SEND: &str = "the message might never be received";
     const RECEIVE: &str = "no message might be left for it";
     let rank = step.rank;
     match &step.action {
         Action::Send(message, Form::Blocking) => (!is_send_certain(program, at, message, at)).then_some(SEND),
-        Action::Receive(wanted, Form::Blocking) => {
-            (!is_receive_certain(program, rank, wanted, at, at)).then_some(RECEIVE)
+        Action::Receive(spec, Form::Blocking) => (!is_receive_certain(program, rank, spec, at, at)).then_some(RECEIVE),
+        Action::Probe(spec, call) if call.waits() => {
+            (!is_receive_certain(program, rank, spec, at, at)).then_some(RECEIVE)
         }
-        Action::Probe(wanted, call) if call.waits() => {
-            (!is_receive_certain(program, rank, wanted, at, at)).then_some(RECEIVE)
-        }
-        Action::SendReceive(message, wanted) => {
+        Action::SendReceive(message, spec) => {
             if is_send_certain(program, at, message, at) {
-                (!is_receive_certain(program, rank, wanted, at, at)).then_some(RECEIVE)
+                (!is_receive_certain(program, rank, spec, at, at)).then_some(RECEIVE)
             } else {
                 Some(SEND)
             }
@@ -212,34 +210,34 @@ fn unbounded(program: &Program, at: usize, step: &Step) -> Option<&'static str> 
 }
 
 /// Whether the request of step `id` is sure to complete when the step at `now` waits for it.
-fn is_completion_certain(program: &Program, id: StepId, now: usize) -> bool {
+fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool {
     let Some((at, step)) = program.step(id) else { return false };
     match &step.action {
         Action::Send(message, _) => is_send_certain(program, at, message, now),
-        Action::Receive(wanted, _) => {
-            let is_about = |other: &Step| other.action.names() == [id];
+        Action::Receive(spec, _) => {
+            let is_about = |other: &Step| other.action.references() == [id];
             let later = program.steps[at..now].iter().enumerate().rev();
             let last = later.clone().find(|(_, other)| matches!(other.action, Action::Restart(_)) && is_about(other));
             let posted = last.map_or(at, |(index, _)| at + index);
             let cancelled = program.steps[posted..now]
                 .iter()
                 .any(|other| matches!(other.action, Action::Cancel(_)) && is_about(other));
-            cancelled || is_receive_certain(program, step.rank, wanted, posted, now)
+            cancelled || is_receive_certain(program, step.rank, spec, posted, now)
         }
-        Action::Take(..) => true,
+        Action::ReceiveProbed(..) => true,
         _ => false,
     }
 }
 
 /// Whether a receive or probe of `rank` that counts from place `posted` finds a message if the step at `now` waits for it.
-fn is_receive_certain(program: &Program, rank: u8, wanted: &Wanted, posted: usize, now: usize) -> bool {
-    if wanted.source == Source::Null {
+fn is_receive_certain(program: &TestProgram, rank: u8, spec: &ReceiveSpec, posted: usize, now: usize) -> bool {
+    if spec.source == Source::Null {
         return true;
     }
     let on_their_way: Vec<(u8, &Message)> = program.steps[..=now]
         .iter()
         .filter_map(|step| Some((step.rank, step.action.message()?)))
-        .filter(|(from, message)| message.dest == Some(rank) && wanted.accepts(*from, message))
+        .filter(|(from, message)| message.dest == Some(rank) && spec.accepts(*from, message))
         .collect();
     let takers = program.steps[..posted].iter().filter(|step| {
         step.rank == rank
@@ -250,15 +248,15 @@ fn is_receive_certain(program: &Program, rank: u8, wanted: &Wanted, posted: usiz
 }
 
 /// What `step` may take a message with, as a receive or a matched probe.
-fn taker<'a>(program: &'a Program, step: &'a Step) -> Option<&'a Wanted> {
+fn taker<'a>(program: &'a TestProgram, step: &'a Step) -> Option<&'a ReceiveSpec> {
     match &step.action {
-        Action::Probe(wanted, call) if call.takes() => Some(wanted),
-        _ => program.posted_by(step),
+        Action::Probe(spec, call) if call.takes() => Some(spec),
+        _ => program.posted_spec(step),
     }
 }
 
 /// Whether the message that the step at `at` sends is received if the step at `now` waits for that.
-fn is_send_certain(program: &Program, at: usize, message: &Message, now: usize) -> bool {
+fn is_send_certain(program: &TestProgram, at: usize, message: &Message, now: usize) -> bool {
     let Some(dest) = message.dest else { return true };
     let from = program.steps[at].rank;
     if message.mode == Mode::Buffered {
@@ -267,15 +265,15 @@ fn is_send_certain(program: &Program, at: usize, message: &Message, now: usize) 
     if dest != from && program.steps[now + 1..].iter().all(|step| !(step.is_of(dest) && step.action.waits())) {
         return true;
     }
-    let is_plucked = program.steps.iter().any(|step| {
+    let may_be_probed = program.steps.iter().any(|step| {
         step.rank == dest
-            && matches!(&step.action, Action::Probe(wanted, call) if call.takes() && wanted.accepts(from, message))
+            && matches!(&step.action, Action::Probe(spec, call) if call.takes() && spec.accepts(from, message))
     });
-    !is_plucked && is_one_left(program, at, message, &program.steps[..=now])
+    !may_be_probed && is_one_left(program, at, message, &program.steps[..=now])
 }
 
 /// Whether the receive of the message that the step at `at` sends is sure to be posted by then.
-fn is_ready_certain(program: &Program, at: usize, message: &Message) -> bool {
+fn is_ready_certain(program: &TestProgram, at: usize, message: &Message) -> bool {
     let Some(dest) = message.dest else { return true };
     let before = &program.steps[..at];
     let over = if dest == program.steps[at].rank {
@@ -287,23 +285,23 @@ fn is_ready_certain(program: &Program, at: usize, message: &Message) -> bool {
 }
 
 /// Whether `steps` post more receives that accept the message which the step at `at` sends than other messages can fill.
-fn is_one_left(program: &Program, at: usize, message: &Message, steps: &[Step]) -> bool {
+fn is_one_left(program: &TestProgram, at: usize, message: &Message, steps: &[Step]) -> bool {
     let from = program.steps[at].rank;
     let Some(dest) = message.dest else { return false };
     let is_given_up = |id: StepId| {
         program.steps.iter().any(|step| matches!(step.action, Action::Cancel(of) | Action::Restart(of) if of == id))
     };
-    let takers: Vec<&Wanted> = steps
+    let takers: Vec<&ReceiveSpec> = steps
         .iter()
         .filter(|step| step.rank == dest && !is_given_up(step.id))
-        .filter_map(|step| step.action.wanted())
-        .filter(|wanted| wanted.accepts(from, message))
+        .filter_map(|step| step.action.spec())
+        .filter(|spec| spec.accepts(from, message))
         .collect();
     let rivals = program.steps.iter().enumerate().filter(|(index, step)| {
         *index != at
             && !(step.rank == from && *index > at)
             && step.action.message().is_some_and(|other| {
-                other.dest == Some(dest) && takers.iter().any(|wanted| wanted.accepts(step.rank, other))
+                other.dest == Some(dest) && takers.iter().any(|spec| spec.accepts(step.rank, other))
             })
     });
     takers.len() > rivals.count()

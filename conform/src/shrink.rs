@@ -2,13 +2,14 @@
 //! Programs that are a little simpler than one that fails; whoever shrinks runs them and goes on with one that still fails.
 
 use crate::program::{
-    Action, Bulk, Comm, CompleteCall, Form, Message, Mode, ProbeCall, Program, Source, Step, StepId, Wanted,
+    Action, Comm, CompleteCall, Form, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step, StepId,
+    TestProgram,
 };
 use crate::rules;
 
 /// Every program that is one move simpler than `program`, the simplest first; all keep the rules of [`crate::rules`].
 #[must_use]
-pub fn candidates(program: &Program) -> Vec<Program> {
+pub fn candidates(program: &TestProgram) -> Vec<TestProgram> {
     let mut simpler = Vec::new();
     let count = program.steps.len();
     let mut length = count / 2;
@@ -41,13 +42,13 @@ pub fn candidates(program: &Program) -> Vec<Program> {
     for comm in Comm::ALL {
         if comm != Comm::First {
             let mut other = program.clone();
-            other.steps.iter_mut().for_each(|step| move_comm(step, comm));
+            other.steps.iter_mut().for_each(|step| move_to_first(step, comm));
             simpler.push(other);
         }
     }
-    let mut kept: Vec<Program> = Vec::new();
+    let mut kept: Vec<TestProgram> = Vec::new();
     for other in simpler {
-        if other != *program && rules::fault(&other).is_none() && !kept.contains(&other) {
+        if other != *program && rules::broken_rule(&other).is_none() && !kept.contains(&other) {
             kept.push(other);
         }
     }
@@ -55,13 +56,13 @@ pub fn candidates(program: &Program) -> Vec<Program> {
 }
 
 /// `program` without the steps that `is_gone`, and without what refers to them.
-fn without(program: &Program, is_gone: impl Fn(usize) -> bool) -> Program {
+fn without(program: &TestProgram, is_gone: impl Fn(usize) -> bool) -> TestProgram {
     let gone: Vec<StepId> =
         program.steps.iter().enumerate().filter(|(index, _)| is_gone(*index)).map(|(_, step)| step.id).collect();
     strip(program, &|step| gone.contains(&step.id))
 }
 
-fn strip(program: &Program, is_gone: &dyn Fn(&Step) -> bool) -> Program {
+fn strip(program: &TestProgram, is_gone: &dyn Fn(&Step) -> bool) -> TestProgram {
     let mut gone: Vec<StepId> = program.steps.iter().filter(|step| is_gone(step)).map(|step| step.id).collect();
     let mut steps = Vec::new();
     for step in &program.steps {
@@ -77,7 +78,7 @@ fn strip(program: &Program, is_gone: &dyn Fn(&Step) -> bool) -> Program {
                 }
                 debug_assert!(!call.is_single() || of.len() == 1);
             }
-            Action::Restart(of) | Action::Take(of, _) | Action::Cancel(of) if gone.contains(of) => {
+            Action::Restart(of) | Action::ReceiveProbed(of, _) | Action::Cancel(of) if gone.contains(of) => {
                 gone.push(step.id);
                 continue;
             }
@@ -85,20 +86,20 @@ fn strip(program: &Program, is_gone: &dyn Fn(&Step) -> bool) -> Program {
         }
         steps.push(step);
     }
-    Program { ranks: program.ranks, steps }
+    TestProgram { ranks: program.ranks, steps }
 }
 
 /// `program` without `rank`; what it was sent and what names it goes too.
-fn without_rank(program: &Program, rank: u8) -> Option<Program> {
+fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
     if program.ranks <= 1 {
         return None;
     }
-    let names = |wanted: &Wanted| wanted.source == Source::Rank(rank);
+    let names = |spec: &ReceiveSpec| spec.source == Source::Rank(rank);
     let is_gone = |step: &Step| {
         let is_about = match &step.action {
             Action::Send(message, _) => message.dest == Some(rank),
-            Action::SendReceive(message, wanted) => message.dest == Some(rank) || names(wanted),
-            Action::Receive(wanted, _) | Action::Probe(wanted, _) => names(wanted),
+            Action::SendReceive(message, spec) => message.dest == Some(rank) || names(spec),
+            Action::Receive(spec, _) | Action::Probe(spec, _) => names(spec),
             _ => false,
         };
         step.action != Action::Barrier && (step.rank == rank || is_about)
@@ -108,18 +109,18 @@ fn without_rank(program: &Program, rank: u8) -> Option<Program> {
     let lower = |peer: &mut u8| *peer -= u8::from(*peer > rank);
     for step in &mut other.steps {
         lower(&mut step.rank);
-        let lower_source = |wanted: &mut Wanted| {
-            if let Source::Rank(source) = &mut wanted.source {
+        let lower_source = |spec: &mut ReceiveSpec| {
+            if let Source::Rank(source) = &mut spec.source {
                 lower(source);
             }
         };
         match &mut step.action {
             Action::Send(message, _) => message.dest.iter_mut().for_each(lower),
-            Action::SendReceive(message, wanted) => {
+            Action::SendReceive(message, spec) => {
                 message.dest.iter_mut().for_each(lower);
-                lower_source(wanted);
+                lower_source(spec);
             }
-            Action::Receive(wanted, _) | Action::Probe(wanted, _) => lower_source(wanted),
+            Action::Receive(spec, _) | Action::Probe(spec, _) => lower_source(spec),
             _ => {}
         }
     }
@@ -131,14 +132,14 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
     let mut simpler = Vec::new();
     match action {
         Action::Send(message, form) => {
-            if message.bulk > Bulk::Short {
-                simpler.push(Action::Send(Message { bulk: Bulk::Short, ..*message }, *form));
+            if message.size > SizeClass::Short {
+                simpler.push(Action::Send(Message { size: SizeClass::Short, ..*message }, *form));
             }
-            if message.bulk == Bulk::Huge {
-                simpler.push(Action::Send(Message { bulk: Bulk::Long, ..*message }, *form));
+            if message.size == SizeClass::Huge {
+                simpler.push(Action::Send(Message { size: SizeClass::Long, ..*message }, *form));
             }
-            if message.bulk == Bulk::Empty {
-                simpler.push(Action::Send(Message { bulk: Bulk::Short, ..*message }, *form));
+            if message.size == SizeClass::Empty {
+                simpler.push(Action::Send(Message { size: SizeClass::Short, ..*message }, *form));
             }
             if message.mode != Mode::Standard {
                 simpler.push(Action::Send(Message { mode: Mode::Standard, ..*message }, *form));
@@ -153,30 +154,30 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
                 simpler.push(Action::Send(*message, Form::Persistent));
             }
         }
-        Action::Receive(wanted, form) => {
-            if wanted.tag.is_some_and(|tag| tag > 0) {
-                simpler.push(Action::Receive(Wanted { tag: Some(0), ..*wanted }, *form));
+        Action::Receive(spec, form) => {
+            if spec.tag.is_some_and(|tag| tag > 0) {
+                simpler.push(Action::Receive(ReceiveSpec { tag: Some(0), ..*spec }, *form));
             }
-            if wanted.tag.is_none() {
-                simpler.push(Action::Receive(Wanted { tag: Some(0), ..*wanted }, *form));
+            if spec.tag.is_none() {
+                simpler.push(Action::Receive(ReceiveSpec { tag: Some(0), ..*spec }, *form));
             }
-            if wanted.short {
-                simpler.push(Action::Receive(Wanted { short: false, ..*wanted }, *form));
+            if spec.short {
+                simpler.push(Action::Receive(ReceiveSpec { short: false, ..*spec }, *form));
             }
             if form.is_persistent() {
-                simpler.push(Action::Receive(*wanted, Form::Nonblocking));
+                simpler.push(Action::Receive(*spec, Form::Nonblocking));
             }
             if *form == Form::Together {
-                simpler.push(Action::Receive(*wanted, Form::Persistent));
+                simpler.push(Action::Receive(*spec, Form::Persistent));
             }
         }
-        Action::SendReceive(message, wanted) => {
+        Action::SendReceive(message, spec) => {
             simpler.push(Action::Send(*message, Form::Nonblocking));
-            simpler.push(Action::Receive(*wanted, Form::Nonblocking));
+            simpler.push(Action::Receive(*spec, Form::Nonblocking));
         }
-        Action::Probe(wanted, ProbeCall::Probe) => simpler.push(Action::Probe(*wanted, ProbeCall::Iprobe)),
-        Action::Probe(wanted, ProbeCall::Mprobe) => simpler.push(Action::Probe(*wanted, ProbeCall::Improbe)),
-        Action::Take(of, true) => simpler.push(Action::Take(*of, false)),
+        Action::Probe(spec, ProbeCall::Probe) => simpler.push(Action::Probe(*spec, ProbeCall::Iprobe)),
+        Action::Probe(spec, ProbeCall::Mprobe) => simpler.push(Action::Probe(*spec, ProbeCall::Improbe)),
+        Action::ReceiveProbed(of, true) => simpler.push(Action::ReceiveProbed(*of, false)),
         Action::Complete(call, of) => {
             if of.len() > 1 {
                 simpler.extend(
@@ -189,7 +190,7 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
         }
         Action::Restart(_)
         | Action::Probe(..)
-        | Action::Take(..)
+        | Action::ReceiveProbed(..)
         | Action::Cancel(_)
         | Action::Barrier
         | Action::Pause => {}
@@ -198,7 +199,7 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
 }
 
 /// What happens in `comm` happens in the first communicator instead.
-fn move_comm(step: &mut Step, comm: Comm) {
+fn move_to_first(step: &mut Step, comm: Comm) {
     let set = |of: &mut Comm| {
         if *of == comm {
             *of = Comm::First;
@@ -206,10 +207,10 @@ fn move_comm(step: &mut Step, comm: Comm) {
     };
     match &mut step.action {
         Action::Send(message, _) => set(&mut message.comm),
-        Action::Receive(wanted, _) | Action::Probe(wanted, _) => set(&mut wanted.comm),
-        Action::SendReceive(message, wanted) => {
+        Action::Receive(spec, _) | Action::Probe(spec, _) => set(&mut spec.comm),
+        Action::SendReceive(message, spec) => {
             set(&mut message.comm);
-            set(&mut wanted.comm);
+            set(&mut spec.comm);
         }
         _ => {}
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Trials as text: a line for each step.
+//! Test programs as text: one line per step.
 
 use std::fmt;
 
-use crate::program::{Action, Comm, Message, Mode, Program, Source, Step, StepId, Wanted};
+use crate::program::{Action, Comm, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram};
 
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,7 +17,7 @@ impl fmt::Display for Comm {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for ReceiveSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
             Source::Any => write!(f, "source any")?,
@@ -38,8 +38,8 @@ impl fmt::Display for Message {
             Some(rank) => write!(f, "to {rank}")?,
             None => write!(f, "to null")?,
         }
-        let bulk = format!("{:?}", self.bulk).to_lowercase();
-        write!(f, " tag {} {} {bulk}", self.tag, self.comm)?;
+        let size = format!("{:?}", self.size).to_lowercase();
+        write!(f, " tag {} {} {size}", self.tag, self.comm)?;
         match self.mode {
             Mode::Standard => Ok(()),
             mode => write!(f, " {}", format!("{mode:?}").to_lowercase()),
@@ -58,12 +58,12 @@ impl fmt::Display for Step {
         let list = |of: &[StepId]| of.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         match &self.action {
             Action::Send(message, form) => write!(f, "send {form:?} {message}"),
-            Action::Receive(wanted, form) => write!(f, "receive {form:?} {wanted}"),
+            Action::Receive(spec, form) => write!(f, "receive {form:?} {spec}"),
             Action::Restart(of) => write!(f, "restart {of}"),
-            Action::SendReceive(message, wanted) => write!(f, "sendrecv {message}, {wanted}"),
-            Action::Probe(wanted, call) => write!(f, "{call:?} {wanted}"),
-            Action::Take(of, false) => write!(f, "mrecv {of}"),
-            Action::Take(of, true) => write!(f, "imrecv {of}"),
+            Action::SendReceive(message, spec) => write!(f, "sendrecv {message}, {spec}"),
+            Action::Probe(spec, call) => write!(f, "{call:?} {spec}"),
+            Action::ReceiveProbed(of, false) => write!(f, "mrecv {of}"),
+            Action::ReceiveProbed(of, true) => write!(f, "imrecv {of}"),
             Action::Cancel(of) => write!(f, "cancel {of}"),
             Action::Complete(call, of) => write!(f, "{call:?} {}", list(of)),
             Action::Barrier => Ok(()),
@@ -72,7 +72,7 @@ impl fmt::Display for Step {
     }
 }
 
-impl fmt::Display for Program {
+impl fmt::Display for TestProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
     }

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why MPI does not allow an outcome, in words.
+//! Reason MPI does not allow an outcome, in words.
 
 use std::fmt;
 
 use crate::history::Defect;
 use crate::program::StepId;
 
-/// Why MPI does not allow an outcome.
+/// Reason MPI does not allow an outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// Something is wrong by itself.
+    /// An observation is wrong by itself.
     Defect(Defect),
-    /// The events contradict each other.
+    /// The rules order the events in a cycle.
     Order(Vec<Link>),
-    /// An operation with `MPI_PROC_NULL` did not do what it should.
+    /// An operation with `MPI_PROC_NULL` returned a wrong result.
     Null(Defect),
-    /// A receive did not do what it should with a message that is too long for it.
+    /// A message that does not fit was received without an error, or written past the end of the buffer.
     Truncation(Defect),
 }
 
-/// One event was before another, and why; the links of a violation form a circle.
+/// One event was before another, with the reason; the links of a violation form a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     /// The earlier event.
     pub before: String,
     /// The later event.
     pub after: String,
-    /// Why.
-    pub why: Why,
+    /// Reason.
+    pub reason: Reason,
 }
 
-/// Why one event is before another.
+/// Reason one event is before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum Reason {
     /// A rank performs its steps one after the other.
-    Program,
+    TestProgram,
     /// A message is sent before it is received.
     Sent,
     /// A receive is posted before it is matched.
@@ -43,18 +43,18 @@ pub enum Why {
     Completed,
     /// A message is found before it is received.
     Found,
-    /// Nobody leaves a barrier before all have come.
+    /// No rank leaves a barrier before all ranks entered it.
     Barrier,
-    /// The rule of messages: these two of one sender, the first sent first, and both are accepted.
+    /// Messages do not overtake: the first was sent before the second by the same sender, and both are accepted.
     Overtaking(StepId, StepId),
-    /// The rule of receives: this receive is older and accepts this message too.
+    /// Older receives come first: this receive is older and accepts this message too.
     OlderReceive(StepId, StepId),
-    /// This probe had shown that this message is there.
+    /// This probe had found this message.
     Known(StepId, StepId),
 }
 
-impl Why {
-    /// The clauses of `spec/matching.md` and the places of the MPI standard that say so.
+impl Reason {
+    /// The clauses of `spec/matching.md` and the sections of the MPI standard that state the rule.
     #[must_use]
     pub const fn clauses(self) -> Option<&'static str> {
         match self {
@@ -62,20 +62,20 @@ impl Why {
             Self::OlderReceive(..) => Some("MPI 4.1, 3.5; spec/matching.md, O-4"),
             Self::Known(..) => Some("MPI 4.1, 3.8.1; spec/matching.md, P-1"),
             Self::Completed => Some("MPI 4.1, 3.4 and 3.7.3"),
-            Self::Program | Self::Sent | Self::Posted | Self::Found | Self::Barrier => None,
+            Self::TestProgram | Self::Sent | Self::Posted | Self::Found | Self::Barrier => None,
         }
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Program => f.write_str("a rank performs its steps in order"),
+            Self::TestProgram => f.write_str("a rank performs its steps in order"),
             Self::Sent => f.write_str("it was sent before"),
             Self::Posted => f.write_str("it was posted before"),
-            Self::Completed => f.write_str("what is complete was matched"),
-            Self::Found => f.write_str("it was still there"),
-            Self::Barrier => f.write_str("nobody leaves a barrier before all have come"),
+            Self::Completed => f.write_str("an operation is matched before it completes"),
+            Self::Found => f.write_str("the message was still unmatched"),
+            Self::Barrier => f.write_str("no rank leaves a barrier before all ranks entered it"),
             Self::Overtaking(first, second) => {
                 write!(f, "message {first} was sent before message {second} and is accepted as well")
             }
@@ -92,10 +92,10 @@ impl fmt::Display for Violation {
         match self {
             Self::Defect(defect) | Self::Null(defect) | Self::Truncation(defect) => write!(f, "{defect}"),
             Self::Order(links) => {
-                f.write_str("the events contradict each other:")?;
+                f.write_str("the rules order these events in a cycle:")?;
                 links.iter().try_for_each(|link| {
-                    write!(f, "\n  {}, before {}: {}", link.before, link.after, link.why)?;
-                    link.why.clauses().iter().try_for_each(|clauses| write!(f, " ({clauses})"))
+                    write!(f, "\n  {}, before {}: {}", link.before, link.after, link.reason)?;
+                    link.reason.clauses().iter().try_for_each(|clauses| write!(f, " ({clauses})"))
                 })
             }
         }

@@ -1,276 +1,278 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs for the interpreter (`conform/c/conform.c`), and what it writes down. Both are files of 32-bit
-//! numbers in the byte order of the machine.
+//! The files exchanged with the C runner (`conform/c/conform.c`): the programs that it performs and the outcomes that it
+//! writes. Both consist of 32-bit numbers in the byte order of the machine; `spec/conform/codes.toml` defines the records.
 //!
-//! A file of programs begins with the numbers magic, format, ranks, programs, bytes of the longest message. Each program
-//! follows: its numbers in all, its place in the file, and for each rank how many numbers come, how many messages
-//! it is sent, how many operations it has, and the operations, each as
+//! A program file is a [`FileHeader`] and its programs. A program is a [`ProgramHeader`] and one part per rank: a
+//! [`RankHeader`], then the rank's [`Operation`]s, each followed by its arguments. Ranks are those of the communicator.
 //!
-//! ```text
-//! code  step  communicator  peer  tag  bytes  form  names  name...
-//! ```
-//!
-//! with ranks of the communicator; -1 stands for any, peer -2 for `MPI_PROC_NULL`; the bytes of a receive are its room, 0
-//! if there is enough for every message. A name is the place of an earlier
-//! operation among those of the rank; the names of `MPI_Sendrecv` are communicator, source and tag of its receive.
-//!
-//! A file of outcomes holds records of eight numbers ([`Kind`] says of what):
-//!
-//! ```text
-//! kind  at  step  source  tag  count  message  flags
-//! ```
-//!
-//! *at* is the operation of the rank that brought the news, *step* what the news is of.
+//! An outcome file is a sequence of [`OutcomeRecord`]s.
 
-use crate::outcome::{Event, News, Seen};
-use crate::program::{Action, Comm, CompleteCall, Form, Message, ProbeCall, Program, Source, StepId, Wanted};
+use zerocopy::{FromBytes, IntoBytes};
 
-const PROGRAMS_MAGIC: i32 = 0x4f43_424d;
-const OUTCOME_MAGIC: i32 = 0x554f_424d;
-const FORMAT: i32 = 1;
-const ANY: i32 = -1;
-const NO_PROCESS: i32 = -2;
-/// Numbers of a record.
-const RECORD: usize = 8;
+use crate::codes::{
+    self, FORMAT, FileHeader, NO_PROCESS, OUTCOME_MAGIC, Operation, OperationCode, OutcomeRecord, PROGRAMS_MAGIC,
+    ProgramHeader, RankHeader, RecordKind,
+};
+use crate::outcome::{Observation, ObservedStatus, RawEvent};
+use crate::program::{Action, Comm, Form, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram};
 
-/// Writes `programs`, all for the same number of ranks, as the interpreter reads them.
+/// Writes `programs`, all for the same number of ranks, in the format that the runner reads.
 ///
 /// # Panics
-/// When the programs are for different numbers of ranks.
+/// If the programs have different numbers of ranks.
 #[must_use]
-pub fn encode(programs: &[Program]) -> Vec<u8> {
+pub fn encode(programs: &[TestProgram]) -> Vec<u8> {
     let ranks = programs.first().map_or(0, |program| program.ranks);
-    let lengths = programs.iter().flat_map(Program::messages).map(|(step, message)| message.bulk.bytes(step.id));
-    let largest = lengths.max().unwrap_or(0).max(Wanted::ROOM);
-    let mut words = vec![PROGRAMS_MAGIC, FORMAT, i32::from(ranks), programs.len() as i32, largest as i32];
-    for (place, program) in programs.iter().enumerate() {
-        assert_eq!(program.ranks, ranks, "all programs of a file are for the same ranks");
-        let start = words.len();
-        words.extend([0, place as i32]);
-        for rank in 0..ranks {
-            encode_rank(program, rank, &mut words);
-        }
-        words[start] = (words.len() - start) as i32;
+    let header = FileHeader {
+        magic: PROGRAMS_MAGIC,
+        format: FORMAT,
+        ranks: i32::from(ranks),
+        programs: programs.len() as i32,
+        longest_message: programs.iter().map(longest_message).max().unwrap_or(ReceiveSpec::SHORT_BUFFER) as i32,
+    };
+    let mut file = header.as_bytes().to_vec();
+    for (index, program) in programs.iter().enumerate() {
+        assert_eq!(program.ranks, ranks, "all programs of a file have the same number of ranks");
+        let parts: Vec<u8> = (0..ranks).flat_map(|rank| encode_rank(program, rank)).collect();
+        let words = words(size_of::<ProgramHeader>() + parts.len());
+        file.extend_from_slice(ProgramHeader { words, index: index as i32 }.as_bytes());
+        file.extend(parts);
     }
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    file
 }
 
-fn encode_rank(program: &Program, rank: u8, words: &mut Vec<i32>) {
-    let start = words.len();
-    words.extend([0, program.messages_to(rank) as i32, program.of_rank(rank).count() as i32]);
-    let place = |id: StepId| program.of_rank(rank).position(|step| step.id == id).map_or(ANY, |place| place as i32);
+/// Bytes of the longest message of `program`, and at least those of a short buffer.
+#[must_use]
+pub fn longest_message(program: &TestProgram) -> u32 {
+    let lengths = program.messages().map(|(step, message)| message.size.bytes(step.id));
+    lengths.max().unwrap_or(0).max(ReceiveSpec::SHORT_BUFFER)
+}
+
+fn words(bytes: usize) -> i32 {
+    (bytes / size_of::<i32>()) as i32
+}
+
+fn encode_rank(program: &TestProgram, rank: u8) -> Vec<u8> {
+    let operations = operations(program, rank);
+    let body: Vec<u8> = operations
+        .iter()
+        .flat_map(|(operation, arguments)| [operation.as_bytes(), arguments.as_bytes()].concat())
+        .collect();
+    let header = RankHeader {
+        words: words(size_of::<RankHeader>() + body.len()) - 1,
+        messages: program.messages_to(rank) as i32,
+        operations: operations.len() as i32,
+    };
+    [header.as_bytes(), &body].concat()
+}
+
+/// The operations of `rank`, each with its arguments.
+#[must_use]
+pub fn operations(program: &TestProgram, rank: u8) -> Vec<(Operation, Vec<i32>)> {
+    program.of_rank(rank).map(|step| operation(program, rank, step)).collect()
+}
+
+fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i32>) {
+    let index_of =
+        |id: StepId| program.of_rank(rank).position(|step| step.id == id).map_or(codes::ANY, |index| index as i32);
     let comm_rank = |comm: Comm, peer: u8| i32::from(comm.rank_of(peer, program.ranks));
     let dest = |message: &Message| message.dest.map_or(NO_PROCESS, |dest| comm_rank(message.comm, dest));
-    let source = |wanted: &Wanted| match wanted.source {
-        Source::Any => ANY,
+    let source = |spec: &ReceiveSpec| match spec.source {
+        Source::Any => codes::ANY,
         Source::Null => NO_PROCESS,
-        Source::Rank(peer) => comm_rank(wanted.comm, peer),
+        Source::Rank(peer) => comm_rank(spec.comm, peer),
     };
-    let tag = |wanted: &Wanted| wanted.tag.map_or(ANY, i32::from);
-    for step in program.of_rank(rank) {
-        let mut op = [0, step.id as i32, 0, 0, 0, 0, 0, 0];
-        let mut names = Vec::new();
-        if let Some(message) = step.action.message() {
-            op[2..6].copy_from_slice(&[
-                message.comm as i32,
-                dest(message),
-                i32::from(message.tag),
-                message.bulk.bytes(step.id) as i32,
-            ]);
+    let tag = |spec: &ReceiveSpec| spec.tag.map_or(codes::ANY, i32::from);
+    let sending = |code: OperationCode, message: &Message| Operation {
+        code: code.code(),
+        comm: message.comm.code(),
+        peer: dest(message),
+        tag: i32::from(message.tag),
+        bytes: message.size.bytes(step.id) as i32,
+        ..Operation::default()
+    };
+    let receiving = |code: OperationCode, spec: &ReceiveSpec| Operation {
+        code: code.code(),
+        comm: spec.comm.code(),
+        peer: source(spec),
+        tag: tag(spec),
+        bytes: if spec.short { ReceiveSpec::SHORT_BUFFER as i32 } else { 0 },
+        ..Operation::default()
+    };
+    let plain = |code: OperationCode, form: i32| Operation { code: code.code(), form, ..Operation::default() };
+    let (operation, arguments) = match &step.action {
+        Action::Send(message, form) => {
+            let code = match message.mode {
+                Mode::Standard => OperationCode::Send,
+                Mode::Synchronous => OperationCode::Ssend,
+                Mode::Ready => OperationCode::Rsend,
+                Mode::Buffered => OperationCode::Bsend,
+            };
+            (Operation { form: form.code(), ..sending(code, message) }, Vec::new())
         }
-        match &step.action {
-            Action::Send(message, form) => {
-                op[0] = 1 + message.mode as i32;
-                op[6] = *form as i32;
-            }
-            Action::Receive(wanted, form) => {
-                op[0] = 5;
-                op[2..5].copy_from_slice(&[wanted.comm as i32, source(wanted), tag(wanted)]);
-                op[5] = if wanted.short { Wanted::ROOM as i32 } else { 0 };
-                op[6] = *form as i32;
-            }
-            Action::Restart(of) => {
-                op[0] = 6;
-                names.push(place(*of));
-            }
-            Action::SendReceive(_, wanted) => {
-                op[0] = 7;
-                names.extend([wanted.comm as i32, source(wanted), tag(wanted)]);
-            }
-            Action::Probe(wanted, call) => {
-                op[0] = 8;
-                op[2..5].copy_from_slice(&[wanted.comm as i32, source(wanted), tag(wanted)]);
-                op[6] = match call {
-                    ProbeCall::Probe => 0,
-                    ProbeCall::Iprobe => 1,
-                    ProbeCall::Mprobe => 2,
-                    ProbeCall::Improbe => 3,
-                };
-            }
-            Action::Take(of, nonblocking) => {
-                op[0] = 9;
-                op[6] = if *nonblocking { Form::Nonblocking } else { Form::Blocking } as i32;
-                names.push(place(*of));
-            }
-            Action::Cancel(of) => {
-                op[0] = 10;
-                names.push(place(*of));
-            }
-            Action::Complete(call, of) => {
-                op[0] = 11;
-                op[6] = CompleteCall::ALL.iter().position(|other| other == call).map_or(0, |place| place as i32);
-                names.extend(of.iter().map(|&id| place(id)));
-            }
-            Action::Barrier => op[0] = 12,
-            Action::Pause => op[0] = 13,
+        Action::Receive(spec, form) => {
+            (Operation { form: form.code(), ..receiving(OperationCode::Receive, spec) }, Vec::new())
         }
-        op[7] = names.len() as i32;
-        words.extend(op);
-        words.extend(names);
-    }
-    words[start] = (words.len() - start - 1) as i32;
+        Action::Restart(of) => (plain(OperationCode::Restart, 0), vec![index_of(*of)]),
+        Action::SendReceive(message, spec) => {
+            (sending(OperationCode::Sendrecv, message), vec![spec.comm.code(), source(spec), tag(spec)])
+        }
+        Action::Probe(spec, call) => {
+            (Operation { form: call.code(), ..receiving(OperationCode::Probe, spec) }, Vec::new())
+        }
+        Action::ReceiveProbed(of, nonblocking) => {
+            let form = if *nonblocking { Form::Nonblocking } else { Form::Blocking };
+            (plain(OperationCode::ReceiveProbed, form.code()), vec![index_of(*of)])
+        }
+        Action::Cancel(of) => (plain(OperationCode::Cancel, 0), vec![index_of(*of)]),
+        Action::Complete(call, of) => {
+            (plain(OperationCode::Complete, call.code()), of.iter().map(|&id| index_of(id)).collect())
+        }
+        Action::Barrier => (plain(OperationCode::Barrier, 0), Vec::new()),
+        Action::Pause => (plain(OperationCode::Pause, 0), Vec::new()),
+    };
+    (Operation { step: step.id as i32, arguments: arguments.len() as i32, ..operation }, arguments)
 }
 
-/// What a record of the outcomes is about; the numbers of the enumeration in `conform.c`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Header = 1,
-    Begin,
-    End,
-    Received,
-    Cancelled,
-    Sent,
-    Found,
-    Missed,
-    Drained,
-    Stuck,
-    Failed,
-    Truncated,
-}
-
-const KINDS: [Kind; 12] = [
-    Kind::Header,
-    Kind::Begin,
-    Kind::End,
-    Kind::Received,
-    Kind::Cancelled,
-    Kind::Sent,
-    Kind::Found,
-    Kind::Missed,
-    Kind::Drained,
-    Kind::Stuck,
-    Kind::Failed,
-    Kind::Truncated,
-];
-
-/// A file of outcomes that the interpreter did not write.
+/// An outcome file that the runner did not write.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
-    /// It does not begin as one.
-    #[error("these are no outcomes of rank {rank} of {ranks}: the file begins with {found:?}")]
+    /// The first record is not the header.
+    #[error("outcomes of rank {rank}: first record {found:?} found; expected {expected:?}")]
     Header {
-        /// The rank that was expected.
+        /// The rank.
         rank: u8,
-        /// And of how many.
-        ranks: u8,
-        /// The first record, as far as there is one.
-        found: Vec<i32>,
+        /// The first record.
+        found: [i32; 5],
+        /// The header.
+        expected: [i32; 5],
     },
-    /// A record that makes no sense where it is.
-    #[error("record {record} of the outcomes of rank {rank}: {what}")]
+    /// A record that is not valid where it stands.
+    #[error("outcomes of rank {rank}: record {record}: {what}")]
     Record {
         /// The rank.
         rank: u8,
-        /// Which record, from 0.
+        /// The record, from 0.
         record: usize,
-        /// What is wrong.
-        what: &'static str,
+        /// What was found and what was expected.
+        what: String,
     },
 }
 
 /// How a rank's part of a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// As it should.
+    /// As expected.
     Finished,
-    /// The time limit struck while the rank was at this operation; the number of its operations while it finished.
+    /// The time limit expired in this operation; the number of the rank's operations in the drain phase.
     Stuck(usize),
-    /// The outcomes break off.
+    /// The file breaks off.
     Cut,
 }
 
-/// What a rank saw of one program.
+/// What one rank observed of one program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
-    /// The program's place in its file.
-    pub place: usize,
-    /// The news, in the order in which they came.
-    pub news: Vec<News>,
+pub struct RankOutcome {
+    /// Index of the program in its file.
+    pub program: usize,
+    /// The observations, in order.
+    pub observations: Vec<Observation>,
     /// How it ended.
     pub end: End,
 }
 
-/// Reads what `rank` of `ranks` wrote about a file of `programs` programs; an incomplete record at the end is a cut.
+/// Reads the outcome file of `rank` of `ranks` about `programs` programs. An incomplete record at the end is ignored: the
+/// job was killed while it wrote.
 ///
 /// # Errors
-/// When the interpreter cannot have written `bytes`.
-pub fn decode(bytes: &[u8], rank: u8, ranks: u8, programs: usize) -> Result<Vec<Part>, WireError> {
-    let words: Vec<i32> = bytes.as_chunks().0.iter().map(|&bytes| i32::from_ne_bytes(bytes)).collect();
-    let mut records = words.as_chunks::<RECORD>().0.iter().enumerate();
-    let header = [Kind::Header as i32, OUTCOME_MAGIC, FORMAT, i32::from(rank), i32::from(ranks)];
-    match records.next() {
-        None => return Ok(Vec::new()),
-        Some((_, first)) if first[..5] == header => {}
-        Some((_, first)) => return Err(WireError::Header { rank, ranks, found: first.to_vec() }),
+/// If the runner cannot have written `bytes`.
+pub fn decode(bytes: &[u8], rank: u8, ranks: u8, programs: usize) -> Result<Vec<RankOutcome>, WireError> {
+    let mut records = bytes
+        .chunks_exact(size_of::<OutcomeRecord>())
+        .filter_map(|bytes| OutcomeRecord::read_from_bytes(bytes).ok())
+        .enumerate();
+    let Some((_, first)) = records.next() else { return Ok(Vec::new()) };
+    let expected = [RecordKind::Header.code(), OUTCOME_MAGIC, FORMAT, i32::from(rank), i32::from(ranks)];
+    let found = [first.kind, first.at, first.step, first.source, first.tag];
+    if found != expected {
+        return Err(WireError::Header { rank, found, expected });
     }
-    let mut parts: Vec<Part> = Vec::new();
-    let mut is_open = false;
-    for (record, words) in records {
-        let bad = |what| WireError::Record { rank, record, what };
-        let &[kind, at, step, source, tag, count, message, flags] = words;
-        let Some(kind) = KINDS.into_iter().find(|known| *known as i32 == kind) else {
-            return Err(bad("there is no such kind"));
-        };
-        let at = usize::try_from(at).map_err(|_| bad("a place is negative"))?;
-        if kind == Kind::Begin {
-            if is_open || at >= programs || parts.last().is_some_and(|last| last.place >= at) {
-                return Err(bad("a program begins that cannot"));
-            }
-            parts.push(Part { place: at, news: Vec::new(), end: End::Cut });
-            is_open = true;
-            continue;
+    let mut reader = Reader { programs, outcomes: Vec::new(), is_open: false };
+    for (record, fields) in records {
+        reader.add(&fields).map_err(|what| WireError::Record { rank, record, what })?;
+    }
+    Ok(reader.outcomes)
+}
+
+struct Reader {
+    programs: usize,
+    outcomes: Vec<RankOutcome>,
+    /// Whether the last outcome has not ended yet.
+    is_open: bool,
+}
+
+impl Reader {
+    fn add(&mut self, record: &OutcomeRecord) -> Result<(), String> {
+        let &OutcomeRecord { kind, at, step, source, tag, count, message, flags } = record;
+        let kind = RecordKind::from_code(kind)
+            .ok_or_else(|| format!("kind {kind} found; expected 1 to {}", RecordKind::ALL.len()))?;
+        let at = usize::try_from(at).map_err(|_| format!("operation {at} found; expected 0 or more"))?;
+        if kind == RecordKind::Begin {
+            return self.begin(at);
         }
-        let Some(part) = parts.last_mut().filter(|_| is_open) else {
-            return Err(bad("it belongs to no program"));
+        let Some(outcome) = self.outcomes.last_mut().filter(|_| self.is_open) else {
+            return Err(format!("{kind:?} found outside of a program; expected Begin"));
         };
-        let step = StepId::try_from(step).map_err(|_| bad("a step is negative"))?;
-        let seen = Seen { source, tag, count, message: StepId::try_from(message).ok(), flags };
+        let step = StepId::try_from(step).map_err(|_| format!("step {step} found; expected 0 or more"))?;
+        let status = ObservedStatus { source, tag, count, message: StepId::try_from(message).ok(), flags };
         let event = match kind {
-            Kind::Header => return Err(bad("a second header")),
-            Kind::Begin | Kind::End if at != part.place => return Err(bad("another program ends than began")),
-            Kind::Begin | Kind::End => {
-                part.end = End::Finished;
-                is_open = false;
-                continue;
+            RecordKind::Header | RecordKind::Begin => {
+                return Err(format!("{kind:?} found in program {}; expected an event or End", outcome.program));
             }
-            Kind::Stuck => {
-                part.end = End::Stuck(at);
-                is_open = false;
-                continue;
+            RecordKind::End if at != outcome.program => {
+                return Err(format!("end of program {at} found; expected that of program {}", outcome.program));
             }
-            Kind::Received => Event::Received { step, seen },
-            Kind::Truncated => Event::Truncated { step, seen },
-            Kind::Cancelled => Event::Cancelled { step },
-            Kind::Sent => Event::Sent { step },
-            Kind::Found => Event::Found { step, seen },
-            Kind::Missed => Event::Missed { step },
-            Kind::Drained => {
-                let comm = Comm::ALL.get(step as usize).copied().ok_or_else(|| bad("there is no such communicator"))?;
-                Event::Drained { comm, seen }
+            RecordKind::End => {
+                outcome.end = End::Finished;
+                self.is_open = false;
+                return Ok(());
             }
-            Kind::Failed => Event::Failed { step, class: flags },
+            RecordKind::Stuck => {
+                outcome.end = End::Stuck(at);
+                self.is_open = false;
+                return Ok(());
+            }
+            RecordKind::Received => RawEvent::Received { step, status },
+            RecordKind::Truncated => RawEvent::Truncated { step, status },
+            RecordKind::Cancelled => RawEvent::Cancelled { step },
+            RecordKind::Sent => RawEvent::Sent { step },
+            RecordKind::Found => RawEvent::Found { step, status },
+            RecordKind::FoundNothing => RawEvent::FoundNothing { step },
+            RecordKind::Drained => {
+                let comm = i32::try_from(step).ok().and_then(Comm::from_code);
+                let comm =
+                    comm.ok_or_else(|| format!("communicator {step} found; expected 0 to {}", Comm::ALL.len() - 1))?;
+                RawEvent::Drained { comm, status }
+            }
+            RecordKind::Failed => RawEvent::Failed { step, class: flags },
         };
-        part.news.push(News { at, event });
+        outcome.observations.push(Observation { at, event });
+        Ok(())
     }
-    Ok(parts)
+
+    fn begin(&mut self, program: usize) -> Result<(), String> {
+        let next = self.outcomes.last().map_or(0, |last| last.program + 1);
+        if self.is_open {
+            return Err(format!("beginning of program {program} found; expected the end of program {}", next - 1));
+        }
+        if !(next..self.programs).contains(&program) {
+            return Err(format!(
+                "beginning of program {program} found; expected one of the programs {next} to {}",
+                self.programs.saturating_sub(1)
+            ));
+        }
+        self.outcomes.push(RankOutcome { program, observations: Vec::new(), end: End::Cut });
+        self.is_open = true;
+        Ok(())
+    }
 }

@@ -7,15 +7,15 @@ use mb_conform::arrival::unexplained;
 use mb_conform::generate::{Feature, generate, generate_within};
 use mb_conform::history::History;
 use mb_conform::judge::violation;
-use mb_conform::outcome::{Event, News, Seen};
-use mb_conform::program::{Action, Mode, Program};
+use mb_conform::outcome::{Observation, ObservedOutcome, ObservedStatus, RawEvent};
+use mb_conform::program::{Action, Mode, TestProgram};
 use mb_conform::rules;
 use mb_conform::shrink::candidates;
-use mb_conform::simulate::{Library, Order, Outcome, explore, run};
+use mb_conform::simulate::{Contract, SimulatedLibrary, explore, run};
 use mb_core::random::Random;
 use proptest::prelude::*;
 
-fn slices(outcome: &[Vec<News>]) -> Vec<&[News]> {
+fn slices(outcome: &[Vec<Observation>]) -> Vec<&[Observation]> {
     outcome.iter().map(Vec::as_slice).collect()
 }
 
@@ -29,17 +29,17 @@ proptest! {
     #[test]
     fn every_program_ends_in_every_interleaving(seed: u64, ranks in 1_u8..=4, draw: u64, arrival: bool) {
         let program = generate(seed, 0, ranks, &[]);
-        prop_assert_eq!(rules::fault(&program), None);
-        let order = if arrival { Order::Arrival } else { Order::Mpi };
-        let library = Library { order, rendezvous: true };
+        prop_assert_eq!(rules::broken_rule(&program), None);
+        let contract = if arrival { Contract::Arrival } else { Contract::Mpi };
+        let library = SimulatedLibrary { contract, rendezvous: true };
         prop_assert!(run(&program, library, &mut Random::of(draw, &[])).is_some(), "stuck:\n{}", program);
     }
 
     #[test]
     fn what_a_correct_library_does_is_allowed(seed: u64, ranks in 1_u8..=4, draw: u64, arrival: bool) {
         let program = generate(seed, 0, ranks, &[]);
-        let order = if arrival { Order::Arrival } else { Order::Mpi };
-        let library = Library { order, rendezvous: draw % 2 == 0 };
+        let contract = if arrival { Contract::Arrival } else { Contract::Mpi };
+        let library = SimulatedLibrary { contract, rendezvous: draw % 2 == 0 };
         let outcome = run(&program, library, &mut Random::of(draw, &[])).expect("it ends");
         let found = violation(&program, &slices(&outcome), true);
         prop_assert!(found.is_none(), "{}\n{}", program, found.unwrap());
@@ -48,9 +48,9 @@ proptest! {
     #[test]
     fn arrival_explains_what_arrives(seed: u64, ranks in 1_u8..=4, draw: u64) {
         let program = generate(seed, 0, ranks, &[]);
-        let library = Library { order: Order::Arrival, rendezvous: draw % 2 == 0 };
+        let library = SimulatedLibrary { contract: Contract::Arrival, rendezvous: draw % 2 == 0 };
         let outcome = run(&program, library, &mut Random::of(draw, &[])).expect("it ends");
-        let history = History::read(&program, &slices(&outcome), true).expect("nothing is wrong by itself");
+        let history = History::resolve(&program, &slices(&outcome), true).expect("nothing is wrong by itself");
         prop_assert_eq!(unexplained(&program, &history), None, "{}", program);
     }
 
@@ -58,8 +58,8 @@ proptest! {
     fn what_is_shrunk_keeps_the_rules_and_ends(seed: u64, ranks in 1_u8..=3, draw: u64) {
         let program = generate_within((2, 12), seed, 0, ranks, &[]);
         for simpler in candidates(&program) {
-            prop_assert_eq!(rules::fault(&simpler), None);
-            let library = Library { order: Order::Mpi, rendezvous: true };
+            prop_assert_eq!(rules::broken_rule(&simpler), None);
+            let library = SimulatedLibrary { contract: Contract::Mpi, rendezvous: true };
             prop_assert!(run(&simpler, library, &mut Random::of(draw, &[])).is_some(), "stuck:\n{}", simpler);
         }
     }
@@ -69,7 +69,7 @@ proptest! {
     #[test]
     fn what_is_allowed_is_what_can_happen(seed: u64, ranks in 1_u8..=3) {
         let program = generate_within((2, 7), seed, 0, ranks, &[Feature::Null]);
-        let library = Library { order: Order::Mpi, rendezvous: false };
+        let library = SimulatedLibrary { contract: Contract::Mpi, rendezvous: false };
         let Some(all) = explore(&program, library, 3000).expect("it ends") else { return Ok(()) };
         let mut tried = BTreeSet::new();
         for outcome in &all {
@@ -89,14 +89,14 @@ proptest! {
     fn what_arrival_explains_is_what_can_arrive(seed: u64) {
         // One rank, so that nothing but its own order ties its messages down.
         let program = generate_within((2, 8), seed, 0, 1, &[Feature::Null]);
-        let library = Library { order: Order::Arrival, rendezvous: false };
+        let library = SimulatedLibrary { contract: Contract::Arrival, rendezvous: false };
         let Some(all) = explore(&program, library, 3000).expect("it ends") else { return Ok(()) };
         let mut tried = BTreeSet::new();
         let is_synchronous = program.messages().any(|(_, message)| message.mode == Mode::Synchronous);
         for outcome in &all {
             for changed in changes(&program, outcome) {
                 if tried.len() < 2000 && tried.insert(changed.clone()) {
-                    let Ok(history) = History::read(&program, &slices(&changed), true) else { continue };
+                    let Ok(history) = History::resolve(&program, &slices(&changed), true) else { continue };
                     // What stands in the status of a message that does not fit is judged apart.
                     let explained = unexplained(&program, &history).is_none() && history.truncation.is_empty();
                     prop_assert!(explained || !all.contains(&changed), "{}\n{:#?}", program, changed);
@@ -109,16 +109,19 @@ proptest! {
 }
 
 /// Outcomes that differ from `outcome` in one thing that a library might do wrong.
-fn changes(program: &Program, outcome: &Outcome) -> Vec<Outcome> {
+fn changes(program: &TestProgram, outcome: &ObservedOutcome) -> Vec<ObservedOutcome> {
     let mut all = Vec::new();
-    let places: Vec<(usize, usize)> =
-        outcome.iter().enumerate().flat_map(|(rank, news)| (0..news.len()).map(move |index| (rank, index))).collect();
+    let places: Vec<(usize, usize)> = outcome
+        .iter()
+        .enumerate()
+        .flat_map(|(rank, observations)| (0..observations.len()).map(move |index| (rank, index)))
+        .collect();
     let reception = |(rank, index): (usize, usize)| match outcome[rank][index].event {
-        Event::Received { seen, .. } | Event::Drained { seen, .. } => Some(seen),
+        RawEvent::Received { status, .. } | RawEvent::Drained { status, .. } => Some(status),
         _ => None,
     };
-    let set = |event: &mut Event, new: Seen| match event {
-        Event::Received { seen, .. } | Event::Drained { seen, .. } => *seen = new,
+    let set = |event: &mut RawEvent, new: ObservedStatus| match event {
+        RawEvent::Received { status, .. } | RawEvent::Drained { status, .. } => *status = new,
         _ => {}
     };
     // Two receptions change their messages.
@@ -140,41 +143,41 @@ fn changes(program: &Program, outcome: &Outcome) -> Vec<Outcome> {
         let end = program.of_rank(rank as u8).count();
         match piece.event {
             // A probe finds another message, or none, or one instead of none.
-            Event::Found { step, .. } | Event::Missed { step } => {
+            RawEvent::Found { step, .. } | RawEvent::FoundNothing { step } => {
                 let Some((_, Step { call, .. })) = probe(program, step) else { continue };
                 if call.takes() {
                     continue;
                 }
                 if !call.waits() {
                     let mut changed = outcome.clone();
-                    changed[rank][index].event = Event::Missed { step };
+                    changed[rank][index].event = RawEvent::FoundNothing { step };
                     all.push(changed);
                 }
                 for message in everything(program, rank as u8) {
                     let mut changed = outcome.clone();
-                    changed[rank][index].event = Event::Found { step, seen: message };
+                    changed[rank][index].event = RawEvent::Found { step, status: message };
                     all.push(changed);
                 }
             }
             // A message that was left takes a cancelled receive, or the other way round.
-            Event::Drained { seen, .. } => {
+            RawEvent::Drained { status, .. } => {
                 for (other, cancelled) in outcome[rank].iter().enumerate() {
-                    if let Event::Cancelled { step } = cancelled.event
+                    if let RawEvent::Cancelled { step } = cancelled.event
                         && cancelled.at == end
                     {
                         let mut changed = outcome.clone();
-                        changed[rank][index].event = Event::Received { step, seen };
+                        changed[rank][index].event = RawEvent::Received { step, status };
                         changed[rank].remove(other);
                         all.push(changed);
                     }
                 }
             }
-            // Two pieces of news at the end change places.
+            // Two pieces of observations at the end change places.
             _ => {}
         }
         if let Some(next) = outcome[rank].get(index + 1)
             && (piece.at, next.at) == (end, end)
-            && !matches!(next.event, Event::Cancelled { .. })
+            && !matches!(next.event, RawEvent::Cancelled { .. })
             && !is_of_a_matched_probe(program, &piece.event)
             && !is_of_a_matched_probe(program, &next.event)
         {
@@ -190,29 +193,29 @@ struct Step {
     call: mb_conform::program::ProbeCall,
 }
 
-fn probe(program: &Program, id: u32) -> Option<(usize, Step)> {
+fn probe(program: &TestProgram, id: u32) -> Option<(usize, Step)> {
     let (at, step) = program.step(id)?;
     match &step.action {
-        Action::Probe(wanted, call) if wanted.pattern().is_some() => Some((at, Step { call: *call })),
+        Action::Probe(spec, call) if spec.pattern().is_some() => Some((at, Step { call: *call })),
         _ => None,
     }
 }
 
 /// What a matched probe took is received in its own way, and at the end before everything else.
-fn is_of_a_matched_probe(program: &Program, event: &Event) -> bool {
-    matches!(event, Event::Received { step, .. }
-        if program.step(*step).is_some_and(|(_, step)| matches!(step.action, Action::Take(..) | Action::Probe(..))))
+fn is_of_a_matched_probe(program: &TestProgram, event: &RawEvent) -> bool {
+    matches!(event, RawEvent::Received { step, .. }
+        if program.step(*step).is_some_and(|(_, step)| matches!(step.action, Action::ReceiveProbed(..) | Action::Probe(..))))
 }
 
 /// What a probe of `rank` would say of each message to it.
-fn everything(program: &Program, rank: u8) -> Vec<Seen> {
+fn everything(program: &TestProgram, rank: u8) -> Vec<ObservedStatus> {
     let to_rank = program.messages().filter(|(_, message)| message.dest == Some(rank));
-    let seen = to_rank.map(|(step, message)| Seen {
+    let status = to_rank.map(|(step, message)| ObservedStatus {
         source: i32::from(message.comm.rank_of(step.rank, program.ranks)),
         tag: i32::from(message.tag),
-        count: message.bulk.bytes(step.id) as i32,
+        count: message.size.bytes(step.id) as i32,
         message: None,
         flags: 0,
     });
-    seen.collect()
+    status.collect()
 }

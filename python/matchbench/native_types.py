@@ -248,8 +248,8 @@ class Entry(TypedDict):
 class FailedProgram(TypedDict):
     """A test program that failed on the user's MPI."""
 
-    place: int
-    kind: Literal["defect", "order", "null", "stuck", "crashed"]
+    index: int
+    kind: Literal["defect", "order", "null", "truncation", "stuck", "crashed"]
     text: str
 
 

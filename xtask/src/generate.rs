@@ -5,6 +5,7 @@
 //! files, one generator after the other; `stale` compares them.
 //! A generated file names its source and `make gen` in its first lines, a generated section in the lines around it.
 
+mod conform;
 mod engine_page;
 mod engines;
 mod isa;
@@ -27,7 +28,7 @@ pub(crate) struct Generated {
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[isa::match_unit, engines::list, engines::cards, engine_page::list, layers::picture];
+const GENERATORS: &[Generator] = &[isa::match_unit, conform::codes, engines::list, engines::cards, engine_page::list, layers::picture];
 
 /// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from matchbench import __version__, tables
-from matchbench._native import revision, trial_features
+from matchbench._native import revision, program_features
 from matchbench.cli.progress import progress_bar
 from matchbench.mpi.conform import Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
 from matchbench.mpi.launch import find
@@ -58,8 +58,8 @@ _SHOWN = 3  # failures that are told in full
     "--without",
     metavar="FEATURE",
     multiple=True,
-    type=click.Choice(trial_features()),
-    help=f"Make programs without {', '.join(trial_features())}; may be repeated.",
+    type=click.Choice(program_features()),
+    help=f"Make programs without {', '.join(program_features())}; may be repeated.",
 )
 @click.option(
     "-o",
@@ -185,11 +185,11 @@ def _show_shrunk(
     if shrunk is None:
         tables.line(f"\nprogram {failure.number} did not fail again")
         return
-    steps = shrunk.programs.steps(shrunk.place)
+    steps = shrunk.programs.steps(shrunk.index)
     tables.line(
         f"\nprogram {failure.number} in {steps} steps; it failed {shrunk.failed} times in {shrunk.runs} runs"
     )
-    tables.line(shrunk.programs.text(shrunk.place).rstrip())
+    tables.line(shrunk.programs.text(shrunk.index).rstrip())
     tables.line(shrunk.text)
     if output is not None:
         tables.line(f"in C: {output / _source_name(failure.number)}")
@@ -200,7 +200,7 @@ def _show_shrunk(
 def _source(shrunk: Shrunk, failure: Failure, plan: Plan, found: Conformance) -> str:
     remarks = [
         f"Made by matchbench {__version__}: seed {plan.seed}, program {failure.number}, {_without(plan)}"
-        f"shrunk to {shrunk.programs.steps(shrunk.place)} steps.",
+        f"shrunk to {shrunk.programs.steps(shrunk.index)} steps.",
         f"Failed {shrunk.failed} times in {shrunk.runs} runs on:",
         found.library,
         "",
@@ -208,9 +208,9 @@ def _source(shrunk: Shrunk, failure: Failure, plan: Plan, found: Conformance) ->
         shrunk.text,
         "",
         "The steps:",
-        shrunk.programs.text(shrunk.place),
+        shrunk.programs.text(shrunk.index),
     ]
-    return shrunk.programs.c_source(shrunk.place, remarks, shrunk.files, plan.limit_seconds)
+    return shrunk.programs.c_source(shrunk.index, remarks, shrunk.files, plan.limit_seconds)
 
 
 def _without(plan: Plan) -> str:
@@ -227,7 +227,7 @@ def _report(
         if one is None:
             return None
         return {
-            "steps": one.programs.text(one.place).splitlines(),
+            "steps": one.programs.text(one.index).splitlines(),
             "text": one.text,
             "runs": one.runs,
             "failed": one.failed,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs trials, random programs, on the user's MPI, and shrinks one that comes to what MPI does not allow.
+"""Runs random test programs on the user's MPI and shrinks those whose outcome MPI does not permit.
 
-`conform.c` performs the programs; Rust makes and judges them. A program that hangs or crashes ends the job,
-and a new job goes on behind it. `docs/mpi-conform.md` tells what is checked and why.
+The C runner performs the programs; Rust generates and judges them. A program that hangs or crashes ends the
+job; a new job resumes with the next program. `docs/mpi-conform.md` describes what is checked and why.
 """
 
 import math
@@ -14,44 +14,45 @@ from functools import partial
 from pathlib import Path
 
 from matchbench import MatchbenchError
-from matchbench._native import Trials, runner_sources
+from matchbench._native import TestPrograms, runner_sources
 from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.native_types import JudgedRun
 
 MARK = "@matchbench-conform "
 BATCH = 2000
-"""Programs of one job."""
+"""Programs per job."""
 
 ENDINGS = ("stuck", "crashed")
 """Kinds of failure that end the job."""
 
-_START_SECONDS = 60  # until a job has started
-_CONFIRM = 50  # runs of a program that failed once, to see how often it does
-_RATE = 200  # runs of the program that is left
-_ENDING_RUNS = 3  # the same for one that ends the job each time
-_MOST_RUNS = 4000  # programs of one job while shrinking
+_START_SECONDS = 60  # time limit for the start of a job
+_CONFIRM = 50  # runs of a program that failed once, to estimate its failure rate
+_RATE = 200  # runs of the shrunk program, to measure its failure rate
+_ENDING_RUNS = 3  # replaces both for a failure that ends the job
+_MAX_RUNS = 4000  # programs per job while shrinking
 
-Tell = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with the number of programs performed and the number planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is asked of the MPI.
+    """Which programs to run, and with which limits.
 
     Parameters
     ----------
     programs
-        How many.
+        Number of programs.
     ranks
-        Ranks of each.
+        Ranks per program.
     seed
-        Which ones.
+        Seed of the generator.
     limit_seconds
-        Time limit of one program.
+        Time limit per program.
     endings
-        After so many programs that hang or crash the rest is left out.
+        Stop after this many programs that hang or crash.
     without
-        Features that no program has; names from `matchbench._native.trial_features`.
+        Features excluded from every program; names from `matchbench._native.program_features`.
     """
 
     programs: int = 10_000
@@ -62,37 +63,37 @@ class Plan:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Check the numbers.
 
         Raises
         ------
         MatchbenchError
-            With what is wrong.
+            If a number is out of range.
         """
         for name, value in (("programs", self.programs), ("limit_seconds", self.limit_seconds)):
             if value < 1:
-                msg = f"{name} must be at least 1, not {value}"
+                msg = f"plan: {name} is {value}; expected at least 1"
                 raise MatchbenchError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrunk:
-    """A program that fails, as short as it could be made.
+    """The shortest program found that fails in the same way.
 
     Parameters
     ----------
-    programs, place
-        A set of programs, and where it is among them.
+    programs, index
+        A set of programs, and the index of the failing one.
     text
-        What was seen, the last time.
+        Description of the last failure.
     runs, failed
-        How often it was run, and how often it failed.
+        Number of runs, and how many of them failed.
     files
-        What the ranks wrote when it failed.
+        Outcome files of the ranks from the last failure.
     """
 
-    programs: Trials
-    place: int
+    programs: TestPrograms
+    index: int
     text: str
     runs: int
     failed: int
@@ -106,13 +107,13 @@ class Failure:
     Parameters
     ----------
     number
-        Its number.
+        Number of the program.
     kind
         `defect`, `order`, `null`, `truncation`, `stuck` or `crashed`.
     text
-        What was seen.
+        Description of the failure.
     said
-        The job's last words, if it ended it.
+        Last output of the job, if the failure ended it.
     """
 
     number: int
@@ -123,31 +124,31 @@ class Failure:
 
 @dataclass(slots=True)
 class Conformance:
-    """What the programs came to."""
+    """Results of all programs."""
 
     library: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
     unexplained: int | None = None
-    """Number of the first program that no order of arrivals explains."""
+    """Number of the first program whose outcome no order of arrivals explains."""
     restarts: int = 0
     asked: int = 0
     remarks: list[str] = field(default_factory=list)
 
     def is_ended_by_failures(self, plan: Plan) -> bool:
-        """Say whether so many programs hung or crashed that the rest is left out."""
+        """Return whether the run was stopped because too many programs hung or crashed."""
         return sum(failure.kind in ENDINGS for failure in self.failures) >= plan.endings
 
 
 class Runner:
-    """An MPI with the interpreter built for it.
+    """An MPI library and the C runner built for it.
 
     Parameters
     ----------
     mpi
         Compiler and launcher.
     directory
-        A place that all ranks see.
+        A directory that all ranks can access.
     """
 
     def __init__(self, mpi: Mpi, directory: Path) -> None:
@@ -156,29 +157,29 @@ class Runner:
         self.program = directory / "conform"
         self.jobs = 0
         self.library = ""
-        sources = [(directory / name, text) for name, text in runner_sources()]
-        for source, text in sources:
-            source.write_text(text)
-        mpi.build(sources[0][0], self.program)
+        for name, text in runner_sources():
+            (directory / name).write_text(text)
+        sources = [directory / name for name, _ in runner_sources() if name.endswith(".c")]
+        mpi.build(sources, self.program)
 
     def run(
-        self, programs: Trials, first: int, limit_seconds: int, tell: Callable[[int], None]
+        self, programs: TestPrograms, first: int, limit_seconds: int, progress: Callable[[int], None]
     ) -> tuple[JudgedRun, list[bytes], Ended]:
-        """Run programs from `first` on until all are through or the job ends.
+        """Run the programs from `first` on in one job; return the verdicts, the outcome files and the exit.
 
         Raises
         ------
         MatchbenchError
-            When no program was begun.
+            If the job did not start a single program.
         """
         self.jobs += 1
         with tempfile.TemporaryDirectory(prefix="job-", dir=self.directory) as name:
-            place = Path(name)
-            (place / "programs").write_bytes(programs.encode())
+            folder = Path(name)
+            (folder / "programs").write_bytes(programs.encode())
             words: list[str | Path] = [
                 self.program,
-                place / "programs",
-                place,
+                folder / "programs",
+                folder,
                 str(first),
                 str(limit_seconds),
             ]
@@ -186,50 +187,50 @@ class Runner:
                 programs.ranks,
                 words,
                 mark=MARK,
-                on_line=lambda line: tell(int(line)) if line.strip().isdecimal() else None,
+                on_line=lambda line: progress(int(line)) if line.strip().isdecimal() else None,
                 stall_seconds=_START_SECONDS + 2 * limit_seconds,
             )
             files = []
             for rank in range(programs.ranks):
-                file = place / f"{first}.{rank}.out"
+                file = folder / f"{first}.{rank}.out"
                 files.append(file.read_bytes() if file.exists() else b"")
-            if (place / "library.txt").exists():
-                self.library = (place / "library.txt").read_text(errors="replace").strip()
+            if (folder / "library.txt").exists():
+                self.library = (folder / "library.txt").read_text(errors="replace").strip()
         judged = programs.judge(first, files)
         if judged["next"] == first:
             alone = programs.ranks > 1 and any(line.endswith("launcher started 1") for line in ended.said)
             reason = self.mpi.mismatch() if alone else why(ended, self.mpi.flavour)
-            msg = f"the programs did not start: {reason}"
+            msg = f"the test programs did not start: {reason}"
             raise MatchbenchError(msg)
         return judged, files, ended
 
 
-def conform(runner: Runner, plan: Plan, tell: Tell) -> Conformance:
-    """Run the programs of `plan` and judge what comes of them.
+def conform(runner: Runner, plan: Plan, progress: Progress) -> Conformance:
+    """Run the programs of `plan` and judge their outcomes.
 
     Raises
     ------
     MatchbenchError
-        When the interpreter cannot be run.
+        If a job cannot be started.
     """
     found = Conformance()
     for jobs, start in enumerate(range(0, plan.programs, BATCH), 1):
-        _run_batch(runner, plan, start, found, tell)
+        _run_batch(runner, plan, start, found, progress)
         found.library, found.restarts = runner.library, runner.jobs - jobs
         if found.is_ended_by_failures(plan):
             break
-        tell(found.asked, plan.programs)
+        progress(found.asked, plan.programs)
     return found
 
 
-def _run_batch(runner: Runner, plan: Plan, start: int, found: Conformance, tell: Tell) -> None:
-    """Run the programs of one job from number `start` on, in more jobs if some of them end it."""
+def _run_batch(runner: Runner, plan: Plan, start: int, found: Conformance, progress: Progress) -> None:
+    """Run one batch, from program `start` on; a program that ends the job costs one more job."""
     count = min(BATCH, plan.programs - start)
-    programs = Trials(plan.seed, start, count, ranks=plan.ranks, without=plan.without)
+    programs = TestPrograms(plan.seed, start, count, ranks=plan.ranks, without=plan.without)
     first = 0
     while first < len(programs) and not found.is_ended_by_failures(plan):
-        told = partial(_tell_from, tell, start, plan.programs)
-        judged, _, ended = runner.run(programs, first, plan.limit_seconds, told)
+        advance = partial(_progress_from, progress, start, plan.programs)
+        judged, _, ended = runner.run(programs, first, plan.limit_seconds, advance)
         first = judged["next"]
         found.asked = start + first
         found.counts.update(judged["counts"])
@@ -238,7 +239,7 @@ def _run_batch(runner: Runner, plan: Plan, start: int, found: Conformance, tell:
         said = why(ended, runner.mpi.flavour)
         found.failures += [
             Failure(
-                number=start + failure["place"],
+                number=start + failure["index"],
                 kind=failure["kind"],
                 text=failure["text"],
                 said=said if failure["kind"] in ENDINGS else "",
@@ -247,31 +248,33 @@ def _run_batch(runner: Runner, plan: Plan, start: int, found: Conformance, tell:
         ]
         is_explained = any(failure["kind"] in ENDINGS for failure in judged["failures"])
         if first == len(programs) and ended.status != 0 and not is_explained:
-            found.remarks.append(f"a job failed after its last program: {said}")
+            found.remarks.append(f"the job failed after its last program: {said}")
         elif first < len(programs) and not is_explained:
             text = "the job ended between this program and the next"
             found.failures.append(Failure(number=start + first - 1, kind="crashed", text=text, said=said))
 
 
-def _tell_from(tell: Tell, start: int, total: int, done: int) -> None:
-    tell(start + done, total)
+def _progress_from(progress: Progress, start: int, total: int, done: int) -> None:
+    progress(start + done, total)
 
 
-def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], None]) -> Shrunk | None:
-    """Make the program of `failure` as short as it can be; `None` if it never fails again in the same way.
+def shrink(
+    runner: Runner, plan: Plan, failure: Failure, progress: Callable[[int], None]
+) -> Shrunk | None:
+    """Shrink the program of `failure`; `None` if it never fails again in the same way.
 
     Parameters
     ----------
     runner, plan
-        As of `conform`.
+        As for `conform`.
     failure
-        Which program.
-    tell
-        Called with the number of steps that are left.
+        A failure found by `conform`.
+    progress
+        Called with the number of steps left.
     """
-    programs = Trials(plan.seed, failure.number, 1, ranks=plan.ranks, without=plan.without)
+    programs = TestPrograms(plan.seed, failure.number, 1, ranks=plan.ranks, without=plan.without)
     is_ending = failure.kind in ENDINGS
-    # A program takes a millisecond: a hang shows soon enough, and the last one gets all of its time.
+    # A program takes about a millisecond, so a shorter limit detects a hang; the final runs use the full limit.
     limit = max(1, plan.limit_seconds // 5) if is_ending else plan.limit_seconds
     confirmed = _repeat(runner, programs, failure.kind, _ENDING_RUNS if is_ending else _CONFIRM, limit)
     if confirmed is None:
@@ -280,7 +283,7 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], N
         return None
     times = 10 if is_ending else min(_CONFIRM, math.ceil(5 * confirmed.runs / confirmed.failed))
     while True:
-        tell(programs.steps(0))
+        progress(programs.steps(0))
         simpler = next(
             (
                 found
@@ -298,9 +301,9 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, tell: Callable[[int], N
 
 
 def _repeat(
-    runner: Runner, programs: Trials, kind: str, times: int, limit: int, *, once: bool = False
+    runner: Runner, programs: TestPrograms, kind: str, times: int, limit: int, *, once: bool = False
 ) -> Shrunk | None:
-    """Run one program some times, or `once` until a job of it fails; `None` if it never does."""
+    """Run one program `times` times, or with `once` until a job shows a failure; `None` if it never fails."""
     repeated = programs.pick([0], times)
     failed, first = 0, 0
     shown: tuple[str, list[bytes], int] | None = None
@@ -310,28 +313,30 @@ def _repeat(
         same = [failure for failure in judged["failures"] if failure["kind"] == kind]
         failed += len(same)
         if same:
-            shown = (same[0]["text"], files, same[0]["place"])
+            shown = (same[0]["text"], files, same[0]["index"])
     if shown is None:
         return None
-    text, files, place = shown
-    return Shrunk(programs=repeated, place=place, text=text, runs=first, failed=failed, files=files)
+    text, files, index = shown
+    return Shrunk(programs=repeated, index=index, text=text, runs=first, failed=failed, files=files)
 
 
-def _first_failing(runner: Runner, candidates: Trials, kind: str, times: int, limit: int) -> Shrunk | None:
-    """Run every candidate some times; give the first that fails, and fails again in a job of its own.
+def _first_failing(runner: Runner, candidates: TestPrograms, kind: str, times: int, limit: int) -> Shrunk | None:
+    """Return the first candidate that fails, and fails again in a job of its own.
 
-    A job in which the library has broken something of its own makes programs fail that are not to blame.
+    The second job is needed because a faulty library may corrupt its state, so that later programs of the job fail
+    through no fault of their own.
     """
-    places = list(range(len(candidates)))
-    for start in range(0, len(places), max(1, _MOST_RUNS // times)):
-        some = places[start : start + max(1, _MOST_RUNS // times)]
-        programs = candidates.pick(some, times)
+    batch = max(1, _MAX_RUNS // times)
+    for start in range(0, len(candidates), batch):
+        indices = list(range(start, min(start + batch, len(candidates))))
+        programs = candidates.pick(indices, times)
         first, failing = 0, set[int]()
         while first < len(programs) and not failing:
             judged, _, _ = runner.run(programs, first, limit, lambda _: None)
             first = judged["next"]
-            failing = {f["place"] % len(some) for f in judged["failures"] if f["kind"] == kind}
-        for place in sorted(failing):
-            if found := _repeat(runner, candidates.pick([some[place]], 1), kind, times, limit, once=True):
+            failing = {f["index"] % len(indices) for f in judged["failures"] if f["kind"] == kind}
+        for position in sorted(failing):
+            alone = candidates.pick([indices[position]], 1)
+            if found := _repeat(runner, alone, kind, times, limit, once=True):
                 return found
     return None

@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks, parse_assignment};
     #[pymodule_export]
-    use super::conform::{Trials, runner_sources, trial_features};
+    use super::conform::{TestPrograms, program_features, runner_sources};
     #[pymodule_export]
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]

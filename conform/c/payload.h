@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The contents of messages: a stamp with program, message, sender and length, then bytes that no other message has. */
+#ifndef MATCHBENCH_CONFORM_PAYLOAD_H
+#define MATCHBENCH_CONFORM_PAYLOAD_H
+
+#include "codes.h"
+
+/* Fills the `count` bytes of a message. */
+void fill_payload(unsigned char *bytes, int count, int program, int message, int sender);
+
+/* Sets `message` and the flags INTACT and FOREIGN of the record of a received message. */
+void check_payload(const unsigned char *bytes, int count, int program, OutcomeRecord *record);
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages, and what receives and probes accept.
+
+use mb_core::mpi::{self, Context, Traffic};
+use mb_core::{Envelope, Initiator, Pattern};
+
+use super::{MAX_STEP, Mode, StepId};
+pub use crate::codes::Comm;
+
+impl Comm {
+    /// Whether world rank `one` can send to world rank `other` in it.
+    #[must_use]
+    pub const fn joins(self, one: u8, other: u8) -> bool {
+        match self {
+            Self::First | Self::Second | Self::Reversed => true,
+            Self::Parity => one % 2 == other % 2,
+            Self::Across => one % 2 != other % 2,
+        }
+    }
+
+    /// The rank in this communicator of world rank `rank`, among `ranks`. In an intercommunicator it is the rank in the
+    /// remote group, as seen by the other group.
+    #[must_use]
+    pub const fn rank_of(self, rank: u8, ranks: u8) -> u8 {
+        match self {
+            Self::First | Self::Second => rank,
+            Self::Reversed => ranks - 1 - rank,
+            Self::Parity | Self::Across => rank / 2,
+        }
+    }
+
+    /// Its context for matching. Both halves of a split share one, which is safe because no process is in both. The two
+    /// groups of an intercommunicator share one too: each receives from the other only.
+    #[must_use]
+    pub const fn context(self) -> Context {
+        Context::new(self as u32)
+    }
+}
+
+/// The size class of a message. The step number is added to every size but `Empty`, so that the length identifies the
+/// message.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SizeClass {
+    /// No bytes.
+    Empty,
+    /// From 16 bytes.
+    Short,
+    /// From 2 KiB: still eager on most systems.
+    Middle,
+    /// From 64 KiB: rendezvous on most systems.
+    Long,
+    /// From 1 MiB.
+    Huge,
+}
+
+impl SizeClass {
+    /// Every class, ascending.
+    pub const ALL: [Self; 5] = [Self::Empty, Self::Short, Self::Middle, Self::Long, Self::Huge];
+
+    /// Bytes of the message that step `id` sends.
+    #[must_use]
+    pub const fn bytes(self, id: StepId) -> u32 {
+        match self {
+            Self::Empty => 0,
+            Self::Short => 16 + id,
+            Self::Middle => 2048 + id,
+            Self::Long => (64 << 10) + id,
+            Self::Huge => (1 << 20) + id,
+        }
+    }
+}
+
+/// The message of a send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its communicator.
+    pub comm: Comm,
+    /// Destination as a world rank; `None` is `MPI_PROC_NULL`.
+    pub dest: Option<u8>,
+    /// Its tag.
+    pub tag: u8,
+    /// Its size.
+    pub size: SizeClass,
+    /// The send mode.
+    pub mode: Mode,
+}
+
+impl Message {
+    /// The envelope of this message when sent by world rank `from`.
+    #[must_use]
+    pub fn envelope(&self, from: u8) -> Envelope {
+        mpi::envelope(self.comm.context(), Traffic::User, Initiator(u32::from(from)), u32::from(self.tag))
+    }
+}
+
+/// The source of a receive or probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// A world rank.
+    Rank(u8),
+    /// `MPI_PROC_NULL`.
+    Null,
+}
+
+/// The arguments of a receive or probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiveSpec {
+    /// The communicator.
+    pub comm: Comm,
+    /// The source.
+    pub source: Source,
+    /// The tag; `None` is `MPI_ANY_TAG`.
+    pub tag: Option<u8>,
+    /// Whether the buffer has [`ReceiveSpec::SHORT_BUFFER`] bytes only: a longer message is still matched, and truncated
+    /// (clause S-4). Never set for a probe.
+    pub short: bool,
+}
+
+impl ReceiveSpec {
+    /// Bytes of a short buffer: every message of [`SizeClass::Short`] fits.
+    pub const SHORT_BUFFER: u32 = SizeClass::Short.bytes(MAX_STEP);
+
+    /// Both wildcards in `comm`, as the drain phase receives.
+    #[must_use]
+    pub const fn any(comm: Comm) -> Self {
+        Self { comm, source: Source::Any, tag: None, short: false }
+    }
+
+    /// Whether the message of step `id` would be truncated.
+    #[must_use]
+    pub const fn truncates(&self, id: StepId, message: &Message) -> bool {
+        self.short && message.size.bytes(id) > Self::SHORT_BUFFER
+    }
+
+    /// The pattern; `None` for `MPI_PROC_NULL`, which takes part in no matching (clause N-2).
+    #[must_use]
+    pub fn pattern(&self) -> Option<Pattern> {
+        let source = match self.source {
+            Source::Null => return None,
+            Source::Any => None,
+            Source::Rank(rank) => Some(Initiator(u32::from(rank))),
+        };
+        Some(mpi::pattern(self.comm.context(), Traffic::User, source, self.tag.map(u32::from)))
+    }
+
+    /// Whether it accepts `message` from world rank `from`.
+    #[must_use]
+    pub fn accepts(&self, from: u8, message: &Message) -> bool {
+        self.pattern().is_some_and(|pattern| pattern.accepts(&message.envelope(from)))
+    }
+}

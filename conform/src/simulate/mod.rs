@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Simulated MPI libraries: one random run of a test program, or all permitted outcomes.
+//!
+//! The matching rules are those of [`crate::judge`], here as a state machine, so that each checks the other.
+//! [`Contract::Arrival`] is the narrower contract of `spec/matching.md`: messages arrive, and the oldest entry matches.
+
+mod calls;
+mod matching;
+mod results;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mb_core::random::Random;
+
+use crate::outcome::ObservedOutcome;
+use crate::program::{Action, Comm, Message, ReceiveSpec, Step, StepId, TestProgram};
+
+/// What a simulated library promises.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Contract {
+    /// What MPI does.
+    Mpi,
+    /// The order of arrival, as in `spec/matching.md`.
+    Arrival,
+}
+
+/// How a simulated library behaves.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SimulatedLibrary {
+    /// What it promises.
+    pub contract: Contract,
+    /// Whether each send waits for its receive, as if it were synchronous.
+    pub rendezvous: bool,
+}
+
+/// One random run; `None` when it cannot go on.
+#[must_use]
+pub fn run(program: &TestProgram, library: SimulatedLibrary, random: &mut Random) -> Option<ObservedOutcome> {
+    let mut state = State::start(program);
+    let simulator = Simulator { program, library };
+    loop {
+        let mut next = simulator.successors(&state);
+        if next.is_empty() {
+            return simulator.is_finished(&state).then_some(state.observations);
+        }
+        state = next.swap_remove(random.below(next.len() as u64) as usize);
+    }
+}
+
+/// Every outcome, or `None` when there are more than `most` states to go through.
+///
+/// # Errors
+/// A state that cannot go on: the observations until then.
+pub fn explore(
+    program: &TestProgram,
+    library: SimulatedLibrary,
+    limit: usize,
+) -> Result<Option<BTreeSet<ObservedOutcome>>, ObservedOutcome> {
+    let simulator = Simulator { program, library };
+    let mut visited = BTreeSet::new();
+    let mut outcomes = BTreeSet::new();
+    let mut open = vec![State::start(program)];
+    while let Some(state) = open.pop() {
+        if visited.contains(&state) {
+            continue;
+        }
+        if visited.len() == limit {
+            return Ok(None);
+        }
+        let next = simulator.successors(&state);
+        if next.is_empty() {
+            if !simulator.is_finished(&state) {
+                return Err(state.observations);
+            }
+            outcomes.insert(state.observations.clone());
+        }
+        visited.insert(state);
+        open.extend(next);
+    }
+    Ok(Some(outcomes))
+}
+
+/// One receiver's part of one communicator.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+struct Queue {
+    /// Posted and not matched, oldest first.
+    posted: Vec<StepId>,
+    /// Sent and not taken; under [`Contract::Arrival`] sent and not arrived.
+    sent: Vec<StepId>,
+    /// Arrived and not taken, oldest first.
+    arrived: Vec<StepId>,
+    /// Found by a probe, and not accepted by any receive posted since.
+    probed: Vec<StepId>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct State {
+    /// Of each rank: its next operation.
+    next: Vec<usize>,
+    observations: ObservedOutcome,
+    queues: BTreeMap<(u8, Comm), Queue>,
+    /// Matched receives that no call has reported.
+    matched: BTreeMap<StepId, StepId>,
+    /// Requests that are active, each by the step that made it, with the posting that it stands for now.
+    active: BTreeMap<StepId, StepId>,
+    /// What an `MPI_Startall` is still to start.
+    startall_pending: BTreeSet<StepId>,
+    /// What matched probes hold; `None` is `MPI_MESSAGE_NO_PROC`.
+    held: BTreeMap<StepId, Option<StepId>>,
+    /// Messages that a receive took, or whose receive began after a matched probe.
+    taken: BTreeSet<StepId>,
+    /// Ranks that called a blocking operation and wait in it, or in a barrier.
+    blocked: BTreeSet<u8>,
+    /// Messages that a rank has received.
+    received: Vec<usize>,
+}
+
+impl State {
+    fn start(program: &TestProgram) -> Self {
+        let ranks = usize::from(program.ranks);
+        Self {
+            next: vec![0; ranks],
+            observations: vec![Vec::new(); ranks],
+            queues: BTreeMap::new(),
+            matched: BTreeMap::new(),
+            active: BTreeMap::new(),
+            startall_pending: BTreeSet::new(),
+            held: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            received: vec![0; ranks],
+        }
+    }
+}
+
+struct Simulator<'a> {
+    program: &'a TestProgram,
+    library: SimulatedLibrary,
+}
+
+impl<'a> Simulator<'a> {
+    fn step(&self, id: StepId) -> &'a Step {
+        self.program.step(id).expect("a valid program").1
+    }
+
+    fn message(&self, id: StepId) -> (u8, &'a Message) {
+        let step = self.step(id);
+        (step.rank, step.action.message().expect("a send"))
+    }
+
+    fn spec(&self, id: StepId) -> ReceiveSpec {
+        let step = self.step(id);
+        match &step.action {
+            Action::Probe(spec, _) => *spec,
+            _ => *self.program.posted_spec(step).expect("a receive"),
+        }
+    }
+
+    fn accepts(&self, spec: &ReceiveSpec, message: StepId) -> bool {
+        let (from, message) = self.message(message);
+        spec.accepts(from, message)
+    }
+
+    fn is_finished(&self, state: &State) -> bool {
+        (0..self.program.ranks).all(|rank| state.next[usize::from(rank)] == self.program.of_rank(rank).count() + 1)
+    }
+
+    /// Every state that may come next.
+    fn successors(&self, state: &State) -> Vec<State> {
+        let mut next = Vec::new();
+        for (&key, queue) in &state.queues {
+            match self.library.contract {
+                Contract::Mpi => self.matches(state, key, queue, &mut next),
+                Contract::Arrival => self.arrivals(state, key, queue, &mut next),
+            }
+        }
+        for rank in 0..self.program.ranks {
+            let place = state.next[usize::from(rank)];
+            let step = self.program.of_rank(rank).nth(place);
+            if !step.is_some_and(|step| step.action.is_together()) && self.startall_one(state, rank, &mut next) {
+                continue;
+            }
+            match step {
+                Some(step) => self.perform(state, rank, step, &mut next),
+                None if place == self.program.of_rank(rank).count() => self.drain(state, rank, &mut next),
+                None => {}
+            }
+        }
+        next
+    }
+}
