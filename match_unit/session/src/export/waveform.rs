@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Waveforms in VCD, for `GTKWave` and Surfer.
 
-use std::io;
+use std::fmt::Debug;
 
 use mb_core::{Clock, Cycles};
 use mb_unit::list_manager::StallCause;
@@ -66,7 +66,7 @@ impl Vcd {
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let mut writer = Writer::new(Vec::new());
-        let signals = declare(&mut writer).expect("writing to memory cannot fail");
+        let signals = declare(&mut writer);
         Self { clock, writer, signals, leaving: Vec::new(), now: None, written: None, end: 0 }
     }
 
@@ -94,7 +94,7 @@ impl Vcd {
         if self.written != self.now
             && let Some(cycle) = self.now
         {
-            self.writer.timestamp(self.clock.span(Cycles(cycle)).0).expect("writing to memory cannot fail");
+            written(self.writer.timestamp(self.clock.span(Cycles(cycle)).0));
             self.written = self.now;
         }
     }
@@ -110,7 +110,7 @@ impl Vcd {
             1 => self.writer.change_scalar(signal.code, value == 1),
             _ => self.writer.change_vector(signal.code, significant_bits(value)),
         };
-        result.expect("writing to memory cannot fail");
+        written(result);
     }
 
     /// Sets the output port for the current cycle.
@@ -141,24 +141,29 @@ impl Vcd {
     }
 }
 
+/// The value of a write to memory, which cannot fail.
+fn written<T, E: Debug>(result: Result<T, E>) -> T {
+    result.expect("writing to memory cannot fail")
+}
+
 /// Writes the declarations of the file.
-fn declare(writer: &mut Writer<Vec<u8>>) -> io::Result<Vec<Signal>> {
+fn declare(writer: &mut Writer<Vec<u8>>) -> Vec<Signal> {
     let causes = StallCause::ALL.into_iter().enumerate();
     let stalls: Vec<String> = causes.map(|(number, cause)| format!("{}={}", number + 1, cause.as_str())).collect();
     let comment = format!("stall: {}; in_tag: 0=header 1=item 2=end", stalls.join(" "));
-    writer.comment(&comment)?;
-    writer.timescale(1, TimescaleUnit::PS)?;
-    writer.add_module("match_unit")?;
+    written(writer.comment(&comment));
+    written(writer.timescale(1, TimescaleUnit::PS));
+    written(writer.add_module("match_unit"));
     let named = SIGNALS.iter().map(|(name, width)| ((*name).to_owned(), *width));
     let registers = |file: char| (1..16).map(move |number| (format!("{file}{number}"), 64));
     let signals = named
         .chain(registers('a'))
         .chain(registers('t'))
-        .map(|(name, width)| Ok(Signal { code: writer.add_wire(width, &name)?, width, value: None }))
-        .collect::<io::Result<Vec<Signal>>>()?;
-    writer.upscope()?;
-    writer.enddefinitions()?;
-    Ok(signals)
+        .map(|(name, width)| Signal { code: written(writer.add_wire(width, &name)), width, value: None })
+        .collect();
+    written(writer.upscope());
+    written(writer.enddefinitions());
+    signals
 }
 
 /// The bits of `value` without leading zeros, highest first; at least one.
