@@ -55,9 +55,7 @@ def example(installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> 
     return program
 
 
-def test_the_example_passes_with_every_structure_and_leaks_no_memory(
-    installed: Path, example: Path
-) -> None:
+def test_the_example_passes_with_every_structure_and_leaks_no_memory(installed: Path, example: Path) -> None:
     valgrind = shutil.which("valgrind")
     checker = [valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
     for structure in STRUCTURES:
@@ -82,5 +80,7 @@ def test_the_shared_library_exports_what_the_header_declares(installed: Path) ->
         pytest.skip("nm is not installed")
     listed = run("nm", "-D", "--defined-only", installed / "lib/libmbmatch.so").stdout
     exported = set(re.findall(r" T (mbmatch_\w+)", listed))
-    declared = re.findall(r"^MBMATCH_API .*?(mbmatch_\w+)\(", (installed / "include/mbmatch.h").read_text(), re.M)
+    declared = re.findall(
+        r"^MBMATCH_API .*?(mbmatch_\w+)\(", (installed / "include/mbmatch.h").read_text(), re.M
+    )
     assert exported == set(declared)

@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn keys_stay_in_order_of_age_and_holes_cost_a_quarter_at_most() {
-        // The key to be removed next, of so many: the oldest, the youngest, one in the middle, at
+        // The key to be removed next: the oldest, the youngest, one in the middle, at
         // two thirds, scattered.
         for pick in [|_| 0, |len| len - 1, |len: usize| len / 2, |len| len * 2 / 3, |len| (len * 7919 + 13) % len] {
             let pick: fn(usize) -> usize = pick;

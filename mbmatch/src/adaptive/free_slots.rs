@@ -6,7 +6,7 @@
 //! stay scattered.
 //!
 //! The bitmap is a hint. An entry that takes its home slot does not clear the slot's bit, so that
-//! the caller checks each slot it is given and asks again if it is occupied. Some slots must stay
+//! the caller checks each slot and requests another if it is occupied. Some slots must stay
 //! spare ([`usable_slots`]): the search goes round all words, and clears enough bits in each round
 //! that an allocation passes few words on average.
 

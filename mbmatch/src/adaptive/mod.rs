@@ -36,8 +36,8 @@
 //! - *Home slot*: the slot that the hash gives a key. An entry takes its home slot if it is free;
 //!   else it is *displaced* to the next slot of the bitmap. The entries of A are displaced, since B
 //!   has their home slot.
-//! - *Key list*: the entries of one key, oldest first, doubly linked. Its oldest entry answers a
-//!   search, so that entries of one key never lengthen the search for another.
+//! - *Key list*: the entries of one key, oldest first, doubly linked. A search returns its oldest
+//!   entry, so that entries of one key never lengthen the search for another.
 //! - *Collision chain*: the keys that share a home slot. `head` of the home slot is the oldest
 //!   entry of the first key; `next` of the youngest entry of a key is the oldest entry of the next
 //!   key; `prev` of the oldest entry of a key is the youngest, so that both are found from the
@@ -57,8 +57,8 @@
 //! # Fast paths
 //!
 //! An operation first tries a *fast path*: inlined, without calls, for a short queue or for a table
-//! without wildcards and index. It either completes or declines without any change ([`FastPath`]);
-//! then the slow path, which is not inlined, does the whole operation.
+//! without wildcards and index. It either completes or declines and leaves the queues unchanged
+//! ([`FastPath`]); then the slow path, which is not inlined, does the whole operation.
 
 mod free_slots;
 mod hash;

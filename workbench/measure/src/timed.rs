@@ -70,9 +70,9 @@ impl TimedEngine {
 
 impl Service for TimedEngine {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
-        let answer = self.engine.answer(now, op);
+        let completion = self.engine.answer(now, op);
         let Completion { outcome, visits, .. } =
-            answer.expect("a measured engine completes an operation when it is offered");
+            completion.expect("a measured engine completes an operation when it is offered");
         let kind = Kind::of(&op);
         let nth = self.count[kind as usize];
         self.count[kind as usize] += 1;

@@ -46,7 +46,7 @@ fn receives_keep_order_and_handles_when_a_short_queue_overflows() {
     }
 }
 
-/// A queue of one class is told from a mixed one while classes come and go.
+/// A queue of one class is distinguished from a mixed one while classes come and go.
 #[test]
 fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     let mut receives = PostedReceives::new(VectorUnit::or_best(None));
