@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Engines and networks with their parameters, as Python sees them.
 
+use std::fmt::Write;
+
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::parameters::{Choice, ParameterSet, Source};
 use mb_replay::network::NETWORKS;
@@ -63,7 +65,7 @@ fn keywords(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>
 fn repr(class: &str, name: &str, set: &ParameterSet) -> String {
     let mut text = format!("{class}(\"{name}\"");
     for (spec, parameter) in set.iter().filter(|(_, parameter)| parameter.source == Source::User) {
-        text.push_str(&format!(", {}=\"{}\"", spec.key, spec.show(&parameter.value)));
+        let _ = write!(text, ", {}=\"{}\"", spec.key, spec.show(&parameter.value));
     }
     text + ")"
 }
