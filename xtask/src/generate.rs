@@ -28,7 +28,8 @@ pub(crate) struct Generated {
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[isa::match_unit, conform::codes, engines::list, engines::cards, engine_page::list, layers::picture];
+const GENERATORS: &[Generator] =
+    &[isa::match_unit, conform::codes, engines::list, engines::cards, engine_page::list, layers::picture];
 
 /// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {

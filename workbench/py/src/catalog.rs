@@ -237,9 +237,3 @@ pub(crate) fn collectives() -> Vec<(&'static str, Vec<&'static str>)> {
         .map(|(_, name, algorithms)| (*name, algorithms.iter().map(|algorithm| algorithm.name()).collect()))
         .collect()
 }
-
-/// Splits `key=value`.
-#[pyfunction]
-pub(crate) fn parse_assignment(text: &str) -> PyResult<(&str, &str)> {
-    mb_catalog::parse_assignment(text).map_err(bad_input)
-}
