@@ -207,7 +207,7 @@ def test_a_pattern_refuses_invalid_parameters(matchbench: Command, tmp_path: Pat
     done = matchbench("generate", "depth", "--ranks", "1" + 20 * "0", "-o", "x")
     assert_refused(done, f"ranks: found {10**20}, expected 1 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "2", "--queue", "both", "-o", "x")
-    assert_refused(done, "setting `queue`: found `both`, expected one of: posted, unexpected")
+    assert_refused(done, "parameter `queue`: found `both`, expected one of: posted, unexpected")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -265,17 +265,17 @@ def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, t
         (("--engine", "ideal:one"), "engine `ideal` has no preset `one`; expected one of: "),
         (
             ("--engine", "ideal", "--set", "linear.entry=1"),
-            "setting `linear.entry=1`: engine `linear` is not compared",
+            "parameter `linear.entry`: engine `linear` is not chosen; expected one of: ideal",
         ),
-        (("--engine", "linear", "--set", "entyr=1"), "unknown setting `entyr`; expected one of: entry, "),
-        (("--engine", "linear", "--set", "entry"), "`entry` is no setting; expected [engine.]key=value"),
+        (("--engine", "linear", "--set", "entyr=1"), "unknown parameter `entyr`; expected one of: entry, "),
+        (("--engine", "linear", "--set", "entry"), "--set: found `entry`, expected KEY=VALUE"),
         (
             ("--engine", "linear", "--set", "entry=-1"),
-            "engine `linear`: setting `entry`: found `-1`, expected ",
+            "engine `linear`: parameter `entry`: found `-1`, expected ",
         ),
         (("--network", "token_ring"), "unknown network `token_ring`; expected one of: "),
-        (("--network-set", "latency"), "network: `latency` is no setting; expected key=value"),
-        (("--network-set", "latency=x"), "network: setting `latency`: found `x`, expected "),
+        (("--network-set", "latency"), "--network-set: found `latency`, expected KEY=VALUE"),
+        (("--network-set", "latency=x"), "network `slingshot`: parameter `latency`: found `x`, expected "),
         (("--cpu-scale", "-1"), "cpu_scale: found -1.0, expected 0 to 1000000"),
         (("--cpu-scale", "nan"), "cpu_scale: found nan, expected 0 to 1000000"),
         (("--collective", "allreduce"), "--collective: found `allreduce`, expected OP=ALGORITHM"),

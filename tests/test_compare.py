@@ -96,8 +96,8 @@ def test_the_reference_of_slowdowns_is_always_replayed(deep: mb.Trace) -> None:
     assert rows.select("engine", "preset").rows() == [("ideal", "zero"), ("linear", "qsnet2")]
 
 
-def test_a_changed_setting_marks_its_preset_and_its_hash(deep: mb.Trace) -> None:
-    chosen = mb.choose_engines(["linear:qsnet2"], ["entry=50"])
+def test_a_changed_parameter_marks_its_preset_and_its_hash(deep: mb.Trace) -> None:
+    chosen = mb.choose_engines(["linear:qsnet2"], {"entry": 50})
     changed = mb.compare(deep, [*chosen, "linear:qsnet2"]).results.filter(engine="linear")
     assert changed["preset"].to_list() == ["qsnet2+", "qsnet2"]
     assert changed["parameter_hash"].n_unique() == 2

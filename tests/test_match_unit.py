@@ -237,7 +237,7 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
         ),
         (
             ("mpi", "--headers", HEADERS, "--set", "fifo=1"),
-            "engine `microcode`: setting `fifo`: found `1`, expected a whole number from 2 to 4096 (count)",
+            "engine `microcode`: parameter `fifo`: found `1`, expected a whole number from 2 to 4096 (count)",
         ),
         (
             ("mpi", "--headers", HEADERS, "--preset", "tanabe2013"),
@@ -296,8 +296,8 @@ def test_a_profile_adds_up(matchbench: Command) -> None:
         assert sum(part["stalls"][cause] for part in parts) == cycles
     assert found["waited"]["memory"] > 0
     assert found["cycles"] == found["words"] + sum(found["waited"].values())
-    setting = next(p for p in found["parameters"] if p["name"] == "memory_latency")
-    assert (setting["value"], setting["source"]) == ("40", "user")
+    parameter = next(p for p in found["parameters"] if p["name"] == "memory_latency")
+    assert (parameter["value"], parameter["source"]) == ("40", "user")
 
 
 class Diagram(NamedTuple):
@@ -396,7 +396,7 @@ def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path,
     slow = ("--set", "memory_latency=60")
     done = matchbench("mu", "trace", program, *INPUTS, *slow, "--kanata", "run.kanata", "--vcd", "run.vcd")
     assert (done.returncode, done.stderr) == (0, "")
-    setup = Setup(program, read_list(LIST), read_headers(HEADERS), settings=slow[1:])
+    setup = Setup(program, read_list(LIST), read_headers(HEADERS), parameters={"memory_latency": 60})
     rows = [row for piece in setup.advance(setup.unit(), rows=True) for row in piece["rows"]]
     shown = [
         line for line in done.stdout.splitlines() if line[:6].strip().isdecimal() and "  ---- " not in line
@@ -457,7 +457,7 @@ def test_the_listing_leads_to_a_breach_of_the_protocol(matchbench: Command, tmp_
 
 
 def test_the_output_fifo_is_followed_through_the_whole_run() -> None:
-    setup = Setup("portals_hemmert2007", read_list(LIST), read_headers(HEADERS), settings=["reaction=3"])
+    setup = Setup("portals_hemmert2007", read_list(LIST), read_headers(HEADERS), parameters={"reaction": 3})
     unit = setup.unit()
     whole = [row for piece in setup.advance(setup.unit(), rows=True) for row in piece["rows"]]
     pieces = []

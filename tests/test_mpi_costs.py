@@ -26,22 +26,22 @@ def result(**changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
-def settings(engine: mb.Engine) -> dict[str, tuple[str, str]]:
+def parameters(engine: mb.Engine) -> dict[str, tuple[str, str]]:
     return {each["name"]: (each["value"], each["source"]) for each in engine.parameters()}
 
 
 def test_the_software_presets_take_their_costs_from_the_result(tmp_path: Path) -> None:
     (tmp_path / "mpi-bench.json").write_text(json.dumps(result()))
     names = ["linear:software", "linear:software_l2", "linear:qsnet2"]
-    l1, l2, other = mb.choose_engines(names, ["linear.placement=nic"], mpi_bench=tmp_path)
-    assert settings(l1) == {
+    l1, l2, other = mb.choose_engines(names, {"linear.placement": "nic"}, mpi_bench=tmp_path)
+    assert parameters(l1) == {
         "entry": ("1.235", "measured"),
         "operation": ("55.5", "measured"),
         "placement": ("nic", "user"),
     }
-    assert settings(l2)["entry"] == ("4", "measured")
+    assert parameters(l2)["entry"] == ("4", "measured")
     assert [engine.changed for engine in mb.choose_engines(names, mpi_bench=tmp_path)] == [True, True, False]
-    assert settings(other)["entry"] == ("100", "paper")
+    assert parameters(other)["entry"] == ("100", "paper")
     assert l1.parameters()[0]["detail"] == (
         "Open MPI 4.1.4 over vader on Some Processor (b), 2026-01-31T12:00:00Z: "
         f"`entry_l1_ns`; {tmp_path}/mpi-bench.json"

@@ -25,12 +25,13 @@ from matchbench._native import (
 )
 
 if TYPE_CHECKING:
-    from matchbench.compare import choose_engines, compare
+    from matchbench.compare import compare
     from matchbench.comparison import Comparison, Remark
     from matchbench.generate import generate
     from matchbench.record import Recording, record
     from matchbench.replay_config import ReplayConfig
     from matchbench.reproduce import Reproduction, reproduce
+    from matchbench.selection import choose_engines, engine
     from matchbench.trace import Trace, TraceStats
 
 __version__ = version()
@@ -50,6 +51,7 @@ __all__ = [
     "__version__",
     "choose_engines",
     "compare",
+    "engine",
     "engines",
     "generate",
     "networks",
@@ -59,12 +61,13 @@ __all__ = [
 ]
 
 _LAZY = {
-    "compare": ("choose_engines", "compare"),
+    "compare": ("compare",),
     "comparison": ("Comparison", "Remark"),
     "generate": ("generate",),
     "record": ("Recording", "record"),
     "replay_config": ("ReplayConfig",),
     "reproduce": ("Reproduction", "reproduce"),
+    "selection": ("choose_engines", "engine"),
     "trace": ("Trace", "TraceStats"),
 }
 """Names that are imported at their first use, by submodule."""

@@ -27,6 +27,7 @@ from matchbench.native_types import (
     Stats,
     Stopped,
     Totals,
+    Value,
 )
 
 class MatchbenchError(Exception):
@@ -45,7 +46,13 @@ class Engine:
     placement: str
     breaks_order: str | None
     def __init__(
-        self, spec: str, settings: Sequence[str], measured: Sequence[tuple[str, str, str]] = ()
+        self,
+        spec: str,
+        /,
+        *,
+        preset: str | None = None,
+        measured: Sequence[tuple[str, str, str]] = (),
+        **parameters: Value,
     ) -> None: ...
     def parameters(self) -> list[Parameter]: ...
 
@@ -70,7 +77,7 @@ class Network:
     """A network preset and its parameters."""
 
     name: str
-    def __init__(self, preset: str, settings: Sequence[str]) -> None: ...
+    def __init__(self, preset: str, /, **parameters: Value) -> None: ...
     def parameters(self) -> list[Parameter]: ...
 
 class Trace:

@@ -1,86 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Replays traces on engines, several at a time, and returns the result tables."""
 
-import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.comparison import Comparison
-from matchbench.mpi.costs import software_costs
 from matchbench.native_types import Progress, Report
 from matchbench.replay_config import ReplayConfig
-from matchbench.result_tables import REFERENCE, gather, label_of, preset_of
+from matchbench.result_tables import REFERENCE, gather, label_of
+from matchbench.selection import choose_engines
 from matchbench.trace import Trace
 
 
 class _StoppedError(Exception):
     """Ends the replays of the other threads."""
-
-
-def choose_engines(
-    specs: Sequence[str] = (),
-    settings: Iterable[str] = (),
-    *,
-    mpi_bench: str | os.PathLike[str] | None = None,
-) -> list[Engine]:
-    """Find engines by name and change their settings.
-
-    Parameters
-    ----------
-    specs
-        `engine` (with its default preset) or `engine:preset`; every preset of every engine that keeps MPI's
-        order if there is none.
-    settings
-        `key=value` for every chosen engine that has the key, or `engine.key=value`.
-    mpi_bench
-        Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
-        `software` and `software_l2` of `linear` take their costs if they are chosen. `settings` go before it.
-
-    Raises
-    ------
-    MatchbenchError
-        When a name, a key, a value or the result is wrong, or one of them concerns no chosen engine.
-    """
-    every = [
-        f"{card['name']}:{preset}"
-        for card in _native.engines()
-        for preset in card["presets"]
-        if preset not in card["literal"]
-    ]
-    chosen = [Engine(spec, []) for spec in dict.fromkeys(specs or every)]
-    by_engine: dict[str, list[str]] = {engine.name: [] for engine in chosen}
-    for setting in settings:
-        key, equals, _ = setting.partition("=")
-        if not equals:
-            msg = f"`{setting}` is no setting; expected [engine.]key=value"
-            raise MatchbenchError(msg)
-        name, dot, _ = key.partition(".")
-        if dot:
-            if name not in by_engine:
-                known = ", ".join(by_engine)
-                msg = f"setting `{setting}`: engine `{name}` is not compared; compared are: {known}"
-                raise MatchbenchError(msg)
-            by_engine[name].append(setting.partition(".")[2])
-            continue
-        keys = {engine.name: [each["name"] for each in engine.parameters()] for engine in chosen}
-        having = [name for name, known in keys.items() if key.strip() in known]
-        if not having:
-            everything = sorted({each for known in keys.values() for each in known})
-            msg = f"unknown setting `{key}`; expected one of: {', '.join(everything)}"
-            raise MatchbenchError(msg)
-        for name in having:
-            by_engine[name].append(setting)
-    labels = [f"{engine.name}:{engine.preset}" for engine in chosen]
-    costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
-    found = [
-        Engine(label, by_engine[engine.name], costs.get(label, ()))
-        for label, engine in zip(labels, chosen, strict=True)
-    ]
-    return list({(engine.name, preset_of(engine)): engine for engine in found}.values())
 
 
 def compare(
@@ -101,7 +36,7 @@ def compare(
     traces
         What to replay; each is checked first.
     engines
-        `engine`, `engine:preset`, or engines from :func:`choose_engines`; every preset of every engine
+        `engine`, `engine:preset`, or what :func:`engine` and :func:`choose_engines` return; every preset of every engine
         that keeps MPI's order if there is none.
     config
         How to replay.
@@ -118,7 +53,7 @@ def compare(
     Raises
     ------
     MatchbenchError
-        When a trace is defective, or an engine or a setting is wrong.
+        When a trace is defective, or an engine or a parameter is wrong.
 
     Examples
     --------
@@ -131,12 +66,12 @@ def compare(
     if doubled := next((name for name in names if names.count(name) > 1), None):
         msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
         raise MatchbenchError(msg)
-    network = Network(config.network, list(config.network_settings))
+    network = Network(config.network, **config.network_parameters)
     chosen = [engine for engine in engines if isinstance(engine, Engine)]
     specs = [engine for engine in engines if isinstance(engine, str)]
     chosen += choose_engines(specs) if specs or not chosen else []
     if REFERENCE not in [label_of(engine) for engine in chosen]:
-        chosen.insert(0, Engine(REFERENCE, []))
+        chosen.insert(0, Engine(REFERENCE))
     for trace in traces:
         trace.check()
     pairs = [(trace, engine) for trace in traces for engine in chosen]

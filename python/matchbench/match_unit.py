@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The match unit by itself: a match program, two lists and a queue of headers, run cycle by cycle."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
 from matchbench.match_unit_files import Header, Item
-from matchbench.native_types import Advanced, Answer
+from matchbench.native_types import Advanced, Answer, Value
 
 CHUNK = 10_000  # words per call, so that files are written piece by piece and Ctrl-C is served
 
@@ -66,8 +66,8 @@ class Setup:
         The name of a built-in program, or the path of an image or of source text.
     items, headers
         What `read_list` and `read_headers` return.
-    preset, settings
-        Preset and parameters of the engine `microcode`; parameters as `key=value`.
+    preset, parameters
+        Preset of the engine `microcode`, and values that replace parameters of it.
     remove
         Remove a matching item from its list.
     """
@@ -79,18 +79,18 @@ class Setup:
         headers: list[Header],
         *,
         preset: str = "hemmert2007",
-        settings: Sequence[str] = (),
+        parameters: Mapping[str, Value] | None = None,
         remove: bool = False,
     ) -> None:
-        for setting in settings:
-            key = setting.partition("=")[0].strip()
-            if key in {"program", "commands"}:
+        parameters = parameters or {}
+        for key in ("program", "commands"):
+            if key in parameters:
                 why = "give PROGRAM instead" if key == "program" else "headers come from a file"
                 msg = f"parameter `{key}`: has no effect here; {why}"
                 raise MatchbenchError(msg)
         self.name = program
         self.program = load_program(program)
-        self.engine = _native.Engine(f"microcode:{preset}", settings)
+        self.engine = _native.Engine("microcode", preset=preset, **parameters)
         self.items = items
         self.headers = headers
         self.remove = remove

@@ -11,6 +11,10 @@ Columns: TypeAlias = dict[str, list[Any]]
 """A table: one list per column."""
 
 
+Value = str | int | float
+"""A parameter's value: text, a number in the parameter's unit, or whether something is on."""
+
+
 class Parameter(TypedDict):
     """A parameter with its value and source."""
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """How traces are replayed, whatever the engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.native_types import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +17,8 @@ class ReplayConfig:
     ----------
     network
         A network preset; the first one by default.
-    network_settings
-        Parameters that replace the preset's, each as `key=value`.
+    network_parameters
+        Values that replace the preset's: numbers in the parameter's unit, or text with a unit or without.
     cpu_scale
         Factor on recorded compute time; 0 replays communication alone.
     free_wildcards
@@ -27,7 +28,7 @@ class ReplayConfig:
     """
 
     network: str = field(default_factory=lambda: _native.networks()[0][0])
-    network_settings: Sequence[str] = ()
+    network_parameters: Mapping[str, Value] = field(default_factory=dict)
     cpu_scale: float = 1.0
     free_wildcards: bool = False
     collectives: Mapping[str, str] = field(default_factory=dict)

@@ -361,7 +361,7 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     parameters = [
         {**each, "engine": spec, "parameter": each["name"]}
         for spec in found["engines"]
-        for each in Engine(spec, []).parameters()
+        for each in Engine(spec).parameters()
     ]
     return Reproduction(
         claims=pl.DataFrame(found["claims"], schema=CLAIMS),

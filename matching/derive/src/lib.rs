@@ -66,8 +66,8 @@ fn spec(field: &Field) -> Result<TokenStream> {
     let Attributes { key, range } = Attributes::read(attribute)?;
     let key = key.or_else(|| field.ident.as_ref().map(|ident| ident.unraw().to_string()));
     let kind = &field.ty;
-    let domain = match range {
-        Some((low, high)) => quote! {{
+    let domain = if let Some((low, high)) = range {
+        quote! {{
             let (low, high): (u64, u64) = (#low, #high);
             assert!(low <= high, "the range of a parameter is empty");
             assert!(high <= <#kind as ::mb_core::parameters::Quantity>::MAX, "the type of the field is too small");
@@ -76,8 +76,9 @@ fn spec(field: &Field) -> Result<TokenStream> {
                 low,
                 high,
             }
-        }},
-        None => quote! { ::mb_core::parameters::Domain::Choice(<#kind as ::mb_core::parameters::Choice>::WORDS) },
+        }}
+    } else {
+        quote! { ::mb_core::parameters::Domain::Choice(<#kind as ::mb_core::parameters::Choice>::WORDS) }
     };
     Ok(quote! { ::mb_core::parameters::ParameterSpec { key: #key, domain: #domain, meaning: #meaning } })
 }

@@ -11,9 +11,10 @@ import click
 from matchbench import _native, summary, tables
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
-from matchbench.compare import choose_engines, compare
+from matchbench.compare import compare
 from matchbench.output import check_directory
 from matchbench.replay_config import ReplayConfig
+from matchbench.selection import choose_engines, parse_assignments
 from matchbench.trace import Trace
 
 CHECK_FAILED = 1
@@ -47,7 +48,7 @@ CHECK_FAILED = 1
 @click.option(
     "-s",
     "--set",
-    "settings",
+    "parameters",
     metavar="[ENGINE.]KEY=VALUE",
     multiple=True,
     help="Set a parameter of ENGINE, or of all engines that have it; repeatable.",
@@ -100,7 +101,7 @@ CHECK_FAILED = 1
 def command(
     paths: tuple[Path, ...],
     engines: tuple[str, ...],
-    settings: tuple[str, ...],
+    parameters: tuple[str, ...],
     mpi_bench: Path | None,
     network: str | None,
     network_set: tuple[str, ...],
@@ -119,10 +120,10 @@ def command(
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
     check_directory(output, marker="results.json", force=force)
-    chosen = choose_engines(engines, settings, mpi_bench=mpi_bench)
+    chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench)
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
-        network_settings=network_set,
+        network_parameters=parse_assignments(network_set, option="--network-set"),
         cpu_scale=cpu_scale,
         free_wildcards=free_wildcards,
         collectives=dict(map(_assignment, collectives)),

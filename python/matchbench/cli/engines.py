@@ -62,14 +62,14 @@ def _list() -> None:
 @click.argument("spec", metavar="NAME[:PRESET]")
 def show(spec: str) -> None:
     """Print an engine's card and the parameters of its presets, each with unit and source."""
-    chosen = _native.Engine(spec, [])
+    chosen = _native.Engine(spec)
     card = next(card for card in _native.engines() if card["name"] == chosen.name)
     tables.line(f"{card['name']}: {card['summary']}", style="bold")
     tables.line(f"reference: {card['reference']}")
     tables.line(f"timing:    {card['timing']}")
     tables.line(f"presets:   {_presets(card)}")
     for preset in [chosen.preset] if ":" in spec else card["presets"]:
-        engine = _native.Engine(f"{card['name']}:{preset}", [])
+        engine = _native.Engine(card["name"], preset=preset)
         parameters = engine.parameters()
         assumed = sum(parameter["source"] == "assumed" for parameter in parameters)
         tables.line()

@@ -13,6 +13,7 @@ from matchbench import MatchbenchError, tables
 from matchbench.match_unit import ProtocolError, Report, Setup
 from matchbench.match_unit_files import read_headers, read_list
 from matchbench.native_types import Answer, Row
+from matchbench.selection import parse_assignments
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -44,7 +45,7 @@ def inputs(function: Function) -> Function:
             click.option(
                 "-s",
                 "--set",
-                "settings",
+                "parameters",
                 metavar="KEY=VALUE",
                 multiple=True,
                 help="Replace a parameter of clock, list manager or memory; repeatable.",
@@ -62,7 +63,7 @@ def inputs(function: Function) -> Function:
 
 
 def setup_from(
-    program: str, items: Path | None, headers: Path, preset: str, settings: tuple[str, ...], after_match: str
+    program: str, items: Path | None, headers: Path, preset: str, parameters: tuple[str, ...], after_match: str
 ) -> Setup:
     """Read the inputs of a run."""
     return Setup(
@@ -70,7 +71,7 @@ def setup_from(
         read_list(items) if items else [],
         read_headers(headers),
         preset=preset,
-        settings=settings,
+        parameters=parse_assignments(parameters),
         remove=after_match == "remove",
     )
 

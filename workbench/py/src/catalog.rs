@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Engines and networks with their parameters, as Python sees them.
 
+use std::fmt::Write;
+
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::parameters::{Choice, ParameterSet, Source};
 use mb_replay::network::NETWORKS;
@@ -63,7 +65,7 @@ fn keywords(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>
 fn repr(class: &str, name: &str, set: &ParameterSet) -> String {
     let mut text = format!("{class}(\"{name}\"");
     for (spec, parameter) in set.iter().filter(|(_, parameter)| parameter.source == Source::User) {
-        text.push_str(&format!(", {}=\"{}\"", spec.key, spec.show(&parameter.value)));
+        let _ = write!(text, ", {}=\"{}\"", spec.key, spec.show(&parameter.value));
     }
     text + ")"
 }
@@ -234,10 +236,4 @@ pub(crate) fn collectives() -> Vec<(&'static str, Vec<&'static str>)> {
         .iter()
         .map(|(_, name, algorithms)| (*name, algorithms.iter().map(|algorithm| algorithm.name()).collect()))
         .collect()
-}
-
-/// Splits `key=value`.
-#[pyfunction]
-pub(crate) fn parse_assignment(text: &str) -> PyResult<(&str, &str)> {
-    mb_catalog::parse_assignment(text).map_err(bad_input)
 }

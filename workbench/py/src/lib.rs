@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::asm::MatchProgram;
     #[pymodule_export]
-    use super::catalog::{Engine, Network, collectives, engines, networks, parse_assignment};
+    use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
     use super::conform::{TestPrograms, program_features, runner_sources};
     #[pymodule_export]

@@ -133,7 +133,7 @@ macro_rules! count {
             }
 
             fn to_value(&self) -> Value {
-                Value::Whole(*self as u64)
+                Value::Whole(u64::try_from(*self).expect("a count has at most 64 bits"))
             }
         }
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Chooses engines by name and replaces their parameters."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from matchbench import _native
+from matchbench._native import Engine, MatchbenchError
+from matchbench.mpi.costs import software_costs
+from matchbench.native_types import Value
+
+
+def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> Engine:
+    """Return an engine with the parameters of a preset, some of them replaced.
+
+    Parameters
+    ----------
+    name
+        `engine`, or `engine:preset`.
+    preset
+        Name of the preset; by default the engine's first one.
+    **parameters
+        Values that replace the preset's: a number in the parameter's unit, or text with a unit or without.
+
+    Raises
+    ------
+    MatchbenchError
+        When a name, a key or a value is wrong.
+
+    Examples
+    --------
+    >>> engine("linear", preset="qsnet2", entry="25 ns")
+    Engine("linear:qsnet2", entry="25 ns")
+    """
+    return Engine(name, preset=preset, **parameters)
+
+
+def parse_assignments(texts: Iterable[str], *, option: str = "--set") -> dict[str, Value]:
+    """Parse `key=value` texts; a key that is given again takes the place and value of its last text.
+
+    Raises
+    ------
+    MatchbenchError
+        When a text has no `=`; the message names `option`.
+    """
+    found: dict[str, Value] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            msg = f"{option}: found `{text}`, expected KEY=VALUE"
+            raise MatchbenchError(msg)
+        found.pop(key.strip(), None)
+        found[key.strip()] = value.strip()
+    return found
+
+
+def choose_engines(
+    specs: Sequence[str] = (),
+    parameters: Mapping[str, Value] | None = None,
+    *,
+    mpi_bench: str | os.PathLike[str] | None = None,
+) -> list[Engine]:
+    """Choose engines by name and replace parameters of several at once.
+
+    Parameters
+    ----------
+    specs
+        `engine` (with its default preset) or `engine:preset`; every preset of every engine that keeps MPI's
+        order if there is none.
+    parameters
+        Values by `key`, for every chosen engine that has the key, or by `engine.key`.
+    mpi_bench
+        Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
+        `software` and `software_l2` of `linear` take their costs if they are chosen. `parameters` replace them.
+
+    Raises
+    ------
+    MatchbenchError
+        When a name, a key, a value or the result is wrong, or one of them concerns no chosen engine.
+    """
+    every = [
+        f"{card['name']}:{preset}"
+        for card in _native.engines()
+        for preset in card["presets"]
+        if preset not in card["literal"]
+    ]
+    chosen = [Engine(spec) for spec in dict.fromkeys(specs or every)]
+    by_engine = _by_engine(chosen, parameters or {})
+    labels = [f"{each.name}:{each.preset}" for each in chosen]
+    costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
+    found = [
+        Engine(label, measured=costs.get(label, ()), **by_engine[each.name])
+        for label, each in zip(labels, chosen, strict=True)
+    ]
+    return list({(each.name, each.preset, each.changed): each for each in found}.values())
+
+
+def _by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
+    """Return the parameters of each chosen engine."""
+    keys = {each.name: [parameter["name"] for parameter in each.parameters()] for each in chosen}
+    found: dict[str, dict[str, Value]] = {name: {} for name in keys}
+    for key, value in parameters.items():
+        name, dot, own = key.partition(".")
+        if dot:
+            if name not in found:
+                msg = f"parameter `{key}`: engine `{name}` is not chosen; expected one of: {', '.join(found)}"
+                raise MatchbenchError(msg)
+            found[name][own] = value
+            continue
+        having = [name for name, known in keys.items() if key in known]
+        if not having:
+            everything = sorted({each for known in keys.values() for each in known})
+            msg = f"unknown parameter `{key}`; expected one of: {', '.join(everything)}"
+            raise MatchbenchError(msg)
+        for name in having:
+            found[name][key] = value
+    return found
