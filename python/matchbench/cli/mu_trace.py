@@ -12,8 +12,8 @@ import click
 from matchbench import MatchbenchError, tables
 from matchbench.cli.mu_common import answer_text, inputs, reported_errors, row_lines, setup_from
 from matchbench.match_unit import ProtocolError, Setup
-from matchbench.output import whole_file
 from matchbench.native_types import Advanced, Answer
+from matchbench.output import whole_file
 
 
 @click.command(
