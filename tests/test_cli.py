@@ -203,7 +203,7 @@ def test_an_export_has_one_row_per_record(matchbench: Command, halo: mb.Trace, t
 
 def test_a_pattern_refuses_invalid_parameters(matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("generate", "depth", "--ranks", "1", "-o", "x")
-    assert_refused(done, "pattern `depth`: found 1 ranks, expected 2 to 2147483647")
+    assert_refused(done, "pattern `depth`: 1 ranks found, expected 2 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "1" + 20 * "0", "-o", "x")
     assert_refused(done, f"ranks: found {10**20}, expected 1 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "2", "--queue", "both", "-o", "x")
