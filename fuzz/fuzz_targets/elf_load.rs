@@ -3,21 +3,21 @@
 
 #![no_main]
 
-use mb_processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Step};
+use mb_processor::{Hart, Memory, Ppc32, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
 
 /// Has an answer to everything.
 struct Anything;
 
-impl Host for Anything {
+impl SyscallHandler for Anything {
     fn set_cycle(&mut self, _: u64) {}
 
     fn cycle(&self) -> u64 {
         u64::MAX
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         memory.write(call.arguments[0], &[0; 3]).ok();
-        Answer::Value(call.arguments[1])
+        SyscallResult::Value(call.arguments[1])
     }
 }
 
@@ -27,7 +27,7 @@ fn run<H: Hart>(mut hart: H, mut memory: Memory) {
         match hart.step(&mut memory, &mut Anything) {
             Ok(Step::Retired(retired)) => {
                 assert_eq!((retired.pc, retired.next), (pc, hart.pc()));
-                assert_eq!(hart.shape(pc), Some(retired.shape));
+                assert_eq!(hart.instruction_at(pc), Some(retired.instruction));
             }
             Ok(Step::Waiting | Step::Exited(_)) => unreachable!("the host always answers"),
             Err(_) => {

@@ -10,9 +10,9 @@
 use mb_core::Cycles;
 use mb_core::settings::SettingError;
 use mb_guest::{Bench, Guest, HEADERS, position};
-use mb_processor::barrel::{Barrel, BarrelConfig, Stacks, Stop, Watch};
+use mb_processor::barrel::{Barrel, BarrelConfig, BarrelObserver, Stacks, Stop};
 use mb_processor::hierarchy::Access;
-use mb_processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Program, Retired, Rv64};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Program, Retired, Rv64, Syscall, SyscallHandler, SyscallResult};
 
 use crate::machine::STACK;
 use crate::parameters::{Delivery, Entries, LockStyle, Parameters};
@@ -39,7 +39,7 @@ struct Starts {
     started: bool,
 }
 
-impl Host for Starts {
+impl SyscallHandler for Starts {
     fn set_cycle(&mut self, cycle: u64) {
         self.bench.set_cycle(cycle);
     }
@@ -48,12 +48,12 @@ impl Host for Starts {
         self.bench.cycle()
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         self.bench.call(call, memory)
     }
 }
 
-impl Watch for Starts {
+impl BarrelObserver for Starts {
     fn started(&mut self, _: usize, _: u64) {
         self.started = true;
     }
@@ -77,8 +77,8 @@ pub fn run(parameters: &Parameters, length: usize) -> Result<Vec<Row>, SettingEr
     let program = guest.program(parameters.machine);
     let one = "a program has its one thread";
     match parameters.machine {
-        Machine::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
-        Machine::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
+        Isa::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
+        Isa::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
     }
 }
 
@@ -101,13 +101,13 @@ fn passes<H: Hart + Clone>(
     loop {
         // To see each start, the cores are run cycle by cycle.
         let until = if cold { barrel.now() + Cycles(1) } else { Cycles::MAX };
-        let stop = barrel.run_watched(until, &mut host).expect("the benchmark keeps to its memory");
+        let stop = barrel.run_observed(until, &mut host).expect("the benchmark keeps to its memory");
         if cold && std::mem::take(&mut host.started) {
             let list = host.bench.list();
             barrel.hierarchy().invalidate(list.start, list.end - list.start);
         }
         match stop {
-            Stop::Time | Stop::Paused => {}
+            Stop::Until | Stop::Paused => {}
             Stop::Waiting => {
                 assert!(host.bench.begins(), "the benchmark waits when a pass begins");
                 let headers = host.bench.headers();
@@ -115,7 +115,7 @@ fn passes<H: Hart + Clone>(
                 barrel.hierarchy().invalidate(start, bytes);
                 if parameters.delivery == Delivery::Cache {
                     for core in 0..cores {
-                        barrel.hierarchy().touch(core, Access::Load, start, bytes);
+                        barrel.hierarchy().warm(core, Access::Load, start, bytes);
                     }
                 }
                 let now = barrel.now();

@@ -12,9 +12,9 @@ use mb_core::settings::SettingError;
 use mb_core::{Cycles, Op, Outcome};
 use mb_guest::Nic;
 use mb_guest::layout::BYTES;
-use mb_processor::barrel::{Barrel, CoreStatistics, Stacks, Stop, Watch};
+use mb_processor::barrel::{Barrel, BarrelObserver, BarrelStatistics, Stacks, Stop};
 use mb_processor::hierarchy::{Access, CacheStatistics};
-use mb_processor::{Answer, Call, Hart, Host, Machine as InstructionSet, Memory, Ppc32, Retired, Rv64};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Retired, Rv64, Syscall, SyscallHandler, SyscallResult};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
@@ -62,7 +62,7 @@ impl Around {
     }
 }
 
-impl Host for Around {
+impl SyscallHandler for Around {
     fn set_cycle(&mut self, cycle: u64) {
         self.nic.set_cycle(cycle);
     }
@@ -71,14 +71,14 @@ impl Host for Around {
         self.nic.cycle()
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         self.nic.call(call, memory)
     }
 }
 
-impl Watch for Around {
+impl BarrelObserver for Around {
     #[inline]
-    fn pauses(&self) -> bool {
+    fn pause_requested(&self) -> bool {
         self.to_answer && self.nic.has_answers()
     }
 
@@ -139,7 +139,7 @@ impl<H: Hart + Clone> Board<H> {
 
     /// Runs the cycles of the cores before `until`.
     fn run(&mut self, until: Cycles) -> Stop {
-        let stop = self.barrel.run_watched(until, &mut self.around);
+        let stop = self.barrel.run_observed(until, &mut self.around);
         stop.unwrap_or_else(|trap| panic!("the firmware keeps to its memory: {trap}"))
     }
 
@@ -160,7 +160,7 @@ impl<H: Hart + Clone> Board<H> {
         hierarchy.invalidate(address, BYTES);
         if self.delivery == Delivery::Cache {
             for core in 0..self.cores {
-                hierarchy.touch(core, Access::Load, address, BYTES);
+                hierarchy.warm(core, Access::Load, address, BYTES);
             }
         }
         if self.entries == Entries::Cold {
@@ -218,11 +218,11 @@ impl Machine {
         let program = parameters.guest().program(parameters.machine);
         let one = "a program has its one thread";
         let board = match parameters.machine {
-            InstructionSet::Ppc32 => {
+            Isa::Ppc32 => {
                 let hart = Ppc32::load(&program, 1).expect(one).remove(0);
                 Boards::Ppc32(Box::new(Board::new(parameters, hart)?))
             }
-            InstructionSet::Rv64 => {
+            Isa::Rv64 => {
                 let hart = Rv64::load(&program, 1).expect(one).remove(0);
                 Boards::Rv64(Box::new(Board::new(parameters, hart)?))
             }
@@ -264,7 +264,7 @@ impl Machine {
 
     /// What `core` has done, the boot included.
     #[must_use]
-    pub fn statistics(&self, core: usize) -> CoreStatistics {
+    pub fn statistics(&self, core: usize) -> BarrelStatistics {
         board!(&self.board, board => board.barrel.statistics(core))
     }
 
@@ -279,7 +279,7 @@ impl Machine {
 mod tests {
     use mb_oracle::Oracle;
     use mb_processor::barrel::service::{ACQUIRE, JOIN};
-    use mb_processor::{Fault, Service, Shape, Step};
+    use mb_processor::{Fault, Service, StaticInstruction, Step};
     use mb_testkit::{preset, streams};
 
     use super::*;
@@ -288,15 +288,15 @@ mod tests {
     #[derive(Clone)]
     struct Reckless {
         hart: Ppc32,
-        skips: fn(&Call) -> bool,
+        skips: fn(&Syscall) -> bool,
     }
 
     struct Skip<'a, S> {
         host: &'a mut S,
-        skips: fn(&Call) -> bool,
+        skips: fn(&Syscall) -> bool,
     }
 
-    impl<S: Host> Host for Skip<'_, S> {
+    impl<S: SyscallHandler> SyscallHandler for Skip<'_, S> {
         fn set_cycle(&mut self, cycle: u64) {
             self.host.set_cycle(cycle);
         }
@@ -305,8 +305,8 @@ mod tests {
             self.host.cycle()
         }
 
-        fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
-            if (self.skips)(&call) { Answer::Value(0) } else { self.host.call(call, memory) }
+        fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
+            if (self.skips)(&call) { SyscallResult::Value(0) } else { self.host.call(call, memory) }
         }
     }
 
@@ -331,17 +331,17 @@ mod tests {
             self.hart.set_thread(thread);
         }
 
-        fn shape(&self, pc: u64) -> Option<Shape> {
-            self.hart.shape(pc)
+        fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
+            self.hart.instruction_at(pc)
         }
 
-        fn step<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
+        fn step<H: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
             self.hart.step(memory, &mut Skip { host, skips: self.skips })
         }
     }
 
     /// Offers random streams as fast as they are taken and compares outcomes and visits with the oracle's.
-    fn judge(skips: fn(&Call) -> bool) -> Result<(), String> {
+    fn judge(skips: fn(&Syscall) -> bool) -> Result<(), String> {
         let parameters = Parameters::new(&preset(&crate::ENTRY, "mt16", &[]));
         let program = parameters.guest().program(parameters.machine);
         let hart = Ppc32::load(&program, 1).unwrap().remove(0);
@@ -375,9 +375,9 @@ mod tests {
     fn the_order_needs_both_of_its_rules() {
         judge(|_| false).expect("with both rules, outcomes and visits are the oracle's");
         // Operations that walk one list begin while others walk the other one.
-        judge(|call| call.service == Service::Own(JOIN)).expect_err("without waiting for those of the other kind");
+        judge(|call| call.service == Service::Custom(JOIN)).expect_err("without waiting for those of the other kind");
         // Threads begin without the lock of the list's head, which the first thread takes for them.
-        judge(|call| call.thread == 0 && call.service == Service::Own(ACQUIRE))
+        judge(|call| call.thread == 0 && call.service == Service::Custom(ACQUIRE))
             .expect_err("without entering the list in order");
     }
 }

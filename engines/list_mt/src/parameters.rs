@@ -4,7 +4,7 @@
 use mb_core::Cycles;
 use mb_core::settings::{SettingSpec, Settings, Unit};
 use mb_guest::Guest;
-use mb_processor::Machine;
+use mb_processor::Isa;
 use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
@@ -108,7 +108,7 @@ pub enum LockStyle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Instruction set.
-    pub machine: Machine,
+    pub machine: Isa,
     /// Whether arrivals are compared by Hemmert et al.'s whole match function.
     pub portals: bool,
     /// Of items.
@@ -129,7 +129,7 @@ impl Parameters {
     pub fn new(settings: &Settings) -> Self {
         let operations = settings.whole("operations") as usize;
         Self {
-            machine: if settings.word("instruction_set") == "ppc32" { Machine::Ppc32 } else { Machine::Rv64 },
+            machine: if settings.word("instruction_set") == "ppc32" { Isa::Ppc32 } else { Isa::Rv64 },
             portals: settings.word("program") == "portals",
             locks: if settings.word("locks") == "hardware" { LockStyle::Hardware } else { LockStyle::Spin },
             entries: if settings.word("list") == "kept" { Entries::Kept } else { Entries::Cold },
@@ -169,7 +169,7 @@ fn cores(settings: &Settings, threads: usize) -> BarrelConfig {
             create: cycles("create"),
             acquire: cycles("acquire"),
             release: cycles("release"),
-            hand_over: cycles("hand_over"),
+            handoff: cycles("hand_over"),
             transfer: cycles("lock_transfer"),
         },
         hierarchy: hierarchy(settings),
@@ -187,7 +187,7 @@ fn hierarchy(settings: &Settings) -> HierarchyConfig {
         lookup: settings.cycles("lookup"),
         // A core begins one instruction in a cycle.
         ports: 1,
-        misses: settings.whole("misses") as usize,
+        mshrs: settings.whole("misses") as usize,
     };
     let coherence = match settings.word("coherence") {
         "ideal" => Coherence::Ideal,

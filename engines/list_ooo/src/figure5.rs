@@ -10,7 +10,7 @@ use mb_core::settings::SettingError;
 use mb_guest::{Bench, Guest, Region, position};
 use mb_processor::hierarchy::{Access, Hierarchy};
 use mb_processor::out_of_order::{OutOfOrder, Stop};
-use mb_processor::{Hart, Machine, Ppc32, Program, Rv64};
+use mb_processor::{Hart, Isa, Ppc32, Program, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
@@ -55,8 +55,8 @@ pub fn run(parameters: &Parameters, link: Link, length: usize) -> Result<Vec<Row
     let program = guest.program(parameters.machine);
     let one = "a program has its one thread";
     match parameters.machine {
-        Machine::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
-        Machine::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
+        Isa::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
+        Isa::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
     }
 }
 
@@ -91,7 +91,7 @@ fn passes<H: Hart>(
                     Delivery::Memory => invalidate(&mut hierarchy, &bench.headers()),
                     Delivery::Cache => {
                         let Region { start, end } = bench.headers();
-                        hierarchy.touch(0, Access::Load, start, end - start);
+                        hierarchy.warm(0, Access::Load, start, end - start);
                     }
                 }
             }

@@ -9,8 +9,8 @@ use mb_core::{Cycles, Op, Outcome};
 use mb_guest::layout::BYTES;
 use mb_guest::{Nic, Visit};
 use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
-use mb_processor::out_of_order::{Observer, OutOfOrder, Passage, Statistics, Stop};
-use mb_processor::{Hart, Machine as InstructionSet, Memory, Ppc32, Rv64};
+use mb_processor::out_of_order::{CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderStatistics, Stop};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
@@ -41,12 +41,12 @@ struct Watch<'a, O> {
     also: &'a mut O,
 }
 
-impl<O: Observer> Observer for Watch<'_, O> {
+impl<O: CommitObserver> CommitObserver for Watch<'_, O> {
     #[inline]
-    fn committed(&mut self, passage: &Passage) {
+    fn committed(&mut self, passage: &InstructionTiming) {
         let retired = &passage.retired;
         self.visits += u32::from(self.visit.is(retired));
-        if retired.shape.access > 0 && retired.address >= self.entries {
+        if retired.instruction.access > 0 && retired.address >= self.entries {
             let entry = retired.address - retired.address % BYTES;
             if self.accessed.last() != Some(&entry) {
                 self.accessed.push(entry);
@@ -89,19 +89,19 @@ impl<H: Hart> Board<H> {
     }
 
     /// Runs until the firmware asks for an operation and there is none.
-    fn run<O: Observer>(&mut self, observer: &mut O) {
+    fn run<O: CommitObserver>(&mut self, observer: &mut O) {
         let Self { hart, memory, nic, hierarchy, core, .. } = self;
         let stop = core.run_observed(hart, memory, nic, hierarchy, Cycles::MAX, observer);
         assert_eq!(stop, Ok(Stop::Waiting), "the firmware runs for ever and keeps to its memory");
     }
 
-    fn serve<O: Observer>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
+    fn serve<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         self.core.skip(earliest);
         let start = self.core.now();
         let address = self.nic.deliver(op, &mut self.memory).expect("every operation was answered");
         match self.delivery {
             Delivery::Memory => self.hierarchy.invalidate(address, BYTES),
-            Delivery::Cache => self.hierarchy.touch(0, Access::Load, address, BYTES),
+            Delivery::Cache => self.hierarchy.warm(0, Access::Load, address, BYTES),
         }
         let (visit, entries) = (self.nic.visit(op), self.nic.entries());
         let accessed = std::mem::take(&mut self.accessed);
@@ -145,12 +145,10 @@ impl Machine {
         let program = parameters.guest.program(parameters.machine);
         let one = "a program has its one thread";
         let board = match parameters.machine {
-            InstructionSet::Ppc32 => {
+            Isa::Ppc32 => {
                 Boards::Ppc32(Box::new(Board::new(parameters, Ppc32::load(&program, 1).expect(one).remove(0))?))
             }
-            InstructionSet::Rv64 => {
-                Boards::Rv64(Box::new(Board::new(parameters, Rv64::load(&program, 1).expect(one).remove(0))?))
-            }
+            Isa::Rv64 => Boards::Rv64(Box::new(Board::new(parameters, Rv64::load(&program, 1).expect(one).remove(0))?)),
         };
         let mut machine = Self { board, boot: Cycles::ZERO };
         machine.boot = machine.core().now();
@@ -177,7 +175,7 @@ impl Machine {
     ///
     /// # Panics
     /// As [`Machine::serve`].
-    pub fn serve_observed<O: Observer>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
+    pub fn serve_observed<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         let earliest = earliest + self.boot;
         let served = match &mut self.board {
             Boards::Ppc32(board) => board.serve(op, earliest, observer),
@@ -188,7 +186,7 @@ impl Machine {
 
     /// What the core has done so far.
     #[must_use]
-    pub fn statistics(&self) -> &Statistics {
+    pub fn statistics(&self) -> &OutOfOrderStatistics {
         self.core().statistics()
     }
 

@@ -3,7 +3,7 @@
 
 use mb_core::settings::{SettingSpec, Settings, Unit};
 use mb_guest::Guest;
-use mb_processor::Machine;
+use mb_processor::Isa;
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Direction, PredictorConfig};
@@ -46,7 +46,7 @@ pub const SETTINGS: &[SettingSpec] = &[
     count("decode_width", (1, 16), "Instructions dispatched in a cycle."),
     count("issue_width", (1, 16), "Operations issued in a cycle."),
     count("commit_width", (1, 16), "Instructions committed in a cycle."),
-    count("window", (1, OutOfOrderConfig::MAX_WINDOW as u64), "Instructions between dispatch and commit."),
+    count("window", (1, OutOfOrderConfig::MAX_ENTRIES as u64), "Instructions between dispatch and commit."),
     count("memory_queue", (1, 1024), "Loads and stores among them."),
     count("integer_units", (1, 16), "Units for integers and branches."),
     count("address_units", (0, 16), "Units for addresses; with none, integer units compute them."),
@@ -98,7 +98,7 @@ pub enum Delivery {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Instruction set.
-    pub machine: Machine,
+    pub machine: Isa,
     /// The firmware.
     pub guest: Guest,
     /// Of the lists.
@@ -115,7 +115,7 @@ impl Parameters {
     /// What complete settings say.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        let machine = if settings.word("instruction_set") == "ppc32" { Machine::Ppc32 } else { Machine::Rv64 };
+        let machine = if settings.word("instruction_set") == "ppc32" { Isa::Ppc32 } else { Isa::Rv64 };
         Self {
             machine,
             guest: if settings.word("program") == "mpi" { Guest::Queue } else { Guest::QueuePortals },
@@ -127,7 +127,7 @@ impl Parameters {
     }
 }
 
-fn core(settings: &Settings, machine: Machine) -> OutOfOrderConfig {
+fn core(settings: &Settings, machine: Isa) -> OutOfOrderConfig {
     let width = |key| settings.whole(key) as u32;
     let size = |key| settings.whole(key) as usize;
     let one = mb_core::Cycles(1);
@@ -147,15 +147,15 @@ fn core(settings: &Settings, machine: Machine) -> OutOfOrderConfig {
         decode_width: width("decode_width"),
         issue_width: width("issue_width"),
         commit_width: width("commit_width"),
-        window: size("window"),
-        memory_queue: size("memory_queue"),
+        rob: size("window"),
+        lsq: size("memory_queue"),
         integer: unit(width("integer_units")),
         // The firmware neither multiplies nor divides.
         multiply: unit(1),
         divide: unit(0),
         address: unit(width("address_units")),
         disambiguation: match settings.word("loads") {
-            "foreseen" => Disambiguation::Foreseen,
+            "foreseen" => Disambiguation::Predicted,
             _ => Disambiguation::AllAddresses,
         },
         predictor: PredictorConfig {
@@ -163,7 +163,7 @@ fn core(settings: &Settings, machine: Machine) -> OutOfOrderConfig {
             target_sets: size("target_sets"),
             target_ways: size("target_ways"),
             return_stack: size("return_stack"),
-            address_shift: if machine == Machine::Ppc32 { 2 } else { 1 },
+            address_shift: if machine == Isa::Ppc32 { 2 } else { 1 },
         },
         mispredicted: settings.cycles("mispredicted"),
         misfetched: settings.cycles("misfetched"),
@@ -180,7 +180,7 @@ fn hierarchy(settings: &Settings) -> HierarchyConfig {
         hit: settings.cycles("hit"),
         lookup: settings.cycles("lookup"),
         ports: settings.whole("ports") as u32,
-        misses: settings.whole("misses") as usize,
+        mshrs: settings.whole("misses") as usize,
     };
     HierarchyConfig {
         cores: 1,

@@ -6,7 +6,7 @@ use std::fmt;
 use mb_core::settings::SettingError;
 use mb_core::{Cycles, Op};
 use mb_processor::Retired;
-use mb_processor::kanata::Kanata;
+use mb_processor::out_of_order::PipelineKanata;
 
 use crate::machine::Machine;
 use crate::parameters::Parameters;
@@ -50,9 +50,9 @@ pub fn draw<W: fmt::Write>(parameters: &Parameters, quiet: &[Op], drawn: &[Op], 
     let name = |retired: &Retired| {
         let after = functions.partition_point(|(address, _)| *address <= retired.pc);
         let (address, function) = functions[after.saturating_sub(1)];
-        format!("{function}+{:#x} {:?}", retired.pc - address, retired.shape.class)
+        format!("{function}+{:#x} {:?}", retired.pc - address, retired.instruction.class)
     };
-    let mut diagram = Kanata::new(out, name);
+    let mut diagram = PipelineKanata::new(out, name);
     for op in drawn {
         machine.serve_observed(op, Cycles::ZERO, &mut diagram);
     }
