@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The system-call handler of the benchmark of hemmert2007 figure 5: measures the cycles between its marks.
+//! The system-call handler of the benchmark of hemmert2007 figure 5: measures the cycles between
+//! its marks.
 //!
 //! At the first mark of each pass the program waits once, so that the caller can make lines cold.
 

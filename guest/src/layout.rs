@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Items, headers and descriptors in guest memory (`guest/match.h`, `guest/list.h`), 64 bytes each.
 //!
-//! An initiator of the general form is a nid. In the items of Hemmert et al. a nid of all ones stands
-//! for any, so initiator 2^32 - 1 has pid 1 and every other one pid 0. A wildcard initiator has nid
-//! and pid of all ones.
+//! An initiator of the general form is a nid. In the items of Hemmert et al. a nid of all ones
+//! stands for any, so initiator 2^32 - 1 has pid 1 and every other one pid 0. A wildcard initiator
+//! has nid and pid of all ones.
 
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
 use mb_processor::{Isa, Memory};
@@ -118,7 +118,8 @@ pub fn descriptor(order: Order, op: &Op) -> [u8; BYTES as usize] {
     bytes
 }
 
-/// The outcome of an operation by the answer in its descriptor at `address`, or `None` if that is outside of memory.
+/// The outcome of an operation by the answer in its descriptor at `address`, or `None` if that is
+/// outside of memory.
 #[must_use]
 pub fn outcome(order: Order, op: &Op, memory: &Memory, address: u64) -> Option<Outcome> {
     let found = order.read_word(memory, address + at::FOUND)? != 0;
@@ -136,8 +137,8 @@ pub fn outcome(order: Order, op: &Op, memory: &Memory, address: u64) -> Option<O
     })
 }
 
-/// Offset of the field of an item that an operation reads exactly once in each visit. A load of this
-/// field counts as a visit, so counting costs the firmware no instructions.
+/// Offset of the field of an item that an operation reads exactly once in each visit. A load of
+/// this field counts as a visit, so counting costs the firmware no instructions.
 #[must_use]
 pub const fn visited(op: &Op) -> u64 {
     match op {

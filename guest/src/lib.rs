@@ -17,7 +17,8 @@ pub use bench::{Bench, HEADERS, PASSES, Region, position};
 pub use images::Guest;
 pub use nic::{Answered, Nic, Visit};
 
-/// Numbers of [`Service::Custom`](mb_processor::Service::Custom); `guest/host.h` has the same numbers.
+/// Numbers of [`Service::Custom`](mb_processor::Service::Custom); `guest/host.h` has the same
+/// numbers.
 pub mod service {
     pub use mb_processor::barrel::service::*;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The system-call handler of a receive engine's firmware: a ring of descriptors, the answers, and memory on demand.
+//! The system-call handler of a receive engine's firmware: a ring of descriptors, the answers, and
+//! memory on demand.
 //!
 //! ```text
 //!   deliver --> [ slot | slot | slot | ... ] --next--> firmware --answer--> answers
@@ -8,7 +9,8 @@
 //! ```
 //!
 //! Entries are aligned to their 64 bytes, and only entries are above [`Nic::entries`]. The firmware
-//! reuses free entries before it requests more, so memory grows with the maximum length of the lists.
+//! reuses free entries before it requests more, so memory grows with the maximum length of the
+//! lists.
 
 use std::collections::VecDeque;
 
@@ -33,7 +35,8 @@ pub struct Answered {
     pub at: Cycles,
 }
 
-/// Recognises visits of entries among executed instructions: each visit reads one field of an entry once.
+/// Recognises visits of entries among executed instructions: each visit reads one field of an entry
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visit {
     /// Address of that field in the first entry.
@@ -88,7 +91,8 @@ impl Nic {
         }
     }
 
-    /// Writes the descriptor of `op` and returns its address, or `None` without effect while the next slot is occupied.
+    /// Writes the descriptor of `op` and returns its address, or `None` without effect while the
+    /// next slot is occupied.
     ///
     /// # Panics
     /// When `memory` is not the memory that was passed to [`Nic::new`].
@@ -161,7 +165,8 @@ impl SyscallHandler for Nic {
     }
 
     /// # Panics
-    /// When the firmware breaks the protocol, or needs more than its 2 GiB of addresses: about 33 million entries.
+    /// When the firmware breaks the protocol, or needs more than its 2 GiB of addresses: about 33
+    /// million entries.
     fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         let first = call.arguments[0];
         match call.service {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The threaded firmware under random schedules: the next thread is chosen at random, so that no timing
-//! model hides an ordering on which the program must not depend.
+//! The threaded firmware under random schedules: the next thread is chosen at random, so that no
+//! timing model hides an ordering on which the program must not depend.
 
 use std::collections::{BTreeMap, BTreeSet};
 
