@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions per second of barrel-threaded cores, execution included, and the cost of a cache access.
+//! Instructions per second of barrel-threaded cores, execution included, and the cost of a cache
+//! access.
 
 mod common;
 

@@ -9,7 +9,8 @@ use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_processor::{Hart, Memory, Ppc32, Program, Rv64, Step};
 
-/// Runs to the end. Returns the number of instructions, and the parity of all addresses so that none is optimised away.
+/// Runs to the end. Returns the number of instructions, and the parity of all addresses so that
+/// none is optimised away.
 fn run<H: Hart>(hart: &mut H, memory: &mut Memory) -> (u64, u64) {
     let (mut count, mut parity) = (0, 0);
     loop {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instruction sets: the architectural state of a hardware thread, and what one instruction does to it.
+//! Instruction sets: the architectural state of a hardware thread, and what one instruction does to
+//! it.
 
 mod decoded_text;
 #[cfg(test)]

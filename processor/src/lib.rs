@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A processor simulator: instruction sets executed functionally, and timing models of the cores that run them.
+//! A processor simulator: instruction sets executed functionally, and timing models of the cores
+//! that run them.
 //!
 //! | module | contents |
 //! |---|---|

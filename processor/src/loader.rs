@@ -2,8 +2,8 @@
 //! The ELF loader: segments, entry address and symbols of a program.
 //!
 //! It loads static executables that are linked at fixed addresses and have one code segment, which
-//! must not be writable. Files are not trusted: time and memory are bounded by the length of the file
-//! and by [`Program::LIMIT`].
+//! must not be writable. Files are not trusted: time and memory are bounded by the length of the
+//! file and by [`Program::LIMIT`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -65,7 +65,8 @@ pub enum LoadError {
     /// A program that needs a dynamic linker.
     #[error("dynamically linked; expected a static executable")]
     Dynamic,
-    /// A segment that is longer in the file than in memory or than the file, or that ends above [`Program::TOP`].
+    /// A segment that is longer in the file than in memory or than the file, or that ends above
+    /// [`Program::TOP`].
     #[error(
         "segment at {address:#x} has {in_file} bytes in the file and {in_memory} in memory; expected bytes inside the \
          file, no more than in memory, and addresses below 2^47"
@@ -139,14 +140,15 @@ impl Program {
     pub const LIMIT: u64 = 256 << 20;
     /// Upper bound of addresses, as for other user programs.
     pub const TOP: u64 = 1 << 47;
-    /// Longest symbol name; longer ones are dropped. Without a bound, many symbols that share the bytes
-    /// of a few long names would need memory quadratic in the length of the file.
+    /// Longest symbol name; longer ones are dropped. Without a bound, many symbols that share the
+    /// bytes of a few long names would need memory quadratic in the length of the file.
     pub const NAME_LIMIT: usize = 255;
 
     /// Loads an ELF file from its bytes.
     ///
     /// # Errors
-    /// The file is malformed, or not a static executable for a supported instruction set: see [`LoadError`].
+    /// The file is malformed, or not a static executable for a supported instruction set: see
+    /// [`LoadError`].
     pub fn load(file: &[u8]) -> Result<Self, LoadError> {
         match object::FileKind::parse(file)? {
             object::FileKind::Elf32 => Self::read::<elf::FileHeader32<Endianness>>(file),
@@ -219,7 +221,8 @@ impl Program {
         self.symbols.iter().map(|(name, symbol)| (name.as_str(), *symbol))
     }
 
-    /// The initial memory of the program, with `spare` zero bytes after the last segment, for example for stacks.
+    /// The initial memory of the program, with `spare` zero bytes after the last segment, for
+    /// example for stacks.
     #[must_use]
     pub fn memory(&self, spare: usize) -> Memory {
         let base = self.segments[0].address;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The memory hierarchy: its times as closed formulas, and its contents against caches kept as lists.
+//! The memory hierarchy: its times as closed formulas, and its contents against caches kept as
+//! lists.
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{
@@ -118,7 +119,8 @@ fn a_stream_is_limited_by_the_channel() {
         for number in 0..lines {
             last = ready(hierarchy.access(0, Access::Load, number * line, 4, Cycles(number)));
         }
-        // The channel is never idle after the first request, and the line arrives with its last beat.
+        // The channel is never idle after the first request, and the line arrives with its last
+        // beat.
         assert_eq!(last, LOOKUP + LATENCY - 1 + lines * beats(line));
     }
 }
@@ -266,7 +268,8 @@ struct Copy {
     modified: bool,
 }
 
-/// Caches kept as lists, the most recently used line first. Accesses are far apart, so that none overlap.
+/// Caches kept as lists, the most recently used line first. Accesses are far apart, so that none
+/// overlap.
 struct Plain {
     config: HierarchyConfig,
     /// `caches[core][set]`.

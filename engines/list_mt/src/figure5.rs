@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of hemmert2007 figure 5 on barrel-threaded cores: 64 identical headers that match at 0 to 100 % of a list, a thread
-//! for each.
+//! The benchmark of hemmert2007 figure 5 on barrel-threaded cores: 64 identical headers, a thread
+//! for each, that match at 0 to 100 % of a list.
 //!
-//! Contract: every number is measured on the cores that run `guest/bench.c`. Headers come anew before each pass, to
-//! memory or caches as the setting `header` says; with `list` cold, every item's lines leave all caches whenever a thread
-//! starts.
+//! Contract: every number is measured on the simulated cores that run `guest/bench.c`. Headers are
+//! delivered again before each pass, to memory or caches by the parameter `header`. With a cold
+//! `list`, all lines of items are invalidated whenever a thread starts.
 //! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 5.3.
 
 use mb_core::Cycles;
@@ -20,26 +20,26 @@ use crate::parameters::{Delivery, Entries, LockStyle, Parameters};
 /// Lengths of the list in hemmert2007 figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 
-/// One point of hemmert2007 figures 6 and 7: the cycles of 64 matches.
+/// A data point of hemmert2007 figures 6 and 7: the cycles of 64 matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// Items of the list.
     pub length: usize,
-    /// How deep the match lies, in percent of the list.
+    /// Depth of the match, in percent of the list.
     pub percent: u32,
-    /// Items traversed for each header, the one that matches included.
+    /// Items traversed for each header, including the matching one.
     pub traversed: usize,
     /// Cycles.
     pub cycles: u64,
 }
 
-/// The benchmark's host, which says when a thread starts.
-struct Starts {
+/// The system-call handler of the benchmark, which records that a thread started.
+struct BenchHost {
     bench: Bench,
     started: bool,
 }
 
-impl SyscallHandler for Starts {
+impl SyscallHandler for BenchHost {
     fn set_cycle(&mut self, cycle: u64) {
         self.bench.set_cycle(cycle);
     }
@@ -53,7 +53,7 @@ impl SyscallHandler for Starts {
     }
 }
 
-impl BarrelObserver for Starts {
+impl BarrelObserver for BenchHost {
     fn started(&mut self, _: usize, _: u64) {
         self.started = true;
     }
@@ -61,21 +61,22 @@ impl BarrelObserver for Starts {
     fn retired(&mut self, _: usize, _: usize, _: (Cycles, Cycles), _: &Retired) {}
 }
 
-/// All points for one length of the list, 1 to 1024: twelve passes, the first of which primes and is not reported.
+/// All data points for one length of the list, 1 to 1024. There are twelve passes; the first is a
+/// warm-up and not reported.
 ///
 /// # Errors
-/// Parameters from which no cores or caches can be built.
+/// An invalid core or cache configuration.
 ///
 /// # Panics
-/// When `length` is out of range, or a match is not where it should be.
+/// When `length` is out of range, or a match is at the wrong position.
 pub fn run(parameters: &Parameters, length: usize) -> Result<Vec<Row>, SettingError> {
-    assert!((1..=1024).contains(&length), "the benchmark has 1 to 1024 items");
+    assert!((1..=1024).contains(&length), "length is {length}; expected 1 to 1024 items");
     let guest = match parameters.locks {
         LockStyle::Hardware => Guest::BenchMt,
         LockStyle::Spin => Guest::BenchMtSpin,
     };
     let program = guest.program(parameters.machine);
-    let one = "a program has its one thread";
+    let one = "one thread";
     match parameters.machine {
         Isa::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
         Isa::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
@@ -88,7 +89,7 @@ fn passes<H: Hart + Clone>(
     hart: H,
     length: usize,
 ) -> Result<Vec<Row>, SettingError> {
-    // The thread that starts the others, and they.
+    // The main thread, and one for each header.
     let config = BarrelConfig { threads: HEADERS as usize + 1, ..parameters.cores };
     let cores = config.hierarchy.cores;
     let mut memory = program.memory(0);
@@ -96,12 +97,12 @@ fn passes<H: Hart + Clone>(
     memory.grow((top - memory.range().end) as usize);
     let mut barrel = Barrel::new(&config, hart, memory, Stacks { top, bytes: STACK })?;
     barrel.spawn(program.entry(), &[length as u64], Cycles::ZERO);
-    let mut host = Starts { bench: Bench::new(length as u64), started: false };
+    let mut host = BenchHost { bench: Bench::new(length as u64), started: false };
     let cold = parameters.entries == Entries::Cold;
     loop {
-        // To see each start, the cores are run cycle by cycle.
+        // The cores run cycle by cycle to detect each start.
         let until = if cold { barrel.now() + Cycles(1) } else { Cycles::MAX };
-        let stop = barrel.run_observed(until, &mut host).expect("the benchmark keeps to its memory");
+        let stop = barrel.run_observed(until, &mut host).expect("the benchmark does not fault");
         if cold && std::mem::take(&mut host.started) {
             let list = host.bench.list();
             barrel.hierarchy().invalidate(list.start, list.end - list.start);
@@ -122,7 +123,7 @@ fn passes<H: Hart + Clone>(
                 assert!(barrel.wake(now + Cycles(1)), "the benchmark waits");
             }
             Stop::Exited(status) => {
-                assert_eq!(status, 0, "a match is not where it should be");
+                assert_eq!(status, 0, "a match is at the wrong position");
                 break;
             }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Barrel-threaded cores: each cycle issues one instruction, of another thread than the cycle before if possible.
+//! Barrel-threaded cores: each cycle issues one instruction, of another thread than the cycle
+//! before if possible.
 //!
 //! ```text
 //!  inactive threads      core c: contexts, round-robin     a thread can issue again
@@ -8,17 +9,18 @@
 //!         +------------------------+                       when it has its lock or its result
 //! ```
 //!
-//! A slot goes to the next context in round-robin order whose thread is ready, so a single thread can
-//! use every slot. Instructions of one thread do not overlap: a thread waits for the end of a
+//! A slot goes to the next context in round-robin order whose thread is ready, so a single thread
+//! can use every slot. Instructions of one thread do not overlap: a thread waits for the end of a
 //! multiplication, a missing line or an atomic. It does not wait for stores; a fence does.
 //! Instructions read and write memory in their slot, in order of time, and within a cycle in order
 //! of cores. An instruction fetch that misses loses its slot.
 //!
-//! A new thread takes a free context ([`Placement`]), or becomes inactive if there is none. Inactive
-//! threads are swapped in, in order: when a core has no active thread (each waits for a lock or for
-//! the host, or there is none), into the contexts without an active thread; and at the end of a
-//! quantum ([`Exchange`]). A thread that receives its lock while it is not in a core is inactive too.
-//! Cost on the host: see `benches/barrel.rs`; cycles without an instruction cost nothing.
+//! A new thread takes a free context ([`Placement`]), or becomes inactive if there is none.
+//! Inactive threads are swapped in, in order: when a core has no active thread (each waits for a
+//! lock or for the host, or there is none), into the contexts without an active thread; and at the
+//! end of a quantum ([`Exchange`]). A thread that receives its lock while it is not in a core is
+//! inactive too. Cost on the host: see `benches/barrel.rs`; cycles without an instruction cost
+//! nothing.
 
 mod config;
 mod contexts;
@@ -54,7 +56,8 @@ pub enum Stop {
     Until,
     /// The observer requested a pause, and the cycle of the request has ended.
     Paused,
-    /// No thread can continue: there is none, or each waits for the host or for a lock that is not released.
+    /// No thread can continue: there is none, or each waits for the host or for a lock that is not
+    /// released.
     Waiting,
     /// The program ended with this status.
     Exited(u64),
@@ -124,7 +127,8 @@ pub struct Barrel<H> {
 }
 
 impl<H: Hart + Clone> Barrel<H> {
-    /// Cores without threads. Each thread will be a copy of `prototype`, a hart of the program in `memory`.
+    /// Cores without threads. Each thread will be a copy of `prototype`, a hart of the program in
+    /// `memory`.
     ///
     /// # Errors
     /// An invalid configuration.
@@ -150,9 +154,9 @@ impl<H: Hart + Clone> Barrel<H> {
         })
     }
 
-    /// Starts a thread at `entry` with these `arguments` in cycle `at`, or now if that is later. Returns
-    /// its number, or `None` if the maximum number of threads exists. The thread must end by a system
-    /// call: its entry function has no return address.
+    /// Starts a thread at `entry` with these `arguments` in cycle `at`, or now if that is later.
+    /// Returns its number, or `None` if the maximum number of threads exists. The thread must end
+    /// by a system call: its entry function has no return address.
     ///
     /// # Panics
     /// When there are more than eight arguments.
@@ -178,9 +182,9 @@ impl<H: Hart + Clone> Barrel<H> {
         Some(number)
     }
 
-    /// Wakes the thread that has waited for the host longest: it repeats its system call in cycle `at`,
-    /// or now if that is later. Returns whether there is such a thread. All earlier cycles must have been
-    /// run, because an idle core that takes the thread does nothing else until then.
+    /// Wakes the thread that has waited for the host longest: it repeats its system call in cycle
+    /// `at`, or now if that is later. Returns whether there is such a thread. All earlier cycles
+    /// must have been run, because an idle core that takes the thread does nothing else until then.
     pub fn wake(&mut self, at: Cycles) -> bool {
         let Some(number) = self.waiting_for_host.pop_front() else { return false };
         self.activate(number, at.0.max(self.now));

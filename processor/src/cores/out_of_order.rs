@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An out-of-order core after `SimpleScalar`'s sim-outorder, with a ROB (register update unit) and an LSQ.
+//! An out-of-order core after `SimpleScalar`'s sim-outorder, with a ROB (register update unit) and
+//! an LSQ.
 //!
 //! ```text
 //!   hart --step--> fetch --queue--> dispatch --ROB--> issue --units, caches--> write-back --> commit
@@ -20,12 +21,12 @@
 //! the others, the older first in each group. (sim-outorder issues the newest of the first group
 //! first.)
 //!
-//! Not modelled: the wrong path (after a misprediction nothing is fetched until the branch resolves,
-//! so squashed instructions use no caches and no functional units), address translation, a second
-//! cache level, floating point, prefetching.
-//! Source: Burger and Austin, *The `SimpleScalar` Tool Set, Version 2.0* (1997), sections 4.1 to 4.4.
-//! Cost on the host: about 100 ns per instruction. Cycles without events cost nothing, and nothing
-//! is allocated while the core runs.
+//! Not modelled: the wrong path (after a misprediction nothing is fetched until the branch
+//! resolves, so squashed instructions use no caches and no functional units), address translation,
+//! a second cache level, floating point, prefetching. Source: Burger and Austin, *The
+//! `SimpleScalar` Tool Set, Version 2.0* (1997), sections 4.1 to 4.4. Cost on the host: about 100
+//! ns per instruction. Cycles without events cost nothing, and nothing is allocated while the core
+//! runs.
 
 mod backend;
 mod config;
@@ -174,8 +175,8 @@ pub struct OutOfOrder {
     predictor: Predictor,
     rob: Rob,
     event_queue: EventQueue,
-    /// Integer units, multipliers, dividers, address units. Without dividers the multipliers divide;
-    /// without address units the integer units compute addresses.
+    /// Integer units, multipliers, dividers, address units. Without dividers the multipliers
+    /// divide; without address units the integer units compute addresses.
     pools: [UnitPool; 4],
     /// A fence is in the ROB: nothing is dispatched until it commits.
     alone: bool,
@@ -246,7 +247,8 @@ impl OutOfOrder {
         self.rob.is_empty() && self.rob.queued() == 0 && !self.front.held
     }
 
-    /// Advances the time to `cycle` while a system call waits or no program runs. Caches and predictor keep their state.
+    /// Advances the time to `cycle` while a system call waits or no program runs. Caches and
+    /// predictor keep their state.
     ///
     /// # Panics
     /// When the pipeline is not empty.
@@ -255,8 +257,9 @@ impl OutOfOrder {
         self.now = self.now.max(cycle);
     }
 
-    /// Runs every cycle before `until`, or until the program ends or waits for its handler. A run in
-    /// parts is equal to the same run in one call. After `Exited`, [`Hart::jump`] starts a new program.
+    /// Runs every cycle before `until`, or until the program ends or waits for its handler. A run
+    /// in parts is equal to the same run in one call. After `Exited`, [`Hart::jump`] starts a new
+    /// program.
     ///
     /// # Errors
     /// The instruction to be fetched cannot be executed.
@@ -298,7 +301,8 @@ impl OutOfOrder {
                 self.issue(hierarchy);
             }
             if let Some(stop) = self.dispatch(hart, memory, host)? {
-                // The next run repeats this cycle. It is counted now only if something has committed in it.
+                // The next run repeats this cycle. It is counted now only if something has
+                // committed in it.
                 if commits {
                     self.statistics.cycles.commits += 1;
                     self.counted = self.now + ONE;

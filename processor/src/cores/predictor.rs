@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Branch prediction: direction predictors, a branch target buffer (BTB) and a return stack.
 //!
-//! The direction predictor predicts whether a conditional branch is taken, the BTB predicts targets,
-//! and the return stack predicts targets of returns. Counters and BTB are read at fetch and updated
-//! at commit; the return stack is updated at fetch. It needs no repair, because only the correct
-//! path is fetched.
-//! Source: Burger and Austin, *The `SimpleScalar` Tool Set, Version 2.0* (1997), section 4.3 (`-bpred`), and Yeh and Patt's
-//! two-level scheme in Mc`Farling`'s gshare form (WRL TN-36, 1993).
-//! Cost on the host: a few nanoseconds per branch, none for other instructions.
+//! The direction predictor predicts whether a conditional branch is taken, the BTB predicts
+//! targets, and the return stack predicts targets of returns. Counters and BTB are read at fetch
+//! and updated at commit; the return stack is updated at fetch. It needs no repair, because only
+//! the correct path is fetched. Source: Burger and Austin, *The `SimpleScalar` Tool Set, Version
+//! 2.0* (1997), section 4.3 (`-bpred`), and Yeh and Patt's two-level scheme in Mc`Farling`'s gshare
+//! form (WRL TN-36, 1993). Cost on the host: a few nanoseconds per branch, none for other
+//! instructions.
 
 use mb_core::settings::SettingError;
 
@@ -45,7 +45,8 @@ pub struct PredictorConfig {
     pub target_sets: usize,
     /// Ways of the BTB.
     pub target_ways: usize,
-    /// Entries of the return stack, or 0 for none. A push onto a full stack overwrites the oldest entry.
+    /// Entries of the return stack, or 0 for none. A push onto a full stack overwrites the oldest
+    /// entry.
     pub return_stack: usize,
     /// Low address bits that are always zero: 2 for instructions of 4 bytes, 1 where some have 2.
     pub address_shift: u32,

@@ -20,7 +20,8 @@ impl<Op, const STEP: u32> DecodedText<Op, STEP> {
     /// The operation at `pc`, if `pc` is aligned and inside the code.
     #[inline]
     pub(super) fn at(&self, pc: u64) -> Option<&Op> {
-        // The rotation moves misaligned bits to the top, so that one bounds check covers both conditions.
+        // The rotation moves misaligned bits to the top, so that one bounds check covers both
+        // conditions.
         self.ops.get(pc.wrapping_sub(self.base).rotate_right(STEP) as usize)
     }
 }

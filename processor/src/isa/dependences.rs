@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests of [`StaticInstruction`](super::StaticInstruction) against execution: an instruction depends exactly on its
-//! declared sources, and changes only its declared destinations.
+//! Tests of [`StaticInstruction`](super::StaticInstruction) against execution: an instruction
+//! depends exactly on its declared sources, and changes only its declared destinations.
 //!
-//! The tests do not depend on single instructions. They take the words of the tables in `tests/isa`,
-//! also with other registers, and random states.
+//! The tests do not depend on single instructions. They take the words of the tables in
+//! `tests/isa`, also with other registers, and random states.
 
 use mb_core::random::Random;
 
@@ -38,7 +38,8 @@ impl SyscallHandler for NoSyscalls {
     }
 }
 
-/// Enough for the sum of two addresses and most offsets. Other offsets fault, and a fault depends on registers too.
+/// Enough for the sum of two addresses and most offsets. Other offsets fault, and a fault depends
+/// on registers too.
 const BYTES: usize = 0x1000;
 
 /// A random value: small as often as large, so that equal values, zeros and signs occur.
@@ -66,8 +67,8 @@ fn run<S: Subject>(word: u32, registers: &Registers, memory: &Memory) -> Outcome
     (step, hart.registers(), memory)
 }
 
-/// Changes each register in turn, and asserts that one outside of the sources has no influence. Returns
-/// the registers that had one.
+/// Changes each register in turn, and asserts that one outside of the sources has no influence.
+/// Returns the registers that had one.
 fn influence<S: Subject>(word: u32, count: usize, random: &mut Random) -> Vec<Register> {
     let instruction = S::with(word, &[0; Register::LIMIT]).instruction_at(0).expect("a decoded instruction");
     let mut registers = [0; Register::LIMIT];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The interface between instruction sets and timing models: registers, instruction classes, executed instructions.
+//! The interface between instruction sets and timing models: registers, instruction classes,
+//! executed instructions.
 
 /// A register number for dependence tracking. General registers are 0 to 31; the other registers of
 /// an instruction set follow.

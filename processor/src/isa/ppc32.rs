@@ -25,7 +25,8 @@ use crate::loader::{Isa, LoadError, Program};
 use crate::memory::{Fault, Memory};
 use crate::syscall::{Service, Syscall, SyscallHandler, SyscallResult};
 
-/// Bits of the BO field: which of condition and counter are ignored, and what each is compared with.
+/// Bits of the BO field: which of condition and counter are ignored, and what each is compared
+/// with.
 mod bo {
     pub(super) const ANY_CONDITION: u8 = 0b1_0000;
     pub(super) const CONDITION: u8 = 0b0_1000;
@@ -47,8 +48,8 @@ pub struct Ppc32 {
     text: Arc<DecodedText<Op, 2>>,
     number: u32,
     pc: u32,
-    /// General registers, then one that is zero. The length is a power of two, so that masked indices
-    /// need no bounds check.
+    /// General registers, then one that is zero. The length is a power of two, so that masked
+    /// indices need no bounds check.
     registers: [u32; 64],
     cr: u32,
     lr: u32,
@@ -58,7 +59,8 @@ pub struct Ppc32 {
 }
 
 impl Ppc32 {
-    /// Loads a program into `count` threads, numbered from 0. Each is at the entry; all registers are zero.
+    /// Loads a program into `count` threads, numbered from 0. Each is at the entry; all registers
+    /// are zero.
     ///
     /// # Errors
     /// The program is for another instruction set.
@@ -158,7 +160,8 @@ impl Ppc32 {
         self.get(op.a).wrapping_add(self.get(op.b)).wrapping_add(op.imm)
     }
 
-    /// Whether a branch with the BO field `options` is taken. Decrements CTR if the options require it.
+    /// Whether a branch with the BO field `options` is taken. Decrements CTR if the options require
+    /// it.
     #[inline]
     fn branches(&mut self, options: u8, bit: u8) -> bool {
         let mut taken = true;
@@ -257,8 +260,8 @@ impl Hart for Ppc32 {
         let mut next = pc.wrapping_add(4);
         let mut address = 0;
         let mut taken = false;
-        // Operations with a result in register `d`, and optionally a comparison with zero in condition
-        // field 0, leave the match with that result. All others return.
+        // Operations with a result in register `d`, and optionally a comparison with zero in
+        // condition field 0, leave the match with that result. All others return.
         let result = match op.kind {
             Kind::AddImm => a.wrapping_add(imm),
             Kind::AddImmCarry => self.add(a, imm, false),
@@ -423,8 +426,8 @@ impl Hart for Ppc32 {
                         SyscallResult::Wait => return Ok(Step::Waiting),
                         SyscallResult::Exit(status) => return Ok(Step::Exited(status)),
                         SyscallResult::Value(value) => {
-                            // Linux reports an error (-4095 to -1) by the summary overflow of condition
-                            // field 0 and a positive error number.
+                            // Linux reports an error (-4095 to -1) by the summary overflow of
+                            // condition field 0 and a positive error number.
                             let failed = value > -4096_i64 as u64;
                             self.set(3, if failed { value.wrapping_neg() } else { value } as u32);
                             self.cr = self.cr & !SO | if failed { SO } else { 0 };
@@ -469,7 +472,8 @@ impl Ppc32 {
     }
 }
 
-/// The product of the half words that `parts` selects, negated if `parts` contains [`half::NEGATIVE`].
+/// The product of the half words that `parts` selects, negated if `parts` contains
+/// [`half::NEGATIVE`].
 fn product_of_halves(a: u32, b: u32, parts: u32) -> u32 {
     let pick = |value: u32, high: u32| if parts & high == 0 { value as u16 } else { (value >> 16) as u16 };
     let (a, b) = (pick(a, half::HIGH_A), pick(b, half::HIGH_B));

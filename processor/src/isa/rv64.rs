@@ -37,7 +37,8 @@ pub struct Rv64 {
 }
 
 impl Rv64 {
-    /// Loads a program into `count` threads, numbered from 0. Each is at the entry; all registers are zero.
+    /// Loads a program into `count` threads, numbered from 0. Each is at the entry; all registers
+    /// are zero.
     ///
     /// # Errors
     /// The program is for another instruction set.

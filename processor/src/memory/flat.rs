@@ -17,7 +17,8 @@ pub enum Fault {
         /// Its encoding.
         word: u32,
     },
-    /// An access that is outside of memory, partly or entirely, or misaligned where alignment is required.
+    /// An access that is outside of memory, partly or entirely, or misaligned where alignment is
+    /// required.
     Access {
         /// Address of the instruction.
         pc: u64,
@@ -96,7 +97,8 @@ impl Memory {
         Self { base, bytes: vec![0; length], code: 0..0, reservations: Vec::new() }
     }
 
-    /// Memory with these bytes from `base` on. The addresses `code`, which must be inside, cannot be written.
+    /// Memory with these bytes from `base` on. The addresses `code`, which must be inside, cannot
+    /// be written.
     pub(crate) fn of_program(base: u64, bytes: Vec<u8>, code: Range<u64>) -> Self {
         let code = (code.start - base) as usize..(code.end - base) as usize;
         Self { base, bytes, code, reservations: Vec::new() }
@@ -128,7 +130,8 @@ impl Memory {
         Some(*self.bytes.get(start..)?.first_chunk()?)
     }
 
-    /// Writes `bytes` from `address` on as an external agent: breaks every reservation on the granules written.
+    /// Writes `bytes` from `address` on as an external agent: breaks every reservation on the
+    /// granules written.
     ///
     /// # Errors
     /// A byte is outside of memory or is code. Then nothing is written.
@@ -145,7 +148,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes `bytes` from `address` on as `thread`: breaks the reservations of other threads on the granules written.
+    /// Writes `bytes` from `address` on as `thread`: breaks the reservations of other threads on
+    /// the granules written.
     ///
     /// # Errors
     /// A byte is outside of memory or is code. Then nothing is written.

@@ -104,9 +104,9 @@ impl Hierarchy {
         })
     }
 
-    /// Accesses `bytes` (at least one) at `address` for `core` in cycle `now`, which must not decrease.
-    /// An access across lines accesses each of them. It is refused only at the first line; the others
-    /// wait for a free MSHR.
+    /// Accesses `bytes` (at least one) at `address` for `core` in cycle `now`, which must not
+    /// decrease. An access across lines accesses each of them. It is refused only at the first
+    /// line; the others wait for a free MSHR.
     ///
     /// # Panics
     /// When `core` is out of range.
@@ -126,8 +126,8 @@ impl Hierarchy {
         self.look_up(core, access, address, bytes, now)
     }
 
-    /// An access that takes a port but no line, with the time of a hit: a load that is forwarded from a
-    /// store in the LSQ.
+    /// An access that takes a port but no line, with the time of a hit: a load that is forwarded
+    /// from a store in the LSQ.
     ///
     /// # Panics
     /// When `core` is out of range.
@@ -141,7 +141,8 @@ impl Hierarchy {
         Reply::Ready(now + cache.config.hit)
     }
 
-    /// Loads the lines of `bytes` at `address` into a cache of `core`, without time and without statistics.
+    /// Loads the lines of `bytes` at `address` into a cache of `core`, without time and without
+    /// statistics.
     pub fn warm(&mut self, core: usize, access: Access, address: u64, bytes: u64) {
         let shift = self.cache(core, access).shift;
         for line in lines(address, bytes, shift) {
@@ -159,7 +160,8 @@ impl Hierarchy {
         }
     }
 
-    /// Drops the lines of `bytes` at `address` from all data caches without write-back, as after a DMA write.
+    /// Drops the lines of `bytes` at `address` from all data caches without write-back, as after a
+    /// DMA write.
     pub fn invalidate(&mut self, address: u64, bytes: u64) {
         for cache in &mut self.data {
             for line in lines(address, bytes, cache.shift) {
@@ -330,7 +332,8 @@ impl Hierarchy {
         remote
     }
 
-    /// Makes the copies of `line` in all cores but `core` shared, and writes a modified one back; returns what they were.
+    /// Makes the copies of `line` in all cores but `core` shared, and writes a modified one back;
+    /// returns what they were.
     fn downgrade_others(&mut self, core: usize, line: u64, now: Cycles) -> RemoteCopy {
         let mut remote = RemoteCopy::None;
         for (other, cache) in self.data.iter_mut().enumerate() {

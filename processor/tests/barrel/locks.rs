@@ -18,7 +18,8 @@ fn a_lock_is_handed_to_the_thread_that_waits_longest() {
         let notes = finish(&mut barrel);
         let found: Vec<u64> = (0..3).map(|thread| notes.of(thread)[0]).collect();
         let one = cores == 1;
-        // On one core unsuccessful attempts take slots of the holder, and so can the end of the previous holder.
+        // On one core unsuccessful attempts take slots of the holder, and so can the end of the
+        // previous holder.
         let first = CREATE + 2 + HELD + if one { 2 } else { 0 };
         let transfer = if one { 0 } else { transfer };
         let end = u64::from(one && handoff == 1);
@@ -56,7 +57,8 @@ fn spinning_takes_slots_from_the_lock_holder_and_waiting_does_not() {
             }
             finish(&mut barrel).of(0)[0]
         };
-        // From its second instruction on, the holder waits for one attempt of each spinner per instruction.
+        // From its second instruction on, the holder waits for one attempt of each spinner per
+        // instruction.
         assert_eq!(run(&spin), CREATE + 1 + (1 + spinners) * HELD + spinners);
         // One unsuccessful attempt of each waiting thread.
         assert_eq!(run(&wait), CREATE + 1 + HELD + spinners);
@@ -75,6 +77,7 @@ fn spinning_on_another_core_costs_transfers_of_the_line() {
     barrel.spawn(CODE, &[], Cycles(0));
     finish(&mut barrel);
     let transfers: u64 = (0..2).map(|core| barrel.hierarchy().data_statistics(core).transfers).sum();
-    // One to the attempts of the second core, one back for the releasing store, one to the successful attempt.
+    // One to the attempts of the second core, one back for the releasing store, one to the
+    // successful attempt.
     assert_eq!(transfers, 3);
 }

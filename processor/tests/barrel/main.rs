@@ -99,7 +99,8 @@ fn program(parts: &[&[Do]]) -> Vec<Do> {
     parts.concat()
 }
 
-/// From a miss to its data: a latency of ten cycles, and two cycles of the channel for a line of 32 bytes.
+/// From a miss to its data: a latency of ten cycles, and two cycles of the channel for a line of 32
+/// bytes.
 const MISS: u64 = 10 + 2 - 1;
 
 #[test]
@@ -137,7 +138,8 @@ fn threads_hide_load_latency_until_slots_or_the_channel_are_used_up() {
             barrel.spawn(CODE, &[DATA + thread * LOADS * 32], Cycles(0));
         }
         let notes = finish(&mut barrel);
-        // A line takes one cycle of the channel, so the latency is 10. In each round every thread loads once.
+        // A line takes one cycle of the channel, so the latency is 10. In each round every thread
+        // loads once.
         let round = threads.max(10);
         let last = CREATE + threads - 1 + LOADS * round;
         assert_eq!(notes.of(threads as u32 - 1), [last], "{threads} threads");
@@ -181,7 +183,8 @@ fn a_fence_waits_for_the_stores_before_it_and_a_store_does_not_wait() {
     let mut barrel = barrel(&config(1, 1), &code);
     barrel.spawn(CODE, &[], Cycles(0));
     let notes = finish(&mut barrel);
-    // The line of the second store arrives after that of the first, which takes two cycles of the channel.
+    // The line of the second store arrives after that of the first, which takes two cycles of the
+    // channel.
     assert_eq!(notes.of(0), [CREATE + 2, CREATE + 2 + MISS]);
 }
 
@@ -193,8 +196,8 @@ fn an_instruction_fetch_that_misses_takes_a_slot_of_its_own() {
         Barrel::new(&config(1, 1), Script::new(&code), memory, Stacks { top: DATA + 4096, bytes: 256 }).unwrap();
     barrel.spawn(CODE, &[], Cycles(0));
     let notes = finish(&mut barrel);
-    // A line has eight instructions. One that arrives in cycle c + 11 serves the slot of cycle c + 10,
-    // because a hit takes one cycle.
+    // A line has eight instructions. One that arrives in cycle c + 11 serves the slot of cycle c +
+    // 10, because a hit takes one cycle.
     let expected: Vec<u64> = (0..20).map(|number| CREATE + number + (number / 8 + 1) * (MISS - 1)).collect();
     assert_eq!(notes.of(0), expected);
 }
@@ -248,13 +251,13 @@ fn a_kanata_diagram_has_a_row_for_each_instruction_on_its_core() {
         BarrelKanata::new(Notes::default(), String::new(), |retired| format!("{:?}", retired.instruction.class));
     barrel.run_observed(Cycles::MAX, &mut chart).unwrap();
     let (_, text) = chart.finish().unwrap();
-    // Thread 0 loads in cycle 2 and has its line in 13. Thread 1 loads the same line into its own cache
-    // and has it after that of thread 0.
-    let expected = "Kanata 0004;C= 2;I 0 0 0;L 0 0 core 0 thread 0 Load;L 0 1 pc 0x1000, Load, 4 bytes at 0x100000;S 0 0 Ex;\
-                    C 1;E 0 0 Ex;S 0 0 Wt;I 1 1 0;L 1 0 core 1 thread 1 Load;\
+    // Thread 0 loads in cycle 2 and has its line in 13. Thread 1 loads the same line into its own
+    // cache and has it after that of thread 0.
+    let expected = "Kanata 0004;C= 2;I 0 0 0;L 0 0 core 0 thread 0 Load;L 0 1 pc 0x1000, Load, 4 bytes at 0x100000;\
+                    S 0 0 Ex;C 1;E 0 0 Ex;S 0 0 Wt;I 1 1 0;L 1 0 core 1 thread 1 Load;\
                     L 1 1 pc 0x1000, Load, 4 bytes at 0x100000;S 1 0 Ex;C 1;E 1 0 Ex;S 1 0 Wt;C 9;E 0 0 Wt;R 0 0 0;\
-                    I 2 2 0;L 2 0 core 0 thread 0 Integer;L 2 1 pc 0x1004, Integer;S 2 0 Ex;C 1;E 2 0 Ex;R 2 2 0;C 1;\
-                    E 1 0 Wt;R 1 1 0;I 3 3 0;L 3 0 core 1 thread 1 Integer;L 3 1 pc 0x1004, Integer;S 3 0 Ex;C 1;E 3 0 Ex;\
-                    R 3 3 0;";
+                    I 2 2 0;L 2 0 core 0 thread 0 Integer;L 2 1 pc 0x1004, Integer;S 2 0 Ex;C 1;E 2 0 Ex;R 2 2 0;\
+                    C 1;E 1 0 Wt;R 1 1 0;I 3 3 0;L 3 0 core 1 thread 1 Integer;L 3 1 pc 0x1004, Integer;S 3 0 Ex;\
+                    C 1;E 3 0 Ex;R 3 3 0;";
     assert_eq!(text.replace('\t', " ").replace('\n', ";"), expected);
 }

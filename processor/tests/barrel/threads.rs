@@ -45,7 +45,8 @@ fn a_call_that_starts_too_many_threads_waits_until_one_ends() {
     let notes = finish(&mut barrel);
     let first = CREATE + CREATE;
     let ended = first + 40 + 1;
-    // The creator repeats its call in the cycle after the end, and continues when the thread is created.
+    // The creator repeats its call in the cycle after the end, and continues when the thread is
+    // created.
     assert_eq!(notes.of(0), [ended + 1 + CREATE]);
     assert_eq!(notes.of(1), [ended - 1, ended + 1 + CREATE + 40]);
 }
@@ -79,13 +80,15 @@ fn threads_share_one_context_by_quanta_and_pay_a_swap_for_each() {
     barrel.spawn(CODE, &[], Cycles(0));
     barrel.spawn(CODE, &[], Cycles(0));
     let notes = finish(&mut barrel);
-    // The first thread has every other quantum. The first quantum is shorter by its creation, the others by a swap.
+    // The first thread has every other quantum. The first quantum is shorter by its creation, the
+    // others by a swap.
     let in_first = quantum - CREATE;
     let whole = (LENGTH - in_first) / (quantum - swap);
     let rest = (LENGTH - in_first) % (quantum - swap);
     let first = (1 + whole) * 2 * quantum + swap + rest;
     assert_eq!(notes.of(0), [first]);
-    // When it has ended, the second thread is swapped in at once. It has had one full quantum less so far.
+    // When it has ended, the second thread is swapped in at once. It has had one full quantum less
+    // so far.
     let ran = (1 + whole) * (quantum - swap);
     assert_eq!(notes.of(1), [first + 1 + swap + 1 + LENGTH - ran]);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A small instruction set whose programs are lists of operations, so that a timing test shows every instruction.
+//! A small instruction set whose programs are lists of operations, so that a timing test shows
+//! every instruction.
 
 use std::sync::Arc;
 

@@ -15,7 +15,8 @@ use super::elf::{self, CODE};
 /// Number of words.
 const WORDS: usize = 150_000;
 
-/// Offset, bits and name of each disassembled instruction, or `None` with a message if the disassembler is not installed.
+/// Offset, bits and name of each disassembled instruction, or `None` with a message if the
+/// disassembler is not installed.
 fn disassemble(machine: Isa, code: &[u8]) -> Option<Vec<(u64, u32, String)>> {
     // No aliases, and with the instructions of the 405.
     let (tool, options): (_, &[&str]) = match machine {
@@ -45,7 +46,8 @@ fn disassemble(machine: Isa, code: &[u8]) -> Option<Vec<(u64, u32, String)>> {
     Some(found.collect())
 }
 
-/// The mnemonic without the suffixes of its forms: record, link, absolute, ordering, 64-bit shift amounts.
+/// The mnemonic without the suffixes of its forms: record, link, absolute, ordering, 64-bit shift
+/// amounts.
 fn base_name(machine: Isa, name: &str) -> String {
     match machine {
         Isa::Ppc32 if name.starts_with('b') => {
@@ -64,10 +66,12 @@ fn base_name(machine: Isa, name: &str) -> String {
 fn is_exception(machine: Isa, bits: u32) -> bool {
     let code = bits >> 1 & 0x3ff;
     match (machine, bits >> 26) {
-        // Our decoder ignores reserved bits of BO, and refuses bcctr with a decrement and reserved bits of sc.
+        // Our decoder ignores reserved bits of BO, and refuses bcctr with a decrement and reserved
+        // bits of sc.
         (Isa::Ppc32, 16 | 17) => true,
         (Isa::Ppc32, 19) => matches!(code, 16 | 528),
-        // 64-bit comparisons have the mnemonics of 32-bit ones, and the disassembler ignores a reserved bit.
+        // 64-bit comparisons have the mnemonics of 32-bit ones, and the disassembler ignores a
+        // reserved bit.
         (Isa::Ppc32, 10 | 11) => bits >> 21 & 3 != 0,
         // isel is not in the 405, few special registers are implemented, and lwarx has a hint bit.
         (Isa::Ppc32, 31) => match code {
@@ -76,8 +80,8 @@ fn is_exception(machine: Isa, bits: u32) -> bool {
             339 | 371 | 467 => true,
             _ => code & 31 == 15,
         },
-        // Our decoder ignores the fields of fences, as the manual requires; few control and status registers
-        // are implemented; c.addi16sp with 0 is reserved.
+        // Our decoder ignores the fields of fences, as the manual requires; few control and status
+        // registers are implemented; c.addi16sp with 0 is reserved.
         (Isa::Rv64, _) => matches!(bits & 0x7f, 0x0f | 0x73) || bits == 0x6101,
         _ => false,
     }

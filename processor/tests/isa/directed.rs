@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Single instructions with the results that the manuals define.
 //!
-//! The tables `ppc32.txt` and `rv64.txt` have four columns: the encoding (by the GNU assembler), the
-//! text, the state before, and what differs after. Numbers are hexadecimal. Registers and bytes that
-//! are not named before are zero. `m` is the data from its first byte on; `ca` is the carry; `pc` is
-//! relative to the instruction, and is that of the next instruction unless named. `fault` is an
-//! invalid access, `illegal` an illegal instruction; neither changes anything.
+//! The tables `ppc32.txt` and `rv64.txt` have four columns: the encoding (by the GNU assembler),
+//! the text, the state before, and what differs after. Numbers are hexadecimal. Registers and bytes
+//! that are not named before are zero. `m` is the data from its first byte on; `ca` is the carry;
+//! `pc` is relative to the instruction, and is that of the next instruction unless named. `fault`
+//! is an invalid access, `illegal` an illegal instruction; neither changes anything.
 
 use mb_processor::{Fault, InstructionClass, Isa, Memory, Ppc32, Program, Rv64, Step};
 
@@ -102,11 +102,13 @@ fn check<H: Visible>(line: &Line, registers: usize, index: fn(&str) -> Option<us
     assert!(found == expected, "{text}: found {:x?}, expected {:x?}", found.state, expected.state);
 }
 
-/// The description of an executed instruction names each changed register, each access, and each branch.
+/// The description of an executed instruction names each changed register, each access, and each
+/// branch.
 fn check_description(text: &str, before: &Situation, after: &Situation, retired: &mb_processor::Retired) {
     let instruction = retired.instruction;
     for (index, (before, after)) in before.state.registers.iter().zip(&after.state.registers).enumerate() {
-        // A description has LR, CTR, the carry and each field of CR; a state has LR, CTR, XER and CR.
+        // A description has LR, CTR, the carry and each field of CR; a state has LR, CTR, XER and
+        // CR.
         let numbers: Vec<u8> = match index {
             0..32 => vec![index as u8],
             32 | 33 => vec![index as u8 + 8],
@@ -140,7 +142,8 @@ fn ppc32_instructions_have_the_results_of_the_manual() {
     };
     for line in lines(include_str!("ppc32.txt")) {
         check(&line, 36, index, |line, state| {
-            // mtlr, mtctr, mtxer, mtcr and r0 are set from r10; the others are arguments or the stack pointer.
+            // mtlr, mtctr, mtxer, mtcr and r0 are set from r10; the others are arguments or the
+            // stack pointer.
             let setup = [0x7d48_03a6, 0x7d49_03a6, 0x7d41_03a6, 0x7d4f_f120, 0x7d40_5378, 0x4800_0000_u32];
             let words = [&[hex(line.encoding) as u32], &setup[..]].concat();
             let code: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();

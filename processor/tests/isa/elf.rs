@@ -30,7 +30,8 @@ impl Writer {
         self.number(value, if self.isa == Isa::Ppc32 { 4 } else { 8 });
     }
 
-    /// A program header. Apart from widths, the two formats differ only in the position of the flags.
+    /// A program header. Apart from widths, the two formats differ only in the position of the
+    /// flags.
     fn segment(&mut self, flags: u64, [offset, address, in_file, in_memory]: [u64; 4]) {
         self.number(1, 4);
         if self.isa == Isa::Rv64 {

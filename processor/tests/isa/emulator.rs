@@ -38,7 +38,8 @@ impl Emulator {
         if new { "-one-insn-per-tb" } else { "-singlestep" }
     }
 
-    /// Runs the program at `path` and passes each state to `show`, until the end or until `show` returns false.
+    /// Runs the program at `path` and passes each state to `show`, until the end or until `show`
+    /// returns false.
     pub(crate) fn run(&self, path: &Path, mut show: impl FnMut(&State) -> bool) {
         let mut child = Command::new(self.command)
             .args(["-cpu", self.model, self.single(), "-d", "cpu,nochain"])

@@ -67,8 +67,8 @@ fn an_unsupported_file_is_refused_with_what_was_found_and_expected() {
         ("not a well-formed ELF file: ", &[(0, b"#!/bin")]),
         ("not a well-formed ELF file: ", &[(segments, &[0xff, 0xff])]),
         (
-            "machine 62 with 64 bits, little-endian; expected PowerPC (20) with 32 bits, big-endian, or RISC-V (243) with 64 \
-             bits, little-endian",
+            "machine 62 with 64 bits, little-endian; expected PowerPC (20) with 32 bits, big-endian, or \
+             RISC-V (243) with 64 bits, little-endian",
             &[(machine, &[62])],
         ),
         ("machine 20 with 64 bits, little-endian; expected", &[(machine, &[20])]),

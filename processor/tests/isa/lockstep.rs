@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All registers are compared with an independent emulator after every instruction. Memory addresses
-//! follow from registers, so they are compared too.
+//! All registers are compared with an independent emulator after every instruction. Memory
+//! addresses follow from registers, so they are compared too.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use mb_processor::{Ppc32, Program, Rv64, Step};
 use super::emulator::{self, Emulator};
 use super::{LinuxCalls, State, Visible};
 
-/// Runs the program at `path` on both, for at most `limit` instructions; returns the number of instructions.
+/// Runs the program at `path` on both, for at most `limit` instructions; returns the number of
+/// instructions.
 pub(crate) fn compare<H: Visible>(emulator: &Emulator, path: &Path, program: &Program, mut hart: H, limit: u64) -> u64 {
     let mut memory = program.memory(0);
     let mut handler = LinuxCalls::default();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Random programs in lockstep with the emulator.
 //!
-//! A program is a list of random words that decode. System calls, counter reads and indirect jumps are
-//! left out, and base registers are replaced so that addresses are in the data. Branches come in short
-//! fixed sequences.
+//! A program is a list of random words that decode. System calls, counter reads and indirect jumps
+//! are left out, and base registers are replaced so that addresses are in the data. Branches come
+//! in short fixed sequences.
 
 use std::path::PathBuf;
 
@@ -82,9 +82,9 @@ mod ppc32 {
             let Some(instruction) = decoded.instruction_at(elf::CODE + 4 * place as u64) else { continue };
             let (opcode, code) = (word >> 26, word >> 1 & 0x3ff);
             let kept = |register: &Register| (27..32).contains(&register.0) || register.0 == 1;
-            // Left out: the time base, which differs; mtxer, which is used below with implemented bits; isel,
-            // which the emulated model lacks; and multiply-accumulate without saturation, whose result qemu
-            // 7.2 never writes.
+            // Left out: the time base, which differs; mtxer, which is used below with implemented
+            // bits; isel, which the emulated model lacks; and multiply-accumulate without
+            // saturation, whose result qemu 7.2 never writes.
             let left_out = match (opcode, code) {
                 (31, 371) => true,
                 (31, 339) => matches!(word >> 11 & 0x3ff, 0x188 | 0x1a8),

@@ -31,7 +31,8 @@ impl<H: Visible> Pair<H> {
         assert!(matches!(step, Ok(Step::Retired(_))), "{step:?}");
     }
 
-    /// Whether the store-conditional of thread 0 succeeds, when `between` runs after its load-reserve.
+    /// Whether the store-conditional of thread 0 succeeds, when `between` runs after its
+    /// load-reserve.
     fn keeps(&mut self, between: impl FnOnce(&mut Self)) -> bool {
         self.memory.write(DATA, &[0; 256]).expect("an address in memory");
         self.execute(0, RESERVE, DATA, 0);

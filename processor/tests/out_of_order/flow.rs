@@ -50,7 +50,8 @@ fn a_misprediction_costs_the_time_to_its_resolution_and_the_penalty() {
             // Fetched in 0, resolved in 3. After a correct prediction the next fetch would be in 1.
             assert_eq!(fetched(&bench), [0, 3 + penalty], "{direction:?}");
             assert_eq!((bench.statistics().mispredicted, bench.statistics().misfetched), (1, 0));
-            // The branch commits in 4, and the next instruction is dispatched one cycle after its fetch.
+            // The branch commits in 4, and the next instruction is dispatched one cycle after its
+            // fetch.
             assert_eq!(bench.statistics().cycles.mispredicted, penalty, "cycles 5 to 4 + {penalty}");
         }
     }
@@ -93,7 +94,8 @@ fn an_unknown_target_is_detected_at_decode_if_it_is_fixed_and_at_execution_if_no
 
 #[test]
 fn a_full_set_of_the_btb_evicts_the_least_recently_updated_target() {
-    // Four jumps of one set, which has three ways. Each jump is followed by enough instructions to commit.
+    // Four jumps of one set, which has three ways. Each jump is followed by enough instructions to
+    // commit.
     let mut config = predicting(Direction::Taken);
     (config.0.predictor.target_sets, config.0.predictor.target_ways) = (4, 3);
     let mut program = Program::new();
@@ -165,7 +167,8 @@ fn counters_learn_a_bias_and_history_learns_a_pattern() {
         (Direction::Perfect, 0, 0, 0),
         (Direction::NotTaken, 32, 16, 8),
         (Direction::Taken, 0, 16, 24),
-        // Two-bit counters, weakly not taken: each taken branch changes the prediction for the next one, which is not taken.
+        // Two-bit counters, weakly not taken: each taken branch changes the prediction for the next
+        // one, which is not taken.
         (BIMODAL, 0, 32, 8),
         (gshare, 0, 0, 0),
     ] {
@@ -173,7 +176,8 @@ fn counters_learn_a_bias_and_history_learns_a_pattern() {
         assert_eq!(mispredicted(direction, alternating), alternation, "{direction:?}");
         assert_eq!(mispredicted(direction, every_fourth), fourth, "{direction:?}");
     }
-    // After two branches not taken, the next one can be the third or the taken one; both are mispredicted.
+    // After two branches not taken, the next one can be the third or the taken one; both are
+    // mispredicted.
     assert_eq!(mispredicted(Direction::Gshare { entries: 1024, history: 2 }, every_fourth), 16);
 }
 
@@ -241,7 +245,8 @@ fn an_atomic_waits_until_it_is_the_oldest_and_later_loads_wait_for_it() {
     program.load(3, 7, DATA + 8);
     let mut bench = Bench::warm(&perfect(), 64);
     bench.run(&program);
-    // The multiplication commits in 6. The atomic accesses memory then and ends in 7; then the load begins.
+    // The multiplication commits in 6. The atomic accesses memory then and ends in 7; then the load
+    // begins.
     assert_eq!(bench.timings[1].accessed, Cycles(6));
     assert_eq!(bench.timings[2].accessed, Cycles(7));
 }

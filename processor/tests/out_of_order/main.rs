@@ -3,8 +3,8 @@
 //!
 //! With the core of Hemmert et al. and warm caches, an instruction that is fetched in cycle f is
 //! dispatched in f+1, issued in f+2, ends in f+3 if its latency is one cycle, and commits in f+4. A
-//! memory access is issued one cycle after its address computation, and a hit takes one cycle. Every
-//! expected number follows from these rules.
+//! memory access is issued one cycle after its address computation, and a hit takes one cycle.
+//! Every expected number follows from these rules.
 
 mod diagram;
 mod flow;
@@ -43,7 +43,8 @@ fn dependent_operations_take_their_latency_each() {
 #[test]
 fn independent_operations_take_the_width_or_the_interval_of_their_unit() {
     for n in [1_u64, 2, 7, 40] {
-        // The last one is issued after ceil(n / 2) - 1 pairs, or after n - 1 operations of the same unit.
+        // The last one is issued after ceil(n / 2) - 1 pairs, or after n - 1 operations of the same
+        // unit.
         for (class, expected) in [
             (InstructionClass::Integer, n.div_ceil(2) + 3),
             (InstructionClass::Multiply, (n - 1) + 2 + 3 + 1),
@@ -100,8 +101,8 @@ fn independent_loads_take_a_port_each() {
         }
         // The first access is issued in cycle 3 and commits in 5.
         assert_eq!(Bench::warm(&perfect(), 0x1000).run(&program), n + 4);
-        // With two ports the two operations of each load fill the two issue slots. Only in the first
-        // cycle two addresses are computed.
+        // With two ports the two operations of each load fill the two issue slots. Only in the
+        // first cycle two addresses are computed.
         let mut config = perfect();
         config.1.data.ports = 2;
         assert_eq!(Bench::warm(&config, 0x1000).run(&program), n + 4 - u64::from(n > 1));
@@ -119,9 +120,9 @@ fn cold_instructions_take_a_miss_per_line() {
         assert_eq!(Bench::warm(&perfect(), 0).run(&program), 4 * lines + 3);
         let mut cold = Bench::new(&perfect());
         assert_eq!(cold.run(&program), 15 * lines + 3);
-        // The ROB is empty until the first instruction of a line is dispatched: from cycle 1 to 12, and
-        // then from the commit of the line before, 4 cycles after its last fetch, to the dispatch, 13
-        // cycles after that fetch.
+        // The ROB is empty until the first instruction of a line is dispatched: from cycle 1 to 12,
+        // and then from the commit of the line before, 4 cycles after its last fetch, to the
+        // dispatch, 13 cycles after that fetch.
         assert_eq!(cold.statistics().cycles.instruction_miss, 12 + 9 * (lines - 1));
         assert_eq!(cold.statistics().cycles.total(), 15 * lines + 4, "cycles 0 to the last commit");
     }
@@ -136,8 +137,8 @@ fn a_full_rob_stops_dispatch_until_its_oldest_instruction_commits() {
     }
     let mut bench = Bench::warm(&perfect(), 0);
     bench.run(&program);
-    // The load misses in 3, ends in 14 and commits in 15 with two others. Until the ROB is full, two
-    // instructions are dispatched in each cycle.
+    // The load misses in 3, ends in 14 and commits in 15 with two others. Until the ROB is full,
+    // two instructions are dispatched in each cycle.
     let dispatched = |bench: &Bench, index: usize| bench.timings[index].dispatched.0;
     assert_eq!(bench.timings[0].committed.0, 15);
     assert_eq!(dispatched(&bench, 15), 8);
@@ -192,7 +193,8 @@ fn a_load_is_forwarded_from_the_store_before_it() {
     assert_eq!(bench.timings[2].accessed.0, 5);
     assert_eq!(bench.timings[3].accessed.0, 4, "a load of another address does not wait: address in 3, access in 4");
 
-    // A load of a part of the stored bytes is forwarded. A load of more bytes waits until the store commits, in 4.
+    // A load of a part of the stored bytes is forwarded. A load of more bytes waits until the store
+    // commits, in 4.
     for (offset, bytes, accessed) in [(0, 8, 3), (4, 4, 3), (7, 1, 3), (4, 8, 4), (7, 2, 4)] {
         let mut program = Program::new();
         program.store(3, 4, DATA);
@@ -212,8 +214,8 @@ fn a_load_waits_for_the_addresses_of_the_stores_before_it() {
     program.constant(InstructionClass::Multiply, 3);
     program.store(3, 4, DATA);
     program.load(5, 6, DATA + 64);
-    // The multiplication ends in 5, and the address of the store is known in 6; then the load can begin.
-    // The address of the load is known in 4.
+    // The multiplication ends in 5, and the address of the store is known in 6; then the load can
+    // begin. The address of the load is known in 4.
     for (disambiguation, accessed) in [(Disambiguation::AllAddresses, 6), (Disambiguation::Predicted, 4)] {
         let mut config = perfect();
         config.0.disambiguation = disambiguation;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A naive model of the out-of-order core. Every cycle examines every instruction; an operand is
-//! available when the latest earlier writer of its register in program order has ended. Predictor and
-//! caches are those of the real core.
+//! available when the latest earlier writer of its register in program order has ended. Predictor
+//! and caches are those of the real core.
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{Access, Hierarchy, Reply};
@@ -172,7 +172,8 @@ impl Naive {
         self.all[index].issued == NOT && (0..if with_data { 2 } else { 3 }).all(|place| self.is_available(index, place))
     }
 
-    /// Whether the access of instruction `index` can begin (`Some`), and if so, whether it is forwarded.
+    /// Whether the access of instruction `index` can begin (`Some`), and if so, whether it is
+    /// forwarded.
     fn may_access(&self, index: usize) -> Option<bool> {
         let one = &self.all[index];
         if one.accessed != NOT || one.ended > self.now {

@@ -25,9 +25,11 @@ fn a_cortex_a72_has_the_latencies_of_its_manuals() {
     };
     // From load to use.
     assert_eq!(chase(21, 8, 0x1000) - chase(20, 8, 0x1000), 4);
-    // A line of 64 bytes from the L2: 1 for the address, 3 for the lookup, 20 to its first 16 bytes, 3 for the others.
+    // A line of 64 bytes from the L2: 1 for the address, 3 for the lookup, 20 to its first 16
+    // bytes, 3 for the others.
     assert_eq!(chase(21, 64, 0) - chase(20, 64, 0), 1 + 3 + 20 + 3);
-    // An instruction that misses is dispatched after its line has arrived and the front end has begun again.
+    // An instruction that misses is dispatched after its line has arrived and the front end has
+    // begun again.
     let mut program = Program::new();
     program.constant(InstructionClass::Integer, 3);
     let dispatched = |mut bench: Bench| {
@@ -36,8 +38,8 @@ fn a_cortex_a72_has_the_latencies_of_its_manuals() {
     };
     let warm = dispatched(Bench::warm(&cortex_a72(), 0));
     assert_eq!(dispatched(Bench::new(&cortex_a72())), warm + 20 + 3);
-    // After a branch that is fetched in cycle 0 and mispredicted, the next instruction is fetched 14 cycles
-    // later than after a correctly predicted one.
+    // After a branch that is fetched in cycle 0 and mispredicted, the next instruction is fetched
+    // 14 cycles later than after a correctly predicted one.
     let next = |direction| {
         let mut config = cortex_a72();
         config.0.predictor.direction = direction;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Random programs on random cores.
 //!
-//! There is no test that a larger core is never slower, because that is not true: an operation that is
-//! issued earlier can delay a more critical one.
+//! There is no test that a larger core is never slower, because that is not true: an operation that
+//! is issued earlier can delay a more critical one.
 
 use mb_core::Cycles;
 use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig, ppc440};
@@ -41,7 +41,8 @@ fn instruction() -> impl Strategy<Value = (StaticInstruction, u64, u64)> {
         1 => Just((InstructionClass::Fence, BranchKind::None)),
         1 => Just((InstructionClass::System, BranchKind::None)),
     ];
-    // Addresses in few lines, so that accesses overlap. `choice` selects direction and target of branches.
+    // Addresses in few lines, so that accesses overlap. `choice` selects direction and target of
+    // branches.
     let bytes = prop_oneof![Just(2_u8), Just(4)];
     let length = prop_oneof![Just(1_u8), Just(4), Just(8)];
     (what, [register(), register(), register()], [register(), register()], bytes, length, 0_u64..96, any::<u64>())
@@ -189,23 +190,29 @@ proptest! {
         for width in [core.fetch_width, core.decode_width, core.issue_width, core.commit_width] {
             prop_assert!(last + 1 >= n.div_ceil(u64::from(width)) + core.front_end.0 + 3, "{width} per cycle");
         }
-        // The earliest cycle in which each register is available. An access takes its address computation
-        // and at least one cycle.
+        // The earliest cycle in which each register is available. An access takes its address
+        // computation and at least one cycle.
         let mut available = [0; Register::LIMIT];
         for retired in &program.instructions {
             let instruction = &retired.instruction;
-            let begin = instruction.sources.iter().filter_map(|source| available.get(usize::from(source.0))).max().copied().unwrap_or(0);
+            let latest = |sources: &[Register]| {
+                let cycles = sources.iter().filter_map(|source| available.get(usize::from(source.0)));
+                cycles.max().copied().unwrap_or(0)
+            };
+            let begin = latest(&instruction.sources);
             let (first, whole) = match instruction.class {
                 InstructionClass::Integer => (core.integer.latency.0, core.integer.latency.0),
                 InstructionClass::Multiply => (core.multiply.latency.0, core.multiply.latency.0),
                 InstructionClass::Divide => (core.divide.latency.0, core.divide.latency.0),
-                InstructionClass::Load | InstructionClass::Atomic => (core.address.latency.0, core.address.latency.0 + 1),
-                // The data of a store can come later than its address; its destinations depend only on the address.
+                InstructionClass::Load | InstructionClass::Atomic => {
+                    (core.address.latency.0, core.address.latency.0 + 1)
+                }
+                // The data of a store can come later than its address; its destinations depend only
+                // on the address.
                 InstructionClass::Store => (core.address.latency.0, core.address.latency.0),
                 InstructionClass::Fence | InstructionClass::System => (1, 1),
             };
-            let of_address = [instruction.sources[0], instruction.sources[1]];
-            let address = of_address.iter().filter_map(|source| available.get(usize::from(source.0))).max().copied().unwrap_or(0);
+            let address = latest(&instruction.sources[..2]);
             for (place, destination) in instruction.destinations.iter().enumerate() {
                 let Some(register) = available.get_mut(usize::from(destination.0)) else { continue };
                 *register = match instruction.class {

@@ -15,8 +15,8 @@ use mb_processor::{
 pub(crate) const TEXT: u64 = 0x1000;
 pub(crate) const DATA: u64 = 0x10_0000;
 
-/// A thread that replays a list of executed instructions. It makes a system call for each instruction of
-/// class System, and exits after the last one.
+/// A thread that replays a list of executed instructions. It makes a system call for each
+/// instruction of class System, and exits after the last one.
 pub(crate) struct Script {
     pub(crate) instructions: Vec<Retired>,
     pub(crate) at: usize,

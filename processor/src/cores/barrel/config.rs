@@ -15,8 +15,8 @@ pub struct CallCosts {
     pub acquire: Cycles,
     /// Release of a lock.
     pub release: Cycles,
-    /// Lock handoff: from the start of a release to the next attempt of the waiting thread, which takes
-    /// one cycle and succeeds.
+    /// Lock handoff: from the start of a release to the next attempt of the waiting thread, which
+    /// takes one cycle and succeeds.
     pub handoff: Cycles,
     /// Added to an acquisition or handoff when the lock was last held on another core.
     pub transfer: Cycles,
@@ -47,7 +47,8 @@ pub struct BarrelConfig {
     pub contexts: usize,
     /// The core of a new thread.
     pub placement: Placement,
-    /// Maximum number of threads, in contexts or inactive. A call that starts one more waits until one ends.
+    /// Maximum number of threads, in contexts or inactive. A call that starts one more waits until
+    /// one ends.
     pub threads: usize,
     /// Longest time until inactive threads are swapped into a core.
     pub quantum: Cycles,
@@ -63,19 +64,21 @@ pub struct BarrelConfig {
     pub taken: Cycles,
     /// Cycles of system calls for threads and locks.
     pub calls: CallCosts,
-    /// Caches and memory, and the number of cores. A load with a latency of one cycle does not delay its thread.
+    /// Caches and memory, and the number of cores. A load with a latency of one cycle does not
+    /// delay its thread.
     pub hierarchy: HierarchyConfig,
 }
 
 impl BarrelConfig {
     /// Table 3 of Hemmert et al. (`hemmert2007`) with 1, 2 or 16 cores.
     ///
-    /// - From the table: contexts, cache sizes, 64 ways, latencies of 1 and 10 cycles, bandwidth, one
-    ///   ALU that multiplies.
-    /// - From section 5.3: thread creation in 2 cycles, a quantum of 1024 cycles, 10 cycles per swap.
-    /// - Assumed: lines of 32 bytes as in the PowerPC 440, write-back, threads spread over the cores,
-    ///   locks of one cycle (section 5.1: "exceptionally fast"), ideal coherence, the latency of a
-    ///   division, no branch delay, enough MSHRs.
+    /// - From the table: contexts, cache sizes, 64 ways, latencies of 1 and 10 cycles, bandwidth,
+    ///   one ALU that multiplies.
+    /// - From section 5.3: thread creation in 2 cycles, a quantum of 1024 cycles, 10 cycles per
+    ///   swap.
+    /// - Assumed: lines of 32 bytes as in the PowerPC 440, write-back, threads spread over the
+    ///   cores, locks of one cycle (section 5.1: "exceptionally fast"), ideal coherence, the
+    ///   latency of a division, no branch delay, enough MSHRs.
     ///
     /// # Errors
     /// Another number of cores.
@@ -134,7 +137,8 @@ impl BarrelConfig {
             return refuse("barrel: an instruction or call takes 0 cycles; expected at least 1");
         }
         if self.swap.0.saturating_mul(self.contexts as u64) >= self.quantum.0 {
-            // Otherwise a thread could leave before its first slot, and the program would never progress.
+            // Otherwise a thread could leave before its first slot, and the program would never
+            // progress.
             return refuse("barrel: quantum is too short; expected more than swap times contexts");
         }
         Ok(())

@@ -56,7 +56,8 @@ impl<H> Thread<H> {
 pub(super) struct Core {
     /// The thread in each context.
     pub(super) threads: Vec<Option<usize>>,
-    /// The first cycle in which each context can have a slot; `NEVER` if its thread waits or is missing.
+    /// The first cycle in which each context can have a slot; `NEVER` if its thread waits or is
+    /// missing.
     ready: Vec<u64>,
     /// Contexts whose `ready` is not `NEVER`.
     active: usize,
@@ -123,7 +124,8 @@ impl Core {
         }
     }
 
-    /// Chooses the context of the next slot: the first ready one in round-robin order, or else the one that is ready first.
+    /// Chooses the context of the next slot: the first ready one in round-robin order, or else the
+    /// one that is ready first.
     #[inline]
     fn plan(&mut self) {
         let mut best = (0, NEVER);
@@ -145,7 +147,8 @@ impl Core {
         (self.next, self.wake) = (best.0, best.1.max(self.slot));
     }
 
-    /// Counts the cycles between `from` and `to` as lost to `wait` from `since` on, and as idle before.
+    /// Counts the cycles between `from` and `to` as lost to `wait` from `since` on, and as idle
+    /// before.
     #[inline]
     pub(super) fn count_lost(&mut self, from: u64, to: u64, wait: Wait, since: u64) {
         if to > from {
@@ -238,8 +241,8 @@ impl<H: Hart + Clone> Barrel<H> {
         }
     }
 
-    /// The contexts of `core` in the order in which they are given away: without a thread, with a waiting
-    /// thread, the others; each group in round-robin order.
+    /// The contexts of `core` in the order in which they are given away: without a thread, with a
+    /// waiting thread, the others; each group in round-robin order.
     fn swap_order(&self, core: usize) -> Vec<usize> {
         let core = &self.cores[core];
         let contexts = core.threads.len();

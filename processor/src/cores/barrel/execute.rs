@@ -10,8 +10,8 @@ use crate::hierarchy::{Access, Reply};
 use crate::{BranchKind, Fault, Hart, InstructionClass, Retired, Step};
 
 impl<H: Hart + Clone> Barrel<H> {
-    /// Gives the slot of a core in `cycle` to `thread`. Returns when the thread can have the next slot,
-    /// and whether no other thread was affected.
+    /// Gives the slot of a core in `cycle` to `thread`. Returns when the thread can have the next
+    /// slot, and whether no other thread was affected.
     #[inline]
     pub(super) fn step<S: BarrelObserver>(
         &mut self,
@@ -39,8 +39,8 @@ impl<H: Hart + Clone> Barrel<H> {
             full: self.ended.is_empty() && self.threads.len() >= self.config.threads,
             effect: Effect::None,
         };
-        // Matched by reference: a copy would read the result in other widths than it was just written
-        // in, and stall the store forwarding of the host's processor.
+        // Matched by reference: a copy would read the result in other widths than it was just
+        // written in, and stall the store forwarding of the host's processor.
         let step = &self.threads[thread].hart.step(&mut self.memory, &mut syscalls);
         let effect = syscalls.effect;
         match step {
@@ -79,13 +79,15 @@ impl<H: Hart + Clone> Barrel<H> {
         }
     }
 
-    /// Fetches the next instruction of `thread`; on a miss, returns the cycle in which to fetch again.
+    /// Fetches the next instruction of `thread`; on a miss, returns the cycle in which to fetch
+    /// again.
     #[inline]
     fn fetch(&mut self, number: usize, thread: usize, cycle: u64) -> Option<u64> {
         let config = &self.config.hierarchy.instruction;
         let hart = &self.threads[thread].hart;
         let pc = hart.pc();
-        // Instructions are aligned to two bytes: only one that begins in the last two bytes of a line can cross it.
+        // Instructions are aligned to two bytes: only one that begins in the last two bytes of a
+        // line can cross it.
         let at_end = pc.wrapping_add(2) & (config.line - 1) == 0;
         let bytes =
             if at_end { hart.instruction_at(pc).map_or(2, |instruction| u64::from(instruction.bytes)) } else { 2 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Diagrams of barrel-threaded cores in the Kanata format, for the viewer Konata.
 //!
-//! Each instruction is a row: stage `Ex` is its slot, and `Wt` the time until its thread can continue.
-//! Slots without an executed instruction have no row.
+//! Each instruction is a row: stage `Ex` is its slot, and `Wt` the time until its thread can
+//! continue. Slots without an executed instruction have no row.
 
 use std::fmt;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Hardware locks: named by an address, released by any thread, handed to the thread that has waited longest.
+//! Hardware locks: named by an address, released by any thread, handed to the thread that has
+//! waited longest.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -51,7 +52,8 @@ impl Locks {
         }
     }
 
-    /// Releases a lock and returns the thread that holds it now, if one was waiting. No effect on a free lock.
+    /// Releases a lock and returns the thread that holds it now, if one was waiting. No effect on a
+    /// free lock.
     pub(super) fn release(&mut self, name: u64) -> Option<usize> {
         let held = |lock: &&mut Lock| lock.holder.is_some() && !lock.granted;
         let lock = self.table.get_mut(&name).filter(held)?;

@@ -10,8 +10,8 @@ pub trait BarrelObserver: SyscallHandler {
     /// A system call started a thread with this argument.
     fn started(&mut self, thread: usize, argument: u64);
 
-    /// A thread executed an instruction on a core, in the first cycle of `span`. Its next instruction
-    /// can begin in the second. The effects of a system call are reported before.
+    /// A thread executed an instruction on a core, in the first cycle of `span`. Its next
+    /// instruction can begin in the second. The effects of a system call are reported before.
     fn retired(&mut self, core: usize, thread: usize, span: (Cycles, Cycles), retired: &Retired);
 
     /// Whether the run ends after the current cycle.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! System calls that the cores serve themselves: threads and hardware locks. All others go to the program's handler.
+//! System calls that the cores serve themselves: threads and hardware locks. All others go to the
+//! program's handler.
 
 use mb_core::Cycles;
 
@@ -13,7 +14,8 @@ pub mod service {
     pub const ACQUIRE: u16 = 4;
     /// Releases the lock named by the first argument; the caller need not hold it. Result 0.
     pub const RELEASE: u16 = 5;
-    /// Starts a thread at the address in the first argument, and passes it the second argument. Result 0.
+    /// Starts a thread at the address in the first argument, and passes it the second argument.
+    /// Result 0.
     pub const THREAD: u16 = 6;
     /// Ends the calling thread.
     pub const END: u16 = 7;
@@ -56,7 +58,8 @@ pub(super) enum WaitsFor {
     OtherThreads,
 }
 
-/// The system-call handler of one step: serves calls for threads and locks, and forwards the others.
+/// The system-call handler of one step: serves calls for threads and locks, and forwards the
+/// others.
 pub(super) struct CoreSyscalls<'a, S> {
     pub(super) cycle: Cycles,
     /// The handler of the program.

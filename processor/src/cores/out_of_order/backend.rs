@@ -10,7 +10,8 @@ use crate::predictor::PredictionOutcome;
 use crate::{BranchKind, InstructionClass};
 
 impl OutOfOrder {
-    /// Commits complete instructions, and returns whether any did. Must be called only if the oldest is complete.
+    /// Commits complete instructions, and returns whether any did. Must be called only if the
+    /// oldest is complete.
     pub(super) fn commit<O: CommitObserver>(&mut self, hierarchy: &mut Hierarchy, observer: &mut O) -> bool {
         self.retry = Cycles::ZERO;
         let mut committed = 0;
@@ -82,7 +83,8 @@ impl OutOfOrder {
                 Ok(()) => {
                     left -= 1;
                     if tag & ACCESS != 0 {
-                        // An older access that was refused may now hit the line that this one requested.
+                        // An older access that was refused may now hit the line that this one
+                        // requested.
                         self.retry = Cycles::ZERO;
                         if kept > 0 {
                             self.issue = self.now + ONE;

@@ -22,7 +22,8 @@ pub struct UnitConfig {
 pub enum Disambiguation {
     /// When the addresses of all earlier stores are known, as in sim-outorder.
     AllAddresses,
-    /// Memory dependences are predicted, and always correctly: a load waits only for stores that it overlaps.
+    /// Memory dependences are predicted, and always correctly: a load waits only for stores that it
+    /// overlaps.
     Predicted,
 }
 
@@ -35,8 +36,8 @@ pub struct OutOfOrderConfig {
     pub fetch_queue: usize,
     /// Aligned bytes that one access of the instruction cache delivers, a power of two.
     pub fetch_block: u64,
-    /// From fetch to dispatch. Includes the hit time of the instruction cache. It begins again when a
-    /// missing line arrives, and so includes the lookup of that miss too.
+    /// From fetch to dispatch. Includes the hit time of the instruction cache. It begins again when
+    /// a missing line arrives, and so includes the lookup of that miss too.
     pub front_end: Cycles,
     /// Instructions dispatched in a cycle.
     pub decode_width: u32,
@@ -44,7 +45,8 @@ pub struct OutOfOrderConfig {
     pub issue_width: u32,
     /// Instructions committed in a cycle.
     pub commit_width: u32,
-    /// Instructions in the reorder buffer (ROB; register update unit, RUU, in `SimpleScalar`), at most 1024.
+    /// Instructions in the reorder buffer (ROB; register update unit, RUU, in `SimpleScalar`), at
+    /// most 1024.
     pub rob: usize,
     /// Loads, stores and atomics in the load/store queue (LSQ), at most 1024.
     pub lsq: usize,
@@ -54,7 +56,8 @@ pub struct OutOfOrderConfig {
     pub multiply: UnitConfig,
     /// Dividers. With a count of 0 the multipliers divide, with this latency and interval.
     pub divide: UnitConfig,
-    /// Address units. With a count of 0 the integer units compute addresses, with this latency and interval.
+    /// Address units. With a count of 0 the integer units compute addresses, with this latency and
+    /// interval.
     pub address: UnitConfig,
     /// When a load may pass earlier stores.
     pub disambiguation: Disambiguation,
@@ -62,7 +65,8 @@ pub struct OutOfOrderConfig {
     pub predictor: PredictorConfig,
     /// From the resolution of a mispredicted branch to fetch on the correct path.
     pub mispredicted: Cycles,
-    /// From the dispatch of a misfetched branch, whose target is known only there, to fetch from its target.
+    /// From the dispatch of a misfetched branch, whose target is known only there, to fetch from
+    /// its target.
     pub misfetched: Cycles,
 }
 

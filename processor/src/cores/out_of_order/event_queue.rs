@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The event queue of a core: a timing wheel with a list for each of the next 64 cycles, and a list of later events.
+//! The event queue of a core: a timing wheel with a list for each of the next 64 cycles, and a list
+//! of later events.
 
 use super::rob::{NONE, Tag};
 
 const SPAN: u64 = 64;
 
-/// Completion events of operations; an operation has at most one. Cost: constant for events within 64 cycles.
+/// Completion events of operations; an operation has at most one. Cost: constant for events within
+/// 64 cycles.
 #[derive(Clone, Debug)]
 pub(super) struct EventQueue {
     /// The first tag of each cycle modulo 64.

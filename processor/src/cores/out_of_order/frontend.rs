@@ -127,8 +127,8 @@ impl OutOfOrder {
                     }
                     break;
                 }
-                // Matched by reference: a copy would read the result in other widths than it was just
-                // written in, and stall the store forwarding of the host's processor.
+                // Matched by reference: a copy would read the result in other widths than it was
+                // just written in, and stall the store forwarding of the host's processor.
                 match &hart.step(memory, host) {
                     Ok(Step::Retired(retired)) => {
                         Retired { pc, taken, instruction: StaticInstruction { bytes, branch, .. }, .. } = *retired;
@@ -161,7 +161,8 @@ impl OutOfOrder {
         Ok(())
     }
 
-    /// Whether the fetch buffer holds `bytes` at `pc`. If not, reads them and sets the cycle in which fetch resumes.
+    /// Whether the fetch buffer holds `bytes` at `pc`. If not, reads them and sets the cycle in
+    /// which fetch resumes.
     #[inline]
     pub(super) fn has_bytes(&mut self, pc: u64, bytes: u64, hierarchy: &mut Hierarchy) -> bool {
         let shift = self.config.fetch_block.trailing_zeros();

@@ -2,8 +2,8 @@
 //! The load/store queue (LSQ): which memory accesses may begin, and where a load reads its data.
 //!
 //! A load may access memory when its address is known and no earlier store or atomic stands in the
-//! way ([`Disambiguation`]). An atomic may when it is the oldest instruction and its data are there.
-//! A store becomes ready with its data in `rob.rs`; its write happens at commit.
+//! way ([`Disambiguation`]). An atomic may when it is the oldest instruction and its data are
+//! there. A store becomes ready with its data in `rob.rs`; its write happens at commit.
 
 use std::collections::VecDeque;
 

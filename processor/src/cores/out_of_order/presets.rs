@@ -65,27 +65,27 @@ pub fn ppc440(line: u64) -> (OutOfOrderConfig, HierarchyConfig) {
     (core, hierarchy)
 }
 
-/// A 64-bit core of a current network adapter: the Arm Cortex-A72, of which a `BlueField-2` has eight
-/// (NVIDIA, *`BlueField-2` DPU User Guide*, introduction).
+/// A 64-bit core of a current network adapter: the Arm Cortex-A72, of which a `BlueField-2` has
+/// eight (NVIDIA, *`BlueField-2` DPU User Guide*, introduction).
 ///
 /// Values by source:
 ///
 /// - Arm UAN 0016A, *Cortex-A72 Software Optimization Guide* (2015): 3 instructions decoded in a
 ///   cycle; eight pipes, among them two integer, one multi-cycle, one load and one store pipe; load
 ///   to use 4 cycles.
-/// - Arm 100095, *Cortex-A72 Technical Reference Manual*: caches of 48 KB with 3 ways and 32 KB with
-///   2 ways, lines of 64 bytes; a global history, a BTB, a return stack.
+/// - Arm 100095, *Cortex-A72 Technical Reference Manual*: caches of 48 KB with 3 ways and 32 KB
+///   with 2 ways, lines of 64 bytes; a global history, a BTB, a return stack.
 /// - LLVM's `AArch64SchedA57.td`, which also serves the A72: 128 operations in the ROB; 14 cycles
 ///   lost by a misprediction; a 64-bit multiplication in 5 cycles (interval 1), a division in 35 on
 ///   the same pipe.
-/// - tomshardware.com, *ARM Cortex-A72 Architecture* (2015): a BTB of 2000 entries or more, here 512
-///   sets of 4 ways.
+/// - tomshardware.com, *ARM Cortex-A72 Architecture* (2015): a BTB of 2000 entries or more, here
+///   512 sets of 4 ways.
 ///
 /// Assumed: the 14 lost cycles are 8 from fetch to dispatch, 5 after the branch resolves, and 1 of
-/// waiting for issue; a fetch queue of 32 and fetch blocks of 16 bytes; one load or store address in
-/// a cycle, and a port for each; an LSQ of 32 and 6 MSHRs; 4096 counters, 12 branches of history, 8
-/// return addresses; 1 cycle for a misfetch; predicted memory dependences; 3 commits in a cycle; in
-/// place of memory an L2 that always hits, with 20 cycles and 128 bits per cycle.
+/// waiting for issue; a fetch queue of 32 and fetch blocks of 16 bytes; one load or store address
+/// in a cycle, and a port for each; an LSQ of 32 and 6 MSHRs; 4096 counters, 12 branches of
+/// history, 8 return addresses; 1 cycle for a misfetch; predicted memory dependences; 3 commits in
+/// a cycle; in place of memory an L2 that always hits, with 20 cycles and 128 bits per cycle.
 ///
 /// Not modelled: the eight-entry issue queue of each pipe, and the branch pipe (branches use the
 /// integer units).

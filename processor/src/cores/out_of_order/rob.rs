@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The reorder buffer (ROB) and the fetch queue, in one ring: dependences and the list of ready operations.
+//! The reorder buffer (ROB) and the fetch queue, in one ring: dependences and the list of ready
+//! operations.
 //!
 //! ```text
 //!   oldest ..... newest ........ fetched
@@ -45,7 +46,8 @@ pub(super) struct RobEntry {
     pub(super) kind: MemoryKind,
     /// Position in program order.
     pub(super) number: u64,
-    /// Operands that are missing: those of the first operation, and the data of a store or an atomic.
+    /// Operands that are missing: those of the first operation, and the data of a store or an
+    /// atomic.
     pending: [u8; 2],
     /// The first operation has ended.
     pub(super) first_done: bool,
@@ -107,11 +109,12 @@ pub(super) struct Rob {
     /// The operation that produces each register, while it is outstanding. 256 elements, so that no
     /// register number needs a bounds check.
     producers: [Tag; 256],
-    /// The next operand in the list of each waiting operand, which is four times its slot plus its index.
+    /// The next operand in the list of each waiting operand, which is four times its slot plus its
+    /// index.
     next_operand: Vec<u16>,
     pub(super) lsq: Lsq,
-    /// Keys of ready operations in issue order: accesses, long operations and branches first, then the
-    /// others; the older first in each group.
+    /// Keys of ready operations in issue order: accesses, long operations and branches first, then
+    /// the others; the older first in each group.
     pub(super) ready: Vec<u64>,
 }
 

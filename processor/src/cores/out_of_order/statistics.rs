@@ -81,7 +81,8 @@ pub struct OutOfOrderStatistics {
     pub branches: u64,
     /// Mispredicted branches among them.
     pub mispredicted: u64,
-    /// Misfetched branches among them: correctly predicted taken, with a target known only at decode.
+    /// Misfetched branches among them: correctly predicted taken, with a target known only at
+    /// decode.
     pub misfetched: u64,
     /// Cycles in which a full ROB stopped dispatch.
     pub rob_full: u64,

@@ -97,7 +97,8 @@ fn operation(word: &Word, pc: u32) -> Option<Op> {
             let base = if word.bits(1, 1) == 1 { 0 } else { pc };
             let target = base.wrapping_add(word.signed() & !3);
             let op = branch_if(word, Kind::BranchIf, target, [BranchKind::Jump, BranchKind::Conditional]);
-            // A call of the next instruction reads the pc. It has no return, so it must not push the return stack.
+            // A call of the next instruction reads the pc. It has no return, so it must not push
+            // the return stack.
             let call = op.variant && op.instruction.branch == BranchKind::Jump && target != pc.wrapping_add(4);
             if call { op.branch(BranchKind::Call) } else { op }
         }
@@ -168,7 +169,8 @@ fn access(word: &Word, kind: Kind, b: u8, imm: u32, update: bool) -> Option<Op> 
     Some(if update { op.writes(Register(a)) } else { op })
 }
 
-/// A branch with a BO field; `kinds` are the branch kinds of its unconditional and its conditional form.
+/// A branch with a BO field; `kinds` are the branch kinds of its unconditional and its conditional
+/// form.
 fn branch_if(word: &Word, kind: Kind, target: u32, kinds: [BranchKind; 2]) -> Op {
     let (bo, bi) = (word.d(), word.a());
     let (always, keeps) = (bo & 0b1_0000 != 0, bo & 0b0_0100 != 0);
@@ -387,7 +389,8 @@ fn moves(word: &Word, code: u32) -> Option<Op> {
             let field = word.bits(23, 3) as u8;
             Op::of(Kind::MoveXerToField, field, 0, 0, 0).reads([CARRY]).writes(Register(FIELD + field)).writes(CARRY)
         }
-        // sync, lwsync and eieio have no effect on values, because execution is sequentially consistent.
+        // sync, lwsync and eieio have no effect on values, because execution is sequentially
+        // consistent.
         (598, 0) if d < 2 => Op::of(Kind::Nothing, 0, 0, 0, 0).class(InstructionClass::Fence),
         (854, 0) if d == 0 => Op::of(Kind::Nothing, 0, 0, 0, 0).class(InstructionClass::Fence),
         _ => return None,

@@ -8,7 +8,8 @@ pub(super) const FIELD: u8 = 32;
 pub(super) const LR: Register = Register(40);
 pub(super) const CTR: Register = Register(41);
 pub(super) const CARRY: Register = Register(42);
-/// Index of the register that is always zero, which an RA field of 0 selects in an address or `addi`.
+/// Index of the register that is always zero, which an RA field of 0 selects in an address or
+/// `addi`.
 pub(super) const ZERO: u8 = 32;
 
 /// The operation. `d`, `a`, `b` and `imm` are fields of [`Op`].

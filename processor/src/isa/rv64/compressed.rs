@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Compressed instructions: expansion from 16 bits to 32.
 //!
-//! Source: The RISC-V Instruction Set Manual, Volume I, chapter "C" Extension for Compressed Instructions.
+//! Source: The RISC-V Instruction Set Manual, Volume I, chapter "C" Extension for Compressed
+//! Instructions.
 
 const OP_IMM: u32 = 0x13;
 const OP_IMM_32: u32 = 0x1b;

@@ -106,7 +106,8 @@ const fn general(index: u8) -> Register {
     if index == 0 { Register::NONE } else { Register(index) }
 }
 
-/// Decodes the instruction at `pc`, where `word` is. A compressed instruction uses only the low half.
+/// Decodes the instruction at `pc`, where `word` is. A compressed instruction uses only the low
+/// half.
 pub(super) fn decode(word: u32, pc: u64) -> Op {
     let compressed = word & 3 != 3;
     let (bits, bytes) = if compressed { (word & 0xffff, 2) } else { (word, 4) };
@@ -200,13 +201,15 @@ impl Word {
 
 /// Decodes a 32-bit instruction.
 ///
-/// Planned: F and D will use the major opcodes 0x07, 0x27, 0x43, 0x47, 0x4b, 0x4f and 0x53 here, the
-/// dependence-tracking registers 32 to 63 and 64 (status), and four more encodings in `compressed.rs`.
+/// Planned: F and D will use the major opcodes 0x07, 0x27, 0x43, 0x47, 0x4b, 0x4f and 0x53 here,
+/// the dependence-tracking registers 32 to 63 and 64 (status), and four more encodings in
+/// `compressed.rs`.
 fn operation(word: &Word, pc: u64) -> Option<Op> {
     let op = match word.bits(0, 7) {
         0x03 => return load(word),
         0x0f => {
-            // Execution is sequentially consistent and code cannot change, so both fences affect only time.
+            // Execution is sequentially consistent and code cannot change, so both fences affect
+            // only time.
             let class = match word.function() {
                 0 => InstructionClass::Fence,
                 1 => InstructionClass::System,
@@ -378,7 +381,8 @@ fn arithmetic_word(word: &Word) -> Option<Op> {
     Some(word.registers(kind, class))
 }
 
-/// The A extension. The ordering bits (aq, rl) have no effect, because execution is sequentially consistent.
+/// The A extension. The ordering bits (aq, rl) have no effect, because execution is sequentially
+/// consistent.
 fn atomic(word: &Word) -> Option<Op> {
     use Kind::{
         AtomicDouble, AtomicWord, LoadReserveDouble, LoadReserveWord, StoreConditionalDouble, StoreConditionalWord,
@@ -411,7 +415,8 @@ fn system(word: &Word) -> Option<Op> {
         op.instruction.destinations[0] = Register(10);
         return Some(op);
     }
-    // csrrs, csrrc and their immediate forms, with x0 or 0: any other operand would write the register.
+    // csrrs, csrrc and their immediate forms, with x0 or 0: any other operand would write the
+    // register.
     if !matches!(word.function(), 2 | 3 | 6 | 7) || word.rs1() != 0 {
         return None;
     }

@@ -16,7 +16,8 @@ pub(super) struct Cache {
     pub(super) tags: TagArray,
     /// The cycle of the latest access, and the number of accesses in it.
     port: (Cycles, u32),
-    /// When each outstanding line or store completes: the MSHRs in use, and some that are already free.
+    /// When each outstanding line or store completes: the MSHRs in use, and some that are already
+    /// free.
     mshrs: Vec<Cycles>,
     pub(super) statistics: CacheStatistics,
 }

@@ -28,8 +28,8 @@ pub struct CacheConfig {
     pub allocate: bool,
     /// From an access to the use of its data, on a hit.
     pub hit: Cycles,
-    /// From an access that misses to its request to memory. 0 in sim-outorder, where a miss costs the
-    /// time of memory only.
+    /// From an access that misses to its request to memory. 0 in sim-outorder, where a miss costs
+    /// the time of memory only.
     pub lookup: Cycles,
     /// Accesses that can begin in a cycle.
     pub ports: u32,
@@ -49,13 +49,15 @@ pub struct MemoryConfig {
 /// The coherence protocol of the data caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coherence {
-    /// Coherence without cost: copies stay where they are, and a store takes the time of its own cache.
+    /// Coherence without cost: copies stay where they are, and a store takes the time of its own
+    /// cache.
     Ideal,
     /// MESI: a store invalidates the copies in other caches.
     Invalidate {
         /// Added to a store to a shared line when other caches hold copies.
         upgrade: Cycles,
-        /// From the request for a line that another core has modified to its use; the line comes from that core.
+        /// From the request for a line that another core has modified to its use; the line comes
+        /// from that core.
         transfer: Cycles,
     },
 }

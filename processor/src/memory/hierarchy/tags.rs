@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tag array of one cache: which lines are present, from when on each is usable, and the LRU order.
+//! The tag array of one cache: which lines are present, from when on each is usable, and the LRU
+//! order.
 //!
 //! Cost on the host: a lookup first compares the slot in which a line with the same low bits was
 //! found last. A count of present lines with these low bits shows most absent lines at once. Only
@@ -46,7 +47,8 @@ pub(super) struct TagArray {
     set_mask: u64,
     /// The line number in each slot; the slots of a set are adjacent.
     tags: Vec<u64>,
-    /// The number of the latest use of each slot, which grows with each use; 0 if the slot is empty.
+    /// The number of the latest use of each slot, which grows with each use; 0 if the slot is
+    /// empty.
     last_use: Vec<u64>,
     lines: Vec<Line>,
     hints: Vec<Hint>,
@@ -72,7 +74,8 @@ impl TagArray {
         }
     }
 
-    /// Whether `line` is the most recently used one and usable at `now`: then one more use changes nothing.
+    /// Whether `line` is the most recently used one and usable at `now`: then one more use changes
+    /// nothing.
     #[inline]
     pub(super) fn is_newest(&self, line: u64, now: Cycles) -> bool {
         self.newest.0 == line && self.newest.1 <= now
@@ -117,8 +120,8 @@ impl TagArray {
         Some(&mut self.lines[slot])
     }
 
-    /// Inserts `line`, which must not be present, in place of the least recently used line of its set.
-    /// Returns the victim if it was modified and must be written back.
+    /// Inserts `line`, which must not be present, in place of the least recently used line of its
+    /// set. Returns the victim if it was modified and must be written back.
     pub(super) fn insert(&mut self, line: u64, ready: Cycles, state: State) -> Option<u64> {
         let set = (line & self.set_mask) as usize * self.ways;
         let mut slot = set;
