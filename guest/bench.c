@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The benchmark of Hemmert et al. (`hemmert2007`) figure 5: 64 identical headers that match at 0 to 100 % of a list.
+// The benchmark of Hemmert et al. (`hemmert2007`) figure 5: 64 identical headers that match at 0 to
+// 100 % of a list.
 //
-// Of the twelve passes the first primes; the others match at depth 0, 10, ... 100 %, where 0 % is the first item. Nothing
-// is deleted. Marks take the place of figure 5's readSimCycle, and tell where list and headers are, so that whoever watches
-// can make their lines cold. The program fills list and headers itself, before the first mark.
-// With threads (hemmert2007 5.1) each match is a thread of its own, started in order: the first thread has the lock of the first
-// item on behalf of the one it starts.
-// Argument of main: the length of the list, 1 to ITEMS; 10 if there is none. Status 1 if a match was not where it should be.
+// There are twelve passes. The first is a warm-up; the others match at depth 0, 10, ... 100 %,
+// where 0 % is the first item. Nothing is deleted. Marks replace readSimCycle of figure 5. They
+// also report the addresses of list and headers, so that an observer can make their lines cold. The
+// program fills list and headers before the first mark. With threads (hemmert2007 5.1) each match
+// has a thread of its own. They start in order: the first thread acquires the lock of the first
+// item on behalf of the thread it starts. Argument of main: the length of the list, 1 to ITEMS;
+// default 10. Status 1 if a match is at a wrong position.
 
 #include "host.h"
 #include "lock.h"
@@ -15,7 +17,7 @@
 enum { PASSES = 12, HEADERS = 64, ITEMS = 1024 };
 
 static struct memd list[ITEMS] __attribute__((aligned(64)));
-// As far apart as the slots of a header buffer; threads leave what they found behind the header.
+// Aligned like the slots of a header buffer; a thread writes its result behind the header.
 static struct slot {
     struct ptlhdr header;
     uint64_t offset;
@@ -26,13 +28,13 @@ _Static_assert(sizeof(struct slot) == 64, "headers are 64 bytes apart");
 
 static uint32_t taken;
 
-// Figure 5's getNextHeader: the next slot of the buffer.
+// getNextHeader of figure 5: the next slot of the buffer.
 static struct ptlhdr *get_next_header(void)
 {
     return &headers[taken++ % HEADERS].header;
 }
 
-// An item that accepts the headers with its bits, from everywhere.
+// An item that accepts headers with its match bits from any source.
 static void fill(uint32_t items)
 {
     for (uint32_t i = 0; i < items; i++) {
@@ -56,7 +58,8 @@ static void match_one(void *argument)
 }
 #endif
 
-// One turn of figure 5's outer loop: whether the last match is the one expected.
+// One iteration of the outer loop of figure 5; returns whether the last match is at the expected
+// position.
 static int pass(uint32_t number, const struct memd *expected)
 {
     struct memd *match_memd = NULL;

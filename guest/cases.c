@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The match function on lists that the host lays out, for the comparison with a golden function.
+// The match function on lists that the host writes, for comparison with a golden function.
 
 #include "host.h"
 #include "match.h"
@@ -8,12 +8,12 @@ struct question {
     struct ptlhdr header;
     uint32_t src_nid;
     uint32_t items;
-    // The answer; offset and mlength as match left them.
+    // The answer: offset and mlength as match writes them.
     uint64_t offset;
     uint32_t mlength;
     uint32_t found; // position, or the number of items if there was no match
     uint64_t reserved;
-    struct memd list[]; // the links are the program's
+    struct memd list[]; // this program writes the links
 };
 
 int main(void)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What a guest program asks of its host: the table of README.md as C.
+// The system-call interface of guest programs: the table of README.md as C.
 //
-// A call is one instruction: `sc` (PPC32: number in r0, arguments in r3 to r6, result in r3) or `ecall` (RV64: number in a7,
-// arguments in a0 to a3, result in a0). `exit` and `write` bear Linux's numbers, so that a program also runs under an
-// emulator of Linux, which refuses the others without harm. A call of ours changes its result's register and nothing else.
+// A call is one instruction: `sc` (PPC32: number in r0, arguments in r3 to r6, result in r3) or
+// `ecall` (RV64: number in a7, arguments in a0 to a3, result in a0). `exit` and `write` have their
+// Linux numbers, so that a program also runs under a Linux emulator, which returns an error for the
+// other calls. A call of this project changes only the register of its result.
 
 #ifndef MB_GUEST_HOST_H
 #define MB_GUEST_HOST_H
@@ -20,19 +21,19 @@ enum { MB_EXIT = 93, MB_WRITE = 64 };
 #endif
 
 enum {
-    MB_OWN = 0x4d420000,     // "MB" and a number
+    MB_OWN = 0x4d420000,     // "MB" in the upper half
     MB_NEXT = MB_OWN + 0,    // -> address of the next descriptor; waits for one
     MB_ANSWER = MB_OWN + 1,  // (descriptor): its answer is written
-    MB_MARK = MB_OWN + 2,    // (what, value): for whoever watches
-    MB_MORE = MB_OWN + 3,    // (bytes) -> address of as many bytes never used before, aligned to 64
+    MB_MARK = MB_OWN + 2,    // (what, value): reported to an observer
+    MB_MORE = MB_OWN + 3,    // (bytes) -> address of that many unused bytes, aligned to 64
     MB_ACQUIRE = MB_OWN + 4, // (address): waits until the lock of this name is free, and takes it
-    MB_RELEASE = MB_OWN + 5, // (address): frees it
+    MB_RELEASE = MB_OWN + 5, // (address): releases it
     MB_THREAD = MB_OWN + 6,  // (entry, argument): starts a thread, which calls entry(argument)
     MB_END = MB_OWN + 7,     // the calling thread ends
     MB_JOIN = MB_OWN + 8,    // waits until all threads but the caller have ended
 };
 
-// What a mark says.
+// The first argument of a mark.
 enum {
     MB_MARK_LIST = 1,    // value: address of a benchmark's first item; the others follow it in memory
     MB_MARK_HEADERS = 2, // value: address of a benchmark's first header; the others follow it in memory
@@ -40,7 +41,7 @@ enum {
     MB_MARK_END = 4,     // value: number of the pass that ends
 };
 
-// A call with one, two and three arguments.
+// Calls with three, two and one arguments.
 static inline long mb_call3(long number, long a, long b, long c)
 {
 #if defined(__powerpc__)

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Operations on a receiver's lists: one after the other or, with threads, behind each other.
+// Operations on the two lists of a receiver: sequential or, with threads, pipelined by lock
+// coupling.
 //
-// Why threads change when and never what. An operation walks one list from its head, taking the lock of each item before it
-// lets go of the one before. It has both locks when it takes an item out, and when it comes to the end it takes the lock of
-// the other list's head before it lets go of the last item, and appends there. The caller (queue.c) acquires the first lock
-// for each operation in order of acceptance, and lets none begin while one that walks the other list is under way.
-// So all operations under way take the same locks in the same order and none passes another. Where one of them is, all
-// accepted before it have been and have done what they do there, and none accepted after it has been: it finds what it would
-// find if it ran alone after those before it, and appends behind what they appended. Nobody waits for the lock of an item
-// that is taken out, since whoever would has to hold the one before it. The pool's lock is taken last and alone: which
-// entry an item gets is the only thing that time decides. Locks are taken in one order, so none waits for ever.
+// Why threads change times and never outcomes:
+// - An operation walks one list from its head and acquires the lock of each item before it releases
+//   the lock of the item before. It holds both locks when it removes an item. At the end of the
+//   list it acquires the lock of the head of the other list before it releases the last item, and
+//   appends.
+// - The caller (queue.c) acquires the first lock for each operation in order of acceptance, and
+//   starts none while an operation that walks the other list is outstanding.
+// - So all outstanding operations acquire the same locks in the same order, and none passes
+//   another. At each item an operation finds the effects of all operations accepted before it and
+//   of none accepted after it, as in a sequential execution, and appends behind what they appended.
+// - No thread waits for the lock of an item that is removed, because it would have to hold the lock
+//   of the item before.
+// - The lock of the pool is acquired last, and only for the pool. Timing decides only which free
+//   entry holds an item.
+// - All locks are acquired in one order, so there is no deadlock.
 // Test: `operations_in_many_threads_have_the_outcomes_of_one`.
 
 #include "list.h"
@@ -20,7 +27,7 @@ void receiver_init(struct receiver *receiver)
     list_init(&receiver->unexpected);
 }
 
-// Takes out the item behind `before`; lets go of both.
+// Removes the item behind `before`; releases both.
 static void take(struct receiver *receiver, struct list *list, struct memd *before, struct memd *item)
 {
     list_remove(list, before, item);
@@ -29,7 +36,7 @@ static void take(struct receiver *receiver, struct list *list, struct memd *befo
     pool_give(&receiver->pool, item);
 }
 
-// Lets go of the last item of the list that was walked, and begins to append to the other list.
+// Appends an item to the other list, and releases the last item of the list that was walked.
 static struct memd *append_to(struct receiver *receiver, struct list *list, struct memd *before)
 {
     acquire(&list->head);
@@ -39,7 +46,8 @@ static struct memd *append_to(struct receiver *receiver, struct list *list, stru
     return item;
 }
 
-// Clause O-4: the oldest receive that accepts the message, or to the end of the unexpected messages.
+// Clause O-4: matches the oldest receive that accepts the message, or appends the message to the
+// unexpected messages.
 static void arrive(struct receiver *receiver, struct operation *op)
 {
     struct memd *before = &receiver->posted.head, *item;
@@ -59,8 +67,8 @@ static void arrive(struct receiver *receiver, struct operation *op)
     }
 }
 
-// Clauses O-3 and P-1 to P-3: the oldest message that the pattern accepts. A probe leaves it; a receive that finds none
-// goes to the end of the posted receives.
+// Clauses O-3 and P-1 to P-3: finds the oldest message that the pattern accepts. A probe leaves it
+// in the list. A receive without a match is appended to the posted receives.
 static void search(struct receiver *receiver, struct operation *op)
 {
     struct memd *before = &receiver->unexpected.head, *item;
@@ -85,7 +93,7 @@ static void search(struct receiver *receiver, struct operation *op)
     }
 }
 
-// Clause C-1: the receive of this name, if it is still posted.
+// Clause C-1: removes the receive of this name, if it is still posted.
 static void cancel(struct receiver *receiver, struct operation *op)
 {
     struct memd *before = &receiver->posted.head, *item;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A receiver's two lists and the operations on them: the contract of spec/matching.md as a NIC's firmware would have it.
+// The two lists of a receiver and the operations on them: spec/matching.md as NIC firmware.
 //
-// Entries are Hemmert et al.'s items (match.h), linked from the oldest to the youngest. A list begins with an item that matches
-// nothing, so that what is taken out always has one before it.
+// Entries are the items of Hemmert et al. (match.h), linked from the oldest to the youngest. A list
+// begins with a dummy item that matches nothing, so that a removed item always has a predecessor.
 
 #ifndef MB_GUEST_LIST_H
 #define MB_GUEST_LIST_H
@@ -11,18 +11,19 @@
 #include "lock.h"
 #include "match.h"
 
-// Operations of a descriptor besides figure 1's: what the host asks for.
+// Operations of a descriptor in addition to those of figure 1.
 enum { OP_POST = 16, OP_CANCEL, OP_PROBE, OP_MATCHED_PROBE };
 
-// An operation as the host delivers it, and its answer: 64 bytes. An arrival is a header whose operation is PTL_MSG_PUT.
-// Of a pattern the header holds the match bits and the initiator; its process id is ANY_PID if every initiator will do.
+// An operation and its answer, 64 bytes. An arrival is a header whose operation is PTL_MSG_PUT. For
+// a pattern the header holds match bits and initiator; its process id is ANY_PID for a wildcard
+// initiator.
 struct operation {
     struct ptlhdr header;
-    uint64_t care; // bits of a pattern that take part in the match
-    uint64_t name; // of the receive or message that this is about
+    uint64_t care; // bits of a pattern that are compared
+    uint64_t name; // of the receive or message
     // The answer.
-    uint64_t partner; // name of what was found
-    uint32_t found;   // 1, or 0 if nothing was
+    uint64_t partner; // name of the entry found
+    uint32_t found;   // 1 if an entry was found, else 0
     uint32_t reserved;
 };
 
@@ -31,7 +32,7 @@ struct list {
     struct memd *last; // the head of an empty list
 } __attribute__((aligned(64)));
 
-// Entries that are not in a list: those used before, linked to the head, and the rest of the newest piece of memory.
+// Free entries: those used before, linked to the head, and the rest of the newest piece of memory.
 struct pool {
     struct memd head;
     struct memd *fresh, *limit;
@@ -42,7 +43,7 @@ struct receiver {
     struct pool pool;
 };
 
-// Entries that the host is asked for at a time.
+// Entries requested from the host at a time.
 enum { PIECE = 64 };
 
 static inline void list_init(struct list *list)
@@ -58,7 +59,7 @@ static inline void list_append(struct list *list, struct memd *item)
     list->last = item;
 }
 
-// Takes out the item behind `before`.
+// Removes the item behind `before`.
 static inline void list_remove(struct list *list, struct memd *before, const struct memd *item)
 {
     before->next = item->next;
@@ -91,8 +92,8 @@ static inline void pool_give(struct pool *pool, struct memd *item)
     release(&pool->head);
 }
 
-// Whether a posted receive accepts an arriving header. PORTALS asks the whole of figure 1; without it, an MPI envelope is
-// compared and nothing else (clause G-1).
+// Whether a posted receive accepts an arriving header. With PORTALS by the complete function of
+// figure 1, otherwise by the MPI envelope alone (clause G-1).
 static inline int posted_accepts(const struct memd *item, const struct ptlhdr *hdr)
 {
 #ifdef PORTALS
@@ -136,7 +137,7 @@ static inline void write_message(struct memd *item, const struct operation *op)
     item->name = op->name;
 }
 
-// Answers a search with the item that was found, if any.
+// Writes the answer of a search: the item found, if any.
 static inline void write_answer(struct operation *op, const struct memd *item)
 {
     op->found = item != NULL;
@@ -152,8 +153,9 @@ static inline int walks_posted(const struct operation *op)
 
 void receiver_init(struct receiver *receiver);
 
-// Performs one operation, answer included. With threads, the caller has acquired the lock of the head of the list that the
-// operation walks, and this releases it; and no operation that walks the other list is under way.
+// Performs one operation and writes its answer. With threads, the caller has acquired the lock of
+// the head of the list that the operation walks, which is released here, and no operation that
+// walks the other list is outstanding.
 void receiver_perform(struct receiver *receiver, struct operation *op);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// One lock for each item, in three styles: none in a program of one thread, a call that the host's lock hardware serves
-// (LOCK_CALLS), or a word in the item that threads spin on (LOCK_SPIN).
+// A lock for each item, in three forms: none in a program with one thread; a system call that lock
+// hardware serves (LOCK_CALLS); a word in the item that threads spin on (LOCK_SPIN).
 //
-// Whoever releases a lock need not be who acquired it. There are no barriers: the simulated cores execute in order, and a
-// store is seen by all when it is executed. Machines that reorder would need isync and lwsync, or .aq and .rl, here.
+// A lock can be released by another thread than the one that acquired it. There are no barriers:
+// the simulated cores execute in order, and a store is visible to all threads at once. On a machine
+// that reorders, isync and lwsync, or .aq and .rl, would be needed here.
 
 #ifndef MB_GUEST_LOCK_H
 #define MB_GUEST_LOCK_H

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The match function of hemmert2007 figure 1, a translation unit of its own: its caller is compiled without a look inside.
+// The match function of hemmert2007 figure 1, in a translation unit of its own, so that it is not
+// inlined.
 //
-// With threads, one has the lock of the item it visits and takes that of the next one before it lets go: so no two are at
-// one item, and none passes another (hemmert2007 5.1).
+// With threads, lock coupling (hemmert2007 5.1): a thread acquires the lock of the next item before
+// it releases its current one. So no two threads are at one item, and none passes another.
 
 #include "lock.h"
 #include "match.h"

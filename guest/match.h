@@ -5,11 +5,13 @@
 //                | bits | care | nid | pid | opts  | next | lock |
 //                | length | local offset | name    | max  | thr  |
 //
-// The paper prints the function, the size (64 bytes) and the widths of some fields; the order is ours. What a visit
-// that fails on match bits touches, the link included, lies in one line of 32 bytes. With LINK_LAST the last two words of
-// both halves change places: so the structure would lie if it were written down as in the figure (me, md, next).
-// Links are 32 bits in both instruction sets, so that an item has one layout and 64 bytes also with room for a lock:
-// programs and their memory lie below 2 GiB. They are signed since that is how RV64 loads 32 bits in one instruction.
+// The paper gives the function, the size (64 bytes) and the widths of some fields; the order is our
+// choice. All fields that a visit reads when it fails on match bits, including the link, are in one
+// line of 32 bytes. With LINK_LAST the last two words of both halves are exchanged, which is the
+// layout of the structures as written in the figure (me, md, next). Links have 32 bits in both
+// instruction sets, so that an item has one layout and 64 bytes including a lock. Programs and
+// their memory are below 2 GiB. Links are signed, because RV64 loads a signed 32-bit word in one
+// instruction.
 
 #ifndef MB_GUEST_MATCH_H
 #define MB_GUEST_MATCH_H
@@ -30,12 +32,12 @@ enum {
     MD_MAX_SIZE = 0x20,
 };
 
-// Operations of a header. Figure 1 tests these two and lets every other one pass.
+// Operations of a header. Figure 1 filters these two and accepts every other one.
 enum { PTL_MSG_PUT = 1, PTL_MSG_GET = 2 };
 
 #define LINK                                                                                                           \
     int32_t next; /* address of the next item, 0 at the end */                                                         \
-    uint32_t lock; /* 1 while a thread that spins has it */
+    uint32_t lock; /* 1 while held, for spin locks */
 #define LIMITS                                                                                                         \
     uint32_t max_size;                                                                                                 \
     uint32_t threshold; /* uses left */
@@ -54,7 +56,7 @@ struct memd {
 #endif
     uint64_t length;
     uint64_t local_offset;
-    uint64_t name; // whoever made the item knows it by this
+    uint64_t name; // name of the receive or message
 #ifdef LINK_LAST
     LINK
 #else
@@ -82,8 +84,9 @@ static inline int32_t link_to(const struct memd *item)
     return (int32_t)(intptr_t)item;
 }
 
-// One turn of figure 1's loop, its tests in its order: whether the item accepts the header, and if so where the message's
-// data go and how many bytes of them. As in the figure, the kept offset is not clamped: beyond the length the room wraps.
+// One iteration of the loop of figure 1, with its tests in its order: whether the item accepts the
+// header, and if so the offset and length of the data. As in the figure, the local offset is not
+// clamped; above the length, the remaining length wraps around.
 static inline int accepts(const struct memd *item, const struct ptlhdr *hdr, uint32_t src_nid, uint64_t *offset,
                           uint32_t *mlength)
 {
@@ -120,8 +123,8 @@ static inline int accepts(const struct memd *item, const struct ptlhdr *hdr, uin
     return 1;
 }
 
-// The first item from `list` on that accepts the header, or NULL. With threads, the caller has acquired the lock of `list`,
-// and match releases it.
+// The first item from `list` on that accepts the header, or NULL. With threads, the caller has
+// acquired the lock of `list`, and match releases it.
 struct memd *match(struct memd *list, const struct ptlhdr *hdr, uint32_t src_nid, uint64_t *offset, uint32_t *mlength);
 
 #endif

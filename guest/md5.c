@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// MD5 (RFC 1321) of the RFC's seven test strings: a program with a known answer, for tests of instruction sets.
-// Prints each digest; status 1 if one differs from section A.5 of the RFC.
+// MD5 of the seven test strings of RFC 1321: a program with a known result, for tests of
+// instruction sets. Prints each digest; status 1 if one differs from section A.5 of the RFC.
 
 #include "host.h"
 

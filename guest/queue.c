@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The firmware of a receive engine: operations come from the host one after the other, and each is answered.
+// The firmware of a receive engine: takes operations from the host, performs them, and answers
+// each.
 //
-// The call for the next operation stands for what a NIC's core does at its command queue and header buffer: it asks the
-// hardware for the next descriptor, sleeps while there is none, and gets the address where the hardware has put it. The
-// descriptor itself is read by loads, so that it costs what its place in the memory hierarchy costs. A queue polled in
-// memory would make the time of an operation depend on when it comes within a turn of the polling loop.
+// The call for the next operation models the command queue and header buffer of a NIC: the core
+// requests the next descriptor, waits while there is none, and receives the address to which the
+// hardware has written it. The descriptor is read by loads, whose time depends on its location in
+// the memory hierarchy. With a queue polled in memory, the time of an operation would depend on its
+// phase in the polling loop.
 //
-// With threads (hemmert2007 5.1, 5.3) the first one takes operations from the host and starts a thread for each, which answers it.
-// It has the lock of the list's head on behalf of the thread it starts, so that operations enter a list in the order in which
-// they came, whichever core runs them; an operation that walks the other list waits until all before it have ended.
-// The order is argued in list.c.
+// With threads (hemmert2007 5.1, 5.3), the first thread takes operations from the host and starts a
+// thread for each. It acquires the lock of the head of the list on behalf of the thread it starts,
+// so that operations enter a list in order, on any core. An operation that walks the other list
+// waits until all earlier operations have ended. list.c has the argument for the ordering.
 
 #include "list.h"
 #include "lock.h"

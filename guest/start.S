@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Where a program begins: a stack of its own, main with the arguments that the host set, and its result as status.
+// The entry of a program: sets the stack, calls main with the arguments set by the host, and exits with its result.
 
-    .file "start.S"             // else the linker names the compiler's temporary file
+    .file "start.S"             // otherwise the linker records a temporary file name
     .section .bss
     .balign 16
 stack:
@@ -16,7 +16,7 @@ _start:
     lis 1, stack_end@ha
     la 1, stack_end@l(1)
     li 0, 0
-    stwu 0, -16(1)              // back chain 0, and room for the return address
+    stwu 0, -16(1)              // back chain 0, and space for the return address
     bl main
     li 0, 1                     // exit
     sc

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A fixed stream of operations on a receiver's lists, for tests: prints a checksum of its 4000 answers.
+// A fixed stream of operations on a receiver's lists, for tests: prints a checksum of its 4000
+// answers.
 //
-// It needs no host of ours. Envelopes differ in 24 ways, so that lists become some tens of entries long; receives and
-// messages gain the upper hand in turn. The checksum is FNV-1a over the word `found` and, if a search found something, the word
-// `partner` of each answer.
+// It runs without this simulator. There are 24 different envelopes, so that lists have tens of
+// entries; phases with more receives and with more messages alternate. The checksum is FNV-1a over
+// the word `found` of each answer and, if a search found something, the word `partner`.
 
 #include "list.h"
 
@@ -13,7 +14,7 @@ static struct memd entries[ENTRIES] __attribute__((aligned(64)));
 static struct receiver receiver;
 static uint32_t state = 2463534242;
 
-// Marsaglia's xorshift with 13, 17, 5; the upper half is the more random one.
+// Marsaglia's xorshift with 13, 17, 5; the upper bits are the more random ones.
 static uint32_t below(uint32_t limit)
 {
     state ^= state << 13;
@@ -29,7 +30,7 @@ static void add(uint64_t word)
     checksum = (checksum ^ word) * 0x100000001b3;
 }
 
-// Operation `number`: its name is its number, but for a cancel, which names one of the 64 last.
+// Operation `number`. Its name is its number; a cancel names one of the last 64 operations.
 static void make(struct operation *op, uint32_t number)
 {
     uint32_t kind = below(100), envelope = below(24), wildcard = below(8);

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any bytes as an ELF file: an error or a program, and what it executes is instructions, calls or a fault.
+//! Arbitrary bytes as an ELF file: an error, or a program that executes instructions and system
+//! calls or faults.
 
 #![no_main]
 
-use mb_processor::{Answer, Call, Hart, Host, Memory, Ppc32, Program, Rv64, Step};
+use mb_processor::{Hart, Memory, Ppc32, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
 
-/// Has an answer to everything.
-struct Anything;
+/// A handler that returns a result for every call.
+struct AcceptAll;
 
-impl Host for Anything {
+impl SyscallHandler for AcceptAll {
     fn set_cycle(&mut self, _: u64) {}
 
     fn cycle(&self) -> u64 {
         u64::MAX
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         memory.write(call.arguments[0], &[0; 3]).ok();
-        Answer::Value(call.arguments[1])
+        SyscallResult::Value(call.arguments[1])
     }
 }
 
 fn run<H: Hart>(mut hart: H, mut memory: Memory) {
     for _ in 0..1000 {
         let pc = hart.pc();
-        match hart.step(&mut memory, &mut Anything) {
+        match hart.step(&mut memory, &mut AcceptAll) {
             Ok(Step::Retired(retired)) => {
                 assert_eq!((retired.pc, retired.next), (pc, hart.pc()));
-                assert_eq!(hart.shape(pc), Some(retired.shape));
+                assert_eq!(hart.instruction_at(pc), Some(retired.instruction));
             }
-            Ok(Step::Waiting | Step::Exited(_)) => unreachable!("the host always answers"),
+            Ok(Step::Waiting | Step::Exited(_)) => unreachable!("the handler never waits or exits"),
             Err(_) => {
                 assert_eq!(hart.pc(), pc);
                 return;
@@ -40,7 +41,7 @@ fn run<H: Hart>(mut hart: H, mut memory: Memory) {
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(program) = Program::load(data) else { return };
-    // What is linked far apart would only cost time.
+    // Large programs only cost time.
     let memory = program.memory(64);
     if memory.range().end - memory.range().start > 1 << 20 {
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The committed ELF files of `guest/elf`.
 
-use mb_processor::{Machine, Program};
+use mb_processor::{Isa, Program};
 
 macro_rules! guests {
     ($($guest:ident $name:literal: $what:literal,)*) => {
@@ -15,7 +15,7 @@ macro_rules! guests {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$guest,)*];
 
-            /// The name of its files.
+            /// The name of its files, without instruction set and suffix.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$guest => $name,)* }
@@ -23,11 +23,11 @@ macro_rules! guests {
 
             /// The bytes of its ELF file.
             #[must_use]
-            pub const fn file(self, machine: Machine) -> &'static [u8] {
-                match (self, machine) {
-                    $((Self::$guest, Machine::Ppc32) =>
+            pub const fn file(self, isa: Isa) -> &'static [u8] {
+                match (self, isa) {
+                    $((Self::$guest, Isa::Ppc32) =>
                         include_bytes!(concat!("../elf/", $name, ".ppc32.elf")),
-                    (Self::$guest, Machine::Rv64) =>
+                    (Self::$guest, Isa::Rv64) =>
                         include_bytes!(concat!("../elf/", $name, ".rv64.elf")),)*
                 }
             }
@@ -38,27 +38,27 @@ macro_rules! guests {
 guests! {
     Bench "bench": "The benchmark of hemmert2007 figure 5.",
     BenchLinkLast "bench_link_last": "The same, with the link in an item's last words.",
-    BenchMt "bench_mt": "A thread for each header, locks by calls.",
-    BenchMtSpin "bench_mt_spin": "A thread for each header, locks that threads spin on.",
-    Cases "cases": "The match function on lists that the host lays out.",
+    BenchMt "bench_mt": "The benchmark with a thread for each header and hardware locks.",
+    BenchMtSpin "bench_mt_spin": "The benchmark with a thread for each header and spin locks.",
+    Cases "cases": "The match function on lists that the host writes, for tests.",
     Md5 "md5": "The test suite of RFC 1321.",
-    Queue "queue": "A receive engine's firmware: MPI envelopes.",
-    QueueMt "queue_mt": "A thread for each operation, locks by calls.",
-    QueueMtSpin "queue_mt_spin": "A thread for each operation, locks that threads spin on.",
-    QueuePortals "queue_portals": "A receive engine's firmware, with Hemmert et al.'s match function for arrivals.",
-    QueuePortalsMt "queue_portals_mt": "A thread for each operation, locks by calls.",
-    QueuePortalsMtSpin "queue_portals_mt_spin": "A thread for each operation, locks that threads spin on.",
+    Queue "queue": "The firmware of a receive engine, for MPI envelopes.",
+    QueueMt "queue_mt": "`queue` with a thread for each operation and hardware locks.",
+    QueueMtSpin "queue_mt_spin": "`queue` with a thread for each operation and spin locks.",
+    QueuePortals "queue_portals": "`queue` with the match function of Hemmert et al. for arrivals.",
+    QueuePortalsMt "queue_portals_mt": "`queue_portals` with a thread for each operation and hardware locks.",
+    QueuePortalsMtSpin "queue_portals_mt_spin": "`queue_portals` with a thread for each operation and spin locks.",
     Stream "stream": "A fixed stream of operations, and the checksum of their answers.",
 }
 
 impl Guest {
-    /// The program for one machine.
+    /// The program for one instruction set.
     ///
     /// # Panics
     /// When the committed file is damaged, which the tests exclude.
     #[must_use]
-    pub fn program(self, machine: Machine) -> Program {
-        Program::load(self.file(machine)).expect("the committed files are programs")
+    pub fn program(self, isa: Isa) -> Program {
+        Program::load(self.file(isa)).expect("a committed program")
     }
 }
 
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_committed_file_is_a_program_of_its_machine() {
+    fn every_committed_file_is_a_program_of_its_instruction_set() {
         for guest in Guest::ALL {
-            for machine in [Machine::Ppc32, Machine::Rv64] {
-                assert_eq!(guest.program(machine).machine(), machine, "{}", guest.name());
+            for isa in [Isa::Ppc32, Isa::Rv64] {
+                assert_eq!(guest.program(isa).isa(), isa, "{}", guest.name());
             }
         }
     }

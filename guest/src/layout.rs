@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Items, headers and descriptors in guest memory (`guest/match.h`, `guest/list.h`), 64 bytes each.
 //!
-//! The initiators of the general form become nids. All ones stand for any nid in Hemmert et al.'s items, so initiator 2^32 - 1 has pid 1
-//! and every other one pid 0; an open initiator has nid and pid of all ones.
+//! An initiator of the general form is a nid. In the items of Hemmert et al. a nid of all ones
+//! stands for any, so initiator 2^32 - 1 has pid 1 and every other one pid 0. A wildcard initiator
+//! has nid and pid of all ones.
 
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
-use mb_processor::{Machine, Memory};
+use mb_processor::{Isa, Memory};
 
-/// Length of an item, of a header's slot and of a descriptor.
+/// Length of an item, of a header slot and of a descriptor.
 pub const BYTES: u64 = 64;
 
-/// Offsets in an item that are read once in each visit.
+/// Offsets of the fields of an item that each visit reads exactly once.
 mod visited {
-    /// Match bits, in a search.
+    /// The match bits, in a search.
     pub(super) const MATCH_BITS: u64 = 0;
-    /// Name, in a cancel.
+    /// The name, in a cancel.
     pub(super) const NAME: u64 = 48;
 }
 
@@ -39,17 +40,17 @@ const MATCHED_PROBE: u16 = 19;
 const ANY_NID: u32 = u32::MAX;
 const ANY_PID: u16 = u16::MAX;
 
-/// Numbers in the order of bytes of a machine.
+/// Numbers in the byte order of an instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Order(pub Machine);
+pub struct Order(pub Isa);
 
 impl Order {
     /// 16 bits.
     #[must_use]
     pub const fn half(self, value: u16) -> [u8; 2] {
         match self.0 {
-            Machine::Ppc32 => value.to_be_bytes(),
-            Machine::Rv64 => value.to_le_bytes(),
+            Isa::Ppc32 => value.to_be_bytes(),
+            Isa::Rv64 => value.to_le_bytes(),
         }
     }
 
@@ -57,8 +58,8 @@ impl Order {
     #[must_use]
     pub const fn word(self, value: u32) -> [u8; 4] {
         match self.0 {
-            Machine::Ppc32 => value.to_be_bytes(),
-            Machine::Rv64 => value.to_le_bytes(),
+            Isa::Ppc32 => value.to_be_bytes(),
+            Isa::Rv64 => value.to_le_bytes(),
         }
     }
 
@@ -66,28 +67,28 @@ impl Order {
     #[must_use]
     pub const fn double(self, value: u64) -> [u8; 8] {
         match self.0 {
-            Machine::Ppc32 => value.to_be_bytes(),
-            Machine::Rv64 => value.to_le_bytes(),
+            Isa::Ppc32 => value.to_be_bytes(),
+            Isa::Rv64 => value.to_le_bytes(),
         }
     }
 
-    /// Reads 32 bits, if they are there.
+    /// Reads 32 bits, or `None` if they are outside of memory.
     #[must_use]
     pub fn read_word(self, memory: &Memory, address: u64) -> Option<u32> {
         let bytes = memory.read(address)?;
         Some(match self.0 {
-            Machine::Ppc32 => u32::from_be_bytes(bytes),
-            Machine::Rv64 => u32::from_le_bytes(bytes),
+            Isa::Ppc32 => u32::from_be_bytes(bytes),
+            Isa::Rv64 => u32::from_le_bytes(bytes),
         })
     }
 
-    /// Reads 64 bits, if they are there.
+    /// Reads 64 bits, or `None` if they are outside of memory.
     #[must_use]
     pub fn read_double(self, memory: &Memory, address: u64) -> Option<u64> {
         let bytes = memory.read(address)?;
         Some(match self.0 {
-            Machine::Ppc32 => u64::from_be_bytes(bytes),
-            Machine::Rv64 => u64::from_le_bytes(bytes),
+            Isa::Ppc32 => u64::from_be_bytes(bytes),
+            Isa::Rv64 => u64::from_le_bytes(bytes),
         })
     }
 }
@@ -117,7 +118,8 @@ pub fn descriptor(order: Order, op: &Op) -> [u8; BYTES as usize] {
     bytes
 }
 
-/// What the answer in the descriptor at `address` means for its operation; `None` if there is no such memory.
+/// The outcome of an operation by the answer in its descriptor at `address`, or `None` if that is
+/// outside of memory.
 #[must_use]
 pub fn outcome(order: Order, op: &Op, memory: &Memory, address: u64) -> Option<Outcome> {
     let found = order.read_word(memory, address + at::FOUND)? != 0;
@@ -135,8 +137,8 @@ pub fn outcome(order: Order, op: &Op, memory: &Memory, address: u64) -> Option<O
     })
 }
 
-/// Where in an item an operation reads once for each visit. A load there is a visit; so visits are counted by watching
-/// memory, and cost the firmware nothing.
+/// Offset of the field of an item that an operation reads exactly once in each visit. A load of
+/// this field counts as a visit, so counting costs the firmware no instructions.
 #[must_use]
 pub const fn visited(op: &Op) -> u64 {
     match op {

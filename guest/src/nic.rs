@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands around a receive engine's firmware: a ring of descriptors, the answers, and memory on demand.
+//! The system-call handler of a receive engine's firmware: a ring of descriptors, the answers, and
+//! memory on demand.
 //!
 //! ```text
 //!   deliver --> [ slot | slot | slot | ... ] --next--> firmware --answer--> answers
 //!                 descriptors in guest memory             |
-//!                                                         +--more--> entries behind all other memory
+//!                                                         +--more--> entries above all other memory
 //! ```
 //!
-//! Entries are 64 bytes and aligned, and nothing but entries is behind [`Nic::entries`]; the firmware uses those that it has
-//! anew before it asks for more, so memory grows with the longest that the lists were.
+//! Entries are aligned to their 64 bytes, and only entries are above [`Nic::entries`]. The firmware
+//! reuses free entries before it requests more, so memory grows with the maximum length of the
+//! lists.
 
 use std::collections::VecDeque;
 
 use mb_core::{Cycles, Op, Outcome};
-use mb_processor::{Answer, Call, Class, Host, Machine, Memory, Retired, Service};
+use mb_processor::{InstructionClass, Isa, Memory, Retired, Service, Syscall, SyscallHandler, SyscallResult};
 
 use crate::layout::{self, BYTES, Order};
 use crate::service;
@@ -21,44 +23,45 @@ use crate::service;
 /// An operation that the firmware has answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answered {
-    /// Which one.
+    /// The operation.
     pub op: Op,
     /// The slot of its descriptor.
     pub slot: usize,
-    /// Who answered.
+    /// The thread that answered.
     pub thread: u32,
-    /// What was found.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// When.
+    /// The cycle of the answer.
     pub at: Cycles,
 }
 
-/// A visit, for who watches instructions: each reads one place of an entry once.
+/// Recognises visits of entries among executed instructions: each visit reads one field of an entry
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visit {
-    /// That place in the first of all entries.
+    /// Address of that field in the first entry.
     first: u64,
 }
 
 impl Visit {
-    /// Whether this instruction is one.
+    /// Whether this instruction is a visit.
     #[inline]
     #[must_use]
     pub fn is(self, retired: &Retired) -> bool {
-        retired.shape.class == Class::Load
+        retired.instruction.class == InstructionClass::Load
             && retired.address >= self.first
             && (retired.address - self.first).is_multiple_of(BYTES)
     }
 }
 
-/// The host of a firmware.
+/// The handler of a firmware.
 #[derive(Clone, Debug)]
 pub struct Nic {
     order: Order,
     ring: u64,
-    /// The operation of each slot that is taken.
+    /// The operation of each occupied slot.
     slots: Vec<Option<Op>>,
-    /// The slot that is taken next.
+    /// The slot of the next operation.
     next: usize,
     ready: VecDeque<u64>,
     entries: u64,
@@ -67,17 +70,17 @@ pub struct Nic {
 }
 
 impl Nic {
-    /// Programs and their memory lie below this address (`guest/match.h`).
+    /// Upper bound of the addresses of programs and their memory (`guest/match.h`).
     pub const LIMIT: u64 = 1 << 31;
 
-    /// A ring of `slots` descriptors behind everything in `memory`.
+    /// A handler with a ring of `slots` descriptors, which is appended to `memory`.
     #[must_use]
-    pub fn new(machine: Machine, memory: &mut Memory, slots: usize) -> Self {
+    pub fn new(isa: Isa, memory: &mut Memory, slots: usize) -> Self {
         let end = memory.range().end;
         let ring = end.next_multiple_of(BYTES);
         memory.grow((ring - end + slots as u64 * BYTES) as usize);
         Self {
-            order: Order(machine),
+            order: Order(isa),
             ring,
             slots: vec![None; slots],
             next: 0,
@@ -88,11 +91,11 @@ impl Nic {
         }
     }
 
-    /// Writes the descriptor of `op` and gives its address, or `None` without effect while the oldest is not answered
-    /// and every slot is taken.
+    /// Writes the descriptor of `op` and returns its address, or `None` without effect while the
+    /// next slot is occupied.
     ///
     /// # Panics
-    /// When `memory` is another one than [`Nic::new`] was given.
+    /// When `memory` is not the memory that was passed to [`Nic::new`].
     pub fn deliver(&mut self, op: &Op, memory: &mut Memory) -> Option<u64> {
         let slot = &mut self.slots[self.next];
         if slot.is_some() {
@@ -112,25 +115,25 @@ impl Nic {
         self.ready.len()
     }
 
-    /// Whether there are answers that were not handed out.
+    /// Whether there are answers that [`answered`](Self::answered) has not returned.
     #[inline]
     #[must_use]
     pub fn has_answers(&self) -> bool {
         !self.answers.is_empty()
     }
 
-    /// The oldest answer that was not handed out.
+    /// Removes and returns the oldest answer.
     pub fn answered(&mut self) -> Option<Answered> {
         self.answers.pop_front()
     }
 
-    /// Where entries begin; they reach to the end of memory.
+    /// Address of the first entry; entries reach to the end of memory.
     #[must_use]
     pub const fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// What a visit looks like while the firmware performs `op`.
+    /// The visits of entries while the firmware performs `op`.
     #[must_use]
     pub const fn visit(&self, op: &Op) -> Visit {
         Visit { first: self.entries + layout::visited(op) }
@@ -143,16 +146,16 @@ impl Nic {
         self.visit(op).is(retired)
     }
 
-    /// The operation in the slot whose descriptor is at `address` is answered.
+    /// Records the answer of the operation whose descriptor is at `address`.
     fn answer(&mut self, thread: u32, address: u64, memory: &Memory) {
         let slot = (address.wrapping_sub(self.ring) / BYTES) as usize;
-        let op = self.slots.get_mut(slot).and_then(Option::take).expect("the firmware answers what it was asked, once");
+        let op = self.slots.get_mut(slot).and_then(Option::take).expect("the firmware answers each operation once");
         let outcome = layout::outcome(self.order, &op, memory, address).expect("the ring is in memory");
         self.answers.push_back(Answered { op, slot, thread, outcome, at: Cycles(self.cycle) });
     }
 }
 
-impl Host for Nic {
+impl SyscallHandler for Nic {
     fn set_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
@@ -162,25 +165,29 @@ impl Host for Nic {
     }
 
     /// # Panics
-    /// When the firmware breaks the protocol, or needs more memory than it can address: some 33 million entries.
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    /// When the firmware breaks the protocol, or needs more than its 2 GiB of addresses: about 33
+    /// million entries.
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         let first = call.arguments[0];
         match call.service {
-            Service::Own(service::NEXT) => self.ready.pop_front().map_or(Answer::Wait, Answer::Value),
-            Service::Own(service::ANSWER) => {
+            Service::Custom(service::NEXT) => self.ready.pop_front().map_or(SyscallResult::Wait, SyscallResult::Value),
+            Service::Custom(service::ANSWER) => {
                 self.answer(call.thread, first, memory);
-                Answer::Value(0)
+                SyscallResult::Value(0)
             }
-            Service::Own(service::MARK) => Answer::Value(0),
-            Service::Own(service::MORE) => {
+            Service::Custom(service::MARK) => SyscallResult::Value(0),
+            Service::Custom(service::MORE) => {
                 let address = memory.range().end;
-                assert!(address + first <= Self::LIMIT, "lists too long for the firmware's 31 bits of address");
+                assert!(
+                    address + first <= Self::LIMIT,
+                    "firmware: entries at {address:#x}; expected addresses below 2^31"
+                );
                 memory.grow(first.next_multiple_of(BYTES) as usize);
-                Answer::Value(address)
+                SyscallResult::Value(address)
             }
-            Service::Exit => Answer::Exit(first),
-            Service::Write | Service::Own(_) | Service::Unknown(_) => {
-                panic!("the firmware makes no such call: {call:?}")
+            Service::Exit => SyscallResult::Exit(first),
+            Service::Write | Service::Custom(_) | Service::Unknown(_) => {
+                panic!("firmware: unexpected call {call:?}")
             }
         }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The compiled match function of `guest/match.h` against a golden function written from hemmert2007 figure 1 and without regard to C.
+//! The compiled match function of `guest/match.h` against a golden function, which was written from
+//! hemmert2007 figure 1 and independently of the C code.
 
 use mb_guest::layout::{BYTES, Order};
 use mb_guest::{Guest, service};
-use mb_processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Rv64, Service, Step};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 use proptest::prelude::*;
 
 const ANY_NID: u32 = u32::MAX;
@@ -38,10 +39,10 @@ struct Header {
     offset: u64,
 }
 
-/// Position, offset and length to receive.
+/// A match: position of the item, and offset and length of the data to receive.
 type Match = (usize, u64, u32);
 
-/// What figure 1 says of one item: its conditions, all of them, and what it computes.
+/// All conditions of figure 1 for one item, and the offset and length that it computes.
 fn accepted(item: &Item, header: &Header) -> Option<(u64, u32)> {
     let has = |option| item.options & option != 0;
     let offset = if has(REMOTE_OFFSET) { header.offset.min(item.length) } else { item.offset };
@@ -70,51 +71,51 @@ fn golden(list: &[Item], header: &Header) -> Option<Match> {
     matches.next()
 }
 
-/// Hands out one question after the other.
-struct Examiner(Option<u64>);
+/// A handler that returns one descriptor.
+struct OneCase(Option<u64>);
 
-impl Host for Examiner {
+impl SyscallHandler for OneCase {
     fn set_cycle(&mut self, _: u64) {}
 
     fn cycle(&self) -> u64 {
         0
     }
 
-    fn call(&mut self, call: Call, _: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, _: &mut Memory) -> SyscallResult {
         match call.service {
-            Service::Own(service::NEXT) => self.0.take().map_or(Answer::Wait, Answer::Value),
-            Service::Own(service::ANSWER) => Answer::Value(0),
-            _ => panic!("the program makes no such call: {call:?}"),
+            Service::Custom(service::NEXT) => self.0.take().map_or(SyscallResult::Wait, SyscallResult::Value),
+            Service::Custom(service::ANSWER) => SyscallResult::Value(0),
+            _ => panic!("unexpected call {call:?}"),
         }
     }
 }
 
-/// The program `cases` on one machine.
+/// The program `cases` on one instruction set.
 struct Compiled<H> {
     hart: H,
     memory: Memory,
     order: Order,
-    question: u64,
+    descriptor: u64,
 }
 
 const MOST_ITEMS: usize = 32;
 
 impl<H: Hart> Compiled<H> {
-    fn new(machine: Machine, hart: H) -> Self {
-        let mut memory = Guest::Cases.program(machine).memory(0);
-        let question = memory.range().end.next_multiple_of(BYTES);
+    fn new(isa: Isa, hart: H) -> Self {
+        let mut memory = Guest::Cases.program(isa).memory(0);
+        let descriptor = memory.range().end.next_multiple_of(BYTES);
         memory.grow((MOST_ITEMS + 2) * BYTES as usize);
-        Self { hart, memory, order: Order(machine), question }
+        Self { hart, memory, order: Order(isa), descriptor }
     }
 
     fn write(&mut self, at: u64, bytes: &[u8]) {
-        self.memory.write(self.question + at, bytes).unwrap();
+        self.memory.write(self.descriptor + at, bytes).unwrap();
     }
 
-    fn ask(&mut self, list: &[Item], header: &Header) -> Option<Match> {
+    fn find_match(&mut self, list: &[Item], header: &Header) -> Option<Match> {
         let order = self.order;
         self.write(0, &order.double(header.bits));
-        self.write(8, &order.word(!header.nid)); // what a header carries is not what figure 1 compares
+        self.write(8, &order.word(!header.nid)); // figure 1 does not compare the nid in the header
         self.write(12, &order.half(header.pid));
         self.write(14, &order.half(header.op));
         self.write(16, &order.double(header.length));
@@ -132,11 +133,11 @@ impl<H: Hart> Compiled<H> {
             self.write(at + 56, &order.word(item.max_size));
             self.write(at + 60, &order.word(item.threshold));
         }
-        let mut examiner = Examiner(Some(self.question));
+        let mut examiner = OneCase(Some(self.descriptor));
         while self.hart.step(&mut self.memory, &mut examiner).unwrap() != Step::Waiting {}
-        let word = |at| order.read_word(&self.memory, self.question + at).unwrap();
+        let word = |at| order.read_word(&self.memory, self.descriptor + at).unwrap();
         let position = word(52) as usize;
-        let offset = order.read_double(&self.memory, self.question + 40).unwrap();
+        let offset = order.read_double(&self.memory, self.descriptor + 40).unwrap();
         (position < list.len()).then_some((position, offset, word(48)))
     }
 }
@@ -145,13 +146,13 @@ struct Both(Compiled<Ppc32>, Compiled<Rv64>);
 
 impl Both {
     fn new() -> Self {
-        let ppc32 = Ppc32::load(&Guest::Cases.program(Machine::Ppc32), 1).unwrap().remove(0);
-        let rv64 = Rv64::load(&Guest::Cases.program(Machine::Rv64), 1).unwrap().remove(0);
-        Self(Compiled::new(Machine::Ppc32, ppc32), Compiled::new(Machine::Rv64, rv64))
+        let ppc32 = Ppc32::load(&Guest::Cases.program(Isa::Ppc32), 1).unwrap().remove(0);
+        let rv64 = Rv64::load(&Guest::Cases.program(Isa::Rv64), 1).unwrap().remove(0);
+        Self(Compiled::new(Isa::Ppc32, ppc32), Compiled::new(Isa::Rv64, rv64))
     }
 
-    fn answers(&mut self, list: &[Item], header: &Header) -> [Option<Match>; 2] {
-        [self.0.ask(list, header), self.1.ask(list, header)]
+    fn matches(&mut self, list: &[Item], header: &Header) -> [Option<Match>; 2] {
+        [self.0.find_match(list, header), self.1.find_match(list, header)]
     }
 }
 
@@ -182,20 +183,20 @@ fn each_test_of_figure_1_rejects_by_itself() {
         (Item { bits: item.bits ^ 1, care: !1, ..item }, HEADER, Some((96, 100))),
         (Item { bits: item.bits ^ 1 << 63, care: u64::MAX >> 1, ..item }, HEADER, Some((96, 100))),
         (Item { bits: !item.bits, care: 0, ..item }, HEADER, Some((96, 100))),
-        // Process.
+        // Nid and pid.
         (Item { nid: 8, ..item }, HEADER, None),
         (Item { nid: ANY_NID, ..item }, HEADER, Some((96, 100))),
         (Item { pid: 4, ..item }, HEADER, None),
         (Item { pid: ANY_PID, ..item }, HEADER, Some((96, 100))),
-        // A descriptor that is not valid or has no use left.
+        // A descriptor that is invalid or has no uses left.
         (Item { options: PUT | GET, ..item }, HEADER, None),
         (Item { threshold: 0, ..item }, HEADER, None),
-        // Operations; others than put and get are not filtered.
+        // Operations; only put and get are filtered.
         (Item { options: GETS, ..item }, HEADER, None),
         (Item { options: GETS, ..item }, Header { op: 2, ..HEADER }, Some((96, 100))),
         (Item { options: PUTS, ..item }, Header { op: 2, ..HEADER }, None),
         (Item { options: VALID, ..item }, Header { op: 3, ..HEADER }, Some((96, 100))),
-        // The header's offset, clamped to the length.
+        // The offset of the header, clamped to the length.
         (Item { options: PUTS | REMOTE_OFFSET, ..item }, HEADER, Some((200, 100))),
         (Item { options: PUTS | REMOTE_OFFSET, ..item }, Header { offset: 3997, ..HEADER }, None),
         (
@@ -203,13 +204,13 @@ fn each_test_of_figure_1_rejects_by_itself() {
             Header { offset: u64::MAX, length: 0, ..HEADER },
             Some((4096, 0)),
         ),
-        // The kept offset is not clamped: beyond the length, the room wraps around.
+        // The local offset is not clamped: above the length, the remaining length wraps around.
         (Item { offset: 4097, ..item }, HEADER, Some((4097, 100))),
-        // What does not fit is refused, or cut.
+        // A message that does not fit is rejected, or truncated.
         (item, Header { length: 4000, ..HEADER }, Some((96, 4000))),
         (item, Header { length: 4001, ..HEADER }, None),
         (Item { options: PUTS | TRUNCATE, ..item }, Header { length: 4001, ..HEADER }, Some((96, 4000))),
-        // Less room than max size closes the item, unless it truncates.
+        // An item with less space than max size rejects, unless it truncates.
         (Item { options: PUTS | MAX_SIZE, max_size: 4000, ..item }, HEADER, Some((96, 100))),
         (Item { options: PUTS | MAX_SIZE, max_size: 4001, ..item }, HEADER, None),
         (Item { options: PUTS | MAX_SIZE | TRUNCATE, max_size: 4001, ..item }, HEADER, Some((96, 100))),
@@ -217,12 +218,12 @@ fn each_test_of_figure_1_rejects_by_itself() {
     for (item, header, expected) in cases {
         let expected = expected.map(|(offset, length)| (0, offset, length));
         assert_eq!(golden(&[item], &header), expected, "golden: {item:?} {header:?}");
-        assert_eq!(both.answers(&[item], &header), [expected; 2], "{item:?} {header:?}");
+        assert_eq!(both.matches(&[item], &header), [expected; 2], "{item:?} {header:?}");
     }
-    assert_eq!(both.answers(&[], &HEADER), [None; 2]);
+    assert_eq!(both.matches(&[], &HEADER), [None; 2]);
 }
 
-/// Numbers around the places where comparisons turn and halves meet.
+/// Numbers near the limits of comparisons and of half words.
 fn sizes() -> impl Strategy<Value = u64> {
     let edge = prop_oneof![Just(0), Just(64), Just(4096), Just(1 << 32), Just(1 << 63)];
     (edge, 0..3_u64).prop_map(|(edge, around): (u64, u64)| edge.wrapping_add(around).wrapping_sub(1))
@@ -232,7 +233,7 @@ fn items() -> impl Strategy<Value = Item> {
     let who = (prop_oneof![3 => 0..2_u32, 2 => Just(ANY_NID)], prop_oneof![3 => 0..2_u16, 2 => Just(ANY_PID)]);
     let care = prop_oneof![4 => Just(u64::MAX), 1 => Just(!1), 1 => Just(u64::MAX >> 1), 1 => Just(0)];
     let bits = prop_oneof![0..2_u64, Just(1 << 63)];
-    // Most are valid and accept puts, so that what is tested later is reached.
+    // Most are valid and accept puts, so that later conditions are reached.
     let options =
         (any::<u16>(), any::<u16>()).prop_map(|(first, second)| (first | second & (VALID | PUT | GET)) & 0x3f);
     (bits, care, who, options, sizes(), sizes(), sizes(), 0..4_u32).prop_map(
@@ -272,7 +273,7 @@ fn random_lists_have_the_matches_of_the_golden_function() {
         .run(&cases, |(list, headers)| {
             for header in headers {
                 let expected = golden(&list, &header);
-                prop_assert_eq!(both.borrow_mut().answers(&list, &header), [expected; 2]);
+                prop_assert_eq!(both.borrow_mut().matches(&list, &header), [expected; 2]);
             }
             Ok(())
         })

@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The checksum that `guest/stream.c` prints is that of the oracle's answers to the same stream.
+//! `guest/stream.c` prints the checksum of the oracle's answers to the same stream.
 
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
 use mb_guest::Guest;
 use mb_oracle::Oracle;
-use mb_processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Rv64, Service, Step};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
-/// Keeps what is written.
-struct Paper(Vec<u8>);
+/// A handler that records what is written.
+struct Console(Vec<u8>);
 
-impl Host for Paper {
+impl SyscallHandler for Console {
     fn set_cycle(&mut self, _: u64) {}
 
     fn cycle(&self) -> u64 {
         0
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         let [_, address, length, _] = call.arguments;
         match call.service {
             Service::Write => {
                 self.0.extend_from_slice(memory.get(address, length as usize).unwrap());
-                Answer::Value(length)
+                SyscallResult::Value(length)
             }
-            Service::Exit => Answer::Exit(call.arguments[0]),
-            _ => panic!("the program makes no such call: {call:?}"),
+            Service::Exit => SyscallResult::Exit(call.arguments[0]),
+            _ => panic!("unexpected call {call:?}"),
         }
     }
 }
 
-fn printed<H: Hart>(machine: Machine, mut hart: H) -> String {
-    let mut memory = Guest::Stream.program(machine).memory(0);
-    let mut paper = Paper(Vec::new());
+fn printed<H: Hart>(isa: Isa, mut hart: H) -> String {
+    let mut memory = Guest::Stream.program(isa).memory(0);
+    let mut console = Console(Vec::new());
     loop {
-        match hart.step(&mut memory, &mut paper).unwrap() {
+        match hart.step(&mut memory, &mut console).unwrap() {
             Step::Retired(_) => {}
-            Step::Exited(0) => return String::from_utf8(paper.0).unwrap(),
+            Step::Exited(0) => return String::from_utf8(console.0).unwrap(),
             other => panic!("{other:?}"),
         }
     }
 }
 
-/// Marsaglia's xorshift, as in the program.
-struct Random(u32);
+/// The generator of `guest/stream.c`: Marsaglia's xorshift.
+struct Xorshift(u32);
 
-impl Random {
+impl Xorshift {
     fn below(&mut self, limit: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;
@@ -53,7 +53,7 @@ impl Random {
     }
 }
 
-fn op(random: &mut Random, number: u32) -> Op {
+fn op(random: &mut Xorshift, number: u32) -> Op {
     let (kind, envelope, wildcard) = (random.below(100), random.below(24), random.below(8));
     let posts = if number / 500 % 2 == 1 { 55 } else { 25 };
     let name = u64::from(number);
@@ -77,8 +77,8 @@ fn op(random: &mut Random, number: u32) -> Op {
 }
 
 #[test]
-fn a_fixed_stream_has_the_oracles_checksum() {
-    let (mut oracle, mut random) = (Oracle::new(), Random(2_463_534_242));
+fn a_fixed_stream_has_the_checksum_of_the_oracle() {
+    let (mut oracle, mut random) = (Oracle::new(), Xorshift(2_463_534_242));
     let mut checksum = 0xcbf2_9ce4_8422_2325_u64;
     let mut kinds = [0; 5];
     for number in 0..4000 {
@@ -101,9 +101,9 @@ fn a_fixed_stream_has_the_oracles_checksum() {
             checksum = (checksum ^ word).wrapping_mul(0x100_0000_01b3);
         }
     }
-    assert!(kinds.iter().all(|&found| found > 30), "every kind finds something: {kinds:?}");
+    assert!(kinds.iter().all(|&found| found > 30), "every kind of operation must find entries: {kinds:?}");
     let expected = format!("{checksum:016x}\n");
-    let ppc32 = Ppc32::load(&Guest::Stream.program(Machine::Ppc32), 1).unwrap().remove(0);
-    let rv64 = Rv64::load(&Guest::Stream.program(Machine::Rv64), 1).unwrap().remove(0);
-    assert_eq!([printed(Machine::Ppc32, ppc32), printed(Machine::Rv64, rv64)], [expected.clone(), expected]);
+    let ppc32 = Ppc32::load(&Guest::Stream.program(Isa::Ppc32), 1).unwrap().remove(0);
+    let rv64 = Rv64::load(&Guest::Stream.program(Isa::Rv64), 1).unwrap().remove(0);
+    assert_eq!([printed(Isa::Ppc32, ppc32), printed(Isa::Rv64, rv64)], [expected.clone(), expected]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions per second of barrel-threaded cores, the execution of the instructions included, and the cost of an access
-//! to their caches.
+//! Instructions per second of barrel-threaded cores, execution included, and the cost of a cache
+//! access.
 
 mod common;
 
@@ -15,11 +15,11 @@ use mb_processor::{Memory, Ppc32, Program};
 
 const STACK: u64 = 1024;
 
-/// Runs a program to its end; the instructions it took.
+/// Runs a program to its end; returns the number of instructions.
 fn run(config: &BarrelConfig, program: &Program, hart: &Ppc32, memory: &Memory) -> u64 {
     let top = memory.range().end & !15;
     let mut barrel = Barrel::new(config, hart.clone(), memory.clone(), Stacks { top, bytes: STACK }).expect("cores");
-    // The number of items in a list; the other programs take no notice.
+    // The number of items in a list; the other programs ignore it.
     barrel.spawn(program.entry(), &[300], Cycles(0));
     assert_eq!(barrel.run_until(Cycles::MAX, &mut Mute), Ok(Stop::Exited(0)));
     (0..config.hierarchy.cores).map(|core| barrel.statistics(core).instructions).sum()
@@ -36,7 +36,7 @@ fn instructions(criterion: &mut Criterion) {
             if cores > 1 && !name.ends_with("_mt") {
                 continue;
             }
-            let config = BarrelConfig::hemmert2007(cores).expect("Hemmert et al. have it");
+            let config = BarrelConfig::hemmert2007(cores).expect("a preset");
             group.throughput(Throughput::Elements(run(&config, &program, &hart, &memory)));
             group.bench_function(format!("mt{cores}/{name}"), |bencher| {
                 bencher.iter(|| black_box(run(&config, &program, &hart, &memory)));
@@ -45,14 +45,14 @@ fn instructions(criterion: &mut Criterion) {
     }
 }
 
-/// Hits on lists of one and of all ways of a set.
+/// Hits in one line, and in more lines than a set has ways.
 fn hits(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hierarchy");
     group.throughput(Throughput::Elements(1));
-    let config = BarrelConfig::hemmert2007(1).expect("Hemmert et al. have it").hierarchy;
+    let config = BarrelConfig::hemmert2007(1).expect("a preset").hierarchy;
     for items in [1, 500] {
         let mut hierarchy = Hierarchy::new(&config).expect("caches");
-        hierarchy.touch(0, Access::Load, 0, items * 64);
+        hierarchy.warm(0, Access::Load, 0, items * 64);
         let (mut now, mut item) = (0, 0);
         group.bench_function(format!("hit/{items}"), |bencher| {
             bencher.iter(|| {

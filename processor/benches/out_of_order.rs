@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions per second of the out-of-order core, the execution of the instructions included.
+//! Instructions per second of the out-of-order core, execution included.
 
 mod common;
 
@@ -9,11 +9,15 @@ use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::Cycles;
 use mb_processor::hierarchy::{Hierarchy, HierarchyConfig};
-use mb_processor::out_of_order::{OutOfOrder, OutOfOrderConfig, Statistics, Stop, cortex_a72, ppc440};
+use mb_processor::out_of_order::{OutOfOrder, OutOfOrderConfig, OutOfOrderStatistics, Stop, cortex_a72, ppc440};
 use mb_processor::{Hart, Memory, Ppc32, Program, Rv64};
 
-/// Runs a program to its end from cold caches.
-fn run<H: Hart>((core, caches): &(OutOfOrderConfig, HierarchyConfig), hart: &mut H, memory: &mut Memory) -> Statistics {
+/// Runs a program to its end, with cold caches at the start.
+fn run<H: Hart>(
+    (core, caches): &(OutOfOrderConfig, HierarchyConfig),
+    hart: &mut H,
+    memory: &mut Memory,
+) -> OutOfOrderStatistics {
     let mut core = OutOfOrder::new(*core, 0).expect("a core");
     let mut hierarchy = Hierarchy::new(caches).expect("a hierarchy");
     let stop = core.run(hart, memory, &mut Mute, &mut hierarchy, Cycles::MAX).expect("no fault");
@@ -28,7 +32,7 @@ fn measure<H: Hart + Clone>(
     program: &Program,
     mut hart: H,
 ) {
-    // The number of items in a list; the other programs take no notice.
+    // The number of items in a list; the other programs ignore it.
     hart.set_argument(0, 300);
     let memory = program.memory(0);
     let instructions = run(config, &mut hart.clone(), &mut memory.clone()).instructions;
@@ -40,7 +44,7 @@ fn measure<H: Hart + Clone>(
     group.finish();
 }
 
-/// A walk along lists, a search of lists in firmware, and MD5.
+/// A list walk, list searches in firmware, and MD5.
 const PROGRAMS: [&str; 3] = ["bench", "stream", "md5"];
 
 fn timed(criterion: &mut Criterion) {

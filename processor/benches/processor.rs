@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions per second of the instruction sets alone, without a timing model.
+//! Instructions per second of functional execution, without a timing model.
 
 mod common;
 
@@ -9,7 +9,8 @@ use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_processor::{Hart, Memory, Ppc32, Program, Rv64, Step};
 
-/// Runs to the end; the number of instructions, and the parity of all addresses so that none is left out.
+/// Runs to the end. Returns the number of instructions, and the parity of all addresses so that
+/// none is optimised away.
 fn run<H: Hart>(hart: &mut H, memory: &mut Memory) -> (u64, u64) {
     let (mut count, mut parity) = (0, 0);
     loop {
@@ -24,7 +25,7 @@ fn run<H: Hart>(hart: &mut H, memory: &mut Memory) -> (u64, u64) {
 }
 
 fn measure<H: Hart + Clone>(criterion: &mut Criterion, name: &str, program: &Program, mut hart: H) {
-    // The number of items in a list; the other programs take no notice.
+    // The number of items in a list; the other programs ignore it.
     hart.set_argument(0, 300);
     let memory = program.memory(0);
     let (count, _) = run(&mut hart.clone(), &mut memory.clone());
@@ -36,7 +37,7 @@ fn measure<H: Hart + Clone>(criterion: &mut Criterion, name: &str, program: &Pro
     group.finish();
 }
 
-/// A walk along lists, a search of lists in firmware, and MD5.
+/// A list walk, list searches in firmware, and MD5.
 const PROGRAMS: [&str; 3] = ["bench", "stream", "md5"];
 
 fn functional(criterion: &mut Criterion) {

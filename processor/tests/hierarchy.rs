@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The memory hierarchy: its times as closed formulas, and its contents against caches written as plain lists.
+//! The memory hierarchy: its times as closed formulas, and its contents against caches kept as
+//! lists.
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{
@@ -22,7 +23,7 @@ fn cache(bytes: u64, ways: u64, line: u64) -> CacheConfig {
         hit: Cycles(HIT),
         lookup: Cycles(LOOKUP),
         ports: 1,
-        misses: 8,
+        mshrs: 8,
     }
 }
 
@@ -35,12 +36,12 @@ fn hierarchy(data: CacheConfig) -> Hierarchy {
     Hierarchy::new(&config(data)).unwrap()
 }
 
-/// Cycles of the channel that a line takes.
+/// Cycles for which a line occupies the channel.
 fn beats(line: u64) -> u64 {
     (line * 8).div_ceil(BITS)
 }
 
-/// From a miss to the use of its line when nothing else happens.
+/// From a miss to the use of its line, when the channel is free.
 fn miss(line: u64) -> u64 {
     LOOKUP + LATENCY + beats(line) - 1
 }
@@ -48,11 +49,11 @@ fn miss(line: u64) -> u64 {
 fn ready(reply: Reply) -> u64 {
     match reply {
         Reply::Ready(at) => at.0,
-        Reply::Retry(at) => panic!("to be tried again in cycle {at}"),
+        Reply::Retry(at) => panic!("refused until cycle {at}"),
     }
 }
 
-/// Loads one word at each address, each when the one before can be used; returns the cycles in all.
+/// Loads one word at each address, each after the data of the one before; returns the total cycles.
 fn chase(hierarchy: &mut Hierarchy, start: u64, addresses: impl IntoIterator<Item = u64>) -> u64 {
     let mut now = start;
     for address in addresses {
@@ -62,7 +63,7 @@ fn chase(hierarchy: &mut Hierarchy, start: u64, addresses: impl IntoIterator<Ite
 }
 
 #[test]
-fn a_chase_costs_a_miss_per_line_when_cold_and_a_hit_per_item_when_warm() {
+fn a_pointer_chase_costs_a_miss_per_cold_line_and_a_hit_per_warm_item() {
     for line in [16, 32, 64, 128] {
         let mut hierarchy = hierarchy(cache(32 << 10, 64, line));
         let items = || (0..100).map(|item| 0x1_0000 + item * 64);
@@ -73,15 +74,15 @@ fn a_chase_costs_a_miss_per_line_when_cold_and_a_hit_per_item_when_warm() {
         assert_eq!(hierarchy.data_statistics(0).misses, cold_lines);
         assert_eq!(hierarchy.data_statistics(0).hits, 200 - cold_lines);
         hierarchy.invalidate(0x1_0000, 64 * 100);
-        assert_eq!(chase(&mut hierarchy, 100_000, items()), cold, "lines that the host wrote are not here");
+        assert_eq!(chase(&mut hierarchy, 100_000, items()), cold, "invalidated lines miss");
         hierarchy.invalidate(0x1_0000, 64 * 100);
-        hierarchy.touch(0, Access::Load, 0x1_0000, 64 * 100);
+        hierarchy.warm(0, Access::Load, 0x1_0000, 64 * 100);
         assert_eq!(chase(&mut hierarchy, 200_000, items()), 100 * HIT);
     }
 }
 
 #[test]
-fn a_set_holds_as_many_lines_as_it_has_ways_and_loses_the_least_recently_used() {
+fn a_set_holds_as_many_lines_as_it_has_ways_and_evicts_the_least_recently_used() {
     let ways = 4;
     let sets = 8;
     let stride = sets * 32;
@@ -89,20 +90,20 @@ fn a_set_holds_as_many_lines_as_it_has_ways_and_loses_the_least_recently_used() 
     let of_a_set = |lines: u64| (0..lines).map(move |line| line * stride);
     chase(&mut hierarchy, 0, of_a_set(ways));
     assert_eq!(chase(&mut hierarchy, 1000, of_a_set(ways)), ways * HIT);
-    // One more than the ways, in turn: each is displaced just before its turn.
+    // One line more than ways: each line is evicted just before its next use.
     assert_eq!(chase(&mut hierarchy, 2000, of_a_set(ways + 1)), ways * HIT + miss(32));
     assert_eq!(chase(&mut hierarchy, 3000, of_a_set(ways + 1)), (ways + 1) * miss(32));
 }
 
 #[test]
-fn a_modified_line_that_is_displaced_takes_the_channel_after_the_line_that_displaces_it() {
+fn a_modified_victim_takes_the_channel_after_the_line_that_displaces_it() {
     for (access, write_back) in [(Access::Load, 0), (Access::Store, beats(32))] {
         let mut hierarchy = hierarchy(cache(32, 1, 32));
         let first = ready(hierarchy.access(0, access, 0, 4, Cycles(0)));
         assert_eq!(first, miss(32));
         let now = 100;
         assert_eq!(ready(hierarchy.access(0, Access::Load, 32, 4, Cycles(now))), now + miss(32));
-        // The channel is taken by the second line, then by the first one on its way out.
+        // The channel transfers the second line, then the write-back of the first one.
         let wait = beats(32) + write_back - 1;
         assert_eq!(ready(hierarchy.access(0, Access::Load, 64, 4, Cycles(now + 1))), now + 1 + wait + miss(32));
         assert_eq!(hierarchy.data_statistics(0).write_backs, u64::from(write_back > 0));
@@ -110,22 +111,23 @@ fn a_modified_line_that_is_displaced_takes_the_channel_after_the_line_that_displ
 }
 
 #[test]
-fn a_stream_is_bound_by_the_channel() {
+fn a_stream_is_limited_by_the_channel() {
     for line in [16, 32, 64] {
         let lines = 1000;
-        let mut hierarchy = hierarchy(CacheConfig { misses: 2000, ..cache(32 << 10, 64, line) });
+        let mut hierarchy = hierarchy(CacheConfig { mshrs: 2000, ..cache(32 << 10, 64, line) });
         let mut last = 0;
         for number in 0..lines {
             last = ready(hierarchy.access(0, Access::Load, number * line, 4, Cycles(number)));
         }
-        // The line is the last beat of a channel that was never idle, once the first request had reached it.
+        // The channel is never idle after the first request, and the line arrives with its last
+        // beat.
         assert_eq!(last, LOOKUP + LATENCY - 1 + lines * beats(line));
     }
 }
 
 #[test]
-fn no_more_lines_are_on_their_way_than_there_is_room_for() {
-    let mut hierarchy = hierarchy(CacheConfig { misses: 2, ports: 8, ..cache(32 << 10, 64, 32) });
+fn no_more_lines_are_outstanding_than_there_are_mshrs() {
+    let mut hierarchy = hierarchy(CacheConfig { mshrs: 2, ports: 8, ..cache(32 << 10, 64, 32) });
     let mut load = |line: u64, now: u64| hierarchy.access(0, Access::Load, line * 32, 4, Cycles(now));
     let first = ready(load(0, 0));
     let second = ready(load(1, 0));
@@ -134,12 +136,12 @@ fn no_more_lines_are_on_their_way_than_there_is_room_for() {
     assert_eq!(load(2, first - 1), Reply::Retry(Cycles(first)));
     assert_eq!(ready(load(2, first)), first + miss(32));
     assert_eq!(load(3, first), Reply::Retry(Cycles(second)));
-    // A line on its way needs no more room.
+    // An access to an outstanding line needs no MSHR.
     assert_eq!(ready(load(1, first)), second);
 }
 
 #[test]
-fn misses_to_a_line_on_its_way_wait_for_it_and_ask_memory_once() {
+fn accesses_to_an_outstanding_line_wait_for_it_and_send_one_request() {
     let mut hierarchy = hierarchy(cache(32 << 10, 64, 64));
     let there = ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(0)));
     for now in 1..there + 3 {
@@ -147,15 +149,15 @@ fn misses_to_a_line_on_its_way_wait_for_it_and_ask_memory_once() {
         assert_eq!(at, there.max(now + HIT), "in cycle {now}");
     }
     let statistics = hierarchy.data_statistics(0);
-    assert_eq!((statistics.misses, statistics.merged, statistics.hits), (1, there - 1, 3));
+    assert_eq!((statistics.misses, statistics.mshr_hits, statistics.hits), (1, there - 1, 3));
 }
 
 #[test]
-fn a_cycle_has_as_many_accesses_as_ports_and_fetches_have_their_own() {
+fn a_cycle_has_as_many_accesses_as_ports_and_fetches_have_ports_of_their_own() {
     for ports in 1..4 {
         let mut hierarchy = hierarchy(CacheConfig { ports, ..cache(32 << 10, 64, 64) });
-        hierarchy.touch(0, Access::Load, 0, 64);
-        hierarchy.touch(0, Access::Fetch, 0, 64);
+        hierarchy.warm(0, Access::Load, 0, 64);
+        hierarchy.warm(0, Access::Fetch, 0, 64);
         for _ in 0..ports {
             assert_eq!(ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(7))), 7 + HIT);
         }
@@ -170,17 +172,17 @@ fn a_cycle_has_as_many_accesses_as_ports_and_fetches_have_their_own() {
 #[test]
 fn an_access_across_two_lines_waits_for_both() {
     let mut hierarchy = hierarchy(cache(32 << 10, 64, 32));
-    hierarchy.touch(0, Access::Load, 0, 32);
+    hierarchy.warm(0, Access::Load, 0, 32);
     assert_eq!(ready(hierarchy.access(0, Access::Load, 30, 4, Cycles(0))), miss(32));
     assert_eq!(ready(hierarchy.access(0, Access::Load, 30, 4, Cycles(100))), 100 + HIT);
 }
 
 #[test]
-fn a_store_that_goes_through_takes_the_channel_for_its_bytes_alone() {
-    let through = CacheConfig { write: WritePolicy::Through, allocate: false, misses: 2, ..cache(32 << 10, 64, 32) };
+fn a_write_through_store_takes_the_channel_for_its_own_bytes() {
+    let through = CacheConfig { write: WritePolicy::Through, allocate: false, mshrs: 2, ..cache(32 << 10, 64, 32) };
     let mut hierarchy = hierarchy(CacheConfig { ports: 9, ..through });
-    hierarchy.touch(0, Access::Load, 0, 32);
-    // A hit and a miss: four bytes are one beat each.
+    hierarchy.warm(0, Access::Load, 0, 32);
+    // A hit and a miss: the four bytes of each take one beat.
     assert_eq!(ready(hierarchy.access(0, Access::Store, 0, 4, Cycles(0))), HIT);
     assert_eq!(ready(hierarchy.access(0, Access::Store, 32, 4, Cycles(0))), LOOKUP + 1);
     assert_eq!(hierarchy.access(0, Access::Store, 32, 4, Cycles(0)), Reply::Retry(Cycles(1)));
@@ -190,13 +192,13 @@ fn a_store_that_goes_through_takes_the_channel_for_its_bytes_alone() {
 }
 
 #[test]
-fn a_store_across_two_lines_that_goes_through_waits_for_room_once() {
-    // Two bytes to each line, of which one goes in a cycle, and room for one store.
-    let through = CacheConfig { write: WritePolicy::Through, allocate: false, misses: 1, ..cache(32 << 10, 64, 32) };
+fn a_write_through_store_across_two_lines_waits_for_an_mshr_once() {
+    // Two bytes to each line, one byte per cycle of the channel, and one MSHR.
+    let through = CacheConfig { write: WritePolicy::Through, allocate: false, mshrs: 1, ..cache(32 << 10, 64, 32) };
     let memory = MemoryConfig { latency: Cycles(LATENCY), bits_per_cycle: 8 };
     let mut hierarchy = Hierarchy::new(&HierarchyConfig { memory, ..config(through) }).unwrap();
     let mut store = |now: u64| hierarchy.access(0, Access::Store, 30, 4, Cycles(now));
-    // The second part leaves when the first is written, which its lookup delays once more.
+    // The second part begins when the first is written, and has a lookup of its own.
     let first = LOOKUP + 2;
     let second = first + LOOKUP + 2;
     assert_eq!(store(0), Reply::Ready(Cycles(second)));
@@ -213,7 +215,7 @@ fn two_cores() -> Hierarchy {
 }
 
 #[test]
-fn a_store_takes_copies_away_and_a_modified_line_comes_from_its_core() {
+fn a_store_invalidates_other_copies_and_a_modified_line_is_transferred() {
     let mut hierarchy = two_cores();
     let mut at = |core, access, now| ready(hierarchy.access(core, access, 64, 4, Cycles(now))) - now;
     assert_eq!(at(0, Access::Load, 0), miss(32));
@@ -230,38 +232,44 @@ fn a_store_takes_copies_away_and_a_modified_line_comes_from_its_core() {
 }
 
 #[test]
-fn a_line_leaves_a_core_only_when_it_has_come() {
+fn a_line_is_transferred_only_after_it_has_arrived() {
     let mut hierarchy = two_cores();
     let there = ready(hierarchy.access(0, Access::Store, 0, 4, Cycles(0)));
     assert_eq!(ready(hierarchy.access(1, Access::Atomic, 0, 4, Cycles(1))), there + TRANSFER);
 }
 
+/// The message of an error without its first part.
+fn reason(error: &impl ToString) -> String {
+    let text = error.to_string();
+    text.split_once(": ").map_or(text.clone(), |(_, reason)| reason.to_owned())
+}
+
 #[test]
-fn what_cannot_be_built_is_refused_with_the_reason() {
-    let refused = |data: CacheConfig| Hierarchy::new(&config(data)).unwrap_err().to_string();
-    let because = |text: &str| format!("settings contradict each other: {text}");
-    assert_eq!(refused(cache(32 << 10, 64, 48)), because("instruction cache: a line of 48 bytes is no power of two"));
+fn an_invalid_configuration_is_refused_with_the_parameter() {
+    let refused = |data: CacheConfig| reason(&Hierarchy::new(&config(data)).unwrap_err());
+    assert_eq!(refused(cache(32 << 10, 64, 48)), "instruction cache: line is 48 bytes; expected a power of two");
     assert_eq!(
         refused(cache(1000, 4, 32)),
-        because("instruction cache: 1000 bytes are no power of two of sets of 4 lines of 32 bytes")
+        "instruction cache: bytes is 1000 with 4 ways of 32-byte lines; expected a power of two of sets"
     );
     assert_eq!(
         refused(CacheConfig { ports: 0, ..cache(1024, 4, 32) }),
-        because("instruction cache: it needs a port and room for a miss")
+        "instruction cache: ports is 0, mshrs is 8; expected at least 1 of each"
     );
     let odd = MemoryConfig { latency: Cycles(1), bits_per_cycle: 12 };
     let error = Hierarchy::new(&HierarchyConfig { memory: odd, ..config(cache(1024, 4, 32)) }).unwrap_err();
-    assert_eq!(error.to_string(), because("12 bits per cycle are no number of bytes"));
+    assert_eq!(reason(&error), "memory: bits_per_cycle is 12; expected a multiple of 8, at least 8");
 }
 
-/// What a core has of a line.
+/// The copy of a line in one core.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Copy {
     line: u64,
     modified: bool,
 }
 
-/// Caches as lists, the line used last in front; accesses far apart, so that nothing overlaps.
+/// Caches kept as lists, the most recently used line first. Accesses are far apart, so that none
+/// overlap.
 struct Plain {
     config: HierarchyConfig,
     /// `caches[core][set]`.
@@ -341,13 +349,13 @@ impl Plain {
 proptest! {
     #[test]
     fn hits_misses_and_write_backs_are_those_of_caches_kept_as_lists(
-        shape in (0..4_u32, 0..3_u32, 0..2_u32),
+        geometry in (0..4_u32, 0..3_u32, 0..2_u32),
         through in any::<bool>(),
         allocate in any::<bool>(),
         coherent in any::<bool>(),
         accesses in prop::collection::vec((0..3_usize, any::<bool>(), 0..64_u64), 1..400),
     ) {
-        let (ways, sets, line) = (1 << shape.0, 1 << shape.1, 16 << shape.2);
+        let (ways, sets, line) = (1 << geometry.0, 1 << geometry.1, 16 << geometry.2);
         let write = if through { WritePolicy::Through } else { WritePolicy::Back };
         let data = CacheConfig { write, allocate, ..cache(ways * sets * line, ways, line) };
         let coherence = if coherent {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of hemmert2007 figure 5 on barrel-threaded cores: 64 identical headers that match at 0 to 100 % of a list, a thread
-//! for each.
+//! The benchmark of hemmert2007 figure 5 on barrel-threaded cores: 64 identical headers, a thread
+//! for each, that match at 0 to 100 % of a list.
 //!
-//! Contract: every number is measured on the cores that run `guest/bench.c`. Headers come anew before each pass, to
-//! memory or caches as the parameter `header` says; with `list_cache` cold, every item's lines leave all caches whenever a thread
-//! starts.
+//! Contract: every number is measured on the simulated cores that run `guest/bench.c`. Headers are
+//! delivered again before each pass, to memory or caches by the parameter `header`. With a cold
+//! `list`, all lines of items are invalidated whenever a thread starts.
 //! Source: Hemmert et al. (`hemmert2007`) sections 5.1 and 5.3.
 
-use mb_core::{Cycles, ParameterError};
+use mb_core::Cycles;
+use mb_core::ParameterError;
 use mb_guest::{Bench, Guest, HEADERS, position};
-use mb_processor::barrel::{Barrel, BarrelConfig, Stacks, Stop, Watch};
+use mb_processor::barrel::{Barrel, BarrelConfig, BarrelObserver, Stacks, Stop};
 use mb_processor::hierarchy::Access;
-use mb_processor::{Answer, Call, Hart, Host, Machine, Memory, Ppc32, Program, Retired, Rv64};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Program, Retired, Rv64, Syscall, SyscallHandler, SyscallResult};
 
 use crate::machine::STACK;
 use crate::parameters::{Delivery, Entries, LockStyle, Parameters};
@@ -19,26 +20,26 @@ use crate::parameters::{Delivery, Entries, LockStyle, Parameters};
 /// Lengths of the list in hemmert2007 figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 
-/// One point of hemmert2007 figures 6 and 7: the cycles of 64 matches.
+/// A data point of hemmert2007 figures 6 and 7: the cycles of 64 matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// Items of the list.
     pub length: usize,
-    /// How deep the match lies, in percent of the list.
+    /// Depth of the match, in percent of the list.
     pub percent: u32,
-    /// Items traversed for each header, the one that matches included.
+    /// Items traversed for each header, including the matching one.
     pub traversed: usize,
     /// Cycles.
     pub cycles: u64,
 }
 
-/// The benchmark's host, which says when a thread starts.
-struct Starts {
+/// The system-call handler of the benchmark, which records that a thread started.
+struct BenchHost {
     bench: Bench,
     started: bool,
 }
 
-impl Host for Starts {
+impl SyscallHandler for BenchHost {
     fn set_cycle(&mut self, cycle: u64) {
         self.bench.set_cycle(cycle);
     }
@@ -47,12 +48,12 @@ impl Host for Starts {
         self.bench.cycle()
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         self.bench.call(call, memory)
     }
 }
 
-impl Watch for Starts {
+impl BarrelObserver for BenchHost {
     fn started(&mut self, _: usize, _: u64) {
         self.started = true;
     }
@@ -60,24 +61,25 @@ impl Watch for Starts {
     fn retired(&mut self, _: usize, _: usize, _: (Cycles, Cycles), _: &Retired) {}
 }
 
-/// All points for one length of the list, 1 to 1024: twelve passes, the first of which primes and is not reported.
+/// All data points for one length of the list, 1 to 1024. There are twelve passes; the first is a
+/// warm-up and not reported.
 ///
 /// # Errors
-/// Parameters from which no cores or caches can be built.
+/// An invalid core or cache configuration.
 ///
 /// # Panics
-/// When `length` is out of range, or a match is not where it should be.
+/// When `length` is out of range, or a match is at the wrong position.
 pub fn run(parameters: &Parameters, length: usize) -> Result<Vec<Row>, ParameterError> {
-    assert!((1..=1024).contains(&length), "the benchmark has 1 to 1024 items");
+    assert!((1..=1024).contains(&length), "length is {length}; expected 1 to 1024 items");
     let guest = match parameters.locks {
         LockStyle::Hardware => Guest::BenchMt,
         LockStyle::Spin => Guest::BenchMtSpin,
     };
     let program = guest.program(parameters.machine);
-    let one = "a program has its one thread";
+    let one = "one thread";
     match parameters.machine {
-        Machine::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
-        Machine::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
+        Isa::Ppc32 => passes(parameters, &program, Ppc32::load(&program, 1).expect(one).remove(0), length),
+        Isa::Rv64 => passes(parameters, &program, Rv64::load(&program, 1).expect(one).remove(0), length),
     }
 }
 
@@ -87,7 +89,7 @@ fn passes<H: Hart + Clone>(
     hart: H,
     length: usize,
 ) -> Result<Vec<Row>, ParameterError> {
-    // The thread that starts the others, and they.
+    // The main thread, and one for each header.
     let config = BarrelConfig { threads: HEADERS as usize + 1, ..parameters.cores };
     let cores = config.hierarchy.cores;
     let mut memory = program.memory(0);
@@ -95,18 +97,18 @@ fn passes<H: Hart + Clone>(
     memory.grow((top - memory.range().end) as usize);
     let mut barrel = Barrel::new(&config, hart, memory, Stacks { top, bytes: STACK })?;
     barrel.spawn(program.entry(), &[length as u64], Cycles::ZERO);
-    let mut host = Starts { bench: Bench::new(length as u64), started: false };
+    let mut host = BenchHost { bench: Bench::new(length as u64), started: false };
     let cold = parameters.entries == Entries::Cold;
     loop {
-        // To see each start, the cores are run cycle by cycle.
+        // The cores run cycle by cycle to detect each start.
         let until = if cold { barrel.now() + Cycles(1) } else { Cycles::MAX };
-        let stop = barrel.run_watched(until, &mut host).expect("the benchmark keeps to its memory");
+        let stop = barrel.run_observed(until, &mut host).expect("the benchmark does not fault");
         if cold && std::mem::take(&mut host.started) {
             let list = host.bench.list();
             barrel.hierarchy().invalidate(list.start, list.end - list.start);
         }
         match stop {
-            Stop::Time | Stop::Paused => {}
+            Stop::Until | Stop::Paused => {}
             Stop::Waiting => {
                 assert!(host.bench.begins(), "the benchmark waits when a pass begins");
                 let headers = host.bench.headers();
@@ -114,14 +116,14 @@ fn passes<H: Hart + Clone>(
                 barrel.hierarchy().invalidate(start, bytes);
                 if parameters.delivery == Delivery::Cache {
                     for core in 0..cores {
-                        barrel.hierarchy().touch(core, Access::Load, start, bytes);
+                        barrel.hierarchy().warm(core, Access::Load, start, bytes);
                     }
                 }
                 let now = barrel.now();
                 assert!(barrel.wake(now + Cycles(1)), "the benchmark waits");
             }
             Stop::Exited(status) => {
-                assert_eq!(status, 0, "a match is not where it should be");
+                assert_eq!(status, 0, "a match is at the wrong position");
                 break;
             }
         }

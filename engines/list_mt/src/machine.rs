@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A receive engine's firmware on its cores: operations in, answers out as they come.
+//! The firmware of a receive engine on its cores: operations in, answers out in order of time.
 //!
 //! ```text
 //!  deliver --> descriptor --> thread 0: takes it, locks the list's head, starts a thread
-//!                             threads 1, 2, ...: walk the list hand over hand, answer, end --> answered
+//!                             threads 1, 2, ...: walk the list with lock coupling, answer, end --> answered
 //! ```
 //!
 //! Cycles count from the end of the boot, when thread 0 waits for the first operation.
@@ -11,9 +11,9 @@
 use mb_core::{Cycles, Op, Outcome, ParameterError};
 use mb_guest::Nic;
 use mb_guest::layout::BYTES;
-use mb_processor::barrel::{Barrel, CoreStatistics, Stacks, Stop, Watch};
+use mb_processor::barrel::{Barrel, BarrelObserver, BarrelStatistics, Stacks, Stop};
 use mb_processor::hierarchy::{Access, CacheStatistics};
-use mb_processor::{Answer, Call, Hart, Host, Machine as InstructionSet, Memory, Ppc32, Retired, Rv64};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Retired, Rv64, Syscall, SyscallHandler, SyscallResult};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
@@ -25,15 +25,15 @@ pub(crate) const STACK: u64 = 1024;
 pub struct Served {
     /// The firmware's answer.
     pub outcome: Outcome,
-    /// Entries that it read.
+    /// Entries visited.
     pub visits: u32,
-    /// When it was delivered.
+    /// The cycle of its delivery.
     pub start: Cycles,
-    /// The cycle after that in which its thread said that the answer is there.
+    /// The cycle after that in which its thread reported the answer.
     pub at: Cycles,
 }
 
-/// An operation under way, in a slot of the descriptor ring.
+/// An outstanding operation, in a slot of the descriptor ring.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     op: Op,
@@ -41,9 +41,9 @@ struct Work {
     visits: u32,
 }
 
-/// The host of the firmware, and who counts its visits.
+/// The system-call handler of the firmware, which also counts visits.
 #[derive(Debug)]
-struct Around {
+struct FirmwareHost {
     nic: Nic,
     /// By slot.
     work: Vec<Option<Work>>,
@@ -51,17 +51,17 @@ struct Around {
     slot_of: Vec<Option<usize>>,
     /// The descriptor of slot 0.
     ring: u64,
-    /// Answers end the run.
-    to_answer: bool,
+    /// An answer ends the run.
+    stop_at_answer: bool,
 }
 
-impl Around {
+impl FirmwareHost {
     fn slot(&self, descriptor: u64) -> usize {
         ((descriptor - self.ring) / BYTES) as usize
     }
 }
 
-impl Host for Around {
+impl SyscallHandler for FirmwareHost {
     fn set_cycle(&mut self, cycle: u64) {
         self.nic.set_cycle(cycle);
     }
@@ -70,15 +70,15 @@ impl Host for Around {
         self.nic.cycle()
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         self.nic.call(call, memory)
     }
 }
 
-impl Watch for Around {
+impl BarrelObserver for FirmwareHost {
     #[inline]
-    fn pauses(&self) -> bool {
-        self.to_answer && self.nic.has_answers()
+    fn pause_requested(&self) -> bool {
+        self.stop_at_answer && self.nic.has_answers()
     }
 
     fn started(&mut self, thread: usize, argument: u64) {
@@ -99,7 +99,7 @@ impl Watch for Around {
 #[derive(Debug)]
 struct Board<H> {
     barrel: Barrel<H>,
-    around: Around,
+    host: FirmwareHost,
     entries: Entries,
     delivery: Delivery,
     cores: usize,
@@ -115,17 +115,17 @@ impl<H: Hart + Clone> Board<H> {
         let nic = Nic::new(parameters.machine, &mut memory, parameters.operations);
         let mut barrel = Barrel::new(&parameters.cores, hart, memory, Stacks { top, bytes: STACK })?;
         barrel.spawn(program.entry(), &[], Cycles::ZERO);
-        let around = Around {
-            // The ring lies before the entries.
+        let host = FirmwareHost {
+            // The ring ends at the first entry.
             ring: nic.entries() - parameters.operations as u64 * BYTES,
             nic,
             work: vec![None; parameters.operations],
             slot_of: vec![None; parameters.cores.threads],
-            to_answer: false,
+            stop_at_answer: false,
         };
         let mut board = Self {
             barrel,
-            around,
+            host,
             entries: parameters.entries,
             delivery: parameters.delivery,
             cores: parameters.cores.hierarchy.cores,
@@ -138,32 +138,32 @@ impl<H: Hart + Clone> Board<H> {
 
     /// Runs the cycles of the cores before `until`.
     fn run(&mut self, until: Cycles) -> Stop {
-        let stop = self.barrel.run_watched(until, &mut self.around);
-        stop.unwrap_or_else(|trap| panic!("the firmware keeps to its memory: {trap}"))
+        let stop = self.barrel.run_observed(until, &mut self.host);
+        stop.unwrap_or_else(|trap| panic!("the firmware does not fault: {trap}"))
     }
 
-    fn run_until(&mut self, until: Cycles, to_answer: bool) {
+    fn run_until(&mut self, until: Cycles, stop_at_answer: bool) {
         let until = self.boot + until;
         if until > self.barrel.now() {
-            self.around.to_answer = to_answer;
+            self.host.stop_at_answer = stop_at_answer;
             let stop = self.run(until);
-            assert!(!matches!(stop, Stop::Exited(_)), "the firmware runs for ever");
+            assert!(!matches!(stop, Stop::Exited(_)), "the firmware never exits");
         }
     }
 
     fn deliver(&mut self, op: &Op, at: Cycles) -> bool {
-        let Some(address) = self.around.nic.deliver(op, self.barrel.memory_mut()) else { return false };
-        let slot = self.around.slot(address);
-        self.around.work[slot] = Some(Work { op: *op, start: at, visits: 0 });
+        let Some(address) = self.host.nic.deliver(op, self.barrel.memory_mut()) else { return false };
+        let slot = self.host.slot(address);
+        self.host.work[slot] = Some(Work { op: *op, start: at, visits: 0 });
         let hierarchy = self.barrel.hierarchy();
         hierarchy.invalidate(address, BYTES);
         if self.delivery == Delivery::Cache {
             for core in 0..self.cores {
-                hierarchy.touch(core, Access::Load, address, BYTES);
+                hierarchy.warm(core, Access::Load, address, BYTES);
             }
         }
         if self.entries == Entries::Cold {
-            let (first, end) = (self.around.nic.entries(), self.barrel.memory().range().end);
+            let (first, end) = (self.host.nic.entries(), self.barrel.memory().range().end);
             self.barrel.hierarchy().invalidate(first, end - first);
         }
         self.barrel.wake(self.boot + at);
@@ -171,8 +171,8 @@ impl<H: Hart + Clone> Board<H> {
     }
 
     fn answered(&mut self) -> Option<Served> {
-        let answered = self.around.nic.answered()?;
-        let work = self.around.work[answered.slot].take().expect("an operation is answered once");
+        let answered = self.host.nic.answered()?;
+        let work = self.host.work[answered.slot].take().expect("an operation is answered once");
         let at = answered.at + Cycles(1) - self.boot;
         Some(Served { outcome: answered.outcome, visits: work.visits, start: work.start, at })
     }
@@ -182,14 +182,14 @@ impl<H: Hart + Clone> Board<H> {
     }
 }
 
-/// The instruction sets.
+/// A board of either instruction set.
 #[derive(Debug)]
 enum Boards {
     Ppc32(Box<Board<Ppc32>>),
     Rv64(Box<Board<Rv64>>),
 }
 
-/// Does the same on whichever board there is.
+/// Evaluates an expression on the board of either instruction set.
 macro_rules! board {
     ($machine:expr, $board:ident => $do:expr) => {
         match $machine {
@@ -199,29 +199,29 @@ macro_rules! board {
     };
 }
 
-/// A receive engine's firmware on its cores.
+/// Cores whose firmware waits for operations.
 #[derive(Debug)]
 pub struct Machine {
     board: Boards,
 }
 
 impl Machine {
-    /// Cores whose firmware has booted and waits for an operation.
+    /// Boots the firmware with empty lists.
     ///
     /// # Errors
-    /// Parameters from which no cores or caches can be built.
+    /// An invalid core or cache configuration.
     ///
     /// # Panics
     /// When a committed program is damaged, which the tests of `mb-guest` exclude.
     pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
         let program = parameters.guest().program(parameters.machine);
-        let one = "a program has its one thread";
+        let one = "one thread";
         let board = match parameters.machine {
-            InstructionSet::Ppc32 => {
+            Isa::Ppc32 => {
                 let hart = Ppc32::load(&program, 1).expect(one).remove(0);
                 Boards::Ppc32(Box::new(Board::new(parameters, hart)?))
             }
-            InstructionSet::Rv64 => {
+            Isa::Rv64 => {
                 let hart = Rv64::load(&program, 1).expect(one).remove(0);
                 Boards::Rv64(Box::new(Board::new(parameters, hart)?))
             }
@@ -229,15 +229,15 @@ impl Machine {
         Ok(Self { board })
     }
 
-    /// Runs every cycle before `until`; no effect if that is past.
+    /// Runs every cycle before `until`; no effect if `until` has passed.
     ///
     /// # Panics
-    /// When the lists are too long for the firmware's addresses: some 33 million entries.
+    /// When the lists exceed the addresses of the firmware: about 33 million entries.
     pub fn run_until(&mut self, until: Cycles) {
         board!(&mut self.board, board => board.run_until(until, false));
     }
 
-    /// The same, but the first cycle with an answer is the last one.
+    /// As [`run_until`](Self::run_until), but ends after the first cycle with an answer.
     ///
     /// # Panics
     /// As [`run_until`](Self::run_until).
@@ -245,29 +245,30 @@ impl Machine {
         board!(&mut self.board, board => board.run_until(until, true));
     }
 
-    /// Delivers `op` in cycle `at`, before which all were run; whether there was room for it.
+    /// Delivers `op` in cycle `at`, up to which all cycles have been run. Returns whether a slot
+    /// was free.
     pub fn deliver(&mut self, op: &Op, at: Cycles) -> bool {
         board!(&mut self.board, board => board.deliver(op, at))
     }
 
-    /// The first answer that was not handed out.
+    /// Removes and returns the oldest answer.
     pub fn answered(&mut self) -> Option<Served> {
         board!(&mut self.board, board => board.answered())
     }
 
-    /// The next cycle in which a core does something, if any does before an operation is delivered.
+    /// The cycle of the next event, if there is one without another delivery.
     #[must_use]
     pub fn next_event(&self) -> Option<Cycles> {
         board!(&self.board, board => board.next_event())
     }
 
-    /// What `core` has done, the boot included.
+    /// Event counts of `core`, including the boot.
     #[must_use]
-    pub fn statistics(&self, core: usize) -> CoreStatistics {
+    pub fn statistics(&self, core: usize) -> BarrelStatistics {
         board!(&self.board, board => board.barrel.statistics(core))
     }
 
-    /// What the data cache of `core` has served.
+    /// Event counts of the data cache of `core`.
     #[must_use]
     pub fn data_cache(&mut self, core: usize) -> CacheStatistics {
         board!(&mut self.board, board => board.barrel.hierarchy().data_statistics(core))
@@ -278,24 +279,24 @@ impl Machine {
 mod tests {
     use mb_oracle::Oracle;
     use mb_processor::barrel::service::{ACQUIRE, JOIN};
-    use mb_processor::{Fault, Service, Shape, Step};
+    use mb_processor::{Fault, Service, StaticInstruction, Step};
     use mb_testkit::{preset, streams};
 
     use super::*;
 
-    /// A thread whose calls of one kind are answered without being made.
+    /// A thread that skips some system calls.
     #[derive(Clone)]
-    struct Reckless {
+    struct SkippingHart {
         hart: Ppc32,
-        skips: fn(&Call) -> bool,
+        skips: fn(&Syscall) -> bool,
     }
 
     struct Skip<'a, S> {
         host: &'a mut S,
-        skips: fn(&Call) -> bool,
+        skips: fn(&Syscall) -> bool,
     }
 
-    impl<S: Host> Host for Skip<'_, S> {
+    impl<S: SyscallHandler> SyscallHandler for Skip<'_, S> {
         fn set_cycle(&mut self, cycle: u64) {
             self.host.set_cycle(cycle);
         }
@@ -304,12 +305,12 @@ mod tests {
             self.host.cycle()
         }
 
-        fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
-            if (self.skips)(&call) { Answer::Value(0) } else { self.host.call(call, memory) }
+        fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
+            if (self.skips)(&call) { SyscallResult::Value(0) } else { self.host.call(call, memory) }
         }
     }
 
-    impl Hart for Reckless {
+    impl Hart for SkippingHart {
         fn pc(&self) -> u64 {
             self.hart.pc()
         }
@@ -330,28 +331,29 @@ mod tests {
             self.hart.set_thread(thread);
         }
 
-        fn shape(&self, pc: u64) -> Option<Shape> {
-            self.hart.shape(pc)
+        fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
+            self.hart.instruction_at(pc)
         }
 
-        fn step<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
+        fn step<H: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
             self.hart.step(memory, &mut Skip { host, skips: self.skips })
         }
     }
 
-    /// Offers random streams as fast as they are taken and compares outcomes and visits with the oracle's.
-    fn judge(skips: fn(&Call) -> bool) -> Result<(), String> {
+    /// Offers random streams as fast as they are accepted, and compares outcomes and visits with
+    /// the oracle.
+    fn judge(skips: fn(&Syscall) -> bool) -> Result<(), String> {
         let parameters = Parameters::new(&preset(&crate::ENTRY, "mt16", &[]));
         let program = parameters.guest().program(parameters.machine);
         let hart = Ppc32::load(&program, 1).unwrap().remove(0);
         streams::check(120, |offers| {
-            let mut board = Board::new(&parameters, Reckless { hart: hart.clone(), skips }).unwrap();
+            let mut board = Board::new(&parameters, SkippingHart { hart: hart.clone(), skips }).unwrap();
             let mut oracle = Oracle::new();
             let mut expected: Vec<_> = offers.iter().map(|offer| oracle.apply(offer.op)).collect();
             let mut found = Vec::new();
             let mut waiting = offers.iter();
             let mut next = waiting.next();
-            // Long enough for each alone.
+            // Enough for a sequential execution.
             for cycle in 0..offers.len() as u64 * 4000 {
                 board.run_until(Cycles(cycle), false);
                 found.extend(std::iter::from_fn(|| board.answered()).map(|served| (served.outcome, served.visits)));
@@ -366,17 +368,18 @@ mod tests {
             }
             expected.sort_unstable();
             found.sort_unstable();
-            if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+            if found == expected { Ok(()) } else { Err(format!("found {found:?}, expected {expected:?}")) }
         })
     }
 
     #[test]
     fn the_order_needs_both_of_its_rules() {
-        judge(|_| false).expect("with both rules, outcomes and visits are the oracle's");
-        // Operations that walk one list begin while others walk the other one.
-        judge(|call| call.service == Service::Own(JOIN)).expect_err("without waiting for those of the other kind");
-        // Threads begin without the lock of the list's head, which the first thread takes for them.
-        judge(|call| call.thread == 0 && call.service == Service::Own(ACQUIRE))
-            .expect_err("without entering the list in order");
+        judge(|_| false).expect("with both rules, outcomes and visits of the oracle");
+        // Without rule 3, operations start while others walk the other list.
+        judge(|call| call.service == Service::Custom(JOIN))
+            .expect_err("wrong outcomes without waiting for the other kind");
+        // Without rule 1, threads start without the lock of the head of the list.
+        judge(|call| call.thread == 0 && call.service == Service::Custom(ACQUIRE))
+            .expect_err("wrong outcomes without ordered entry");
     }
 }

@@ -4,7 +4,7 @@
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
-use mb_processor::Machine;
+use mb_processor::Isa;
 use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
@@ -119,10 +119,10 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    const fn machine(self) -> Machine {
+    const fn machine(self) -> Isa {
         match self {
-            Self::Ppc32 => Machine::Ppc32,
-            Self::Rv64 => Machine::Rv64,
+            Self::Ppc32 => Isa::Ppc32,
+            Self::Rv64 => Isa::Rv64,
         }
     }
 }
@@ -194,7 +194,7 @@ pub enum LockStyle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Instruction set.
-    pub machine: Machine,
+    pub machine: Isa,
     /// The match function.
     pub function: MatchFunction,
     /// Of items.
@@ -259,7 +259,7 @@ fn cores(parameters: &ListMtParameters, threads: usize) -> BarrelConfig {
             create: parameters.thread_create,
             acquire: parameters.lock_acquire,
             release: parameters.lock_release,
-            hand_over: parameters.lock_handoff,
+            handoff: parameters.lock_handoff,
             transfer: parameters.lock_transfer,
         },
         hierarchy: hierarchy(parameters),
@@ -277,7 +277,7 @@ const fn hierarchy(parameters: &ListMtParameters) -> HierarchyConfig {
         lookup: parameters.lookup,
         // A core issues one instruction in a cycle.
         ports: 1,
-        misses: parameters.mshrs,
+        mshrs: parameters.mshrs,
     };
     let coherence = match parameters.coherence {
         CoherenceStyle::Ideal => Coherence::Ideal,

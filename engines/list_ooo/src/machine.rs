@@ -1,57 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A receive engine's firmware on its core: one operation in, its answer out.
+//! The firmware of a receive engine on its core: one operation in, one answer out.
 //!
-//! The core sleeps in the call for the next operation. A descriptor wakes it, and its answer is known in the cycle in which
-//! it makes the call that says so; what it does from there to the next sleep delays the operation after it.
+//! The core waits in the system call for the next operation until a descriptor is delivered. The
+//! time of an answer is the cycle of the system call that reports it. The instructions from there
+//! to the next wait delay the next operation.
 
 use mb_core::{Cycles, Op, Outcome, ParameterError};
 use mb_guest::layout::BYTES;
 use mb_guest::{Nic, Visit};
 use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
-use mb_processor::out_of_order::{Observer, OutOfOrder, Passage, Statistics, Stop};
-use mb_processor::{Hart, Machine as InstructionSet, Memory, Ppc32, Rv64};
+use mb_processor::out_of_order::{CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderStatistics, Stop};
+use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64};
 
 use crate::parameters::{Delivery, Entries, Parameters};
 
-/// Slots of the header buffer: the 64 headers of hemmert2007 figure 5.
+/// Slots of the descriptor ring: the 64 headers of hemmert2007 figure 5.
 const SLOTS: usize = 64;
 
-/// What became of an operation.
+/// An operation and its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
     /// The firmware's answer.
     pub outcome: Outcome,
-    /// Entries that it read.
+    /// Entries visited.
     pub visits: u32,
-    /// When it woke.
+    /// The cycle in which the core started.
     pub start: Cycles,
-    /// When it answered.
+    /// The cycle of the answer.
     pub at: Cycles,
 }
 
-/// Counts visits, notes entries that were accessed, and lets somebody else watch.
-struct Watch<'a, O> {
+/// Counts visits, records the entries that were accessed, and forwards to another observer.
+struct VisitCounter<'a, O> {
     visit: Visit,
     visits: u32,
-    /// Where entries begin.
+    /// Address of the first entry.
     entries: u64,
-    /// Addresses of accessed entries, some of them more than once.
+    /// Addresses of accessed entries, possibly with duplicates.
     accessed: Vec<u64>,
-    also: &'a mut O,
+    observer: &'a mut O,
 }
 
-impl<O: Observer> Observer for Watch<'_, O> {
+impl<O: CommitObserver> CommitObserver for VisitCounter<'_, O> {
     #[inline]
-    fn committed(&mut self, passage: &Passage) {
-        let retired = &passage.retired;
+    fn committed(&mut self, timing: &InstructionTiming) {
+        let retired = &timing.retired;
         self.visits += u32::from(self.visit.is(retired));
-        if retired.shape.access > 0 && retired.address >= self.entries {
+        if retired.instruction.access > 0 && retired.address >= self.entries {
             let entry = retired.address - retired.address % BYTES;
             if self.accessed.last() != Some(&entry) {
                 self.accessed.push(entry);
             }
         }
-        self.also.committed(passage);
+        self.observer.committed(timing);
     }
 }
 
@@ -65,7 +66,7 @@ struct Board<H> {
     core: OutOfOrder,
     entries: Entries,
     delivery: Delivery,
-    /// Kept for its room.
+    /// Kept to reuse its allocation.
     accessed: Vec<u64>,
 }
 
@@ -87,48 +88,49 @@ impl<H: Hart> Board<H> {
         Ok(board)
     }
 
-    /// Runs until the firmware asks for an operation and there is none.
-    fn run<O: Observer>(&mut self, observer: &mut O) {
+    /// Runs until the firmware waits for an operation.
+    fn run<O: CommitObserver>(&mut self, observer: &mut O) {
         let Self { hart, memory, nic, hierarchy, core, .. } = self;
         let stop = core.run_observed(hart, memory, nic, hierarchy, Cycles::MAX, observer);
-        assert_eq!(stop, Ok(Stop::Waiting), "the firmware runs for ever and keeps to its memory");
+        assert_eq!(stop, Ok(Stop::Waiting), "the firmware never exits or faults");
     }
 
-    fn serve<O: Observer>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
+    fn serve<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         self.core.skip(earliest);
         let start = self.core.now();
         let address = self.nic.deliver(op, &mut self.memory).expect("every operation was answered");
         match self.delivery {
             Delivery::Memory => self.hierarchy.invalidate(address, BYTES),
-            Delivery::Cache => self.hierarchy.touch(0, Access::Load, address, BYTES),
+            Delivery::Cache => self.hierarchy.warm(0, Access::Load, address, BYTES),
         }
         let (visit, entries) = (self.nic.visit(op), self.nic.entries());
         let accessed = std::mem::take(&mut self.accessed);
-        let mut watch = Watch { visit, visits: 0, entries, accessed, also: observer };
-        self.run(&mut watch);
-        let visits = watch.visits;
-        self.accessed = watch.accessed;
+        let mut counter = VisitCounter { visit, visits: 0, entries, accessed, observer };
+        self.run(&mut counter);
+        let visits = counter.visits;
+        self.accessed = counter.accessed;
         for entry in self.accessed.drain(..) {
             if self.entries == Entries::Cold {
                 self.hierarchy.invalidate(entry, BYTES);
             }
         }
-        let answered = self.nic.answered().expect("the firmware answers before it asks again");
+        let answered = self.nic.answered().expect("the firmware answers before it waits");
         Served { outcome: answered.outcome, visits, start, at: answered.at }
     }
 }
 
+/// A board of either instruction set.
 #[derive(Clone, Debug)]
 enum Boards {
     Ppc32(Box<Board<Ppc32>>),
     Rv64(Box<Board<Rv64>>),
 }
 
-/// A firmware that waits for operations, on a core of either instruction set.
+/// A core whose firmware waits for operations.
 #[derive(Clone, Debug)]
 pub struct Machine {
     board: Boards,
-    /// When the firmware first asked for an operation: cycle 0 for everybody else.
+    /// The cycle in which the firmware first waited for an operation: cycle 0 of the interface.
     boot: Cycles,
 }
 
@@ -136,20 +138,18 @@ impl Machine {
     /// Boots the firmware with empty lists.
     ///
     /// # Errors
-    /// Parameters from which no core or cache can be built.
+    /// An invalid core or cache configuration.
     ///
     /// # Panics
     /// When the committed firmware is damaged, which the tests exclude.
     pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
         let program = parameters.guest.program(parameters.machine);
-        let one = "a program has its one thread";
+        let one = "one thread";
         let board = match parameters.machine {
-            InstructionSet::Ppc32 => {
+            Isa::Ppc32 => {
                 Boards::Ppc32(Box::new(Board::new(parameters, Ppc32::load(&program, 1).expect(one).remove(0))?))
             }
-            InstructionSet::Rv64 => {
-                Boards::Rv64(Box::new(Board::new(parameters, Rv64::load(&program, 1).expect(one).remove(0))?))
-            }
+            Isa::Rv64 => Boards::Rv64(Box::new(Board::new(parameters, Rv64::load(&program, 1).expect(one).remove(0))?)),
         };
         let mut machine = Self { board, boot: Cycles::ZERO };
         machine.boot = machine.core().now();
@@ -163,20 +163,20 @@ impl Machine {
         }
     }
 
-    /// Performs `op`, which comes in cycle `earliest` at the earliest.
+    /// Performs `op`, which is delivered in cycle `earliest` at the earliest.
     ///
     /// # Panics
-    /// When the lists are too long for the firmware's addresses: some 33 million entries.
+    /// When the lists exceed the addresses of the firmware: about 33 million entries.
     pub fn serve(&mut self, op: &Op, earliest: Cycles) -> Served {
         self.serve_observed(op, earliest, &mut ())
     }
 
-    /// [`serve`](Self::serve), and tells `observer` of every instruction that commits. Its cycles count from the first of the
-    /// boot.
+    /// As [`serve`](Self::serve), with a call of `observer` for every commit. Its cycles count from
+    /// the start of the boot.
     ///
     /// # Panics
     /// As [`Machine::serve`].
-    pub fn serve_observed<O: Observer>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
+    pub fn serve_observed<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         let earliest = earliest + self.boot;
         let served = match &mut self.board {
             Boards::Ppc32(board) => board.serve(op, earliest, observer),
@@ -185,13 +185,13 @@ impl Machine {
         Served { start: served.start - self.boot, at: served.at - self.boot, ..served }
     }
 
-    /// What the core has done so far.
+    /// Event counts of the core.
     #[must_use]
-    pub fn statistics(&self) -> &Statistics {
+    pub fn statistics(&self) -> &OutOfOrderStatistics {
         self.core().statistics()
     }
 
-    /// What the data cache has served.
+    /// Event counts of the data cache.
     #[must_use]
     pub fn data_cache(&self) -> CacheStatistics {
         match &self.board {

@@ -4,7 +4,7 @@
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
-use mb_processor::Machine;
+use mb_processor::Isa;
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Direction, PredictorConfig};
@@ -52,7 +52,7 @@ pub struct ListOooParameters {
     #[parameter(range = 1..=16)]
     pub commit_width: u32,
     /// Entries of the reorder buffer (ROB).
-    #[parameter(range = 1..=OutOfOrderConfig::MAX_WINDOW as u64)]
+    #[parameter(range = 1..=OutOfOrderConfig::MAX_ENTRIES as u64)]
     pub rob: usize,
     /// Entries of the load-store queue (LSQ).
     #[parameter(range = 1..=1024)]
@@ -135,10 +135,10 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    const fn machine(self) -> Machine {
+    const fn machine(self) -> Isa {
         match self {
-            Self::Ppc32 => Machine::Ppc32,
-            Self::Rv64 => Machine::Rv64,
+            Self::Ppc32 => Isa::Ppc32,
+            Self::Rv64 => Isa::Rv64,
         }
     }
 }
@@ -198,7 +198,7 @@ pub enum Delivery {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Instruction set.
-    pub machine: Machine,
+    pub machine: Isa,
     /// The firmware.
     pub guest: Guest,
     /// Of the lists.
@@ -246,8 +246,8 @@ const fn core(parameters: &ListOooParameters) -> OutOfOrderConfig {
         decode_width: parameters.decode_width,
         issue_width: parameters.issue_width,
         commit_width: parameters.commit_width,
-        window: parameters.rob,
-        memory_queue: parameters.lsq,
+        rob: parameters.rob,
+        lsq: parameters.lsq,
         integer: unit(parameters.integer_units),
         // The firmware neither multiplies nor divides.
         multiply: unit(1),
@@ -255,7 +255,7 @@ const fn core(parameters: &ListOooParameters) -> OutOfOrderConfig {
         address: unit(parameters.address_units),
         disambiguation: match parameters.disambiguation {
             LoadOrder::Conservative => Disambiguation::AllAddresses,
-            LoadOrder::Predicted => Disambiguation::Foreseen,
+            LoadOrder::Predicted => Disambiguation::Predicted,
         },
         predictor: PredictorConfig {
             direction,
@@ -286,7 +286,7 @@ fn hierarchy(parameters: &ListOooParameters) -> HierarchyConfig {
         hit: parameters.hit_latency,
         lookup: parameters.lookup,
         ports: parameters.data_ports,
-        misses: parameters.mshrs,
+        mshrs: parameters.mshrs,
     };
     HierarchyConfig {
         cores: 1,

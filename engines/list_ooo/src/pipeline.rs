@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The pipeline of a core while its firmware performs operations, as a diagram for viewers of the Kanata format.
+//! Pipeline diagrams of firmware operations in the Kanata format.
 
 use std::fmt;
 
-use mb_core::{Cycles, Op, ParameterError};
+use mb_core::ParameterError;
+use mb_core::{Cycles, Op};
 use mb_processor::Retired;
-use mb_processor::kanata::Kanata;
+use mb_processor::out_of_order::PipelineKanata;
 
 use crate::machine::Machine;
 use crate::parameters::Parameters;
 
-/// Why there is no diagram.
+/// Why a diagram could not be written.
 #[derive(Debug)]
 pub enum PipelineError {
-    /// No core or cache can be built.
+    /// An invalid core or cache configuration.
     Parameter(ParameterError),
-    /// It could not be written.
+    /// The writer failed.
     Write(fmt::Error),
 }
 
@@ -23,17 +24,18 @@ impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameter(error) => error.fmt(f),
-            Self::Write(error) => write!(f, "the diagram could not be written: {error}"),
+            Self::Write(error) => write!(f, "pipeline diagram: {error}; expected a writable output"),
         }
     }
 }
 
 impl std::error::Error for PipelineError {}
 
-/// Performs `quiet`, then `drawn`, whose instructions go to `out`, each named by its function and offset.
+/// Performs the operations `quiet`, then `drawn`, and writes the instructions of the latter to
+/// `out`, labelled with function and offset.
 ///
 /// # Errors
-/// Parameters from which nothing can be built; the first error of `out`.
+/// An invalid configuration, or the first error of `out`.
 pub fn draw<W: fmt::Write>(parameters: &Parameters, quiet: &[Op], drawn: &[Op], out: W) -> Result<W, PipelineError> {
     let mut machine = Machine::new(parameters).map_err(PipelineError::Parameter)?;
     for op in quiet {
@@ -49,9 +51,9 @@ pub fn draw<W: fmt::Write>(parameters: &Parameters, quiet: &[Op], drawn: &[Op], 
     let name = |retired: &Retired| {
         let after = functions.partition_point(|(address, _)| *address <= retired.pc);
         let (address, function) = functions[after.saturating_sub(1)];
-        format!("{function}+{:#x} {:?}", retired.pc - address, retired.shape.class)
+        format!("{function}+{:#x} {:?}", retired.pc - address, retired.instruction.class)
     };
-    let mut diagram = Kanata::new(out, name);
+    let mut diagram = PipelineKanata::new(out, name);
     for op in drawn {
         machine.serve_observed(op, Cycles::ZERO, &mut diagram);
     }

@@ -7,7 +7,7 @@ use mb_list_ooo::figure5::{self, Link, Row};
 use mb_list_ooo::machine::Machine;
 use mb_list_ooo::parameters::Parameters;
 use mb_list_ooo::{ENTRY, ListOoo, pipeline};
-use mb_processor::{Class, Hart, Ppc32, Rv64};
+use mb_processor::{Hart, InstructionClass, Ppc32, Rv64};
 use mb_testkit::preset;
 
 const CLOCK: Clock = Clock::from_mhz(500);
@@ -141,15 +141,15 @@ fn the_firmware_neither_multiplies_nor_divides() {
         let mut found = 0;
         let mut pc = code.start;
         while pc < code.end {
-            let Some(shape) = hart.shape(pc) else { break };
-            assert!(!matches!(shape.class, Class::Multiply | Class::Divide), "at {pc:#x}");
+            let Some(instruction) = hart.instruction_at(pc) else { break };
+            assert!(!matches!(instruction.class, InstructionClass::Multiply | InstructionClass::Divide), "at {pc:#x}");
             found += 1;
-            pc += u64::from(shape.bytes);
+            pc += u64::from(instruction.bytes);
         }
         assert!(found > 100, "{found} instructions");
     }
     for guest in [Guest::Queue, Guest::QueuePortals] {
-        use mb_processor::Machine::{Ppc32 as P, Rv64 as R};
+        use mb_processor::Isa::{Ppc32 as P, Rv64 as R};
         check(&Ppc32::load(&guest.program(P), 1).unwrap()[0], guest.program(P).code());
         check(&Rv64::load(&guest.program(R), 1).unwrap()[0], guest.program(R).code());
     }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the benchmarks of processors share.
+//! Helpers of the benchmarks.
 
 use std::path::Path;
 
-use mb_processor::{Answer, Call, Host, Memory, Program, Service};
+use mb_processor::{Memory, Program, Service, Syscall, SyscallHandler, SyscallResult};
 
-/// A host that lets every call pass.
+/// A handler that accepts every call.
 pub(crate) struct Mute;
 
-impl Host for Mute {
+impl SyscallHandler for Mute {
     fn set_cycle(&mut self, _: u64) {}
 
     fn cycle(&self) -> u64 {
         0
     }
 
-    fn call(&mut self, call: Call, _: &mut Memory) -> Answer {
-        if call.service == Service::Exit { Answer::Exit(call.arguments[0]) } else { Answer::Value(0) }
+    fn call(&mut self, call: Syscall, _: &mut Memory) -> SyscallResult {
+        if call.service == Service::Exit { SyscallResult::Exit(call.arguments[0]) } else { SyscallResult::Value(0) }
     }
 }
 
-/// A guest program; its name has the instruction set in it.
+/// A guest program; its name includes the instruction set.
 pub(crate) fn program(name: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../guest/elf/{name}.elf"));
-    Program::load(&std::fs::read(path).expect("it is committed")).expect("a program")
+    Program::load(&std::fs::read(path).expect("a committed file")).expect("a program")
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An instruction set of a dozen instructions, whose programs are lists, so that a test of time says all that happens.
+//! A small instruction set whose programs are lists of operations, so that a timing test shows
+//! every instruction.
 
 use std::sync::Arc;
 
-use mb_processor::{Answer, Call, Class, Control, Fault, Hart, Host, Memory, Register, Retired, Service, Shape, Step};
+use mb_processor::{
+    BranchKind, Fault, Hart, InstructionClass, Memory, Register, Retired, Service, StaticInstruction, Step, Syscall,
+    SyscallHandler, SyscallResult,
+};
 
-/// Where instruction 0 is; each has four bytes.
+/// Address of instruction 0; each instruction has four bytes.
 pub(crate) const CODE: u64 = 0x1000;
-/// Where data are.
+/// Address of the data.
 pub(crate) const DATA: u64 = 0x10_0000;
 
 /// One instruction.
@@ -16,25 +20,25 @@ pub(crate) enum Do {
     Add,
     Multiply,
     Divide,
-    /// Loads 4 bytes at `DATA` and this offset.
+    /// Loads 4 bytes at `DATA` plus this offset.
     Load(u64),
     Store(u64),
-    /// Loads from the thread's own pointer, and moves it on by this.
+    /// Loads from the pointer of the thread, and adds this to the pointer.
     LoadNext(u64),
     Fence,
     /// Jumps to an instruction.
     Jump(u64),
-    /// Swaps a 1 into the word at this offset; tries again at once if it was not 0.
+    /// Swaps a 1 into the word at this offset; repeats itself if the word was not 0.
     Spin(u64),
     /// Stores 0 at this offset.
     Clear(u64),
-    /// Calls service `Own(.0)` with these arguments.
+    /// Calls service `Custom(.0)` with these arguments.
     Call(u16, u64, u64),
     Exit,
     Illegal,
 }
 
-/// A thread of that machine; its pointer is its first argument.
+/// A thread of this instruction set; its pointer is its first argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     program: Arc<[Do]>,
@@ -77,28 +81,30 @@ impl Hart for Script {
         self.thread = thread;
     }
 
-    fn shape(&self, pc: u64) -> Option<Shape> {
-        let (class, access, control) = match self.at(pc)? {
-            Do::Add => (Class::Integer, 0, Control::None),
-            Do::Multiply => (Class::Multiply, 0, Control::None),
-            Do::Divide => (Class::Divide, 0, Control::None),
-            Do::Load(_) | Do::LoadNext(_) => (Class::Load, 4, Control::None),
-            Do::Store(_) | Do::Clear(_) => (Class::Store, 4, Control::None),
-            Do::Fence => (Class::Fence, 0, Control::None),
-            Do::Jump(_) => (Class::Integer, 0, Control::Jump),
-            Do::Spin(_) => (Class::Atomic, 4, Control::Branch),
-            Do::Call(..) | Do::Exit => (Class::System, 0, Control::None),
+    fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
+        let (class, access, branch) = match self.at(pc)? {
+            Do::Add => (InstructionClass::Integer, 0, BranchKind::None),
+            Do::Multiply => (InstructionClass::Multiply, 0, BranchKind::None),
+            Do::Divide => (InstructionClass::Divide, 0, BranchKind::None),
+            Do::Load(_) | Do::LoadNext(_) => (InstructionClass::Load, 4, BranchKind::None),
+            Do::Store(_) | Do::Clear(_) => (InstructionClass::Store, 4, BranchKind::None),
+            Do::Fence => (InstructionClass::Fence, 0, BranchKind::None),
+            Do::Jump(_) => (InstructionClass::Integer, 0, BranchKind::Jump),
+            Do::Spin(_) => (InstructionClass::Atomic, 4, BranchKind::Conditional),
+            Do::Call(..) | Do::Exit => (InstructionClass::System, 0, BranchKind::None),
             Do::Illegal => return None,
         };
         let none = [Register::NONE; 3];
-        Some(Shape { class, control, sources: none, destinations: none, bytes: 4, access })
+        Some(StaticInstruction { class, branch, sources: none, destinations: none, bytes: 4, access })
     }
 
-    fn step<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
+    fn step<H: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
         let illegal = Fault::Illegal { pc: self.pc, word: 0 };
-        let (Some(shape), Some(instruction)) = (self.shape(self.pc), self.at(self.pc)) else { return Err(illegal) };
-        let mut retired = Retired { pc: self.pc, next: self.pc + 4, address: 0, taken: false, shape };
-        match instruction {
+        let (Some(instruction), Some(operation)) = (self.instruction_at(self.pc), self.at(self.pc)) else {
+            return Err(illegal);
+        };
+        let mut retired = Retired { pc: self.pc, next: self.pc + 4, address: 0, taken: false, instruction };
+        match operation {
             Do::Load(offset) | Do::Store(offset) => retired.address = DATA + offset,
             Do::LoadNext(stride) => {
                 retired.address = self.pointer;
@@ -118,11 +124,11 @@ impl Hart for Script {
                 memory.write(retired.address, &[0; 4]).unwrap();
             }
             Do::Call(number, a, b) => {
-                let call = Call { thread: self.thread, service: Service::Own(number), arguments: [a, b, 0, 0] };
+                let call = Syscall { thread: self.thread, service: Service::Custom(number), arguments: [a, b, 0, 0] };
                 match host.call(call, memory) {
-                    Answer::Value(_) => {}
-                    Answer::Wait => return Ok(Step::Waiting),
-                    Answer::Exit(status) => return Ok(Step::Exited(status)),
+                    SyscallResult::Value(_) => {}
+                    SyscallResult::Wait => return Ok(Step::Waiting),
+                    SyscallResult::Exit(status) => return Ok(Step::Exited(status)),
                 }
             }
             Do::Exit => return Ok(Step::Exited(0)),

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use mb_core::Cycles;
-use mb_processor::kanata::{Kanata, plain};
 use mb_processor::out_of_order::ppc440;
-use mb_processor::{Class, Control, Memory};
+use mb_processor::out_of_order::{PipelineKanata, pc_and_class};
+use mb_processor::{BranchKind, InstructionClass, Memory};
 
 use crate::script::{Bench, DATA, Program, Script, TEXT};
 
-/// A row: name, detail, and the stages with their first cycle and the one after their last.
+/// A row: name and detail, and the stages with their first cycle and the cycle after their last.
 #[derive(Default)]
 struct Row {
     texts: [String; 2],
@@ -58,15 +58,15 @@ fn read(text: &str) -> Vec<Row> {
 }
 
 #[test]
-fn a_diagram_has_every_instruction_in_its_stages() {
+fn a_kanata_diagram_has_every_instruction_with_its_stages() {
     let mut program = Program::new();
     program.load(3, 4, DATA);
-    program.compute(Class::Multiply, 4, 5);
+    program.compute(InstructionClass::Multiply, 4, 5);
     program.store(6, 5, DATA + 64);
-    program.change(Control::Branch, Some(5), TEXT + 0x100, true);
-    program.constant(Class::Integer, 7);
+    program.branch(BranchKind::Conditional, Some(5), TEXT + 0x100, true);
+    program.constant(InstructionClass::Integer, 7);
     let mut bench = Bench::warm(&ppc440(32), 0);
-    let mut kanata = Kanata::new(String::new(), plain);
+    let mut kanata = PipelineKanata::new(String::new(), pc_and_class);
     let mut hart = Script { instructions: program.instructions, at: 0 };
     let (core, caches, host) = (&mut bench.core, &mut bench.hierarchy, &mut bench.host);
     core.run_observed(&mut hart, &mut Memory::new(0, 0), host, caches, Cycles(1000), &mut kanata).unwrap();
@@ -81,13 +81,13 @@ fn a_diagram_has_every_instruction_in_its_stages() {
     assert_eq!(
         stages,
         [
-            // Its address in 2, its line, 11 cycles later, in 14.
+            // Address in 2; the line arrives in 14, 11 cycles after the access.
             "Fe 0-1 Di 1-2 Ex 2-3 Me 3-14 Wb 14-15 Cm 15-16",
             "Fe 0-1 Di 1-14 Ex 14-17 Wb 17-18 Cm 18-19",
-            // Its address in 3; its data is there in 17.
+            // Address in 3, data in 17.
             "Fe 1-2 Di 2-3 Ex 3-17 Wb 17-18 Cm 18-19",
             "Fe 1-2 Di 2-17 Ex 17-18 Wb 18-19 Cm 19-20",
-            // The branch is executed in 18, and found mispredicted.
+            // The branch resolves in 18 as mispredicted.
             "Fe 21-22 Di 22-23 Ex 23-24 Wb 24-25 Cm 25-26",
         ]
     );

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The core once more, as slowly and plainly as possible: every cycle looks at every instruction, and an operand is there
-//! when whoever wrote its register last in program order has ended. Predictor and caches are those of the real core.
+//! A naive model of the out-of-order core. Every cycle examines every instruction; an operand is
+//! available when the latest earlier writer of its register in program order has ended. Predictor
+//! and caches are those of the real core.
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{Access, Hierarchy, Reply};
 use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig};
-use mb_processor::predictor::{Prediction, Predictor, Verdict};
-use mb_processor::{Class, Control, Register, Retired};
+use mb_processor::predictor::{Prediction, PredictionOutcome, Predictor};
+use mb_processor::{BranchKind, InstructionClass, Register, Retired};
 
-use crate::script::Machine;
+use crate::script::CoreConfig;
 
 /// Never.
 const NOT: u64 = u64::MAX;
@@ -30,33 +31,36 @@ struct Progress {
 }
 
 impl Progress {
-    fn class(&self) -> Class {
-        self.retired.shape.class
+    fn class(&self) -> InstructionClass {
+        self.retired.instruction.class
     }
 
     fn is_access(&self) -> bool {
-        matches!(self.class(), Class::Load | Class::Store | Class::Atomic)
+        matches!(self.class(), InstructionClass::Load | InstructionClass::Store | InstructionClass::Atomic)
     }
 
-    fn verdict(&self) -> Verdict {
-        self.prediction.map_or(Verdict::Right, |prediction| prediction.verdict)
+    fn outcome(&self) -> PredictionOutcome {
+        self.prediction.map_or(PredictionOutcome::Correct, |prediction| prediction.outcome)
     }
 
-    /// Done in a cycle before `now`.
+    /// Whether all operations ended before `now`.
     fn is_complete(&self, now: u64) -> bool {
         self.ended < now && (!self.is_access() || self.access_ended < now)
     }
 
-    fn in_window(&self, now: u64) -> bool {
+    fn in_rob(&self, now: u64) -> bool {
         self.dispatched <= now && self.committed == NOT
     }
 
-    fn urgent(&self, access: bool) -> bool {
-        access || matches!(self.class(), Class::Multiply | Class::Divide) || self.retired.shape.control != Control::None
+    /// Whether an operation belongs to the first issue group.
+    fn high_priority(&self, access: bool) -> bool {
+        access
+            || matches!(self.class(), InstructionClass::Multiply | InstructionClass::Divide)
+            || self.retired.instruction.branch != BranchKind::None
     }
 
     fn bytes(&self) -> std::ops::Range<u64> {
-        self.retired.address..self.retired.address + u64::from(self.retired.shape.access)
+        self.retired.address..self.retired.address + u64::from(self.retired.instruction.access)
     }
 }
 
@@ -73,7 +77,7 @@ pub(crate) struct Naive {
 }
 
 impl Naive {
-    pub(crate) fn new((core, caches): &Machine, instructions: &[Retired]) -> Self {
+    pub(crate) fn new((core, caches): &CoreConfig, instructions: &[Retired]) -> Self {
         let units = [core.integer, core.multiply, core.divide, core.address].map(|unit| vec![0; unit.count as usize]);
         let progress = |&retired: &Retired| Progress {
             retired,
@@ -102,7 +106,7 @@ impl Naive {
         while self.all.iter().any(|one| one.committed == NOT) {
             self.commit();
             for one in &self.all {
-                if one.ended == self.now && one.verdict() == Verdict::Mispredicted {
+                if one.ended == self.now && one.outcome() == PredictionOutcome::Mispredicted {
                     self.resume = self.now + self.config.mispredicted.0;
                 }
             }
@@ -120,19 +124,20 @@ impl Naive {
         self.all.iter().map(times).collect()
     }
 
-    fn window(&self) -> Vec<usize> {
-        (0..self.all.len()).filter(|&index| self.all[index].in_window(self.now)).collect()
+    /// Indices of the instructions in the ROB.
+    fn rob(&self) -> Vec<usize> {
+        (0..self.all.len()).filter(|&index| self.all[index].in_rob(self.now)).collect()
     }
 
     fn commit(&mut self) {
-        for index in self.window().into_iter().take(self.config.commit_width as usize) {
+        for index in self.rob().into_iter().take(self.config.commit_width as usize) {
             let one = self.all[index];
             if !one.is_complete(self.now) {
                 return;
             }
-            let shape = one.retired.shape;
-            if one.class() == Class::Store {
-                let (address, bytes) = (one.retired.address, u64::from(shape.access));
+            let instruction = one.retired.instruction;
+            if one.class() == InstructionClass::Store {
+                let (address, bytes) = (one.retired.address, u64::from(instruction.access));
                 if let Reply::Retry(_) = self.hierarchy.access(0, Access::Store, address, bytes, Cycles(self.now)) {
                     return;
                 }
@@ -144,75 +149,80 @@ impl Naive {
         }
     }
 
-    /// Whether what instruction `index` reads in a place is there.
-    fn is_there(&self, index: usize, place: usize) -> bool {
-        let source = self.all[index].retired.shape.sources[place];
+    /// Whether source number `place` of instruction `index` is available.
+    fn is_available(&self, index: usize, place: usize) -> bool {
+        let source = self.all[index].retired.instruction.sources[place];
         if source == Register::NONE {
             return true;
         }
         for one in self.all[..index].iter().rev() {
-            let Some(place) = one.retired.shape.destinations.iter().position(|&register| register == source) else {
+            let Some(place) = one.retired.instruction.destinations.iter().position(|&register| register == source)
+            else {
                 continue;
             };
-            let from_memory = one.class() == Class::Atomic || (one.class() == Class::Load && place == 0);
+            let from_memory =
+                one.class() == InstructionClass::Atomic || (one.class() == InstructionClass::Load && place == 0);
             return if from_memory { one.access_ended <= self.now } else { one.ended <= self.now };
         }
         true
     }
 
     fn is_ready(&self, index: usize) -> bool {
-        let with_data = matches!(self.all[index].class(), Class::Store | Class::Atomic);
-        self.all[index].issued == NOT && (0..if with_data { 2 } else { 3 }).all(|place| self.is_there(index, place))
+        let with_data = matches!(self.all[index].class(), InstructionClass::Store | InstructionClass::Atomic);
+        self.all[index].issued == NOT && (0..if with_data { 2 } else { 3 }).all(|place| self.is_available(index, place))
     }
 
-    /// Whether the access of instruction `index` may begin, and if so whether a store in the queue gives it its data.
+    /// Whether the access of instruction `index` can begin (`Some`), and if so, whether it is
+    /// forwarded.
     fn may_access(&self, index: usize) -> Option<bool> {
         let one = &self.all[index];
         if one.accessed != NOT || one.ended > self.now {
             return None;
         }
-        let earlier: Vec<usize> = self.window().into_iter().filter(|&other| other < index).collect();
+        let earlier: Vec<usize> = self.rob().into_iter().filter(|&other| other < index).collect();
         match one.class() {
-            Class::Store => return self.is_there(index, 2).then_some(false),
-            Class::Atomic => return (self.is_there(index, 2) && earlier.is_empty()).then_some(false),
+            InstructionClass::Store => return self.is_available(index, 2).then_some(false),
+            InstructionClass::Atomic => return (self.is_available(index, 2) && earlier.is_empty()).then_some(false),
             _ => {}
         }
         for &other in &earlier {
             let store = &self.all[other];
-            let unknown = store.class() == Class::Store
+            let unknown = store.class() == InstructionClass::Store
                 && store.ended > self.now
                 && self.config.disambiguation == Disambiguation::AllAddresses;
-            if unknown || (store.class() == Class::Atomic && store.access_ended > self.now) {
+            if unknown || (store.class() == InstructionClass::Atomic && store.access_ended > self.now) {
                 return None;
             }
         }
         let (begin, end) = (one.bytes().start, one.bytes().end);
         let overlapping = earlier.into_iter().rev().find(|&other| {
             let bytes = self.all[other].bytes();
-            matches!(self.all[other].class(), Class::Store | Class::Atomic) && bytes.start < end && begin < bytes.end
+            matches!(self.all[other].class(), InstructionClass::Store | InstructionClass::Atomic)
+                && bytes.start < end
+                && begin < bytes.end
         });
         let Some(other) = overlapping else { return Some(false) };
         let store = &self.all[other];
-        if store.class() == Class::Atomic {
+        if store.class() == InstructionClass::Atomic {
             return Some(false);
         }
         let covered = store.bytes().start <= begin && end <= store.bytes().end;
-        (covered && store.ended <= self.now && self.is_there(other, 2)).then_some(true)
+        (covered && store.ended <= self.now && self.is_available(other, 2)).then_some(true)
     }
 
     fn issue(&mut self) {
         let mut ready = Vec::new();
-        for index in self.window() {
+        for index in self.rob() {
             if self.all[index].dispatched == self.now {
                 continue;
             }
             if self.is_ready(index) {
-                ready.push((!self.all[index].urgent(false), index, false, false));
+                ready.push((!self.all[index].high_priority(false), index, false, false));
             }
             if self.all[index].is_access()
                 && let Some(forwarded) = self.may_access(index)
             {
-                ready.push((!self.all[index].urgent(true), index, true, forwarded));
+                ready.push((!self.all[index].high_priority(true), index, true, forwarded));
             }
         }
         ready.sort_unstable();
@@ -228,11 +238,11 @@ impl Naive {
         let now = self.now;
         let retired = self.all[index].retired;
         if access {
-            let bytes = u64::from(retired.shape.access);
-            let reply = match retired.shape.class {
-                Class::Store => Reply::Ready(Cycles(now)),
-                Class::Load if forwarded => self.hierarchy.pass(0, Access::Load, Cycles(now)),
-                Class::Load => self.hierarchy.access(0, Access::Load, retired.address, bytes, Cycles(now)),
+            let bytes = u64::from(retired.instruction.access);
+            let reply = match retired.instruction.class {
+                InstructionClass::Store => Reply::Ready(Cycles(now)),
+                InstructionClass::Load if forwarded => self.hierarchy.use_port(0, Access::Load, Cycles(now)),
+                InstructionClass::Load => self.hierarchy.access(0, Access::Load, retired.address, bytes, Cycles(now)),
                 _ => self.hierarchy.access(0, Access::Atomic, retired.address, bytes, Cycles(now)),
             };
             let Reply::Ready(at) = reply else { return false };
@@ -240,12 +250,12 @@ impl Naive {
             self.all[index].access_ended = at.0;
             return true;
         }
-        let (kind, shared, unit) = match retired.shape.class {
-            Class::Integer => (0, 0, self.config.integer),
-            Class::Multiply => (1, 1, self.config.multiply),
-            Class::Divide => (2, 1, self.config.divide),
-            Class::Load | Class::Store | Class::Atomic => (3, 0, self.config.address),
-            Class::Fence | Class::System => {
+        let (kind, shared, unit) = match retired.instruction.class {
+            InstructionClass::Integer => (0, 0, self.config.integer),
+            InstructionClass::Multiply => (1, 1, self.config.multiply),
+            InstructionClass::Divide => (2, 1, self.config.divide),
+            InstructionClass::Load | InstructionClass::Store | InstructionClass::Atomic => (3, 0, self.config.address),
+            InstructionClass::Fence | InstructionClass::System => {
                 self.all[index].issued = now;
                 self.all[index].ended = now + 1;
                 return true;
@@ -266,21 +276,21 @@ impl Naive {
             if one.fetched == NOT || one.fetched + self.config.front_end.0 > self.now {
                 return;
             }
-            let window = self.window();
-            let accesses = window.iter().filter(|&&other| self.all[other].is_access()).count();
-            let alone = matches!(one.class(), Class::Fence | Class::System);
-            if (alone && !window.is_empty())
-                || window.iter().any(|&other| self.all[other].class() == Class::Fence)
-                || window.len() >= self.config.window
-                || accesses >= self.config.memory_queue
+            let rob = self.rob();
+            let accesses = rob.iter().filter(|&&other| self.all[other].is_access()).count();
+            let alone = matches!(one.class(), InstructionClass::Fence | InstructionClass::System);
+            if (alone && !rob.is_empty())
+                || rob.iter().any(|&other| self.all[other].class() == InstructionClass::Fence)
+                || rob.len() >= self.config.rob
+                || accesses >= self.config.lsq
             {
                 return;
             }
             self.all[index].dispatched = self.now;
-            if one.verdict() == Verdict::Misfetched {
+            if one.outcome() == PredictionOutcome::Misfetched {
                 self.resume = self.now + self.config.misfetched.0;
             }
-            if one.class() == Class::System {
+            if one.class() == InstructionClass::System {
                 return;
             }
         }
@@ -289,15 +299,17 @@ impl Naive {
     fn fetch(&mut self) {
         for _ in 0..self.config.fetch_width {
             let Some(index) = self.all.iter().position(|one| one.fetched == NOT) else { return };
-            // What the instruction before it left in the way of fetch.
+            // What the previous instruction blocks.
             if let Some(before) = index.checked_sub(1).map(|before| self.all[before]) {
-                let lost = match before.verdict() {
-                    Verdict::Right => before.class() == Class::System && before.dispatched == NOT,
-                    Verdict::Misfetched => before.dispatched == NOT,
-                    Verdict::Mispredicted => before.ended > self.now,
+                let redirect = match before.outcome() {
+                    PredictionOutcome::Correct => {
+                        before.class() == InstructionClass::System && before.dispatched == NOT
+                    }
+                    PredictionOutcome::Misfetched => before.dispatched == NOT,
+                    PredictionOutcome::Mispredicted => before.ended > self.now,
                 };
-                let flow = before.retired.shape.control != Control::None && before.retired.taken;
-                if lost || (flow && before.fetched == self.now) {
+                let flow = before.retired.instruction.branch != BranchKind::None && before.retired.taken;
+                if redirect || (flow && before.fetched == self.now) {
                     return;
                 }
             }
@@ -306,11 +318,11 @@ impl Naive {
                 return;
             }
             let retired = self.all[index].retired;
-            if !self.reach(retired.pc, u64::from(retired.shape.bytes)) {
+            if !self.reach(retired.pc, u64::from(retired.instruction.bytes)) {
                 return;
             }
             self.all[index].fetched = self.now;
-            if retired.shape.control != Control::None {
+            if retired.instruction.branch != BranchKind::None {
                 self.all[index].prediction = Some(self.predictor.predict(&retired));
             }
         }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Presets, configurations that cannot be built, and real programs.
+//! Presets, invalid configurations, and real programs.
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::Hierarchy;
-use mb_processor::out_of_order::{Observer, OutOfOrder, OutOfOrderConfig, Passage, Stop, cortex_a72, ppc440};
+use mb_processor::out_of_order::{
+    CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderConfig, Stop, cortex_a72, ppc440,
+};
 use mb_processor::predictor::Direction;
 use mb_processor::{
-    Answer, Call, Class, Control, Hart, Host, Memory, Ppc32, Program as Elf, Retired, Rv64, Service, Step,
+    BranchKind, Hart, InstructionClass, Memory, Ppc32, Program as Elf, Retired, Rv64, Service, Step, Syscall,
+    SyscallHandler, SyscallResult,
 };
 
-use crate::script::{Bench, DATA, Machine, Program, TEXT};
+use crate::script::{Bench, CoreConfig, DATA, Program, TEXT};
 
 #[test]
 fn a_cortex_a72_has_the_latencies_of_its_manuals() {
@@ -20,113 +23,122 @@ fn a_cortex_a72_has_the_latencies_of_its_manuals() {
         }
         Bench::warm(&cortex_a72(), warm).run(&program)
     };
-    // Load to use.
+    // From load to use.
     assert_eq!(chase(21, 8, 0x1000) - chase(20, 8, 0x1000), 4);
-    // A line of 64 bytes from the L2: 1 for the address, 3 to find that it is not there, 20 to its first 16 bytes, 3 more.
+    // A line of 64 bytes from the L2: 1 for the address, 3 for the lookup, 20 to its first 16
+    // bytes, 3 for the others.
     assert_eq!(chase(21, 64, 0) - chase(20, 64, 0), 1 + 3 + 20 + 3);
-    // An instruction whose line is missing is dispatched when that is there and has passed what follows the cache's 3 cycles.
+    // An instruction that misses is dispatched after its line has arrived and the front end has
+    // begun again.
     let mut program = Program::new();
-    program.constant(Class::Integer, 3);
+    program.constant(InstructionClass::Integer, 3);
     let dispatched = |mut bench: Bench| {
         bench.run(&program);
-        bench.passages[0].dispatched.0
+        bench.timings[0].dispatched.0
     };
     let warm = dispatched(Bench::warm(&cortex_a72(), 0));
     assert_eq!(dispatched(Bench::new(&cortex_a72())), warm + 20 + 3);
-    // A branch that is fetched and mispredicted in cycle 0, against one that is not: the next instruction comes 14 cycles later.
+    // After a branch that is fetched in cycle 0 and mispredicted, the next instruction is fetched
+    // 14 cycles later than after a correctly predicted one.
     let next = |direction| {
         let mut config = cortex_a72();
         config.0.predictor.direction = direction;
         let mut program = Program::new();
-        program.change(Control::Branch, None, TEXT + 0x100, true);
-        program.constant(Class::Integer, 3);
+        program.branch(BranchKind::Conditional, None, TEXT + 0x100, true);
+        program.constant(InstructionClass::Integer, 3);
         let mut bench = Bench::warm(&config, 0);
         bench.run(&program);
-        bench.passages[1].fetched.0
+        bench.timings[1].fetched.0
     };
     assert_eq!(next(Direction::NotTaken) - next(Direction::Perfect), 14);
 }
 
 #[test]
-fn a_core_that_cannot_be_built_is_refused_with_the_reason() {
+fn an_invalid_configuration_is_refused_with_the_parameter() {
     let refused = |change: fn(&mut OutOfOrderConfig)| {
         let (mut core, _) = ppc440(32);
         change(&mut core);
         OutOfOrder::new(core, 0).err().map(|error| error.to_string())
     };
     for (change, reason) in [
-        ((|core| core.issue_width = 0) as fn(&mut OutOfOrderConfig), "issue width: 0"),
-        (|core| core.memory_queue = 0, "a queue of 0 instructions: 1 to 1024 can be built"),
-        (|core| core.fetch_queue = usize::MAX, "instructions: 1 to 1024 can be built"),
-        (|core| core.address.count = 1025, "1025 address units: at most 1024 can be built"),
-        (|core| core.predictor.target_sets = 1 << 62, "predictor: a table of more than 16777216 entries"),
-        (|core| core.window = 1025, "a window of 1025 instructions: 1 to 1024 can be built"),
-        (|core| core.fetch_block = 24, "a fetch block of 24 bytes is no power of two"),
-        (|core| core.front_end = Cycles::ZERO, "from fetch to dispatch: 0 cycles"),
-        (|core| core.multiply.count = 0, "there is no integer unit or no multiplier"),
-        (|core| core.divide.interval = Cycles::ZERO, "divide units: a latency or interval of 0 cycles"),
+        ((|core| core.issue_width = 0) as fn(&mut OutOfOrderConfig), "issue_width is 0; expected at least 1"),
+        (|core| core.lsq = 0, "lsq is 0; expected 1 to 1024"),
+        (|core| core.fetch_queue = usize::MAX, "fetch_queue is 18446744073709551615; expected 1 to 1024"),
+        (|core| core.address.count = 1025, "address units: count is 1025; expected at most 1024"),
+        (
+            |core| core.predictor.target_sets = 1 << 62,
+            "predictor: a table has 18446744073709551615 entries; expected at most 16777216",
+        ),
+        (|core| core.rob = 1025, "rob is 1025; expected 1 to 1024"),
+        (|core| core.fetch_block = 24, "fetch_block is 24 bytes; expected a power of two"),
+        (|core| core.front_end = Cycles::ZERO, "front_end is 0 cycles; expected at least 1"),
+        (|core| core.multiply.count = 0, "2 integer units and 0 multipliers; expected at least 1 of each"),
+        (
+            |core| core.divide.interval = Cycles::ZERO,
+            "divide units: latency is 20, interval is 0; expected at least 1 cycle",
+        ),
         (
             |core| core.predictor.direction = Direction::Bimodal { entries: 100 },
-            "predictor: 100 counters are no power of two",
+            "predictor: 100 counters; expected a power of two",
         ),
         (
             |core| core.predictor.direction = Direction::Gshare { entries: 64, history: 33 },
-            "predictor: a history of 33 branches is longer than 32",
+            "predictor: a history of 33 branches; expected at most 32",
         ),
         (
             |core| core.predictor.target_ways = 0,
-            "predictor: a branch target buffer of 512 sets of 0 ways: sets are a power of two, ways at least 1",
+            "predictor: target_sets is 512, target_ways is 0; expected a power of two of sets and at least 1 way",
         ),
-        (|core| core.predictor.address_shift = 17, "predictor: instructions of 2^17 bytes"),
+        (|core| core.predictor.address_shift = 17, "predictor: address_shift is 17; expected at most 16"),
     ] {
         let error = refused(change).unwrap();
         assert!(error.contains(reason), "{error}");
     }
-    assert_eq!(refused(|core| core.window = OutOfOrderConfig::MAX_WINDOW), None);
+    assert_eq!(refused(|core| core.rob = OutOfOrderConfig::MAX_ENTRIES), None);
 }
 
-/// Lets every call pass, and keeps what is written.
+/// A handler that accepts every call and records what is written.
 #[derive(Default)]
 struct Console {
     written: Vec<u8>,
 }
 
-impl Host for Console {
+impl SyscallHandler for Console {
     fn set_cycle(&mut self, _: u64) {}
 
     fn cycle(&self) -> u64 {
         0
     }
 
-    fn call(&mut self, call: Call, memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
         match call.service {
-            Service::Exit => Answer::Exit(call.arguments[0]),
+            Service::Exit => SyscallResult::Exit(call.arguments[0]),
             Service::Write => {
                 let [_, address, bytes, _] = call.arguments;
                 self.written.extend_from_slice(memory.get(address, bytes as usize).unwrap());
-                Answer::Value(bytes)
+                SyscallResult::Value(bytes)
             }
-            _ => Answer::Value(0),
+            _ => SyscallResult::Value(0),
         }
     }
 }
 
 struct Executed(Vec<Retired>);
 
-impl Observer for Executed {
-    fn committed(&mut self, passage: &Passage) {
-        self.0.push(passage.retired);
+impl CommitObserver for Executed {
+    fn committed(&mut self, timing: &InstructionTiming) {
+        self.0.push(timing.retired);
     }
 }
 
-fn check<H: Hart + Clone>(program: &Elf, mut hart: H, (core, caches): &Machine) {
+fn check<H: Hart + Clone>(program: &Elf, mut hart: H, (core, caches): &CoreConfig) {
     let mut untimed = (hart.clone(), program.memory(0), Console::default());
     let mut expected = Vec::new();
     let status = loop {
         match untimed.0.step(&mut untimed.1, &mut untimed.2).unwrap() {
             Step::Retired(retired) => expected.push(retired),
             Step::Exited(status) => break status,
-            Step::Waiting => unreachable!("this host answers"),
+            Step::Waiting => unreachable!("the handler never waits"),
         }
     };
     let (mut memory, mut console, mut executed) = (program.memory(0), Console::default(), Executed(Vec::new()));
@@ -136,13 +148,13 @@ fn check<H: Hart + Clone>(program: &Elf, mut hart: H, (core, caches): &Machine) 
     let stop = core.run_observed(&mut hart, &mut memory, &mut console, &mut hierarchy, until, &mut executed).unwrap();
     assert_eq!(stop, Stop::Exited(status));
     assert_eq!(executed.0, expected);
-    assert!(memory == untimed.1, "memory is the same in the end");
+    assert!(memory == untimed.1, "the final memory differs");
     assert_eq!(console.written, untimed.2.written);
     assert!(!console.written.is_empty());
 }
 
 #[test]
-fn a_timed_program_does_what_it_does_untimed() {
+fn a_timed_program_has_the_results_of_functional_execution() {
     let program = Elf::load(include_bytes!("../../../guest/elf/md5.ppc32.elf")).unwrap();
     check(&program, Ppc32::load(&program, 1).unwrap().remove(0), &ppc440(32));
     let program = Elf::load(include_bytes!("../../../guest/elf/md5.rv64.elf")).unwrap();

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that are lists of executed instructions, and what a core made of them.
+//! Programs that are lists of executed instructions, and a core that runs them.
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy, HierarchyConfig};
-use mb_processor::out_of_order::{Observer, OutOfOrder, OutOfOrderConfig, Passage, Statistics, Stop};
-use mb_processor::{Answer, Call, Class, Control, Fault, Hart, Host, Memory, Register, Retired, Shape, Step};
+use mb_processor::out_of_order::{
+    CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderConfig, OutOfOrderStatistics, Stop,
+};
+use mb_processor::{
+    BranchKind, Fault, Hart, InstructionClass, Memory, Register, Retired, StaticInstruction, Step, Syscall,
+    SyscallHandler, SyscallResult,
+};
 
-/// Where programs begin, and where their data does.
+/// Start addresses of programs and of their data.
 pub(crate) const TEXT: u64 = 0x1000;
 pub(crate) const DATA: u64 = 0x10_0000;
 
-/// A thread that has executed everything already. System calls ask the host; after the last instruction it exits.
+/// A thread that replays a list of executed instructions. It makes a system call for each
+/// instruction of class System, and exits after the last one.
 pub(crate) struct Script {
     pub(crate) instructions: Vec<Retired>,
     pub(crate) at: usize,
@@ -29,22 +35,22 @@ impl Hart for Script {
 
     fn set_stack(&mut self, _: u64) {}
 
-    fn shape(&self, pc: u64) -> Option<Shape> {
-        self.instructions.get(self.at).filter(|retired| retired.pc == pc).map(|retired| retired.shape)
+    fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
+        self.instructions.get(self.at).filter(|retired| retired.pc == pc).map(|retired| retired.instruction)
     }
 
     fn is_system(&self) -> bool {
-        self.instructions.get(self.at).is_none_or(|retired| retired.shape.class == Class::System)
+        self.instructions.get(self.at).is_none_or(|retired| retired.instruction.class == InstructionClass::System)
     }
 
-    fn step<H: Host>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
+    fn step<H: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
         let Some(&retired) = self.instructions.get(self.at) else { return Ok(Step::Exited(0)) };
-        if retired.shape.class == Class::System {
-            let call = Call { thread: 0, service: mb_processor::Service::Own(0), arguments: [0; 4] };
+        if retired.instruction.class == InstructionClass::System {
+            let call = Syscall { thread: 0, service: mb_processor::Service::Custom(0), arguments: [0; 4] };
             match host.call(call, memory) {
-                Answer::Value(_) => {}
-                Answer::Wait => return Ok(Step::Waiting),
-                Answer::Exit(status) => return Ok(Step::Exited(status)),
+                SyscallResult::Value(_) => {}
+                SyscallResult::Wait => return Ok(Step::Waiting),
+                SyscallResult::Exit(status) => return Ok(Step::Exited(status)),
             }
         }
         self.at += 1;
@@ -52,7 +58,7 @@ impl Hart for Script {
     }
 }
 
-/// Answers each call, and notes when it was asked.
+/// A handler that records the cycle of each call.
 #[derive(Default)]
 pub(crate) struct Clock {
     pub(crate) cycle: u64,
@@ -60,7 +66,7 @@ pub(crate) struct Clock {
     pub(crate) waits: bool,
 }
 
-impl Host for Clock {
+impl SyscallHandler for Clock {
     fn set_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
@@ -69,56 +75,63 @@ impl Host for Clock {
         self.cycle
     }
 
-    fn call(&mut self, _: Call, _: &mut Memory) -> Answer {
+    fn call(&mut self, _: Syscall, _: &mut Memory) -> SyscallResult {
         self.calls.push(self.cycle);
-        if self.waits { Answer::Wait } else { Answer::Value(0) }
+        if self.waits { SyscallResult::Wait } else { SyscallResult::Value(0) }
     }
 }
 
-/// Builds scripts. Registers are those of the instruction set, sources before destination.
+/// Builds scripts. In the arguments, source registers come before destinations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     pub(crate) instructions: Vec<Retired>,
     pc: u64,
 }
 
-const NOBODY: Register = Register::NONE;
+const NONE: Register = Register::NONE;
 
 impl Program {
     pub(crate) fn new() -> Self {
         Self { instructions: Vec::new(), pc: TEXT }
     }
 
-    fn push(&mut self, class: Class, sources: [Register; 3], destination: Register, address: u64, access: u8) {
-        let shape = Shape {
+    fn push(
+        &mut self,
+        class: InstructionClass,
+        sources: [Register; 3],
+        destination: Register,
+        address: u64,
+        access: u8,
+    ) {
+        let instruction = StaticInstruction {
             class,
-            control: Control::None,
+            branch: BranchKind::None,
             sources,
-            destinations: [destination, NOBODY, NOBODY],
+            destinations: [destination, NONE, NONE],
             bytes: 4,
             access,
         };
-        self.instructions.push(Retired { pc: self.pc, next: self.pc + 4, address, taken: false, shape });
+        self.instructions.push(Retired { pc: self.pc, next: self.pc + 4, address, taken: false, instruction });
         self.pc += 4;
     }
 
-    /// One operation of a unit from a register to another.
-    pub(crate) fn compute(&mut self, class: Class, from: u8, to: u8) {
-        self.push(class, [Register(from), NOBODY, NOBODY], Register(to), 0, 0);
+    /// An operation of a functional unit with one source.
+    pub(crate) fn compute(&mut self, class: InstructionClass, from: u8, to: u8) {
+        self.push(class, [Register(from), NONE, NONE], Register(to), 0, 0);
     }
 
-    /// One operation of a unit on nothing.
-    pub(crate) fn constant(&mut self, class: Class, to: u8) {
-        self.push(class, [NOBODY; 3], Register(to), 0, 0);
+    /// An operation of a functional unit without sources.
+    pub(crate) fn constant(&mut self, class: InstructionClass, to: u8) {
+        self.push(class, [NONE; 3], Register(to), 0, 0);
     }
 
-    /// Eight bytes from an address in a register.
+    /// A load of eight bytes from an address in a register.
     pub(crate) fn load(&mut self, base: u8, to: u8, address: u64) {
         self.load_part(base, to, address, 8);
     }
 
     pub(crate) fn load_part(&mut self, base: u8, to: u8, address: u64, bytes: u8) {
-        self.push(Class::Load, [Register(base), NOBODY, NOBODY], Register(to), address, bytes);
+        self.push(InstructionClass::Load, [Register(base), NONE, NONE], Register(to), address, bytes);
     }
 
     pub(crate) fn store(&mut self, base: u8, data: u8, address: u64) {
@@ -126,22 +139,22 @@ impl Program {
     }
 
     pub(crate) fn store_part(&mut self, base: u8, data: u8, address: u64, bytes: u8) {
-        self.push(Class::Store, [Register(base), NOBODY, Register(data)], NOBODY, address, bytes);
+        self.push(InstructionClass::Store, [Register(base), NONE, Register(data)], NONE, address, bytes);
     }
 
     pub(crate) fn atomic(&mut self, base: u8, data: u8, to: u8, address: u64) {
-        self.push(Class::Atomic, [Register(base), NOBODY, Register(data)], Register(to), address, 8);
+        self.push(InstructionClass::Atomic, [Register(base), NONE, Register(data)], Register(to), address, 8);
     }
 
-    pub(crate) fn alone(&mut self, class: Class) {
-        self.push(class, [NOBODY; 3], NOBODY, 0, 0);
+    pub(crate) fn alone(&mut self, class: InstructionClass) {
+        self.push(class, [NONE; 3], NONE, 0, 0);
     }
 
-    /// A change of the flow that reads a register, or none; `to` is where it leads if it is taken.
-    pub(crate) fn change(&mut self, control: Control, from: Option<u8>, to: u64, taken: bool) {
-        self.push(Class::Integer, [from.map_or(NOBODY, Register), NOBODY, NOBODY], NOBODY, 0, 0);
+    /// A branch that reads a register, or none; `to` is its target if it is taken.
+    pub(crate) fn branch(&mut self, branch: BranchKind, from: Option<u8>, to: u64, taken: bool) {
+        self.push(InstructionClass::Integer, [from.map_or(NONE, Register), NONE, NONE], NONE, 0, 0);
         let last = self.instructions.last_mut().expect("it was just pushed");
-        last.shape.control = control;
+        last.instruction.branch = branch;
         if taken {
             last.next = to;
             self.pc = to;
@@ -158,46 +171,46 @@ impl Program {
     }
 }
 
-/// A core and its caches.
-pub(crate) type Machine = (OutOfOrderConfig, HierarchyConfig);
+/// Configuration of a core and its caches.
+pub(crate) type CoreConfig = (OutOfOrderConfig, HierarchyConfig);
 
-/// A core, its caches, and what it has committed.
+/// A core, its caches, and the timing of every commit.
 pub(crate) struct Bench {
     pub(crate) core: OutOfOrder,
     pub(crate) hierarchy: Hierarchy,
     pub(crate) host: Clock,
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) timings: Vec<InstructionTiming>,
 }
 
-struct Log<'a>(&'a mut Vec<Passage>);
+struct Log<'a>(&'a mut Vec<InstructionTiming>);
 
-impl Observer for Log<'_> {
-    fn committed(&mut self, passage: &Passage) {
-        self.0.push(*passage);
+impl CommitObserver for Log<'_> {
+    fn committed(&mut self, timing: &InstructionTiming) {
+        self.0.push(*timing);
     }
 }
 
 impl Bench {
-    pub(crate) fn new((core, caches): &Machine) -> Self {
+    pub(crate) fn new((core, caches): &CoreConfig) -> Self {
         Self {
             core: OutOfOrder::new(*core, 0).unwrap(),
             hierarchy: Hierarchy::new(caches).unwrap(),
             host: Clock::default(),
-            passages: Vec::new(),
+            timings: Vec::new(),
         }
     }
 
-    /// Instruction cache warm; the data cache for these bytes from `DATA` on.
-    pub(crate) fn warm(config: &Machine, data: u64) -> Self {
+    /// Warm caches: the instruction cache, and `data` bytes from `DATA` on in the data cache.
+    pub(crate) fn warm(config: &CoreConfig, data: u64) -> Self {
         let mut bench = Self::new(config);
-        bench.hierarchy.touch(0, Access::Fetch, 0, 0x8000);
+        bench.hierarchy.warm(0, Access::Fetch, 0, 0x8000);
         if data > 0 {
-            bench.hierarchy.touch(0, Access::Load, DATA, data);
+            bench.hierarchy.warm(0, Access::Load, DATA, data);
         }
         bench
     }
 
-    /// Runs to the end, `step` cycles at a time.
+    /// Runs to the end in parts of `step` cycles.
     pub(crate) fn run_by(&mut self, program: &Program, step: u64) {
         let mut hart = Script { instructions: program.instructions.clone(), at: 0 };
         let mut memory = Memory::new(0, 0);
@@ -209,7 +222,7 @@ impl Bench {
                 &mut self.host,
                 &mut self.hierarchy,
                 until,
-                &mut Log(&mut self.passages),
+                &mut Log(&mut self.timings),
             );
             match stop.unwrap() {
                 Stop::Until => assert!(self.core.now().0 < 10_000_000, "the pipeline is stuck"),
@@ -219,13 +232,13 @@ impl Bench {
         }
     }
 
-    /// Runs to the end; the cycle in which the last instruction committed.
+    /// Runs to the end; returns the cycle of the last commit.
     pub(crate) fn run(&mut self, program: &Program) -> u64 {
         self.run_by(program, 1 << 40);
-        self.passages.last().unwrap().committed.0
+        self.timings.last().unwrap().committed.0
     }
 
-    pub(crate) fn statistics(&self) -> &Statistics {
+    pub(crate) fn statistics(&self) -> &OutOfOrderStatistics {
         self.core.statistics()
     }
 

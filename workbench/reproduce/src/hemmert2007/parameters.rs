@@ -125,8 +125,8 @@ fn out_of_order(rows: &mut Rows, core: &OutOfOrderConfig) {
     rows.paper(table, "fetch and decode width", core.fetch_width, "instructions");
     rows.paper(table, "issue width", core.issue_width, "instructions");
     rows.paper(table, "commit width", core.commit_width, "instructions");
-    rows.paper(table, "register update unit", core.window, "entries");
-    rows.paper(table, "load/store queue", core.memory_queue, "entries");
+    rows.paper(table, "register update unit", core.rob, "entries");
+    rows.paper(table, "load/store queue", core.lsq, "entries");
     rows.paper(table, "integer units", core.integer.count, "units");
     rows.paper(table, "multipliers", core.multiply.count, "units");
     rows.assumed(SIM_OUTORDER, "fetch queue", core.fetch_queue, "instructions");
@@ -153,7 +153,7 @@ fn barrel(rows: &mut Rows, config: &BarrelConfig) {
     let fast = "section 5.1 calls locking exceptionally fast, without a number";
     rows.assumed(fast, "to take a free lock", config.calls.acquire.0, "cycles");
     rows.assumed(fast, "to free a lock", config.calls.release.0, "cycles");
-    rows.assumed(fast, "from a release to the next attempt", config.calls.hand_over.0, "cycles");
+    rows.assumed(fast, "from a release to the next attempt", config.calls.handoff.0, "cycles");
     let silent = "the paper does not say; the least that it can be";
     rows.assumed(silent, "multiplication", config.multiply.0, "cycles");
     rows.assumed(silent, "after a branch", config.taken.0, "cycles");
@@ -176,5 +176,5 @@ fn caches(rows: &mut Rows, config: &HierarchyConfig, table: &'static str) {
     rows.paper(table, "memory bandwidth", config.memory.bits_per_cycle, "bits per cycle");
     let silent = "the paper does not say";
     rows.assumed(silent, "data cache, stores", "written back", "choice");
-    rows.assumed("more than can be asked for", "misses under way", config.data.misses, "lines");
+    rows.assumed("more than can be asked for", "misses under way", config.data.mshrs, "lines");
 }

@@ -15,7 +15,7 @@ use mb_processor::barrel::{self, Barrel, BarrelConfig, Placement, Stacks};
 use mb_processor::hierarchy::{CacheStatistics, Coherence, Hierarchy, HierarchyConfig};
 use mb_processor::out_of_order::{self, OutOfOrder, OutOfOrderConfig, ppc440};
 use mb_processor::predictor::Direction;
-use mb_processor::{Class, Control, Hart as _, Machine, Memory, Ppc32, Register, Shape};
+use mb_processor::{BranchKind, Hart as _, InstructionClass, Isa, Memory, Ppc32, Register, StaticInstruction};
 use mb_session::figure5::LENGTHS;
 
 use super::watch::{Desk, Mark, Watch, Watched};
@@ -226,7 +226,7 @@ impl Setup {
     /// # Errors
     /// When it does not end well.
     pub fn run(&self, length: usize) -> Result<Run, MeasureError> {
-        let program = self.program.program(Machine::Ppc32);
+        let program = self.program.program(Isa::Ppc32);
         let place = |name: &'static str| program.symbol(name).ok_or(MeasureError::NotSeen(name));
         let (list, headers) = (place("list")?, place("headers")?);
         let hart = Ppc32::load(&program, 1)?.pop().ok_or(MeasureError::NotSeen("a thread"))?;
@@ -259,15 +259,22 @@ impl Setup {
 /// that write nothing else.
 fn arguments_of_calls(hart: &Ppc32, code: Range<u64>) -> BTreeSet<u64> {
     // The number is in register 0, the first argument in register 3.
-    let prepares = |shape: &Shape| {
-        let written: Vec<_> = shape.destinations.iter().filter(|&&register| register != Register::NONE).collect();
+    let prepares = |instruction: &StaticInstruction| {
+        let written: Vec<_> = instruction.destinations.iter().filter(|&&register| register != Register::NONE).collect();
         let only = written.iter().all(|&&register| matches!(register, Register(0 | 3)));
-        shape.class == Class::Integer && shape.control == Control::None && !written.is_empty() && only
+        instruction.class == InstructionClass::Integer
+            && instruction.branch == BranchKind::None
+            && !written.is_empty()
+            && only
     };
     let mut free = BTreeSet::new();
-    for call in code.clone().step_by(4).filter(|&pc| hart.shape(pc).is_some_and(|shape| shape.class == Class::System)) {
+    for call in code
+        .clone()
+        .step_by(4)
+        .filter(|&pc| hart.instruction_at(pc).is_some_and(|instruction| instruction.class == InstructionClass::System))
+    {
         let before = (code.start..call).rev().filter(|pc| pc % 4 == 0);
-        free.extend(before.take_while(|&pc| hart.shape(pc).is_some_and(|shape| prepares(&shape))));
+        free.extend(before.take_while(|&pc| hart.instruction_at(pc).is_some_and(|instruction| prepares(&instruction))));
     }
     free
 }
@@ -371,7 +378,7 @@ impl Bench for Threaded {
         match self.0.run_until(Cycles::MAX, desk)? {
             barrel::Stop::Waiting => Ok(Stopped::Waiting),
             barrel::Stop::Exited(status) => Ok(Stopped::Exited(status)),
-            barrel::Stop::Time | barrel::Stop::Paused => Err(MeasureError::NotSeen("the end of the benchmark")),
+            barrel::Stop::Until | barrel::Stop::Paused => Err(MeasureError::NotSeen("the end of the benchmark")),
         }
     }
 

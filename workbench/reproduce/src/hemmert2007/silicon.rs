@@ -183,9 +183,9 @@ fn window(core: &OutOfOrderConfig) -> Vec<Storage> {
         // Nine ports, as the PPC440x5 CPU Core User's Manual (September 2002) says of the PowerPC 440.
         Storage::registers("general registers", 32, 32, 9),
         // Two operands, a result and the address, 32 bits each, and 32 bits of state.
-        Storage::registers("register update unit", core.window as u64, 160, ports),
+        Storage::registers("register update unit", core.rob as u64, 160, ports),
         // Address, data and 8 bits of state.
-        Storage::registers("load/store queue", core.memory_queue as u64, 72, 2),
+        Storage::registers("load/store queue", core.lsq as u64, 72, 2),
         Storage::memory("branch counters", counters, 2),
         // A tag and a target, of words.
         Storage::memory("branch targets", targets, 51),

@@ -11,7 +11,10 @@ use std::rc::Rc;
 use mb_core::Cycles;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
 use mb_processor::hierarchy::{Access, Hierarchy, HierarchyConfig, Reply};
-use mb_processor::{Class, Control, Fault, Hart, Host, Machine, Memory, Ppc32, Register, Retired, Shape, Step};
+use mb_processor::{
+    BranchKind, Fault, Hart, InstructionClass, Isa, Memory, Ppc32, Register, Retired, StaticInstruction, Step,
+    SyscallHandler,
+};
 use mb_session::figure5::HEADERS;
 
 use super::processors::{Build, Pass, Processor, Run, Setup, Simulated};
@@ -264,9 +267,9 @@ struct Straight {
 }
 
 impl Straight {
-    const SHAPE: Shape = Shape {
-        class: Class::Integer,
-        control: Control::None,
+    const SHAPE: StaticInstruction = StaticInstruction {
+        class: InstructionClass::Integer,
+        branch: BranchKind::None,
         sources: [Register::NONE; 3],
         destinations: [Register::NONE; 3],
         bytes: 4,
@@ -291,14 +294,14 @@ impl Hart for Straight {
         self.thread = thread;
     }
 
-    fn shape(&self, _pc: u64) -> Option<Shape> {
+    fn instruction_at(&self, _pc: u64) -> Option<StaticInstruction> {
         Some(Self::SHAPE)
     }
 
-    fn step<H: Host>(&mut self, _memory: &mut Memory, _host: &mut H) -> Result<Step, Fault> {
+    fn step<H: SyscallHandler>(&mut self, _memory: &mut Memory, _host: &mut H) -> Result<Step, Fault> {
         self.turns.borrow_mut().push(self.thread);
         // The same instruction again and again, so that it is in the cache.
-        Ok(Step::Retired(Retired { pc: self.pc, next: self.pc, address: 0, taken: false, shape: Self::SHAPE }))
+        Ok(Step::Retired(Retired { pc: self.pc, next: self.pc, address: 0, taken: false, instruction: Self::SHAPE }))
     }
 }
 
@@ -336,9 +339,9 @@ fn turns(subject: &Subject) -> Readings {
 
 /// What the benchmark is compiled for, and with what.
 fn instruction_set(subject: &Subject) -> Readings {
-    let machine = match subject.processors.of(Embedded)?.setup.program.program(Machine::Ppc32).machine() {
-        Machine::Ppc32 => "PowerPC (32-bit)",
-        Machine::Rv64 => "RISC-V (64-bit)",
+    let machine = match subject.processors.of(Embedded)?.setup.program.program(Isa::Ppc32).isa() {
+        Isa::Ppc32 => "PowerPC (32-bit)",
+        Isa::Rv64 => "RISC-V (64-bit)",
     };
     Ok(vec![Reading::new("", Measured::Text(format!("{machine}, {COMPILER}")))])
 }
@@ -369,7 +372,7 @@ fn order_of_threads(subject: &Subject) -> Readings {
 
 /// The third argument of the match function.
 fn source_argument(subject: &Subject) -> Readings {
-    let program = subject.processors.of(Embedded)?.setup.program.program(Machine::Ppc32);
+    let program = subject.processors.of(Embedded)?.setup.program.program(Isa::Ppc32);
     let matcher = program.symbol("match").ok_or(MeasureError::NotSeen("match"))?.address;
     let mut thread = Ppc32::load(&program, 1)?.pop().ok_or(MeasureError::NotSeen("a thread"))?;
     let mut memory = program.memory(0);

@@ -11,12 +11,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use mb_processor::{Answer, Call, Class, Fault, Hart, Host, Memory, Retired, Service, Shape, Step};
+use mb_processor::{
+    Fault, Hart, InstructionClass, Memory, Retired, Service, StaticInstruction, Step, Syscall, SyscallHandler,
+    SyscallResult,
+};
 
 /// Bytes of an item of the list.
 const ITEM: u64 = 64;
 
-/// Number of [`Service::Own`] of a mark, and what marks say: those of `guest/host.h`.
+/// Number of [`Service::Custom`] of a mark, and what marks say: those of `guest/host.h`.
 const MARK: u16 = 2;
 const BEGIN: u64 = 3;
 const END: u64 = 4;
@@ -125,8 +128,8 @@ impl<H: Hart> Hart for Watched<H> {
         self.hart.set_thread(thread);
     }
 
-    fn shape(&self, pc: u64) -> Option<Shape> {
-        self.hart.shape(pc)
+    fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
+        self.hart.instruction_at(pc)
     }
 
     fn is_system(&self) -> bool {
@@ -134,7 +137,7 @@ impl<H: Hart> Hart for Watched<H> {
     }
 
     #[inline]
-    fn step<S: Host>(&mut self, memory: &mut Memory, host: &mut S) -> Result<Step, Fault> {
+    fn step<S: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut S) -> Result<Step, Fault> {
         // What is free happens on the way to the next instruction that is not.
         while !self.watch.free.is_empty() && self.watch.free.contains(&self.hart.pc()) {
             self.hart.step(memory, host)?;
@@ -146,7 +149,10 @@ impl<H: Hart> Hart for Watched<H> {
             self.watch.headers.set(self.watch.headers.get() + 1);
             self.header = self.watch.headers.get();
         }
-        if self.header > 0 && retired.shape.class == Class::Load && self.watch.list.contains(&retired.address) {
+        if self.header > 0
+            && retired.instruction.class == InstructionClass::Load
+            && self.watch.list.contains(&retired.address)
+        {
             self.watch.read(self.header, retired.address);
             if self.watch.cold {
                 // Programs lie below 2^32: no two headers share an address, and sets stay as they are.
@@ -184,7 +190,7 @@ impl Desk {
     }
 }
 
-impl Host for Desk {
+impl SyscallHandler for Desk {
     fn set_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
@@ -193,25 +199,25 @@ impl Host for Desk {
         self.cycle
     }
 
-    fn call(&mut self, call: Call, _memory: &mut Memory) -> Answer {
+    fn call(&mut self, call: Syscall, _memory: &mut Memory) -> SyscallResult {
         match call.service {
-            Service::Exit => Answer::Exit(call.arguments[0]),
-            Service::Own(MARK) if self.allowed => {
+            Service::Exit => SyscallResult::Exit(call.arguments[0]),
+            Service::Custom(MARK) if self.allowed => {
                 self.allowed = false;
                 if call.arguments[0] == BEGIN {
                     self.began = self.cycle;
                 }
-                Answer::Value(0)
+                SyscallResult::Value(0)
             }
-            Service::Own(MARK) if call.arguments[0] == BEGIN => {
+            Service::Custom(MARK) if call.arguments[0] == BEGIN => {
                 self.asked = Some(Mark::Begin);
-                Answer::Wait
+                SyscallResult::Wait
             }
-            Service::Own(MARK) if call.arguments[0] == END => {
+            Service::Custom(MARK) if call.arguments[0] == END => {
                 self.asked = Some(Mark::End(self.cycle));
-                Answer::Wait
+                SyscallResult::Wait
             }
-            _ => Answer::Value(0),
+            _ => SyscallResult::Value(0),
         }
     }
 }

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The ELF loader: segments, entry address and symbols of a program.
+//!
+//! It loads static executables that are linked at fixed addresses and have one code segment, which
+//! must not be writable. Files are not trusted: time and memory are bounded by the length of the
+//! file and by [`Program::LIMIT`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use object::Endianness;
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader, Sym as _};
+
+use crate::memory::Memory;
+
+/// An instruction set with its byte order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Isa {
+    /// PowerPC, 32 bits, big-endian.
+    Ppc32,
+    /// RISC-V, 64 bits, little-endian.
+    Rv64,
+}
+
+impl std::fmt::Display for Isa {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ppc32 => "32-bit big-endian PowerPC",
+            Self::Rv64 => "64-bit little-endian RISC-V",
+        })
+    }
+}
+
+/// Why a file cannot be loaded.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Not an ELF file, or one with invalid tables.
+    #[error("not a well-formed ELF file: {0}")]
+    Malformed(#[from] object::read::Error),
+    /// An ELF file for another instruction set.
+    #[error(
+        "machine {machine} with {bits} bits, {order}-endian; expected PowerPC (20) with 32 bits, big-endian, or RISC-V \
+         (243) with 64 bits, little-endian"
+    )]
+    UnsupportedIsa {
+        /// The machine number of the file.
+        machine: u16,
+        /// Address width.
+        bits: u8,
+        /// "big" or "little".
+        order: &'static str,
+    },
+    /// A program for another instruction set than that of the threads.
+    #[error("a program for {found}; expected one for {expected}")]
+    WrongIsa {
+        /// The instruction set of the program.
+        found: Isa,
+        /// The instruction set of the threads.
+        expected: Isa,
+    },
+    /// An object file, a shared library or a core dump.
+    #[error("file of type {0}; expected an executable at fixed addresses (2)")]
+    Type(u16),
+    /// A program that needs a dynamic linker.
+    #[error("dynamically linked; expected a static executable")]
+    Dynamic,
+    /// A segment that is longer in the file than in memory or than the file, or that ends above
+    /// [`Program::TOP`].
+    #[error(
+        "segment at {address:#x} has {in_file} bytes in the file and {in_memory} in memory; expected bytes inside the \
+         file, no more than in memory, and addresses below 2^47"
+    )]
+    Segment {
+        /// Address of the segment.
+        address: u64,
+        /// Length in the file.
+        in_file: u64,
+        /// Length in memory.
+        in_memory: u64,
+    },
+    /// Two segments overlap or are not in order of addresses.
+    #[error("segment at {0:#x} begins before the end of the segment listed before it; expected ascending addresses")]
+    Order(u64),
+    /// The first and the last address are too far apart.
+    #[error("segments span {found} bytes; expected at most {limit}")]
+    Span {
+        /// The distance.
+        found: u64,
+        /// The largest distance allowed.
+        limit: u64,
+    },
+    /// No code segment, or several.
+    #[error("{0} code segments; expected 1")]
+    Code(usize),
+    /// A writable code segment. Code is decoded once and cannot change.
+    #[error("code segment at {0:#x} is writable; expected read-only code; link without -N")]
+    WritableCode(u64),
+    /// The entry is outside of the code.
+    #[error("entry {entry:#x} is outside of the code; expected an address in {code:#x?}")]
+    Entry {
+        /// Address of the entry.
+        entry: u64,
+        /// Addresses of the code.
+        code: Range<u64>,
+    },
+}
+
+/// A symbol: a function, a data object or a label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// Its address.
+    pub address: u64,
+    /// Its length in bytes; 0 for most labels.
+    pub bytes: u64,
+}
+
+/// A loaded segment: `bytes` from the file at a fixed address, filled with zeros up to `length`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Segment {
+    address: u64,
+    bytes: Vec<u8>,
+    length: u64,
+}
+
+/// A loaded program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    isa: Isa,
+    entry: u64,
+    /// In order of addresses; at least one.
+    segments: Vec<Segment>,
+    /// Index of the code segment.
+    code: usize,
+    symbols: BTreeMap<String, Symbol>,
+}
+
+impl Program {
+    /// Largest distance between the first and the last address.
+    pub const LIMIT: u64 = 256 << 20;
+    /// Upper bound of addresses, as for other user programs.
+    pub const TOP: u64 = 1 << 47;
+    /// Longest symbol name; longer ones are dropped. Without a bound, many symbols that share the
+    /// bytes of a few long names would need memory quadratic in the length of the file.
+    pub const NAME_LIMIT: usize = 255;
+
+    /// Loads an ELF file from its bytes.
+    ///
+    /// # Errors
+    /// The file is malformed, or not a static executable for a supported instruction set: see
+    /// [`LoadError`].
+    pub fn load(file: &[u8]) -> Result<Self, LoadError> {
+        match object::FileKind::parse(file)? {
+            object::FileKind::Elf32 => Self::read::<elf::FileHeader32<Endianness>>(file),
+            _ => Self::read::<elf::FileHeader64<Endianness>>(file),
+        }
+    }
+
+    fn read<F: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Self, LoadError> {
+        let header = F::parse(file)?;
+        let endian = header.endian()?;
+        let isa = match (header.e_machine(endian), header.is_type_64(), endian) {
+            (elf::EM_PPC, false, Endianness::Big) => Isa::Ppc32,
+            (elf::EM_RISCV, true, Endianness::Little) => Isa::Rv64,
+            (machine, wide, endian) => {
+                return Err(LoadError::UnsupportedIsa {
+                    machine: machine.0,
+                    bits: if wide { 64 } else { 32 },
+                    order: if endian == Endianness::Big { "big" } else { "little" },
+                });
+            }
+        };
+        if header.e_type(endian) != elf::ET_EXEC {
+            return Err(LoadError::Type(header.e_type(endian).0));
+        }
+        let headers = header.program_headers(endian, file)?;
+        if headers.iter().any(|part| matches!(part.p_type(endian), elf::PT_INTERP | elf::PT_DYNAMIC)) {
+            return Err(LoadError::Dynamic);
+        }
+        let (segments, code) = segments(headers, endian, file)?;
+        let entry = header.e_entry(endian).into();
+        let program = Self { isa, entry, segments, code, symbols: symbols(header, endian, file)? };
+        if !program.code().contains(&entry) {
+            return Err(LoadError::Entry { entry, code: program.code() });
+        }
+        Ok(program)
+    }
+
+    /// The instruction set of the program.
+    #[must_use]
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Address of the first instruction.
+    #[must_use]
+    pub fn entry(&self) -> u64 {
+        self.entry
+    }
+
+    /// Addresses of the code.
+    #[must_use]
+    pub fn code(&self) -> Range<u64> {
+        let segment = &self.segments[self.code];
+        segment.address..segment.address + segment.bytes.len() as u64
+    }
+
+    /// The bytes of the code.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.segments[self.code].bytes
+    }
+
+    /// The symbol of this name; a global one if there are several.
+    #[must_use]
+    pub fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.symbols.get(name).copied()
+    }
+
+    /// All symbols, in order of their names.
+    pub fn symbols(&self) -> impl Iterator<Item = (&str, Symbol)> {
+        self.symbols.iter().map(|(name, symbol)| (name.as_str(), *symbol))
+    }
+
+    /// The initial memory of the program, with `spare` zero bytes after the last segment, for
+    /// example for stacks.
+    #[must_use]
+    pub fn memory(&self, spare: usize) -> Memory {
+        let base = self.segments[0].address;
+        let length = self.segments.last().map_or(0, |last| last.address + last.length - base);
+        let mut bytes = vec![0; length as usize + spare];
+        for segment in &self.segments {
+            let start = (segment.address - base) as usize;
+            bytes[start..start + segment.bytes.len()].copy_from_slice(&segment.bytes);
+        }
+        Memory::of_program(base, bytes, self.code())
+    }
+}
+
+/// The loadable segments, and the index of the code segment.
+fn segments<P: ProgramHeader<Endian = Endianness>>(
+    headers: &[P],
+    endian: Endianness,
+    file: &[u8],
+) -> Result<(Vec<Segment>, usize), LoadError> {
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut code = Vec::new();
+    for part in headers.iter().filter(|part| part.p_type(endian) == elf::PT_LOAD) {
+        let (address, length) = (part.p_vaddr(endian).into(), part.p_memsz(endian).into());
+        let in_file = part.p_filesz(endian).into();
+        let end = address.checked_add(length).filter(|end| in_file <= length && *end <= Program::TOP);
+        let end = end.ok_or(LoadError::Segment { address, in_file, in_memory: length })?;
+        if segments.last().is_some_and(|before| address < before.address + before.length) {
+            return Err(LoadError::Order(address));
+        }
+        let found = end - segments.first().map_or(address, |first| first.address);
+        if found > Program::LIMIT {
+            return Err(LoadError::Span { found, limit: Program::LIMIT });
+        }
+        if part.p_flags(endian).contains(elf::PF_X) {
+            if part.p_flags(endian).contains(elf::PF_W) {
+                return Err(LoadError::WritableCode(address));
+            }
+            code.push(segments.len());
+        }
+        let bytes = part.data(endian, file).map_err(|()| LoadError::Segment { address, in_file, in_memory: length })?;
+        segments.push(Segment { address, bytes: bytes.to_vec(), length });
+    }
+    match code[..] {
+        [code] => Ok((segments, code)),
+        _ => Err(LoadError::Code(code.len())),
+    }
+}
+
+/// The symbols of functions, data objects and labels.
+fn symbols<F: FileHeader<Endian = Endianness>>(
+    header: &F,
+    endian: Endianness,
+    file: &[u8],
+) -> Result<BTreeMap<String, Symbol>, LoadError> {
+    let sections = header.sections(endian, file)?;
+    let table = sections.symbols(endian, file, elf::SHT_SYMTAB)?;
+    let mut symbols = BTreeMap::new();
+    for symbol in table.iter() {
+        let kind = symbol.st_type();
+        if symbol.is_undefined(endian) || !matches!(kind, elf::STT_FUNC | elf::STT_OBJECT | elf::STT_NOTYPE) {
+            continue;
+        }
+        let name = symbol.name(endian, table.strings())?;
+        if name.is_empty() || name.len() > Program::NAME_LIMIT {
+            continue;
+        }
+        let name = String::from_utf8_lossy(name).into_owned();
+        let found = Symbol { address: symbol.st_value(endian).into(), bytes: symbol.st_size(endian).into() };
+        if symbol.st_bind() == elf::STB_LOCAL {
+            symbols.entry(name).or_insert(found);
+        } else {
+            symbols.insert(name, found);
+        }
+    }
+    Ok(symbols)
+}
