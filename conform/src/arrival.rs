@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether some order of arrivals explains what a receiver observed: the contract of `spec/matching.md`, judged by the
-//! oracle. This contract is narrower than MPI's: an outcome without such an order is counted, and is not a violation.
+//! Whether some order of arrivals explains what a receiver observed: the contract of
+//! `spec/matching.md`, judged by the oracle. This contract is narrower than MPI's: an outcome
+//! without such an order is counted, and is not a violation.
 //!
-//! The search visits states: the progress of the receiver through its own operations, and of each sender through its
-//! messages. Given the observations, this progress and the order of the unexpected messages determine everything else, so
-//! that each state is visited once. Dependencies between other ranks are ignored, and a search with too many states is
-//! abandoned; both can only hide unexplained outcomes, never invent them.
+//! The search visits states: the progress of the receiver through its own operations, and of each
+//! sender through its messages. Given the observations, this progress and the order of the
+//! unexpected messages determine everything else, so that each state is visited once. Dependencies
+//! between other ranks are ignored, and a search with too many states is abandoned; both can only
+//! hide unexplained outcomes, never invent them.
 //!
 //! Test: `arrival_explains_what_arrives`.
 
@@ -20,8 +22,8 @@ use crate::program::{Action, Comm, ReceiveSpec, StepId, TestProgram};
 /// Most states visited for one receiver and communicator.
 const MAX_STATES: usize = 50_000;
 
-/// The receiver and the communicator of the first outcomes that no order of arrivals explains, nor one in which
-/// `MPI_Startall` may have started its requests.
+/// The receiver and the communicator of the first outcomes that no order of arrivals explains, nor
+/// one in which `MPI_Startall` may have started its requests.
 #[must_use]
 pub fn unexplained(program: &TestProgram, history: &History) -> Option<(u8, Comm)> {
     let mut first = None;
@@ -67,7 +69,8 @@ struct Search<'a> {
     seen: BTreeSet<(usize, Vec<usize>, Vec<StepId>)>,
 }
 
-/// A state of the search: the receiver's next event, and how many messages arrived from each sender.
+/// A state of the search: the receiver's next event, and how many messages arrived from each
+/// sender.
 #[derive(Clone)]
 struct SearchState {
     event: usize,
@@ -177,7 +180,8 @@ impl<'a> Search<'a> {
             {
                 return true;
             }
-            // A stack: the receiver advances as far as it can, then the message that it needs next arrives.
+            // A stack: the receiver advances as far as it can, then the message that it needs next
+            // arrives.
             let needed = self.needed(&state);
             for from in 0..self.senders.len() {
                 open.extend(self.arrive(&state, from));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs, skewed to what matching can get wrong: few tags, so that patterns overlap; wildcards beside exact
-//! receives; receives for messages that were sent and messages for receives that were posted.
+//! Random test programs, biased towards difficult matching: few tags, so that patterns overlap;
+//! wildcards beside exact receives; receives for messages already sent, and messages for receives
+//! already posted.
 //!
-//! A program is a function of seed, number, count of ranks and what it does without. All of them keep the rules of [`crate::rules`].
+//! A program is a function of seed, number, ranks and excluded features. Every program keeps the
+//! rules of [`crate::rules`].
 
 use mb_core::random::Random;
 
@@ -18,18 +20,18 @@ pub const MAX_RANKS: u8 = 4;
 /// Fewest and most steps of a program.
 pub const STEPS: (u64, u64) = (4, 40);
 
-/// What programs may do without, so that one known fault does not hide others.
+/// Features that programs can exclude, so that a known fault does not hide others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Feature {
     /// `MPI_PROC_NULL`.
     Null,
     /// Persistent requests.
     Persistent,
-    /// `MPI_Cancel` before the end.
+    /// `MPI_Cancel` before the drain phase.
     Cancel,
     /// Probes that leave the message.
     Probe,
-    /// Matched probes before the end.
+    /// Matched probes before the drain phase.
     Mprobe,
     /// `MPI_Sendrecv`.
     Sendrecv,
@@ -45,14 +47,14 @@ pub enum Feature {
     Buffered,
     /// `MPI_Startall`.
     Startall,
-    /// Receives that are too short for some messages.
+    /// Receives with short buffers.
     Truncation,
     /// Intercommunicators.
     Intercomm,
 }
 
 impl Feature {
-    /// Every feature and the name that users give it.
+    /// Every feature and its name in options.
     pub const ALL: [(Self, &'static str); 14] = [
         (Self::Null, "null"),
         (Self::Persistent, "persistent"),
@@ -104,7 +106,7 @@ impl Feature {
     }
 }
 
-/// Makes program `number` of `seed` for `ranks` ranks, `without` some features.
+/// Generates program `number` of `seed` for `ranks` ranks, `without` some features.
 #[must_use]
 pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestProgram {
     generate_within(STEPS, seed, number, ranks, without)
@@ -117,7 +119,7 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
     let style = Style::draw(ranks, &mut random);
     let mut program = TestProgram { ranks, steps: Vec::new() };
     let length = random.within(steps.0, steps.1);
-    // Some proposals break a rule and are dropped, so that there are more of them than steps.
+    // Proposals that break a rule are dropped, so that there are more proposals than steps.
     for _ in 0..4 * length {
         if program.steps.len() as u64 == length {
             break;
@@ -128,7 +130,7 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
         if without.iter().any(|feature| feature.is_in(rank, &action)) {
             continue;
         }
-        // What cannot be ready is sent all the same.
+        // A message that cannot be ready is sent in standard mode.
         for action in [plain(&action), Some(action)].into_iter().flatten().rev() {
             program.steps.push(Step { id, rank, action });
             if rules::broken_rule(&program).is_none() {
@@ -150,7 +152,7 @@ fn plain(action: &Action) -> Option<Action> {
     }
 }
 
-/// What the steps of one program have in common.
+/// Probabilities shared by the steps of one program.
 struct Style {
     comms: Vec<Comm>,
     tags: u64,
@@ -171,7 +173,7 @@ impl Style {
         let mut comms = Comm::ALL.to_vec();
         comms.retain(|&comm| ranks > 1 || comm != Comm::Across);
         random.shuffle(&mut comms);
-        // Most programs use one communicator, where everything meets everything.
+        // Most programs use a single communicator, which makes most patterns overlap.
         comms.truncate([1, 1, 1, 2, 2, 5][random.below(6) as usize]);
         let mut percent = |choices: [u64; 4]| choices[random.below(4) as usize];
         Self {
@@ -200,7 +202,7 @@ struct Author<'a> {
 
 impl Author<'_> {
     fn propose(&mut self) -> Action {
-        // What is ready needs receives that were posted before a barrier.
+        // A ready send needs receives posted before a barrier.
         if self.chance(self.style.ready / 8) {
             return Action::Barrier;
         }
@@ -267,7 +269,7 @@ impl Author<'_> {
         }
     }
 
-    /// A rank that this one can send to in `comm`, now and then itself.
+    /// A rank that this one can send to in `comm`, sometimes itself.
     fn peer(&mut self, comm: Comm) -> u8 {
         let peer = self.random.below(u64::from(self.program.ranks)) as u8;
         let peer = if peer == self.rank && self.chance(60) { (peer + 1) % self.program.ranks } else { peer };
@@ -303,7 +305,7 @@ impl Author<'_> {
             return message;
         }
         message.dest = Some(self.peer(comm));
-        // Half of the messages are made for a receive that is posted already, and all that have to be.
+        // Half of the messages, and all ready ones, are made for a receive that is already posted.
         if mode == Mode::Ready || self.chance(50) {
             let rank = self.rank;
             let barrier = self.program.steps.iter().rposition(|step| step.action == Action::Barrier).unwrap_or(0);
@@ -340,7 +342,7 @@ impl Author<'_> {
             spec.source = Source::Null;
             return spec;
         }
-        // Half of the receives are made for a message that is sent already.
+        // Half of the receives are made for a message that is already sent.
         if self.chance(50) {
             let sent: Vec<(u8, Message)> = self
                 .program

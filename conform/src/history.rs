@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Observations resolved to steps and messages. Every status and payload is checked on the way, so that the judge only sees
-//! which receive took which message, and when.
+//! Observations resolved to steps and messages. Every status and payload is checked on the way, so
+//! that the judge only sees which receive took which message, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +30,8 @@ pub enum Event {
     Received(StepId, StepId),
     /// The matched probe of this step took this message.
     TakenByProbe(StepId, StepId),
-    /// A matched probe of the drain phase, with both wildcards in this communicator, took this message.
+    /// A matched probe of the drain phase, with both wildcards in this communicator, took this
+    /// message.
     Drained(Comm, StepId),
     /// The receive posted by this step was cancelled.
     Cancelled(StepId),
@@ -49,7 +50,8 @@ pub enum Event {
 pub struct History {
     /// For each rank: operation and event.
     pub ranks: Vec<Vec<(usize, Event)>>,
-    /// Defects of operations with `MPI_PROC_NULL`. Nothing is matched there, so that they do not affect other events.
+    /// Defects of operations with `MPI_PROC_NULL`. Nothing is matched there, so that they do not
+    /// affect other events.
     pub null: Vec<Defect>,
     /// Defects of truncated receives. Their messages are matched nevertheless.
     pub truncation: Vec<Defect>,
@@ -71,7 +73,8 @@ impl History {
     /// Resolves the observations of each rank.
     ///
     /// # Errors
-    /// The first defect. With `is_complete` the program ended, so that every message, receive and send must be accounted for.
+    /// The first defect. With `is_complete` the program ended, so that every message, receive and
+    /// send must be accounted for.
     pub fn resolve(program: &TestProgram, observations: &[&[Observation]], is_complete: bool) -> Result<Self, Defect> {
         let (mut ranks, mut null, mut truncation) = (Vec::new(), Vec::new(), Vec::new());
         for (rank, observations) in (0..program.ranks).zip(observations) {
@@ -240,7 +243,8 @@ impl Reader<'_> {
             let behind =
                 if status.flags & OVERRUN == 0 { "" } else { ", and it was written past the end of its buffer" };
             self.truncation.push(format!(
-                "receive {step} has a buffer of {} bytes; message {id} does not fit, and no error was returned{behind} (MPI 4.1, \
+                "receive {step} has a buffer of {} bytes; message {id} does not fit, \
+                 and no error was returned{behind} (MPI 4.1, \
                  3.2.4; spec/matching.md, S-4)",
                 ReceiveSpec::SHORT_BUFFER
             ));
@@ -264,7 +268,8 @@ impl Reader<'_> {
             Some((id, _)) => {
                 if status.flags & OVERRUN != 0 {
                     self.truncation.push(format!(
-                        "receive {step} has a buffer of {} bytes; it returned MPI_ERR_TRUNCATE, and message {id} was written \
+                        "receive {step} has a buffer of {} bytes; it returned MPI_ERR_TRUNCATE, \
+                         and message {id} was written \
                          past the end of its buffer (MPI 4.1, 3.2.4; spec/matching.md, S-4)",
                         ReceiveSpec::SHORT_BUFFER
                     ));

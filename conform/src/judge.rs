@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether MPI allows what came of a program.
+//! Whether MPI permits an observed outcome.
 //!
-//! MPI promises less than `spec/matching.md`: it has no arrivals. A message may be matched at any time after it was sent and
-//! a receive at any time after it was posted, under two rules (MPI 4.1, 3.5, "Order"):
+//! MPI promises less than `spec/matching.md`: it defines no arrivals. A message may be matched at
+//! any time after it was sent, a receive at any time after it was posted, under two rules (MPI 4.1,
+//! 3.5, "Order"):
 //!
-//! - *messages*: a receive does not take a message while an earlier message from the same sender that it accepts as well
-//!   is pending;
-//! - *receives*: a message is not taken by a receive while an earlier receive that accepts it as well is pending.
+//! - *messages*: a receive does not match a message while an earlier message from the same sender
+//!   that it also accepts is pending;
+//! - *receives*: a message does not match a receive while an earlier receive that also accepts it
+//!   is pending.
 //!
-//! A probe finds what a receive in its place would take (3.8.1), and a matched probe takes it (3.8.2). A message that
-//! a probe has found is there: until a receive that accepts it is posted, later probes that accept it are not told that
-//! there is none.
+//! A probe finds the message that a receive in its place would match (3.8.1), and a matched probe
+//! takes it (3.8.2). A message found by a probe stays visible to later probes that accept it, until
+//! a receive that accepts it is posted.
 //!
-//! Who took what is known. So each rule says of two events which was first, and so do each rank's own order, sending before
-//! matching, matching before completion (of receives and of synchronous sends), and barriers. MPI allows the outcome
-//! if and only if these say of no event that it was before itself: an order of all events that agrees with them is a run.
-//! A cycle, on the other hand, is the reason reason there is none. Only the order in which `MPI_Startall` starts its requests
-//! is not known; it is enough that one of them has no cycle.
+//! The payload shows which receive took which message. Each rule therefore orders two known events.
+//! So do the program order of each rank, sending before matching, matching before completion (of
+//! receives and of synchronous sends), and barriers. MPI permits the outcome if and only if these
+//! orders contain no cycle: any order of the events that agrees with them is a possible run. A
+//! cycle is the explanation of a violation. Only the order in which `MPI_Startall` starts its
+//! requests is unknown; the outcome is permitted if one of these orders has no cycle.
 //!
 //! Test: `what_is_allowed_is_what_can_happen`.
 
@@ -27,7 +30,7 @@ use crate::outcome::Observation;
 use crate::program::{Action, Comm, Mode, ReceiveSpec, StepId, TestProgram};
 use crate::violation::{Link, Reason, Violation};
 
-/// Judges what each rank learned; `is_complete`: the program came to its end.
+/// Judges the observations of each rank. `is_complete`: the program ended.
 #[must_use]
 pub fn violation(program: &TestProgram, observations: &[&[Observation]], is_complete: bool) -> Option<Violation> {
     match History::resolve(program, observations, is_complete) {
@@ -36,7 +39,7 @@ pub fn violation(program: &TestProgram, observations: &[&[Observation]], is_comp
     }
 }
 
-/// What is wrong with a history that could be read.
+/// The violation in a history, if there is one.
 #[must_use]
 pub fn violation_of(program: &TestProgram, history: &History) -> Option<Violation> {
     let order = order_violation(program, history).map(Violation::Order);
@@ -44,45 +47,45 @@ pub fn violation_of(program: &TestProgram, history: &History) -> Option<Violatio
     order.or_else(null).or_else(|| history.truncation.first().cloned().map(Violation::Truncation))
 }
 
-/// The contradiction in `history`, if there is one: a shortest cycle, told of requests that are started in the order in
-/// which they are given to `MPI_Startall`.
+/// A shortest cycle in the orders of `history`, if there is one in every order of `MPI_Startall`;
+/// that of the schedule is returned.
 #[must_use]
 pub fn order_violation(program: &TestProgram, history: &History) -> Option<Vec<Link>> {
     let mut first = None;
     for order in program.orders() {
-        let found = contradiction(&order, history)?;
+        let found = cycle_in_order(&order, history)?;
         first = first.or(Some(found));
     }
     first
 }
 
-fn contradiction(program: &TestProgram, history: &History) -> Option<Vec<Link>> {
+fn cycle_in_order(program: &TestProgram, history: &History) -> Option<Vec<Link>> {
     let graph = Graph::of(program, history);
     let cycle = graph.shortest_cycle()?;
-    Some(graph.tell(&cycle))
+    Some(graph.describe(&cycle))
 }
 
 /// An event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Node {
-    /// A rank calls its operation of this place.
+    /// A rank calls its operation with this index.
     Call(u8, usize),
-    /// A rank learns its event of this place.
+    /// A call reports the rank's event with this index.
     Report(u8, usize),
     /// A receive and a message are matched.
     Match(StepId),
-    /// Everybody is in the barrier of this step.
+    /// Every rank has entered the barrier of this step.
     BarrierComplete(StepId),
 }
 
-/// Who takes a message, or looks at it.
+/// A receive or probe that takes or finds a message.
 #[derive(Clone, Copy)]
 struct Taker {
     /// What it accepts.
     spec: ReceiveSpec,
-    /// Place of the operation in its rank; what is posted before is older.
+    /// Index of the operation in its rank; receives posted before it are older.
     place: usize,
-    /// The event of taking, or of looking.
+    /// The event in which it takes or finds the message.
     node: usize,
 }
 
@@ -120,12 +123,13 @@ impl<'a> Graph<'a> {
         self.edges[before].push((after, reason));
     }
 
-    /// The place among its rank's operations of the step called `id`.
+    /// The index of step `id` among the operations of its rank.
     fn place(&self, rank: u8, id: StepId) -> Option<usize> {
         self.program.of_rank(rank).position(|step| step.id == id)
     }
 
-    /// Calls and events of `rank` in a row, and what ties them to matches and barriers.
+    /// Adds the calls and reports of `rank` in program order, and their edges to matches and
+    /// barriers.
     fn add_rank(&mut self, rank: u8) {
         let events = &self.history.ranks[usize::from(rank)];
         let steps: Vec<_> = self.program.of_rank(rank).collect();
@@ -206,7 +210,8 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// The event in which the receive of `message` begins: later than its being taken, if a matched probe did that.
+    /// The event in which the receive of `message` begins; after a matched probe this is later than
+    /// the match.
     fn reception_of(&mut self, message: StepId) -> Option<usize> {
         let matched_probes = (0..).zip(&self.history.ranks).find_map(|(rank, events)| {
             events.iter().find_map(|(_, event)| match *event {
@@ -222,8 +227,8 @@ impl<'a> Graph<'a> {
         Some(self.node(Node::Call(rank, place)))
     }
 
-    /// The event after which the receive posted by `receive` takes nothing more.
-    fn over(&mut self, rank: u8, receive: StepId) -> Option<usize> {
+    /// The event after which the receive posted by `receive` matches nothing more.
+    fn end_of_receive(&mut self, rank: u8, receive: StepId) -> Option<usize> {
         let events = &self.history.ranks[usize::from(rank)];
         let (index, (_, event)) = events.iter().enumerate().find(
             |(_, (_, event))| matches!(*event, Event::Received(other, _) | Event::Cancelled(other) if other == receive),
@@ -234,7 +239,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The two rules, and what probes find, for the messages to `rank`.
+    /// Adds the edges of the two rules and of probes for the messages to `rank`.
     fn add_matching(&mut self, rank: u8) {
         let end = self.program.of_rank(rank).count();
         let events = &self.history.ranks[usize::from(rank)];
@@ -274,8 +279,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// `taker` takes `message`, or finds it: earlier messages of the sender that it accepts were taken, and older receives
-    /// that accept the message are over.
+    /// `taker` takes or finds `message`: earlier messages of the sender that it accepts were taken
+    /// before, and older receives that accept the message ended before.
     fn add_rules(&mut self, rank: u8, message: StepId, taker: Taker) {
         let program = self.program;
         let Some((_, sender)) = program.step(message) else { return };
@@ -294,15 +299,16 @@ impl<'a> Graph<'a> {
         }
         for (place, step) in program.of_rank(rank).enumerate().take(taker.place) {
             if program.posted_spec(step).is_some_and(|spec| spec.accepts(sender.rank, envelope))
-                && let Some(over) = self.over(rank, step.id)
+                && let Some(end) = self.end_of_receive(rank, step.id)
             {
                 debug_assert!(place < taker.place);
-                self.before(over, taker.node, Reason::OlderReceive(step.id, message));
+                self.before(end, taker.node, Reason::OlderReceive(step.id, message));
             }
         }
     }
 
-    /// Probe `probe` at `place` found `message`: later probes that accept it find something while it is there.
+    /// Probe `probe` at `place` found `message`: later probes that accept it find a message while
+    /// it is pending.
     fn add_known(&mut self, rank: u8, probe: StepId, message: StepId, place: usize) {
         let program = self.program;
         let Some((_, sender)) = program.step(message) else { return };
@@ -330,13 +336,13 @@ impl<'a> Graph<'a> {
     fn shortest_cycle(&self) -> Option<Vec<(usize, Reason)>> {
         let suspects = self.on_cycles();
         let cycles = suspects.iter().filter_map(|&start| self.cycle_through(start));
-        // Steps of a rank's own order cost nothing: they are what everybody takes for granted.
+        // Edges of program order are not counted: they need no explanation.
         cycles.min_by_key(|cycle| {
             (cycle.iter().filter(|(_, reason)| *reason != Reason::TestProgram).count(), cycle.len())
         })
     }
 
-    /// Nodes that remain when those without predecessors are removed again and again: none, unless there is a cycle.
+    /// Nodes left after repeatedly removing those without predecessors; none if there is no cycle.
     fn on_cycles(&self) -> Vec<usize> {
         let mut incoming = vec![0; self.nodes.len()];
         for (to, _) in self.edges.iter().flatten() {
@@ -354,7 +360,7 @@ impl<'a> Graph<'a> {
         (0..self.nodes.len()).filter(|&node| incoming[node] > 0).collect()
     }
 
-    /// A shortest way from `start` back to it: breadth first, own order for free.
+    /// A shortest path from `start` back to it, breadth first; edges of program order cost nothing.
     fn cycle_through(&self, start: usize) -> Option<Vec<(usize, Reason)>> {
         let mut from: Vec<Option<(usize, Reason)>> = vec![None; self.nodes.len()];
         let mut cost = vec![u32::MAX; self.nodes.len()];
@@ -387,8 +393,8 @@ impl<'a> Graph<'a> {
         Some(cycle)
     }
 
-    /// Puts a cycle into words; a rank's own order in one link.
-    fn tell(&self, cycle: &[(usize, Reason)]) -> Vec<Link> {
+    /// Describes a cycle in words; consecutive edges of program order become one link.
+    fn describe(&self, cycle: &[(usize, Reason)]) -> Vec<Link> {
         let starts = cycle.iter().position(|(_, reason)| *reason != Reason::TestProgram).unwrap_or(0);
         let turned: Vec<_> = (0..cycle.len()).map(|index| cycle[(starts + index) % cycle.len()]).collect();
         let mut links: Vec<Link> = Vec::new();
@@ -419,15 +425,15 @@ impl<'a> Graph<'a> {
                 let (at, event) = self.history.ranks[usize::from(rank)][index];
                 let call = self.name_call(rank, at);
                 match event {
-                    Event::Received(receive, _) => format!("{call} tells that receive {receive} is complete"),
+                    Event::Received(receive, _) => format!("{call} reports that receive {receive} is complete"),
                     Event::TakenByProbe(probe, message) => format!("matched probe {probe} takes message {message}"),
                     Event::Drained(_, message) => {
-                        format!("rank {rank} takes message {message} by a matched probe at the end")
+                        format!("rank {rank} receives message {message} in the drain phase")
                     }
                     Event::Cancelled(receive) => format!("receive {receive} is cancelled"),
                     Event::Found(probe, message) => format!("probe {probe} finds message {message}"),
                     Event::FoundNothing(probe) => format!("probe {probe} finds nothing"),
-                    Event::Sent(send) => format!("{call} tells that send {send} is complete"),
+                    Event::Sent(send) => format!("{call} reports that send {send} is complete"),
                     Event::Irrelevant => call,
                 }
             }
@@ -437,18 +443,22 @@ impl<'a> Graph<'a> {
     fn name_call(&self, rank: u8, place: usize) -> String {
         match self.program.of_rank(rank).nth(place) {
             Some(step) => format!("step {}", step.id),
-            None => format!("the end of rank {rank}"),
+            None => format!("the drain phase of rank {rank}"),
         }
     }
 }
 
-/// Messages that no rank has observations of, when a program did not come to its end: sent or not, none was received.
+/// Messages that no rank is known to have received, for a program that did not end.
 #[must_use]
 pub fn missing(program: &TestProgram, history: &History) -> Vec<StepId> {
     let events: Vec<Event> = history.ranks.iter().flatten().map(|(_, event)| *event).collect();
     let is_taken = |id: StepId| {
         events.iter().any(|event| {
-            matches!(*event, Event::Received(_, other) | Event::TakenByProbe(_, other) | Event::Drained(_, other) if other == id)
+            let (Event::Received(_, message) | Event::TakenByProbe(_, message) | Event::Drained(_, message)) = *event
+            else {
+                return false;
+            };
+            message == id
         })
     };
     program.messages().map(|(step, _)| step.id).filter(|&id| !is_taken(id)).collect()

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random test programs for an MPI library, and a judge that compares their outcomes with those that MPI permits.
+//! Random test programs for an MPI library, and a judge that compares their outcomes with those
+//! that MPI permits.
 //!
-//! - [`program`]: a test program; [`rules`]: the rules that make it valid and guarantee that it ends; [`generate`]: random
-//!   programs; [`shrink`]: simpler ones; [`emit`]: a program as a C file for a bug report.
-//! - [`codes`], [`wire`]: the files exchanged with the C runner; [`outcome`]: observations; [`history`]: the same, resolved to
-//!   steps and messages.
-//! - [`judge`], [`violation`]: whether MPI permits an outcome; [`arrival`]: whether the narrower contract of
-//!   `spec/matching.md` explains it; [`report`]: verdicts on all programs of a run.
+//! - [`program`]: a test program; [`rules`]: the rules that make it valid and guarantee that it
+//!   ends; [`generate`]: random programs; [`shrink`]: simpler ones; [`emit`]: a program as a C file
+//!   for a bug report.
+//! - [`codes`], [`wire`]: the files exchanged with the C runner; [`outcome`]: observations;
+//!   [`history`]: the same, resolved to steps and messages.
+//! - [`judge`], [`violation`]: whether MPI permits an outcome; [`arrival`]: whether the narrower
+//!   contract of `spec/matching.md` explains it; [`report`]: verdicts on all programs of a run.
 //! - [`simulate`]: simulated libraries, which check the judge and enumerate permitted outcomes.
 //!
-//! Nothing here calls MPI: the C runner in `conform/c/` does. `conform/README.md` describes how the parts work together.
+//! Nothing here calls MPI: the C runner in `conform/c/` does. `conform/README.md` describes how the
+//! parts work together.
 
 pub mod arrival;
 pub mod codes;

@@ -41,7 +41,8 @@ pub enum RawEvent {
     FoundNothing { step: StepId },
     /// A matched probe of the drain phase, with both wildcards, received a message.
     Drained { comm: Comm, status: ObservedStatus },
-    /// A call returned an error of this class; [`codes::INACTIVE_REQUEST`]: it completed a request that was not active.
+    /// A call returned an error of this class; [`codes::INACTIVE_REQUEST`]: it completed a request
+    /// that was not active.
     Failed { step: StepId, class: i32 },
 }
 

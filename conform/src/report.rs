@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What one run of the interpreter showed: a verdict for each program that it came to, and counts.
+//! The verdicts on one run of the C runner, and counts.
 
 use std::fmt;
 
@@ -14,26 +14,26 @@ use crate::simulate::{self, Contract, SimulatedLibrary};
 use crate::violation::Violation;
 use crate::wire::{self, End, RankOutcome, WireError};
 
-/// What is wrong with an MPI library.
+/// A failure of an MPI library.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// What came of the program is not allowed.
+    /// MPI does not permit the outcome of the program.
     Violation(Violation),
     /// The program did not end in time.
     Stuck {
-        /// Each rank's index: `None` when nothing is known of it.
+        /// The operation of each rank; `None` if the rank wrote nothing.
         at: Vec<Option<usize>>,
-        /// Messages that nobody is known to have received.
+        /// Messages that no rank is known to have received.
         missing: Vec<StepId>,
-        /// What was wrong before, if anything was.
+        /// A violation before the program stopped, if there was one.
         before: Option<Violation>,
     },
-    /// The job ended in the midst of the program.
+    /// The job ended within the program.
     Crashed,
 }
 
 impl Failure {
-    /// One word for it.
+    /// Its kind, as reports name it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -52,11 +52,11 @@ impl fmt::Display for Failure {
         match self {
             Self::Violation(violation) => write!(f, "{violation}"),
             Self::Stuck { at, missing, before } => {
-                f.write_str("the program did not end in time; every program ends on a correct MPI")?;
+                f.write_str("the program did not end within its time limit; on a correct MPI every program ends")?;
                 for (rank, at) in at.iter().enumerate() {
                     match at {
                         Some(at) => write!(f, "\n  rank {rank} was in its operation {}", at + 1)?,
-                        None => write!(f, "\n  rank {rank}: nothing is known")?,
+                        None => write!(f, "\n  rank {rank}: no outcome was written")?,
                     }
                 }
                 if !missing.is_empty() {
@@ -65,25 +65,25 @@ impl fmt::Display for Failure {
                 }
                 before.iter().try_for_each(|before| write!(f, "\n  before that: {before}"))
             }
-            Self::Crashed => f.write_str("the job ended in the midst of the program"),
+            Self::Crashed => f.write_str("the job ended within the program"),
         }
     }
 }
 
-/// What all programs of a run came to, in numbers.
+/// Counts over the programs of a run that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Programs that came to their end.
+    /// Programs that ended.
     pub programs: u64,
     /// Their steps; a barrier is one.
     pub steps: u64,
-    /// Outcomes that were checked: events of [`History`].
+    /// Checked results: events of [`History`].
     pub outcomes: u64,
     /// Receives that took a message.
     pub received: u64,
     /// Messages that a matched probe of a step took.
     pub matched_probes: u64,
-    /// Messages that were left for the end.
+    /// Messages received in the drain phase.
     pub drained: u64,
     /// Receives that were cancelled.
     pub cancelled: u64,
@@ -97,35 +97,35 @@ pub struct Counts {
     pub ready: u64,
     /// Buffered sends among them.
     pub buffered: u64,
-    /// Sends and receives that an `MPI_Startall` of more than one started.
+    /// Sends and receives started by an `MPI_Startall` of more than one request.
     pub together: u64,
-    /// Receives among `received` whose message did not fit.
+    /// Truncated receives among `received`.
     pub truncated: u64,
     /// Messages that were received in an intercommunicator.
     pub across: u64,
-    /// Programs of which one of two random runs of a correct library came to another outcome.
+    /// Programs for which one of two simulated runs of a correct library had another outcome.
     pub free: u64,
-    /// Programs with an outcome that MPI allows and no order of arrivals explains.
+    /// Programs with a permitted outcome that no order of arrivals explains.
     pub unexplained: u64,
 }
 
 /// The verdicts of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunVerdict {
-    /// The program that the run did not come to; the number of programs if it came to all.
+    /// The first program that was not begun; the number of programs if all were.
     pub next: usize,
-    /// Programs that failed, by their places.
+    /// Programs that failed, by index.
     pub failures: Vec<(usize, Failure)>,
-    /// The first program that no order of arrivals explains.
+    /// The first program whose outcome no order of arrivals explains.
     pub unexplained: Option<usize>,
     /// Counts.
     pub counts: Counts,
 }
 
-/// Judges what the ranks wrote in a run that began with program `first`.
+/// Judges the outcome files of a run that began with program `first`.
 ///
 /// # Errors
-/// When the interpreter cannot have written it.
+/// If the runner cannot have written a file.
 pub fn judge_run(programs: &[TestProgram], first: usize, files: &[Vec<u8>]) -> Result<RunVerdict, WireError> {
     let ranks = programs.first().map_or(0, |program| program.ranks);
     let parts = (0..ranks)
@@ -163,7 +163,7 @@ pub fn judge_run(programs: &[TestProgram], first: usize, files: &[Vec<u8>]) -> R
     Ok(judged)
 }
 
-/// The observations of each rank about the program at `index`, as far as they can be read.
+/// The observations of each rank for the program at `index`, as far as the files are valid.
 #[must_use]
 pub fn observations_of(programs: &[TestProgram], index: usize, files: &[Vec<u8>]) -> Vec<Vec<Observation>> {
     let ranks = programs.first().map_or(0, |program| program.ranks);
@@ -229,7 +229,7 @@ impl RunVerdict {
 }
 
 impl Counts {
-    /// Which kinds of sends and receives a event is about.
+    /// Counts the kinds of the send or receive of an event.
     fn add_kinds(&mut self, program: &TestProgram, event: Event) {
         let message = |id| program.step(id).and_then(|(_, step)| step.action.message());
         match event {
@@ -253,7 +253,7 @@ impl Counts {
     }
 }
 
-/// Whether another outcome than `history` is known to be allowed.
+/// Whether an outcome other than `history` is known to be permitted.
 fn is_free(program: &TestProgram, history: &History) -> bool {
     let mut seen = pairs(history);
     seen.sort_unstable();
@@ -271,7 +271,7 @@ fn is_free(program: &TestProgram, history: &History) -> bool {
     })
 }
 
-/// What matching decided, without when anybody learned of it.
+/// The matching decisions, without the order in which they were reported.
 fn pairs(history: &History) -> Vec<Event> {
     let events = history.ranks.iter().flatten().map(|(_, event)| *event);
     events.filter(|event| !matches!(event, Event::Sent(_) | Event::Irrelevant)).collect()

@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which programs are asked of an MPI: those that are valid, and that end on every correct MPI however its ranks
-//! interleave.
+//! The rules of test programs: a program that keeps them is valid, and ends on every correct MPI in
+//! every interleaving.
 //!
-//! # Reason every program that passes ends
+//! # Why every program ends
 //!
-//! After its steps a rank *finishes*: it receives whatever it has not received yet, by testing its requests and by matched
-//! probes with both wildcards, until it has as many messages as the program sends it; then it cancels what is still posted.
-//! So a program ends if every rank comes to the end of its steps, which is shown by induction along the timeline.
-//! Let all steps before step `g` be over, or be certain to be. If step `g` does not wait, there is nothing to show.
-//! A cancelled receive and a message that was taken by a matched probe are over without anybody's help. Otherwise:
+//! After its steps a rank enters the *drain phase*: it receives by testing its requests and by
+//! matched probes with both wildcards until it has received every message that the program sends to
+//! it; then it cancels its remaining receives. A program therefore ends if every rank completes its
+//! steps, which is shown by induction along the schedule. Assume that all steps before step `g`
+//! complete. If step `g` does not wait, there is nothing to show. A cancelled receive completes
+//! without another rank, and so does the receive of a message taken by a matched probe. Otherwise:
 //!
-//! - *Barrier*: every rank comes to it, because its earlier steps end.
-//! - *Receive* `r`, waited for in step `g`: let `S` be the messages that `r` accepts and that steps up to `g` send, so that
-//!   they are all on their way, and `K` the number of receives and matched probes before `r` that accept one of them. Each
-//!   takes one message at most, and what is posted after `r` takes nothing that `r` accepts while `r` waits. If `|S| > K`,
-//!   some message of `S` is left for `r`, and MPI's progress rule ends the wait. The same count serves a probe.
-//! - *Send* of `m` to rank `d`, waited for in step `g`: it is enough that no step of `d` after `g` waits, for then `d`
-//!   finishes, and takes `m` at the latest then. Otherwise let `Q` be the receives of `d` before `g` that accept `m` and
-//!   are never cancelled, and `X` the other messages that one of `Q` accepts, without those that `m`'s sender sends
-//!   after `m`: they cannot overtake it. If `|Q| > |X|`, one of `Q` is left for `m`. No matched probe of `d` may accept
-//!   `m` then: what it takes is not received before `d` receives it. A buffered send needs nobody.
+//! - *Barrier*: every rank enters it, because its earlier steps complete.
+//! - *Receive* `r`, waited for in step `g`: let `S` be the messages that `r` accepts and that steps
+//!   up to `g` send, and `K` the number of receives and matched probes before `r` that accept one
+//!   of them. Each takes at most one message, and what is posted after `r` takes nothing that `r`
+//!   accepts while `r` waits. If `|S| > K`, some message of `S` is left for `r`, and MPI's progress
+//!   rule ends the wait. The same count holds for a probe.
+//! - *Send* of `m` to rank `d`, waited for in step `g`: it suffices that no step of `d` after `g`
+//!   waits, because `d` then enters its drain phase and receives `m` there at the latest. Otherwise
+//!   let `Q` be the receives of `d` before `g` that accept `m` and are never cancelled, and `X` the
+//!   other messages that one of `Q` accepts, without those that `m`'s sender sends after `m`, which
+//!   cannot overtake it. If `|Q| > |X|`, one of `Q` is left for `m`. In this case no matched probe
+//!   of `d` may accept `m`, because its message is received only later. A buffered send waits for
+//!   no other rank.
 //!
-//! What `MPI_Startall` starts is started by the rank's next step at the latest, and nothing waits before; it may be started
-//! in any order, so that the rules have to hold in each.
+//! The requests of an `MPI_Startall` are started at the rank's next step at the latest, and nothing
+//! waits before. They may start in any order, so that the rules must hold in each.
 //!
-//! # Reason the receive of a ready message is posted
+//! # Why the receive of a ready message is posted
 //!
-//! Let `Q` be the receives of `d` that accept `m`, are never cancelled, and are called before a barrier that comes before
-//! the send, or before a send to the rank itself; `X` as above. If `|Q| > |X|`, one of `Q` is pending whenever `m` is,
-//! and so `m` is taken by that one or an older one.
+//! Let `Q` be the receives of `d` that accept `m`, are never cancelled, and are called before a
+//! barrier that precedes the send, or before a send of the rank to itself; `X` as above. If `|Q| >
+//! |X|`, one of `Q` is pending whenever `m` is, and so `m` matches that one or an older one.
 //!
-//! Test: `every_program_ends_in_every_interleaving`; the simulated library stops at a ready send without its receive.
+//! Test: `every_program_ends_in_every_interleaving`; the simulated library stops at a ready send
+//! without its receive.
 
 use std::fmt;
 
@@ -39,12 +44,12 @@ use crate::program::{
     TestProgram,
 };
 
-/// Reason a program is not asked of an MPI.
+/// A rule that a program breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BrokenRule {
-    /// The step at fault.
+    /// The step that breaks it.
     pub step: StepId,
-    /// What is wrong with it.
+    /// What was found.
     pub what: &'static str,
 }
 
@@ -54,7 +59,7 @@ impl fmt::Display for BrokenRule {
     }
 }
 
-/// Most orders in which the calls of `MPI_Startall` of one program may start what they are given.
+/// Most orders in which the `MPI_Startall` calls of one program may start their requests.
 const MAX_ORDERS: usize = 12;
 
 /// The first step of `program` that breaks a rule.
@@ -76,19 +81,19 @@ fn broken_rule_in_order(program: &TestProgram) -> Option<BrokenRule> {
     })
 }
 
-/// What is not valid about the step at `at`.
+/// Why the step at `at` is not valid.
 fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
     let rank = step.rank;
     if step.id > MAX_STEP || program.steps[..at].iter().any(|other| other.id == step.id) {
         return Some("its number is too large or used twice");
     }
     if rank >= program.ranks {
-        return Some("there is no such rank");
+        return Some("its rank is out of range");
     }
     let is_peer = |comm: Comm, peer: u8| peer < program.ranks && comm.joins(rank, peer);
     if let Some(message) = step.action.message() {
         if message.dest.is_some_and(|dest| !is_peer(message.comm, dest)) {
-            return Some("the destination is no rank of the communicator");
+            return Some("the destination is not a rank of the communicator");
         }
         if message.size == SizeClass::Empty && has_indistinguishable(program, at, message) {
             return Some("two empty messages could not be told apart");
@@ -100,7 +105,7 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
     if let Action::SendReceive(message, spec) = &step.action
         && (message.comm != spec.comm || message.mode != Mode::Standard)
     {
-        return Some("MPI_Sendrecv has one communicator, and no modes");
+        return Some("MPI_Sendrecv needs one communicator and standard mode");
     }
     let spec = match &step.action {
         Action::Probe(spec, _) => Some(spec),
@@ -110,11 +115,11 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
         && let Source::Rank(source) = spec.source
         && !is_peer(spec.comm, source)
     {
-        return Some("the source is no rank of the communicator");
+        return Some("the source is not a rank of the communicator");
     }
     if let Some(spec) = spec.filter(|spec| spec.short) {
         if !matches!(step.action, Action::Receive(..)) {
-            return Some("only receives are short");
+            return Some("only a receive can have a short buffer");
         }
         if has_indistinguishable_long(program, rank, spec) {
             return Some("two truncated messages could not be told apart");
@@ -125,7 +130,7 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
         let is_short =
             |id: &StepId| program.step(*id).and_then(|(_, named)| named.action.spec()).is_some_and(|spec| spec.short);
         if *call == CompleteCall::Testall && of.iter().any(is_short) {
-            return Some("MPI_Testall is not asked about short receives");
+            return Some("MPI_Testall is not used with short buffers");
         }
         if of.is_empty() || call.is_single() && of.len() != 1 {
             return Some("the list of requests is empty, or too long for the call");
@@ -153,7 +158,7 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
         }
     };
     if !step.action.references().iter().all(suits) {
-        return Some("it names a step that is not there, or not of the right kind");
+        return Some("it refers to a step that does not exist or is of the wrong kind");
     }
     None
 }
@@ -171,8 +176,8 @@ fn has_indistinguishable(program: &TestProgram, at: usize, message: &Message) ->
         })
 }
 
-/// Whether two long messages with one envelope may come to the short receive `spec` of `rank`: only a status tells what
-/// was truncated.
+/// Whether two long messages with the same envelope may match the short receive `spec` of `rank`: a
+/// truncated message is identified by its status alone.
 fn has_indistinguishable_long(program: &TestProgram, rank: u8, spec: &ReceiveSpec) -> bool {
     let long: Vec<_> = program
         .messages()
@@ -184,7 +189,7 @@ fn has_indistinguishable_long(program: &TestProgram, rank: u8, spec: &ReceiveSpe
     long.iter().enumerate().any(|(index, envelope)| long[..index].contains(envelope))
 }
 
-/// Reason the step at `at` might wait for ever.
+/// Why the step at `at` might wait forever.
 fn unbounded(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
     const SEND: &str = "the message might never be received";
     const RECEIVE: &str = "no message might be left for it";
@@ -209,7 +214,7 @@ fn unbounded(program: &TestProgram, at: usize, step: &Step) -> Option<&'static s
     }
 }
 
-/// Whether the request of step `id` is sure to complete when the step at `now` waits for it.
+/// Whether the request of step `id` certainly completes when the step at `now` waits for it.
 fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool {
     let Some((at, step)) = program.step(id) else { return false };
     match &step.action {
@@ -229,7 +234,8 @@ fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool 
     }
 }
 
-/// Whether a receive or probe of `rank` that counts from place `posted` finds a message if the step at `now` waits for it.
+/// Whether a receive or probe of `rank` posted at index `posted` certainly gets a message when the
+/// step at `now` waits.
 fn is_receive_certain(program: &TestProgram, rank: u8, spec: &ReceiveSpec, posted: usize, now: usize) -> bool {
     if spec.source == Source::Null {
         return true;
@@ -247,7 +253,7 @@ fn is_receive_certain(program: &TestProgram, rank: u8, spec: &ReceiveSpec, poste
     on_their_way.len() > takers.count()
 }
 
-/// What `step` may take a message with, as a receive or a matched probe.
+/// The arguments with which `step` may take a message, as a receive or a matched probe.
 fn taker<'a>(program: &'a TestProgram, step: &'a Step) -> Option<&'a ReceiveSpec> {
     match &step.action {
         Action::Probe(spec, call) if call.takes() => Some(spec),
@@ -255,7 +261,8 @@ fn taker<'a>(program: &'a TestProgram, step: &'a Step) -> Option<&'a ReceiveSpec
     }
 }
 
-/// Whether the message that the step at `at` sends is received if the step at `now` waits for that.
+/// Whether the message sent at `at` is certainly received when the step at `now` waits for the
+/// send.
 fn is_send_certain(program: &TestProgram, at: usize, message: &Message, now: usize) -> bool {
     let Some(dest) = message.dest else { return true };
     let from = program.steps[at].rank;
@@ -272,7 +279,7 @@ fn is_send_certain(program: &TestProgram, at: usize, message: &Message, now: usi
     !may_be_probed && is_one_left(program, at, message, &program.steps[..=now])
 }
 
-/// Whether the receive of the message that the step at `at` sends is sure to be posted by then.
+/// Whether the receive of the message sent at `at` is certainly posted by then.
 fn is_ready_certain(program: &TestProgram, at: usize, message: &Message) -> bool {
     let Some(dest) = message.dest else { return true };
     let before = &program.steps[..at];
@@ -284,7 +291,8 @@ fn is_ready_certain(program: &TestProgram, at: usize, message: &Message) -> bool
     is_one_left(program, at, message, &before[..over])
 }
 
-/// Whether `steps` post more receives that accept the message which the step at `at` sends than other messages can fill.
+/// Whether `steps` post more receives that accept the message sent at `at` than other messages can
+/// match.
 fn is_one_left(program: &TestProgram, at: usize, message: &Message, steps: &[Step]) -> bool {
     let from = program.steps[at].rank;
     let Some(dest) = message.dest else { return false };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that are a little simpler than one that fails; whoever shrinks runs them and goes on with one that still fails.
+//! Shrinking: programs one simplification away from a failing one. The caller runs them and
+//! continues with one that fails.
 
 use crate::program::{
     Action, Comm, CompleteCall, Form, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step, StepId,
@@ -7,7 +8,8 @@ use crate::program::{
 };
 use crate::rules;
 
-/// Every program that is one move simpler than `program`, the simplest first; all keep the rules of [`crate::rules`].
+/// Every program one simplification away from `program`, simplest first; all keep the rules of
+/// [`crate::rules`].
 #[must_use]
 pub fn candidates(program: &TestProgram) -> Vec<TestProgram> {
     let mut simpler = Vec::new();
@@ -55,7 +57,7 @@ pub fn candidates(program: &TestProgram) -> Vec<TestProgram> {
     kept
 }
 
-/// `program` without the steps that `is_gone`, and without what refers to them.
+/// `program` without the steps that `is_gone` selects, and without references to them.
 fn without(program: &TestProgram, is_gone: impl Fn(usize) -> bool) -> TestProgram {
     let gone: Vec<StepId> =
         program.steps.iter().enumerate().filter(|(index, _)| is_gone(*index)).map(|(_, step)| step.id).collect();
@@ -89,7 +91,7 @@ fn strip(program: &TestProgram, is_gone: &dyn Fn(&Step) -> bool) -> TestProgram 
     TestProgram { ranks: program.ranks, steps }
 }
 
-/// `program` without `rank`; what it was sent and what names it goes too.
+/// `program` without `rank`, without messages to it and receives that name it.
 fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
     if program.ranks <= 1 {
         return None;
@@ -127,7 +129,7 @@ fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
     Some(other)
 }
 
-/// Plainer things to do in the place of `action`.
+/// Simpler replacements of `action`.
 fn simpler_actions(action: &Action) -> Vec<Action> {
     let mut simpler = Vec::new();
     match action {
@@ -198,7 +200,7 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
     simpler
 }
 
-/// What happens in `comm` happens in the first communicator instead.
+/// Replaces `comm` by the first communicator.
 fn move_to_first(step: &mut Step, comm: Comm) {
     let set = |of: &mut Comm| {
         if *of == comm {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reason MPI does not allow an outcome, in words.
+//! Violations: why MPI does not permit an outcome, in words.
 
 use std::fmt;
 
 use crate::history::Defect;
 use crate::program::StepId;
 
-/// Reason MPI does not allow an outcome.
+/// Why MPI does not permit an outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
     /// An observation is wrong by itself.
@@ -15,7 +15,8 @@ pub enum Violation {
     Order(Vec<Link>),
     /// An operation with `MPI_PROC_NULL` returned a wrong result.
     Null(Defect),
-    /// A message that does not fit was received without an error, or written past the end of the buffer.
+    /// A message that does not fit was received without an error, or written past the end of the
+    /// buffer.
     Truncation(Defect),
 }
 
@@ -26,11 +27,11 @@ pub struct Link {
     pub before: String,
     /// The later event.
     pub after: String,
-    /// Reason.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Reason one event is before another.
+/// Why one event is before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// A rank performs its steps one after the other.
@@ -45,7 +46,8 @@ pub enum Reason {
     Found,
     /// No rank leaves a barrier before all ranks entered it.
     Barrier,
-    /// Messages do not overtake: the first was sent before the second by the same sender, and both are accepted.
+    /// Messages do not overtake: the first was sent before the second by the same sender, and both
+    /// are accepted.
     Overtaking(StepId, StepId),
     /// Older receives come first: this receive is older and accepts this message too.
     OlderReceive(StepId, StepId),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files exchanged with the C runner (`conform/c/conform.c`): the programs that it performs and the outcomes that it
-//! writes. Both consist of 32-bit numbers in the byte order of the machine; `spec/conform/codes.toml` defines the records.
+//! The files exchanged with the C runner (`conform/c/conform.c`): the programs that it performs and
+//! the outcomes that it writes. Both consist of 32-bit numbers in the byte order of the machine;
+//! `spec/conform/codes.toml` defines the records.
 //!
-//! A program file is a [`FileHeader`] and its programs. A program is a [`ProgramHeader`] and one part per rank: a
-//! [`RankHeader`], then the rank's [`Operation`]s, each followed by its arguments. Ranks are those of the communicator.
+//! A program file is a [`FileHeader`] and its programs. A program is a [`ProgramHeader`] and one
+//! part per rank: a [`RankHeader`], then the rank's [`Operation`]s, each followed by its arguments.
+//! Ranks are those of the communicator.
 //!
 //! An outcome file is a sequence of [`OutcomeRecord`]s.
 
@@ -164,7 +166,8 @@ pub enum WireError {
 pub enum End {
     /// As expected.
     Finished,
-    /// The time limit expired in this operation; the number of the rank's operations in the drain phase.
+    /// The time limit expired in this operation; the number of the rank's operations in the drain
+    /// phase.
     Stuck(usize),
     /// The file breaks off.
     Cut,
@@ -181,8 +184,8 @@ pub struct RankOutcome {
     pub end: End,
 }
 
-/// Reads the outcome file of `rank` of `ranks` about `programs` programs. An incomplete record at the end is ignored: the
-/// job was killed while it wrote.
+/// Reads the outcome file of `rank` of `ranks` about `programs` programs. An incomplete record at
+/// the end is ignored: the job was killed while it wrote.
 ///
 /// # Errors
 /// If the runner cannot have written `bytes`.

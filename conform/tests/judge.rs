@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The judge is right: it allows what a library that keeps MPI's rules can do, and nothing else.
+//! The judge permits exactly what a library that keeps MPI's rules can do.
 
 use std::collections::BTreeSet;
 
@@ -64,8 +64,9 @@ proptest! {
         }
     }
 
-    /// Small programs, of which every outcome can be listed: each of these is allowed, and what differs from one of them in
-    /// a match, a probe, a cancel or an order is allowed if and only if it is among them.
+    /// Small programs, of which every outcome can be listed: each of these is allowed, and what
+    /// differs from one of them in a match, a probe, a cancel or an order is allowed if and only if
+    /// it is among them.
     #[test]
     fn what_is_allowed_is_what_can_happen(seed: u64, ranks in 1_u8..=3) {
         let program = generate_within((2, 7), seed, 0, ranks, &[Feature::Null]);
@@ -84,7 +85,7 @@ proptest! {
         }
     }
 
-    /// The same for the order of arrival, as far as it is asked for: what each receiver saw.
+    /// The same for the order of arrivals, as far as it is checked: what each receiver observed.
     #[test]
     fn what_arrival_explains_is_what_can_arrive(seed: u64) {
         // One rank, so that nothing but its own order ties its messages down.
@@ -172,7 +173,7 @@ fn changes(program: &TestProgram, outcome: &ObservedOutcome) -> Vec<ObservedOutc
                     }
                 }
             }
-            // Two pieces of observations at the end change places.
+            // Two observations of the drain phase change places.
             _ => {}
         }
         if let Some(next) = outcome[rank].get(index + 1)
@@ -207,7 +208,7 @@ fn is_of_a_matched_probe(program: &TestProgram, event: &RawEvent) -> bool {
         if program.step(*step).is_some_and(|(_, step)| matches!(step.action, Action::ReceiveProbed(..) | Action::Probe(..))))
 }
 
-/// What a probe of `rank` would say of each message to it.
+/// The status of a probe of `rank` for each message to it.
 fn everything(program: &TestProgram, rank: u8) -> Vec<ObservedStatus> {
     let to_rank = program.messages().filter(|(_, message)| message.dest == Some(rank));
     let status = to_rank.map(|(step, message)| ObservedStatus {

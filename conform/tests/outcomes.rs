@@ -31,7 +31,8 @@ fn record(observations: &Observation) -> [i32; 8] {
     }
 }
 
-/// The file of each rank about one program; `stuck` is the operation in which the time limit expired.
+/// The file of each rank about one program; `stuck` is the operation in which the time limit
+/// expired.
 fn files(outcome: &ObservedOutcome, stuck: Option<usize>) -> Vec<Vec<u8>> {
     let ranks = outcome.len() as i32;
     let file = |(rank, observations): (usize, &Vec<Observation>)| {
@@ -116,10 +117,10 @@ fn a_message_that_does_not_fit_needs_an_error_and_an_intact_guard() {
     let (kind, text) =
         verdict(&|step, status| RawEvent::Truncated { step, status: ObservedStatus { flags: OVERRUN, ..status } })
             .unwrap();
-    assert!(kind == "truncation" && text.contains("was written behind its buffer"), "{text}");
+    assert!(kind == "truncation" && text.contains("was written past the end of its buffer"), "{text}");
     let (kind, text) =
         verdict(&|step, status| RawEvent::Received { step, status: ObservedStatus { count: 1039, ..status } }).unwrap();
-    assert!(kind == "truncation" && text.contains("does not fit, and there was no error"), "{text}");
+    assert!(kind == "truncation" && text.contains("does not fit, and no error was returned"), "{text}");
     let (kind, text) =
         verdict(&|step, status| RawEvent::Truncated { step, status: ObservedStatus { tag: 9, ..status } }).unwrap();
     assert!(kind == "defect" && text.contains("was truncated, and names source"), "{text}");

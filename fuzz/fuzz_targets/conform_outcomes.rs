@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Arbitrary records as the outcome files of a test program: an error or a verdict, never a panic, a hang or much memory.
+//! Arbitrary records as the outcome files of a test program: an error or a verdict, never a panic,
+//! a hang or much memory.
 //!
 //! Records are made of small numbers, so that many of them name a step or a message of the program.
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The reproducer: one test program as a single C file for a bug report.
 //!
-//! The file holds the program as a table, the interpreter of the C runner, and `standalone.c`, which repeats the program and
-//! compares its outcome with the permitted outcomes. If these are too many, it compares with the violation that was seen.
+//! The file holds the program as a table, the interpreter of the C runner, and `standalone.c`,
+//! which repeats the program and compares its outcome with the permitted outcomes. If these are too
+//! many, it compares with the violation that was seen.
 
 mod calls;
 
@@ -40,8 +41,8 @@ struct Listed {
     has_locations: bool,
 }
 
-/// The reproducer of `program` with `remarks` above it. `observations` are those of each rank when the program failed,
-/// `seconds` is the time limit of each round.
+/// The reproducer of `program` with `remarks` above it. `observations` are those of each rank when
+/// the program failed, `seconds` is the time limit of each round.
 #[must_use]
 pub fn c_source(program: &TestProgram, remarks: &[String], observations: &[Vec<Observation>], seconds: u32) -> String {
     let observations: Vec<&[Observation]> = observations.iter().map(Vec::as_slice).collect();
@@ -70,13 +71,19 @@ fn head(program: &TestProgram, remarks: &[String]) -> String {
         }
     }
     format!(
-        "/* SPDX-License-Identifier: Apache-2.0 OR MIT */\n/* A test program for an MPI library, in one file.\n *\n{remarks} *\n \
+        "/* SPDX-License-Identifier: Apache-2.0 OR MIT */\n\
+         /* A test program for an MPI library, in one file.\n \
+         *\n\
+         {remarks} \
+         *\n \
          * Build and run:   mpicc -o program program.c && mpirun -n {ranks} ./program [ROUNDS]\n \
-         * Exit status: 0 no violation in any round, 1 a violation, 2 bad input.\n *\n \
-         * The calls of each rank follow, with the number of the step; it also identifies the message that the step sends or\n \
-         * the receive that it posts. The table in program.h holds the same steps. After its steps each rank receives all\n \
-         * messages that are left, by tests and matched probes, and then cancels its remaining receives (the drain phase).\n \
-         * On a correct MPI library every round ends.\n{steps} */\n"
+         * Exit status: 0 no violation in any round, 1 a violation, 2 bad input.\n \
+         *\n \
+         * The calls of each rank follow. The number of a step also identifies the message that it\n \
+         * sends or the receive that it posts. The table `rankN` below holds the same steps. After its\n \
+         * steps each rank receives all messages that are left, by tests and matched probes, and then\n \
+         * cancels its remaining receives (the drain phase). On a correct MPI every round ends.\n\
+         {steps} */\n"
     )
 }
 
@@ -105,7 +112,8 @@ fn inline(name: &str, text: &str, file: &mut String) {
 /// The test program as C tables.
 fn constants(program: &TestProgram, listed: &Listed, seconds: u32) -> String {
     let mut text = format!(
-        "#include <stddef.h>\n\nenum {{ RANKS = {}, SECONDS = {seconds}, LONGEST_MESSAGE = {}, SHORT_BUFFER = {} }};\n\n",
+        "#include <stddef.h>\n\n\
+         enum {{ RANKS = {}, SECONDS = {seconds}, LONGEST_MESSAGE = {}, SHORT_BUFFER = {} }};\n\n",
         program.ranks,
         wire::longest_message(program),
         ReceiveSpec::SHORT_BUFFER
@@ -148,7 +156,8 @@ fn table(program: &TestProgram, rank: u8) -> String {
     let operations = wire::operations(program, rank);
     let words = 2 + operations.iter().map(|(_, arguments)| 8 + arguments.len()).sum::<usize>();
     let mut text = format!(
-        "static const int rank{rank}[] = {{\n    /* a RankHeader: words, messages, operations */\n    {words}, {}, {},\n    \
+        "static const int rank{rank}[] = {{\n    \
+         /* a RankHeader: words, messages, operations */\n    {words}, {}, {},\n    \
          /* an Operation per row: code, step, comm, peer, tag, bytes, form, arguments, argument... */\n",
         program.messages_to(rank),
         operations.len()

@@ -18,8 +18,8 @@ impl Comm {
         }
     }
 
-    /// The rank in this communicator of world rank `rank`, among `ranks`. In an intercommunicator it is the rank in the
-    /// remote group, as seen by the other group.
+    /// The rank in this communicator of world rank `rank`, among `ranks`. In an intercommunicator
+    /// it is the rank in the remote group, as seen by the other group.
     #[must_use]
     pub const fn rank_of(self, rank: u8, ranks: u8) -> u8 {
         match self {
@@ -29,16 +29,17 @@ impl Comm {
         }
     }
 
-    /// Its context for matching. Both halves of a split share one, which is safe because no process is in both. The two
-    /// groups of an intercommunicator share one too: each receives from the other only.
+    /// Its context for matching. Both halves of a split share one, which is safe because no process
+    /// is in both. The two groups of an intercommunicator share one too: each receives from the
+    /// other only.
     #[must_use]
     pub const fn context(self) -> Context {
         Context::new(self as u32)
     }
 }
 
-/// The size class of a message. The step number is added to every size but `Empty`, so that the length identifies the
-/// message.
+/// The size class of a message. The step number is added to every size but `Empty`, so that the
+/// length identifies the message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SizeClass {
     /// No bytes.
@@ -113,8 +114,8 @@ pub struct ReceiveSpec {
     pub source: Source,
     /// The tag; `None` is `MPI_ANY_TAG`.
     pub tag: Option<u8>,
-    /// Whether the buffer has [`ReceiveSpec::SHORT_BUFFER`] bytes only: a longer message is still matched, and truncated
-    /// (clause S-4). Never set for a probe.
+    /// Whether the buffer has [`ReceiveSpec::SHORT_BUFFER`] bytes only: a longer message is still
+    /// matched, and truncated (clause S-4). Never set for a probe.
     pub short: bool,
 }
 

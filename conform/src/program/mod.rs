@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Test programs: the MPI calls of every rank of a small job, in one list.
 //!
-//! The list is a *schedule*: performing its steps one after the other is one possible run. Each rank performs its own steps
-//! in this order; how the ranks interleave is left open. A step number also identifies what the step creates: the message
-//! that it sends, or the receive that it posts.
+//! The list is a *schedule*: performing its steps one after the other is one possible run. Each
+//! rank performs its own steps in this order; how the ranks interleave is left open. A step number
+//! also identifies what the step creates: the message that it sends, or the receive that it posts.
 
 mod calls;
 mod message;
@@ -32,7 +32,8 @@ pub enum Action {
     SendReceive(Message, ReceiveSpec),
     /// Probe for a message.
     Probe(ReceiveSpec, ProbeCall),
-    /// Receive the message that the matched probe of an earlier step took, if it found one; `true`: `MPI_Imrecv`.
+    /// Receive the message that the matched probe of an earlier step took, if it found one; `true`:
+    /// `MPI_Imrecv`.
     ReceiveProbed(StepId, bool),
     /// `MPI_Cancel` of the receive of an earlier step, then `MPI_Wait`.
     Cancel(StepId),
@@ -87,7 +88,8 @@ impl Action {
             Self::SendReceive(..) | Self::Barrier => true,
             Self::Probe(_, call) => call.waits(),
             Self::Complete(call, _) => call.waits(),
-            // A cancelled receive completes, and a message taken by a matched probe was already sent.
+            // A cancelled receive completes, and a message taken by a matched probe was already
+            // sent.
             Self::Restart(_) | Self::ReceiveProbed(..) | Self::Cancel(_) | Self::Pause => false,
         }
     }
@@ -156,7 +158,8 @@ impl TestProgram {
         self.messages().filter(|(_, message)| message.dest == Some(rank)).count()
     }
 
-    /// For each `MPI_Startall` that starts more than one step: the indices of these steps in the schedule.
+    /// For each `MPI_Startall` that starts more than one step: the indices of these steps in the
+    /// schedule.
     #[must_use]
     pub fn startall_groups(&self) -> Vec<Vec<usize>> {
         let mut groups = Vec::new();
@@ -169,8 +172,9 @@ impl TestProgram {
         groups
     }
 
-    /// This program with the steps of each of its [`TestProgram::startall_groups`] in every order in which they may be
-    /// started, beginning with the order of the schedule. Every other method takes the schedule as it stands.
+    /// This program with the steps of each of its [`TestProgram::startall_groups`] in every order
+    /// in which they may be started, beginning with the order of the schedule. Every other method
+    /// takes the schedule as it stands.
     #[must_use]
     pub fn orders(&self) -> Vec<Self> {
         let mut orders = vec![self.clone()];

@@ -8,7 +8,8 @@ use crate::outcome::{ObservedStatus, RawEvent};
 use crate::program::{Action, Comm, CompleteCall, Form, ReceiveSpec, Source, Step, StepId};
 
 impl Simulator<'_> {
-    /// Starts any of what the `MPI_Startall` of `rank` still has to start; whether there was anything.
+    /// Starts one request that an `MPI_Startall` of `rank` has not started yet; returns whether
+    /// there was one.
     pub(super) fn startall_one(&self, state: &State, rank: u8, next: &mut Vec<State>) -> bool {
         let waiting = state.startall_pending.iter().copied().filter(|&id| self.step(id).rank == rank);
         let count = waiting.clone().count();
@@ -26,7 +27,7 @@ impl Simulator<'_> {
         state.next[usize::from(rank)] += 1;
     }
 
-    /// What the next step of `rank` may come to.
+    /// Adds every state that the next step of `rank` may lead to.
     pub(super) fn perform(&self, state: &State, rank: u8, step: &Step, next: &mut Vec<State>) {
         let id = step.id;
         let is_called = state.blocked.contains(&rank);
@@ -34,7 +35,7 @@ impl Simulator<'_> {
             return;
         }
         let mut after = state.clone();
-        // A blocking call is a start, and an end that waits.
+        // A blocking call is modelled as a start and a completion.
         if step.action.waits() && !is_called {
             match &step.action {
                 Action::Send(..) => self.send(&mut after, id),
@@ -126,7 +127,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Receives what the matched probe `of` holds, on behalf of step `id`.
+    /// Receives the message held by matched probe `of`, for step `id`.
     pub(super) fn receive_held(&self, state: &mut State, rank: u8, of: StepId, id: StepId) {
         if state.held.contains_key(&of) {
             let status = self.held_status(state, of);
@@ -233,10 +234,10 @@ impl Simulator<'_> {
         }
     }
 
-    /// What a rank may do after its steps.
+    /// Adds every state that the drain phase of `rank` may lead to next.
     pub(super) fn drain(&self, state: &State, rank: u8, next: &mut Vec<State>) {
         let own = |id: &StepId| self.step(*id).rank == rank;
-        // What matched probes hold comes first, except what a request is under way for.
+        // Messages of matched probes come first, except those with an active request.
         let promised = |probe: &StepId| {
             state.active.keys().any(|id| matches!(self.step(*id).action, Action::ReceiveProbed(of, _) if of == *probe))
         };

@@ -5,7 +5,8 @@ use super::{Contract, Queue, Simulator, State};
 use crate::program::{Comm, Mode, ReceiveSpec, Source, StepId};
 
 impl Simulator<'_> {
-    /// Matches that the two rules allow: the oldest receive that accepts a message which is the sender's first for it.
+    /// Adds every match that the two rules permit: a message and the oldest receive that accepts
+    /// it, if no earlier message of the sender is accepted too.
     pub(super) fn matches(&self, state: &State, key: (u8, Comm), queue: &Queue, next: &mut Vec<State>) {
         for &message in &queue.sent {
             let Some(&receive) = queue.posted.iter().find(|&&posted| self.accepts(&self.spec(posted), message)) else {
@@ -22,7 +23,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Whether no earlier message of the sender of `message` is pending that `spec` accepts as well.
+    /// Whether no earlier message of the sender of `message` is pending that `spec` accepts as
+    /// well.
     pub(super) fn is_first(&self, queue: &Queue, spec: &ReceiveSpec, message: StepId) -> bool {
         let (from, _) = self.message(message);
         let of_sender = queue.sent.iter().filter(|&&other| self.message(other).0 == from);
@@ -48,7 +50,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// The messages that a probe may find now; a receive under [`Contract::Arrival`] takes the one there is.
+    /// The messages that a probe may find now, or that a receive takes under [`Contract::Arrival`].
     pub(super) fn visible(&self, queue: &Queue, spec: &ReceiveSpec) -> Vec<StepId> {
         match self.library.contract {
             Contract::Mpi => {
@@ -73,7 +75,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Whether the send of step `id` is not ready, or finds its receive posted.
+    /// Whether step `id` may start: a ready send needs its receive posted.
     pub(super) fn may_begin(&self, state: &State, id: StepId) -> bool {
         let Some(message) = self.step(id).action.message() else { return true };
         let Some(dest) = message.dest.filter(|_| message.mode == Mode::Ready) else { return true };

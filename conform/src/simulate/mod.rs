@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Simulated MPI libraries: one random run of a test program, or all permitted outcomes.
 //!
-//! The matching rules are those of [`crate::judge`], here as a state machine, so that each checks the other.
-//! [`Contract::Arrival`] is the narrower contract of `spec/matching.md`: messages arrive, and the oldest entry matches.
+//! The matching rules are those of [`crate::judge`], here as a state machine, so that each checks
+//! the other. [`Contract::Arrival`] is the narrower contract of `spec/matching.md`: messages
+//! arrive, and the oldest entry matches.
 
 mod calls;
 mod matching;
@@ -15,10 +16,10 @@ use mb_core::random::Random;
 use crate::outcome::ObservedOutcome;
 use crate::program::{Action, Comm, Message, ReceiveSpec, Step, StepId, TestProgram};
 
-/// What a simulated library promises.
+/// The ordering that a simulated library guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Contract {
-    /// What MPI does.
+    /// MPI's.
     Mpi,
     /// The order of arrival, as in `spec/matching.md`.
     Arrival,
@@ -27,13 +28,13 @@ pub enum Contract {
 /// How a simulated library behaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SimulatedLibrary {
-    /// What it promises.
+    /// The ordering that it guarantees.
     pub contract: Contract,
-    /// Whether each send waits for its receive, as if it were synchronous.
+    /// Whether every send waits for its receive, as a synchronous one does.
     pub rendezvous: bool,
 }
 
-/// One random run; `None` when it cannot go on.
+/// One random run; `None` if it deadlocks.
 #[must_use]
 pub fn run(program: &TestProgram, library: SimulatedLibrary, random: &mut Random) -> Option<ObservedOutcome> {
     let mut state = State::start(program);
@@ -47,10 +48,10 @@ pub fn run(program: &TestProgram, library: SimulatedLibrary, random: &mut Random
     }
 }
 
-/// Every outcome, or `None` when there are more than `most` states to go through.
+/// Every permitted outcome, or `None` if there are more than `limit` states.
 ///
 /// # Errors
-/// A state that cannot go on: the observations until then.
+/// The observations up to a deadlock, if there is one.
 pub fn explore(
     program: &TestProgram,
     library: SimulatedLibrary,
@@ -80,7 +81,7 @@ pub fn explore(
     Ok(Some(outcomes))
 }
 
-/// One receiver's part of one communicator.
+/// The matching state of one receiver in one communicator.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Queue {
     /// Posted and not matched, oldest first.
@@ -101,11 +102,11 @@ struct State {
     queues: BTreeMap<(u8, Comm), Queue>,
     /// Matched receives that no call has reported.
     matched: BTreeMap<StepId, StepId>,
-    /// Requests that are active, each by the step that made it, with the posting that it stands for now.
+    /// Active requests by the step that created them, each with the step that posted it last.
     active: BTreeMap<StepId, StepId>,
-    /// What an `MPI_Startall` is still to start.
+    /// Requests that an `MPI_Startall` has not started yet.
     startall_pending: BTreeSet<StepId>,
-    /// What matched probes hold; `None` is `MPI_MESSAGE_NO_PROC`.
+    /// Messages held by matched probes; `None` is `MPI_MESSAGE_NO_PROC`.
     held: BTreeMap<StepId, Option<StepId>>,
     /// Messages that a receive took, or whose receive began after a matched probe.
     taken: BTreeSet<StepId>,
@@ -165,7 +166,7 @@ impl<'a> Simulator<'a> {
         (0..self.program.ranks).all(|rank| state.next[usize::from(rank)] == self.program.of_rank(rank).count() + 1)
     }
 
-    /// Every state that may come next.
+    /// Every possible next state.
     fn successors(&self, state: &State) -> Vec<State> {
         let mut next = Vec::new();
         for (&key, queue) in &state.queues {

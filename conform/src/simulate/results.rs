@@ -6,7 +6,7 @@ use crate::outcome::{INTACT, NO_PROCESS, NO_TAG, Observation, ObservedStatus, Ra
 use crate::program::{Action, Source, StepId};
 
 impl Simulator<'_> {
-    /// What the status of `message` says.
+    /// The status of `message`.
     pub(super) fn status_of(&self, id: StepId, is_probe: bool) -> ObservedStatus {
         let (from, message) = self.message(id);
         let count = message.size.bytes(id) as i32;
@@ -19,7 +19,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// The observations that the receive of `posting` is complete; `None` while it is not.
+    /// The event that completes the receive of `posting`; `None` while it is incomplete.
     pub(super) fn reception(&self, state: &State, posting: StepId) -> Option<RawEvent> {
         if self.spec(posting).source == Source::Null {
             return Some(RawEvent::Received { step: posting, status: NO_PROCESS_STATUS });
@@ -32,7 +32,7 @@ impl Simulator<'_> {
         Some(RawEvent::Received { step: posting, status: self.status_of(message, false) })
     }
 
-    /// The observations that the request of step `id` is complete; `None` while it is not.
+    /// The event that completes the request of step `id`; `None` while it is incomplete.
     pub(super) fn completion(&self, state: &State, id: StepId) -> Option<RawEvent> {
         let posting = *state.active.get(&id)?;
         match &self.step(id).action {
@@ -68,6 +68,6 @@ impl Simulator<'_> {
     }
 }
 
-/// What a status says of `MPI_PROC_NULL`.
+/// The status of an operation with `MPI_PROC_NULL`.
 pub(super) const NO_PROCESS_STATUS: ObservedStatus =
     ObservedStatus { source: NO_PROCESS, tag: NO_TAG, count: 0, message: None, flags: INTACT };

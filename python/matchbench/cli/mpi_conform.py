@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi conform`: whether the user's MPI matches in MPI's order."""
+"""`matchbench mpi conform`: check whether the user's MPI matches in the order that MPI requires."""
 
 import contextlib
 import datetime as dt
@@ -21,7 +21,7 @@ from matchbench.output import check_directory, whole_directory
 MARKER = "mpi-conform.json"
 FORMAT = "matchbench-mpi-conform"
 VERSION = 1
-_SHOWN = 3  # failures that are told in full
+_SHOWN = 3  # failures printed in full
 
 
 @click.command(
@@ -37,36 +37,42 @@ _SHOWN = 3  # failures that are told in full
       matchbench mpi conform -- mpirun --mca pml ucx
       matchbench mpi conform --without null --without cancel
 
-    Exit status: 0 every outcome is one that MPI allows, 1 a program failed, 2 bad input.
+    Exit status: 0 MPI permits every outcome, 1 a program failed, 2 bad input.
     """,
 )
-@click.option("--mpicc", metavar="PROGRAM", help="The compiler of your MPI. [$MPICC or mpicc]")
+@click.option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of your MPI. [$MPICC or mpicc]")
 @click.option(
-    "--hostfile", metavar="FILE", type=click.Path(path_type=Path), help="Hosts, handed to the launcher."
+    "--hostfile", metavar="FILE", type=click.Path(path_type=Path), help="Hosts, passed to the launcher."
 )
-@click.option("--programs", metavar="N", type=click.IntRange(1), default=10_000, help="How many. [10000]")
-@click.option("--ranks", metavar="N", type=click.IntRange(1, 4), default=2, help="Ranks of each, 1 to 4. [2]")
-@click.option("--seed", metavar="N", type=click.IntRange(0, 2**64 - 1), default=1, help="Which programs. [1]")
+@click.option(
+    "--programs", metavar="N", type=click.IntRange(1), default=10_000, help="Number of test programs. [10000]"
+)
+@click.option(
+    "--ranks", metavar="N", type=click.IntRange(1, 4), default=2, help="Ranks per program, 1 to 4. [2]"
+)
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0, 2**64 - 1), default=1, help="Seed of the generator. [1]"
+)
 @click.option(
     "--time-limit",
     metavar="SECONDS",
     type=click.IntRange(1, 3600),
     default=10,
-    help="What a program that does not end may take. [10]",
+    help="Time limit per program. [10]",
 )
 @click.option(
     "--without",
     metavar="FEATURE",
     multiple=True,
     type=click.Choice(program_features()),
-    help=f"Make programs without {', '.join(program_features())}; may be repeated.",
+    help=f"Exclude {', '.join(program_features())}; may be repeated.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Report, and programs that failed in C; all ranks must see it. [printed only]",
+    help="Directory for the report and the C files; all ranks must be able to access it. [print only]",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier report in DIR.")
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
@@ -84,8 +90,8 @@ def command(
 ) -> int:
     """Check whether your MPI matches in MPI's order.
 
-    Random programs run on it, and what came of every call is compared with what the MPI standard allows. A
-    program that fails is made as short as it can be, and written down in C.
+    Random test programs run on your MPI, and each observed outcome is compared with the outcomes that the MPI
+    standard permits. A program that fails is shrunk and written as a C file for a bug report.
     """
     plan = Plan(programs=programs, ranks=ranks, seed=seed, limit_seconds=time_limit, without=without)
     mpi = find(mpicc, launcher, hostfile)
@@ -126,24 +132,24 @@ def _shrink_one_of_each(
     for kind in dict.fromkeys(failure.kind for failure in found.failures):
         failure = next(failure for failure in found.failures if failure.kind == kind)
         with progress_bar(f"shrinking program {failure.number}") as bar:
-            most = 0
+            longest = 0
 
-            def tell(steps: int, bar: Any = bar) -> None:
-                nonlocal most
-                most = max(most, steps)
-                bar(most - steps, most)
+            def progress(steps: int, bar: Any = bar) -> None:
+                nonlocal longest
+                longest = max(longest, steps)
+                bar(longest - steps, longest)
 
-            shrunk.append((failure, shrink(runner, plan, failure, tell)))
+            shrunk.append((failure, shrink(runner, plan, failure, progress)))
     return shrunk
 
 
 def _show(found: Conformance, plan: Plan) -> None:
     counts = found.counts
-    tables.line(found.library.splitlines()[0] if found.library else "an MPI library without a name")
+    tables.line(found.library.splitlines()[0] if found.library else "MPI library: no version text")
     rows = [
         ("programs", f"{found.asked} of {plan.programs}, {plan.ranks} ranks, seed {plan.seed}"),
         ("steps", f"{counts['steps']}"),
-        ("outcomes checked", f"{counts['outcomes']}"),
+        ("results checked", f"{counts['outcomes']}"),
         (
             "messages received",
             f"{counts['received']} by receives, {counts['matched_probes']} by matched probes",
@@ -157,14 +163,14 @@ def _show(found: Conformance, plan: Plan) -> None:
             f"{counts['ready']} ready, {counts['buffered']} buffered,"
             f" {counts['started_together']} started together",
         ),
-        ("left to the end", f"{counts['left_to_the_end']}"),
+        ("drain phase", f"{counts['left_to_the_end']} messages received"),
         ("receives cancelled", f"{counts['cancelled']}"),
         (
             "probes",
-            f"{counts['probes_found']} found a message and left it, {counts['probes_missed']} found none",
+            f"{counts['probes_found']} found a message without taking it, {counts['probes_missed']} found none",
         ),
-        ("more than one outcome", f"allowed for at least {counts['free']} programs"),
-        ("no order of arrivals", f"explains {counts['unexplained_by_arrival']} programs, which MPI allows"),
+        ("more than one outcome", f"permitted for at least {counts['free']} programs"),
+        ("no order of arrivals", f"explains {counts['unexplained_by_arrival']} programs, which MPI permits"),
         ("restarts", f"{found.restarts}"),
         ("failed", f"{len(found.failures)}"),
     ]
@@ -192,19 +198,19 @@ def _show_shrunk(
     tables.line(shrunk.programs.text(shrunk.index).rstrip())
     tables.line(shrunk.text)
     if output is not None:
-        tables.line(f"in C: {output / _source_name(failure.number)}")
+        tables.line(f"C file: {output / _source_name(failure.number)}")
     elif source is not None and index == 0:
         tables.line(f"\n{source}")
 
 
 def _source(shrunk: Shrunk, failure: Failure, plan: Plan, found: Conformance) -> str:
     remarks = [
-        f"Made by matchbench {__version__}: seed {plan.seed}, program {failure.number}, {_without(plan)}"
+        f"Generated by matchbench {__version__}: seed {plan.seed}, program {failure.number}, {_without(plan)}"
         f"shrunk to {shrunk.programs.steps(shrunk.index)} steps.",
         f"Failed {shrunk.failed} times in {shrunk.runs} runs on:",
         found.library,
         "",
-        "What was seen:",
+        "Observed:",
         shrunk.text,
         "",
         "The steps:",
@@ -220,9 +226,9 @@ def _without(plan: Plan) -> str:
 def _report(
     runner: Runner, found: Conformance, plan: Plan, shrunk: list[tuple[Failure, Shrunk | None]]
 ) -> dict[str, Any]:
-    """Put everything into one object, as `spec/mpi-conform.md` has it."""
+    """Return the report object defined by `spec/mpi-conform.md`."""
 
-    def short(failure: Failure) -> dict[str, Any] | None:
+    def shrunk_object(failure: Failure) -> dict[str, Any] | None:
         one = next((one for other, one in shrunk if other is failure), None)
         if one is None:
             return None
@@ -250,7 +256,7 @@ def _report(
         "counts": dict(found.counts),
         "unexplained_program": found.unexplained,
         "ended_by_failures": found.is_ended_by_failures(plan),
-        "failures": [{**asdict(failure), "shrunk": short(failure)} for failure in found.failures],
+        "failures": [{**asdict(failure), "shrunk": shrunk_object(failure)} for failure in found.failures],
         "remarks": found.remarks,
     }
 

@@ -258,9 +258,7 @@ def _progress_from(progress: Progress, start: int, total: int, done: int) -> Non
     progress(start + done, total)
 
 
-def shrink(
-    runner: Runner, plan: Plan, failure: Failure, progress: Callable[[int], None]
-) -> Shrunk | None:
+def shrink(runner: Runner, plan: Plan, failure: Failure, progress: Callable[[int], None]) -> Shrunk | None:
     """Shrink the program of `failure`; `None` if it never fails again in the same way.
 
     Parameters
@@ -320,7 +318,9 @@ def _repeat(
     return Shrunk(programs=repeated, index=index, text=text, runs=first, failed=failed, files=files)
 
 
-def _first_failing(runner: Runner, candidates: TestPrograms, kind: str, times: int, limit: int) -> Shrunk | None:
+def _first_failing(
+    runner: Runner, candidates: TestPrograms, kind: str, times: int, limit: int
+) -> Shrunk | None:
     """Return the first candidate that fails, and fails again in a job of its own.
 
     The second job is needed because a faulty library may corrupt its state, so that later programs of the job fail

@@ -105,7 +105,8 @@ impl TestPrograms {
         Ok(Self { programs: (0..times).flat_map(|_| picked.clone()).collect() })
     }
 
-    /// Programs one simplification away from the one at `index`, simplest first; those with fewer ranks form their own set.
+    /// Programs one simplification away from the one at `index`, simplest first; those with fewer
+    /// ranks form their own set.
     fn candidates(&self, py: Python<'_>, index: usize) -> PyResult<Vec<Self>> {
         let program = self.at(index)?;
         let all = py.detach(|| shrink::candidates(program));
@@ -121,7 +122,8 @@ impl TestPrograms {
         Ok(Self { programs: vec![program] })
     }
 
-    /// The reproducer of the program at `index` as C, with `remarks` above it and the outcome files of the failure.
+    /// The reproducer of the program at `index` as C, with `remarks` above it and the outcome files
+    /// of the failure.
     fn c_source(
         &self,
         py: Python<'_>,
