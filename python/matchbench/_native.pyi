@@ -168,8 +168,11 @@ def generate(
 ) -> None:
     """Write a trace into the empty directory `path`."""
 
+def papers() -> list[tuple[str, str]]:
+    """List citation key and alias of every paper."""
+
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
-    """Measure and judge every claim of `paper`, `hemmert2007` to `crowley2000`; with `jobs`, under every set of assumptions."""
+    """Measure and judge every claim of `paper`, a key or an alias; with `jobs`, under every set of assumptions."""
 
 def describe_benchmark(key: str) -> str:
     """Say what the benchmark of this key, in the table of curves, measures."""

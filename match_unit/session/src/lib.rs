@@ -3,10 +3,8 @@
 //!
 //! - [`session`]: runs and the debugger.
 //! - [`trace`], [`profile`] and [`export`]: what happened, cycle by cycle.
-//! - [`figure5`]: the benchmark of hemmert2007 figure 5.
 
 pub mod export;
-pub mod figure5;
 pub mod profile;
 pub mod session;
 pub mod trace;

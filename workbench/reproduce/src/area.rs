@@ -103,12 +103,29 @@ pub fn design_mm2(parts: &[Storage]) -> f64 {
     LOGIC * storage_mm2(parts)
 }
 
+/// What a design stores and what that costs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DesignArea {
+    /// The design, as its study names it.
+    pub design: &'static str,
+    /// Cores.
+    pub cores: usize,
+    /// What one core, or the match unit, stores.
+    pub storage: Vec<Storage>,
+    /// Our estimate of the whole, in mm².
+    pub estimated_mm2: f64,
+    /// The paper's, in mm², if its ledger has it.
+    pub published_mm2: Option<f64>,
+    /// Items traversed, and matches in a microsecond there.
+    pub rates: Vec<(usize, f64)>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn close(ours: f64, theirs: f64) -> bool {
-        (ours - theirs).abs() < 1e-9
+    fn close(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-9
     }
 
     #[test]

@@ -10,7 +10,7 @@ use mb_core::engine::{Accepted, Completion, Engine};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 use serde::Deserialize;
 
-use crate::MeasureError;
+use crate::error::MeasureError;
 
 /// From whom the messages of a benchmark come. Xiong et al. do not say.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]

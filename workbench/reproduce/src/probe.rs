@@ -6,7 +6,7 @@
 
 use mb_unit::unit::{Head, Issued, Need, State, Tag, Unit};
 
-use crate::MeasureError;
+use crate::error::MeasureError;
 
 /// Words that a probe may take; more is a mistake in the probe.
 const WORDS: usize = 1000;
