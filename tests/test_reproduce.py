@@ -161,7 +161,8 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
     [
         (
             ["s9"],
-            "paper `s9`: not registered; expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000",
+            "paper `s9`: not registered; "
+            "expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000",
         ),
         (
             ["hemmert2007", "--id", "tanabe2013.*"],

@@ -172,7 +172,7 @@ def papers() -> list[tuple[str, str]]:
     """List citation key and alias of every paper."""
 
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
-    """Measure and judge every claim of `paper`, a key or an alias; with `jobs`, under every set of assumptions."""
+    """Measure and judge every claim of `paper` (key or alias); with `jobs`, all that figures show."""
 
 def describe_benchmark(key: str) -> str:
     """Say what the benchmark of this key, in the table of curves, measures."""

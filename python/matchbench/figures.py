@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Figures of a study: a column of panels for each benchmark or length of the list, a curve for each design.
 
-A thick line is the variant that counts. A thin line is another interpretation, or a fitted set of assumptions. The
-shaded range covers all variants. Points with bars are numbers that the paper prints, crosses follow from its numbers,
-and arrows show on which side of a limit a curve should be.
+A thick line is the variant that counts. A thin line is another interpretation, or a fitted set of
+assumptions. The shaded range covers all variants. Points with bars are numbers that the paper prints,
+crosses follow from its numbers, and arrows show on which side of a limit a curve should be.
 """
 
 import tomllib

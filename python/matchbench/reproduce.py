@@ -185,7 +185,7 @@ class Reproduction:
     interpretations
         One row per interpretation of a claim; a claim of a paper that contradicts itself has several.
     contradictions
-        One row per place at which the paper contradicts itself: both statements, and what each gives on the models.
+        One row per place at which the paper contradicts itself: both statements, and the models' results.
     curves
         The benchmark behind the figures, on every design and in every variant.
     data_points

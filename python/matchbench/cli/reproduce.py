@@ -96,9 +96,9 @@ def command(
 ) -> int:
     """Measure what PAPER claims on the models, claim by claim.
 
-    PAPER is a citation key of `docs/papers.md` or its alias: hemmert2007 (s0), tanabe2013 (s1), xiong2018 (s2),
-    gu2011 (s3), crowley2000 (s4). Where a paper contradicts itself, a claim is shown in every interpretation; the first
-    counts. Results of several papers go to a folder of DIR for each.
+    PAPER is a citation key or its alias: hemmert2007 (s0), tanabe2013 (s1), xiong2018 (s2), gu2011 (s3),
+    crowley2000 (s4). Where a paper contradicts itself, a claim is shown in every interpretation; the
+    first counts. Results of several papers go to a folder of DIR for each.
     """
     papers = tuple(map(key_of, papers))
     failed = False
@@ -201,7 +201,7 @@ def _show(found: Reproduction, *, whole: bool) -> None:
     only_calibrated = missed.filter(~pl.col("holds_otherwise") & pl.col("holds_calibrated")).height
     if missed.height:
         tables.line(
-            f"of the {missed.height} near or different, {otherwise} hold in another interpretation of the paper, "
+            f"of the {missed.height} near or different, {otherwise} hold in another interpretation, "
             f"{only_calibrated} only with a calibrated parameter"
         )
 

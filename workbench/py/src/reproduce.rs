@@ -22,8 +22,9 @@ pub(crate) fn papers() -> Vec<(&'static str, &'static str)> {
     REGISTRY.keys().collect()
 }
 
-/// Judges every claim of `paper`, a key or an alias: tables of claims, of their interpretations and of what figures are
-/// drawn from, and the engines used. With `jobs`, what only figures show is run too, that many runs at a time.
+/// Judges every claim of `paper`, a key or an alias: tables of claims, of their interpretations and
+/// of what figures are drawn from, and the engines used. With `jobs`, what only figures show is run
+/// too, that many runs at a time.
 #[pyfunction]
 #[pyo3(signature = (paper, *, jobs = None))]
 pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) -> PyResult<Table<'py>> {

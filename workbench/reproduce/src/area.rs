@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Area from storage: bits of memory and of registers in 90 nm, and a factor for everything that stores nothing.
+//! Area from storage: bits of memory and of registers in 90 nm, and a factor for everything that
+//! stores nothing.
 //!
-//! Contract: an estimate to rank designs by, no layout. Storage is counted on the models; what it costs is published for
-//! other circuits; the factor is Hemmert et al.'s own rule for its match unit, applied to all designs alike.
+//! Contract: an estimate to rank designs by, no layout. Storage is counted on the models; what it
+//! costs is published for other circuits; the factor is Hemmert et al.'s own rule for its match
+//! unit, applied to all designs alike.
 //!
 //! | constant | value | source |
 //! |---|---|---|
@@ -64,8 +66,8 @@ impl Storage {
         Self { name, entries, bits, kind: Kind::Registers { ports } }
     }
 
-    /// A cache of `bytes` in lines of `line` and sets of `ways`, with a tag for each line of a 32-bit address and `state`
-    /// bits beside it.
+    /// A cache of `bytes` in lines of `line` and sets of `ways`, with a tag for each line of a
+    /// 32-bit address and `state` bits beside it.
     #[must_use]
     pub fn cache(name: &'static str, bytes: u64, line: u64, ways: u64, state: u64) -> Self {
         let lines = bytes / line;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How a claim is tested: the function that measures it, and why the model differs where it does.
 //!
-//! To test a further claim, add one line to the list of its paper: the claim's id, the function that measures it, and, if
-//! the model differs from the paper, why.
+//! To test a further claim, add one line to the list of its paper: the claim's id, the function
+//! that measures it, and, if the model differs from the paper, why.
 
 use std::borrow::Cow;
 
@@ -25,20 +25,23 @@ pub struct ClaimTest<S: 'static> {
 pub enum Procedure<S: 'static> {
     /// Measures the claim's quantity. The first interpretation is the one that counts.
     Measure(fn(&S) -> Result<Vec<Interpretation>, MeasureError>),
-    /// Measures what proves nothing, such as an input of the model that a run only gives back, and why it does not count.
+    /// Measures what proves nothing, such as an input of the model that a run only gives back, and
+    /// why it does not count.
     Shown(fn(&S) -> Result<Vec<Interpretation>, MeasureError>, &'static str),
     /// Cannot be tested, and why.
     Cannot(&'static str),
 }
 
-/// One way to read a claim, and what comes of it. A claim of a paper that contradicts itself has several.
+/// One way to read a claim, and what comes of it. A claim of a paper that contradicts itself has
+/// several.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Interpretation {
     /// How the claim is read; empty if there is only one way.
     pub name: Cow<'static, str>,
     /// What the model gave.
     pub measured: Measured,
-    /// Whether a parameter behind it was chosen so that this claim comes out; such an interpretation proves nothing.
+    /// Whether a parameter behind it was chosen so that this claim comes out; such an
+    /// interpretation proves nothing.
     pub calibrated: bool,
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a paper says two things that do not go together: both, what each comes to on our models, and which of them counts.
+//! Where a paper says two things that do not go together: both, what each comes to on our models,
+//! and which of them counts.
 //!
-//! Numbers go on from those of hemmert2007, 1 to 8, whose two ways to count cycles are interpretations of its claims.
+//! Numbers go on from those of hemmert2007, 1 to 8, whose two ways to count cycles are
+//! interpretations of its claims.
 
 use crate::claim_test::{Interpretation, Procedure};
 use crate::error::{MeasureError, ReproduceError};

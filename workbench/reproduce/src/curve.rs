@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What figures are drawn from: times of a design by length of the list and depth of the match, and what the paper says.
+//! What figures are drawn from: times of a design by length of the list and depth of the match, and
+//! what the paper says.
 
 use mb_core::Picos;
 use serde::Deserialize;
@@ -11,7 +12,8 @@ pub struct CurvePoint {
     pub length: usize,
     /// How deep the match lies, in percent of the list.
     pub percent: u32,
-    /// Items from the head of the list to the one that matches, that one included, of all matches together.
+    /// Items from the head of the list to the one that matches, that one included, of all matches
+    /// together.
     pub traversed: u64,
     /// Time of all matches.
     pub time: Picos,
@@ -22,7 +24,8 @@ pub struct CurvePoint {
 pub struct Curve {
     /// The design, as its study names it.
     pub design: String,
-    /// What was run: [`Benchmark::key`](crate::benchmarks::Benchmark::key), or the name of the paper's own benchmark.
+    /// What was run: [`Benchmark::key`](crate::benchmarks::Benchmark::key), or the name of the
+    /// paper's own benchmark.
     pub benchmark: String,
     /// The variant.
     pub variant: String,
@@ -55,7 +58,8 @@ pub struct DataPoint {
     pub length: usize,
     /// How deep the match lies, in percent of the list.
     pub percent: u32,
-    /// Lowest time of all matches that the claim's precision and the interpretations of the paper leave, in nanoseconds.
+    /// Lowest time of all matches that the claim's precision and the interpretations of the paper
+    /// leave, in nanoseconds.
     pub low: f64,
     /// Time by the paper's text.
     pub value: f64,
@@ -65,7 +69,7 @@ pub struct DataPoint {
     pub limit: Limit,
 }
 
-/// On which side of an data_point a curve should be.
+/// On which side of a data point a curve should be.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Curves of studies that run the benchmarks of Tanabe and Ohta and Xiong et al. on engines, and what the papers tell of them.
+//! Curves of studies that run the benchmarks of Tanabe and Ohta and Xiong et al. on engines, and
+//! what the papers tell of them.
 //!
 //! Contract: the result depends on the study alone, not on the number of threads.
 //! Cost: that of [`crate::benchmarks`], once for each benchmark, variant and length.
@@ -98,7 +99,8 @@ fn times(wanted: &[Wanted], threads: usize) -> Result<Vec<Picos>, MeasureError> 
 /// What `claims` tell of the curves of `study`.
 ///
 /// # Errors
-/// When the study names a claim that is not there, or has no number of that kind; or a point that is not drawn.
+/// When the study names a claim that is not there, or has no number of that kind; or a point that
+/// is not drawn.
 pub fn data_points(study: &Study, claims: &[Claim], curves: &[Curve]) -> Result<Vec<DataPoint>, MeasureError> {
     let mut data_points = Vec::new();
     for stated in &study.data_points {

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the papers claim, measured on the models.
 //!
-//! Each module uses only modules of the rows below its own. Only the top row names a paper:
+//! Each module uses only modules of the rows below its own. Only `papers` names a paper:
 //!
 //! ```text
-//! this file: REGISTRY, claims, reproduce
-//!    |
-//! papers::{hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000}     one PAPER each, and the list of all
-//!    |
-//! registry                                     a paper as a value; lookup by key or alias
-//!    |
-//! depth, report, contradictions                curves of a study; verdict of a claim; pairs of statements
-//!    |
-//! figures, claim_test                          what figures are drawn from; how a claim is measured
-//!    |
-//! study, verdict                               study.toml; the rules by which a claim holds
-//!    |
-//! benchmarks, ledger, probe                    runs on any engine; claims.toml; small microcode programs
-//!    |
-//! area, curve, formula, error                  silicon from storage; points; arithmetic of the ledger; errors
+//! lib                                     REGISTRY, claims
+//! papers                                  one PAPER per folder, and the list of all
+//! registry                                a paper as a value; lookup by key or alias
+//! depth, report, contradictions           curves of a study; verdicts; pairs of statements
+//! figures, claim_test                     what figures are drawn from; how a claim is measured
+//! study, verdict                          study.toml; the rules by which a claim holds
+//! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
+//! area, curve, formula, error             silicon from storage; points; arithmetic; errors
 //! ```
 //!
-//! To add a paper: its claims in `spec/claims.toml`, a folder in `papers/`, and a line in `papers/mod.rs`.
+//! To add a paper: its claims in `spec/claims.toml`, a folder in `papers/`, and a line in
+//! `papers/mod.rs`.
 //! Test: `modules_use_only_what_is_below_them`, `generic_modules_name_no_paper`.
 //!
 //! `docs/reproduce.md` says what a verdict means.

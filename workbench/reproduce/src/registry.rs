@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Papers as values: what a paper registers, and how a registered paper is reproduced.
 //!
-//! A paper names the subject that its claims are measured on, a [`ClaimTest`] for each claim that a model can test, the
-//! places where it contradicts itself, the engines it uses and the study that draws its figures. [`RegisteredPaper`] hides
-//! the type of the subject, so that one list holds all papers.
+//! A paper names the subject that its claims are measured on, a [`ClaimTest`] for each claim that a
+//! model can test, the places where it contradicts itself, the engines it uses and the study that
+//! draws its figures. [`RegisteredPaper`] hides the type of the subject, so that one list holds all
+//! papers.
 
 use crate::claim_test::ClaimTest;
 use crate::contradictions::{self, Contradiction, ContradictionResult};
@@ -13,8 +14,8 @@ use crate::ledger::Claim;
 use crate::report::{self, Finding};
 use crate::study::{Study, StudyFile};
 
-/// Computes what the figures of a paper are drawn from. With a number of jobs, everything that only figures show is run
-/// too, that many runs at a time.
+/// Computes what the figures of a paper are drawn from. With a number of jobs, everything that only
+/// figures show is run too, that many runs at a time.
 pub type DrawFigures<S> = fn(&S, &[Claim], Option<usize>) -> Result<Option<Figures>, ReproduceError>;
 
 /// What a paper registers. `S` is the subject that its claims are measured on.
@@ -106,7 +107,8 @@ pub trait RegisteredPaper: Sync {
     /// Ids of the claims that it has a test for.
     fn tested(&self) -> Vec<&'static str>;
 
-    /// Builds the subject, judges every claim of the paper and computes its figures; see [`DrawFigures`] for `jobs`.
+    /// Builds the subject, judges every claim of the paper and computes its figures; see
+    /// [`DrawFigures`] for `jobs`.
     ///
     /// # Errors
     /// When the subject cannot be built or a measurement cannot be made.

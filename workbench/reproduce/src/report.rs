@@ -24,7 +24,8 @@ pub struct Finding<'a> {
     pub claim: &'a Claim,
     /// Its verdict: that of the first interpretation.
     pub verdict: Verdict,
-    /// Every interpretation; of a claim that is not testable there is none, or one that is shown and proves nothing.
+    /// Every interpretation; of a claim that is not testable there is none, or one that is shown
+    /// and proves nothing.
     pub interpretations: Vec<JudgedInterpretation>,
     /// Why the model differs, or why the claim cannot be tested; empty if it holds.
     pub reason: String,

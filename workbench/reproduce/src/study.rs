@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Studies: a question with the designs that answer it, what is assumed where a paper is silent, and what is drawn.
+//! Studies: a question with the designs that answer it, what is assumed where a paper is silent,
+//! and what is drawn.
 //!
-//! Contract: what [`read`] returns has every required field, no unknown one and no two things of one name; anything else is
-//! an error that names file and offence. The figures of the papers are studies of `studies/`.
+//! Contract: what [`read`] returns has every required field, no unknown one and no two things of
+//! one name; anything else is an error that names file and offence. The figures of the papers are
+//! studies of `studies/`.
 
 use std::collections::BTreeMap;
 
@@ -59,8 +61,8 @@ pub struct Study {
     pub data_points: Vec<PointClaim>,
 }
 
-/// One picture: a column of panels for each length of the list, over the depth of the match, which is Hemmert et al.'s benchmark; or a
-/// column for each of the benchmarks named, over the length.
+/// One picture: a column of panels for each length of the list, over the depth of the match, which
+/// is Hemmert et al.'s benchmark; or a column for each of the benchmarks named, over the length.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -130,7 +132,8 @@ pub struct Design {
     pub label: String,
     /// What its times are worth.
     pub timing: Timing,
-    /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of its own.
+    /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of
+    /// its own.
     #[serde(default)]
     pub engine: Option<String>,
     /// Settings that are not the preset's, `key=value`.
@@ -333,7 +336,8 @@ impl Study {
         seen
     }
 
-    /// The answers of `set` that are not those of the base, as `name value`; "baseline assumptions" if there are none.
+    /// The answers of `set` that are not those of the base, as `name value`; "baseline assumptions"
+    /// if there are none.
     #[must_use]
     pub fn describe(&self, set: &AssumptionSet) -> String {
         let others: Vec<_> = self
@@ -373,7 +377,7 @@ impl Study {
             if let Some(unknown) =
                 [Some(point.design.as_str()), point.quantity.other()].into_iter().flatten().find(|name| !known(name))
             {
-                return Err(format!("data_point `{}` is about `{unknown}`, which is no design", point.claim));
+                return Err(format!("data point `{}`: design `{unknown}` is not in the study", point.claim));
             }
         }
         for about in &self.assumptions {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The ledger of claims, `spec/claims.toml`, read strictly.
 //!
-//! Contract: what [`read`] returns has every required field, no unknown one, unique ids, known words, and a value of the
-//! form that its precision calls for; anything else is an error that names line and claim.
+//! Contract: what [`read`] returns has every required field, no unknown one, unique ids, known
+//! words, and a value of the form that its precision calls for; anything else is an error that
+//! names line and claim.
 //! Cost: some milliseconds for the ledger of the project.
 
 mod reader;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmarks of Tanabe and Ohta and Xiong et al.: their distributions of sources, and the tables of their study.
+//! The benchmarks of Tanabe and Ohta and Xiong et al.: their distributions of sources, and the
+//! tables of their study.
 
 use std::collections::BTreeSet;
 

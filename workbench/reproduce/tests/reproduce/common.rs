@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What several files of tests measure on, and what holds for the tests and findings of every paper.
+//! What several files of tests measure on, and what holds for the tests and findings of every
+//! paper.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -20,7 +21,8 @@ pub(crate) static SUBJECT: LazyLock<Subject> = LazyLock::new(|| Subject::publish
 pub(crate) static HEMMERT2007: LazyLock<Vec<Finding<'static>>> =
     LazyLock::new(|| hemmert2007::PAPER.findings(&CLAIMS, &SUBJECT).unwrap());
 
-/// Every test has a claim of the paper to itself, and no claim that one of `methods` can test is left out.
+/// Every test has a claim of the paper to itself, and no claim that one of `methods` can test is
+/// left out.
 pub(crate) fn tests_are_those_of_the_ledger<S>(paper: &Paper<S>, methods: &[Method]) {
     let claims: Vec<_> = CLAIMS.iter().filter(|claim| claim.paper == paper.key).collect();
     let mut seen = BTreeSet::new();
@@ -35,7 +37,8 @@ pub(crate) fn tests_are_those_of_the_ledger<S>(paper: &Paper<S>, methods: &[Meth
     }
 }
 
-/// What differs has a reason, what cannot be tested too, what holds needs none, and no calibrated interpretation counts.
+/// What differs has a reason, what cannot be tested too, what holds needs none, and no calibrated
+/// interpretation counts.
 pub(crate) fn differences_are_explained<S>(paper: &Paper<S>, findings: &[Finding<'_>]) {
     for finding in findings {
         let id = &finding.claim.id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where Tanabe and Ohta and Xiong et al. contradict themselves: each place once, with what comes of both statements.
+//! Where Tanabe and Ohta and Xiong et al. contradict themselves: each place once, with what comes
+//! of both statements.
 
 use mb_reproduce::contradictions::ContradictionResult;
 use mb_reproduce::papers::{tanabe2013, xiong2018};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of figure 5 of Hemmert et al. in closed formulas and committed cycles: on the match unit with every
-//! program, on the cores of `list_ooo` and on those of `list_mt`.
+//! The benchmark of figure 5 of Hemmert et al. in closed formulas and committed cycles: on the
+//! match unit with every program, on the cores of `list_ooo` and on those of `list_mt`.
 
 use std::collections::BTreeSet;
 
@@ -59,8 +59,8 @@ fn the_unit_takes_21_cycles_and_8_for_each_item_and_two_at_the_end() {
     }
 }
 
-/// Rounded as printed: 19 %, within 6 %, 2.3 %. All three agree with headers one by one against the reported bound, and
-/// none with the stated one.
+/// Rounded as printed: 19 %, within 6 %, 2.3 %. All three agree with headers one by one against the
+/// reported bound, and none with the stated one.
 #[test]
 fn the_printed_overheads_are_those_over_the_reported_bound() {
     let overhead = |length: usize, place: usize| {
@@ -89,8 +89,9 @@ fn the_leaner_program_saves_three_words_and_a_cycle_for_each_match() {
     }
 }
 
-/// 16 + 8 n words for each header; the stream of the list manager takes 17 + 8 n: header, items, the item behind the match
-/// and the end-of-list mark. Every header but the first waits one cycle for it.
+/// 16 + 8 n words for each header; the stream of the list manager takes 17 + 8 n: header, items,
+/// the item behind the match and the end-of-list mark. Every header but the first waits one cycle
+/// for it.
 #[test]
 fn mpi_is_limited_by_the_stream_of_the_list_manager() {
     for point in on_unit(Builtin::Mpi, 30) {
@@ -116,13 +117,15 @@ fn on_ooo(program: Guest, changes: &[(&str, &str)]) -> Vec<Point> {
         lean: false,
         delivery,
         stack: 1024,
+        stack_gap: 0,
+        stack_alignment: 64,
         stop_at_end: false,
     };
     on_cores(&setup, 101)
 }
 
-/// Each of ten more items costs `cycles`, from the 21st on: before, branches that first mispredict and then do not overlap
-/// with the header's way in.
+/// Each of ten more items costs `cycles`, from the 21st on: before, branches that first mispredict
+/// and then do not overlap with the header's way in.
 #[track_caller]
 fn assert_item_costs(points: &[Point], cycles: u64) {
     for pair in points[2..].windows(2) {
@@ -132,8 +135,8 @@ fn assert_item_costs(points: &[Point], cycles: u64) {
     }
 }
 
-/// Of an item that fails on match bits, with the list in the cache: each instruction takes an issue slot, each load a
-/// second.
+/// Of an item that fails on match bits, with the list in the cache: each instruction takes an issue
+/// slot, each load a second.
 #[test]
 fn a_kept_item_costs_its_issue_slots() {
     for (instruction_set, instructions, loads) in [("ppc32", 15, 7), ("rv64", 8, 4)] {
@@ -144,9 +147,10 @@ fn a_kept_item_costs_its_issue_slots() {
     }
 }
 
-/// An item that misses costs the memory's latency and its line's transfer, and from there to the next item's miss 9 cycles
-/// with code of 32 bits, 3 with code of 64. If its link is in another line, that miss comes after the first with 32 bits,
-/// whose loads fill the queue of 4, and beside it with 64.
+/// An item that misses costs the memory's latency and its line's transfer, and from there to the
+/// next item's miss 9 cycles with code of 32 bits, 3 with code of 64. If its link is in another
+/// line, that miss comes after the first with 32 bits, whose loads fill the queue of 4, and beside
+/// it with 64.
 #[test]
 fn a_cold_item_costs_its_misses_and_what_is_between() {
     for latency in [10, 20, 40] {
@@ -164,8 +168,8 @@ fn a_cold_item_costs_its_misses_and_what_is_between() {
     }
 }
 
-/// A header that comes to memory costs one miss for 64 matches each, less the cycle that a hit takes and 2 that overlap
-/// with the end of the match before; a list that is kept costs none.
+/// A header that comes to memory costs one miss for 64 matches each, less the cycle that a hit
+/// takes and 2 that overlap with the end of the match before; a list that is kept costs none.
 #[test]
 fn a_header_in_memory_costs_its_miss_once() {
     for latency in [10, 20] {
@@ -181,7 +185,8 @@ fn a_header_in_memory_costs_its_miss_once() {
     }
 }
 
-/// Cycles of 64 matches of the first item, and of the last one of 10, 30, 100 and 300, on the presets of `list_mt`.
+/// Cycles of 64 matches of the first item, and of the last one of 10, 30, 100 and 300, on the
+/// presets of `list_mt`.
 const CYCLES_MT: [(&str, u64, [u64; 4]); 3] = [
     ("mt1", 7306, [20_135, 49_445, 153_360, 450_945]),
     ("mt2", 6418, [10_990, 25_849, 79_121, 227_158]),
@@ -208,6 +213,8 @@ fn on_mt(name: &str, changes: &[(&str, &str)], length: usize) -> (u64, Vec<Point
         lean: false,
         delivery,
         stack: 1024,
+        stack_gap: 0,
+        stack_alignment: 64,
         stop_at_end: false,
     };
     (config.hierarchy.cores as u64, on_cores(&setup, length))
@@ -221,7 +228,8 @@ fn the_benchmark_on_threads_takes_the_committed_cycles() {
             let (cores, points) = on_mt(name, &[], length);
             assert_eq!(points.len(), 11);
             for point in &points {
-                // To pass an item takes 23 instructions, two of them calls, each in a slot of whatever core.
+                // To pass an item takes 23 instructions, two of them calls, each in a slot of
+                // whatever core.
                 assert!(point.cycles * cores >= HEADERS * (point.traversed - 1) * 23);
             }
             first.insert(points[0].cycles);
@@ -240,11 +248,12 @@ fn what_the_paper_leaves_open_costs_threads_what_it_says() {
         (points[0].cycles, points[10].cycles)
     };
     let (first, last) = cycles("mt16", &[]);
-    // Matches of the first item are a chain: each has the item's lock until it is done, and what it waits for is in the
-    // chain 64 times; a lock is handed off once less.
+    // Matches of the first item are a chain: each has the item's lock until it is done, and what it
+    // waits for is in the chain 64 times; a lock is handed off once less.
     assert_eq!(cycles("mt16", &[("create", "12")]).0, first + HEADERS * 10);
     assert_eq!(cycles("mt16", &[("hand_over", "9")]).0, first + (HEADERS - 1) * 8);
-    // A header's line takes ten cycles and one for each width of memory more, where a hit takes one.
+    // A header's line takes ten cycles and one for each width of memory more, where a hit takes
+    // one.
     assert_eq!(cycles("mt16", &[("header", "cache")]).0, first - HEADERS * 9);
     let first_of_one = cycles("mt1", &[]).0;
     assert_eq!(cycles("mt1", &[("header", "cache")]).0, first_of_one - HEADERS * 10);

@@ -64,7 +64,8 @@ fn a_cold_list_misses_once_for_each_header_and_line() {
     };
     // Headers are written from outside: one line each, of either length.
     assert_eq!([pass("warm", "32"), pass("warm", "64")], [64, 64]);
-    // Each of ten items costs a line more, and the match the second half of its item where lines are short.
+    // Each of ten items costs a line more, and the match the second half of its item where lines
+    // are short.
     assert_eq!([pass("cold", "32"), pass("cold", "64")], [64 * 12, 64 * 11]);
 }
 
@@ -160,7 +161,8 @@ fn areas_are_sums_of_what_the_models_store() {
         let times = if areas.design == "unit" { 4.0 } else { 2.0 * areas.cores as f64 };
         assert!((areas.estimated_mm2 - times * core).abs() < 1e-9, "{}", areas.design);
     }
-    // A core of two or 16 has caches half as large as the single one, and that of 16 has half the threads.
+    // A core of two or 16 has caches half as large as the single one, and that of 16 has half the
+    // threads.
     assert!(
         of("mt2").estimated_mm2 < 2.0 * of("mt1").estimated_mm2
             && of("mt16").estimated_mm2 < 8.0 * of("mt2").estimated_mm2

@@ -47,7 +47,8 @@ fn all_that_is_measured_holds_but_six() {
             finding(id).interpretations
         );
     }
-    // A single source makes one bucket of 64; the order of magnitude lies between that and even buckets.
+    // A single source makes one bucket of 64; the order of magnitude lies between that and even
+    // buckets.
     assert!(finding("xiong2018.unload.p2l_wins_large").holds_otherwise());
     let order = &finding("xiong2018.unload.p2l64_order").interpretations;
     let ratios: Vec<_> = order.iter().filter_map(|judged| judged.interpretation.measured.as_number()).collect();
@@ -128,7 +129,8 @@ fn changed_comparators_differ() {
     assert_eq!(alpu("cells", "240"), ["xiong2018.alpu256.entries", "xiong2018.alpu.constant_if_fits"].into());
     assert_eq!(alpu("batch", "2"), ["xiong2018.alpu256.entries", "xiong2018.alpu.constant_if_fits"].into());
     assert_eq!(hash("buckets", "63"), ["xiong2018.hash64.buckets"].into());
-    // By arithmetic it wins at 500 entries with less than 11.4 cycles for each element and none for anything else.
+    // By arithmetic it wins at 500 entries with less than 11.4 cycles for each element and none for
+    // anything else.
     assert_eq!(hash("element", "9"), [].into());
     assert_eq!(hash("element", "11"), ["xiong2018.unload.hash_wins_mid"].into());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section 6.2 and table 4: area of the designs in 90 nm, and matches for it.
 //!
-//! The estimate is that of [`crate::area`], of what the models store. The paper's areas stand beside it as they are printed.
+//! The estimate is that of [`crate::area`], of what the models store. The paper's areas stand
+//! beside it as they are printed.
 
 use super::figure5::HEADERS;
 use mb_asm::layout::FIELDS;
@@ -155,7 +156,8 @@ fn caches(config: &HierarchyConfig) -> Vec<Storage> {
     vec![cache("instruction cache", &config.instruction), cache("data cache", &config.data)]
 }
 
-/// An out-of-order core besides its caches. Bits of an entry of window and queue are counted by what sim-outorder keeps in it.
+/// An out-of-order core besides its caches. Bits of an entry of window and queue are counted by
+/// what sim-outorder keeps in it.
 fn window(core: &OutOfOrderConfig) -> Vec<Storage> {
     let counters = match core.predictor.direction {
         Direction::Bimodal { entries } | Direction::Gshare { entries, .. } => entries as u64,
@@ -164,7 +166,8 @@ fn window(core: &OutOfOrderConfig) -> Vec<Storage> {
     let targets = (core.predictor.target_sets * core.predictor.target_ways) as u64;
     let ports = u64::from(core.decode_width + core.issue_width + core.commit_width);
     vec![
-        // Nine ports, as the PPC440x5 CPU Core User's Manual (September 2002) says of the PowerPC 440.
+        // Nine ports, as the PPC440x5 CPU Core User's Manual (September 2002) says of the PowerPC
+        // 440.
         Storage::registers("general registers", 32, 32, 9),
         // Two operands, a result and the address, 32 bits each, and 32 bits of state.
         Storage::registers("register update unit", core.window as u64, 160, ports),
@@ -176,7 +179,8 @@ fn window(core: &OutOfOrderConfig) -> Vec<Storage> {
     ]
 }
 
-/// A barrel-threaded core besides its caches: registers of all threads, with condition, link, count, overflow and pc.
+/// A barrel-threaded core besides its caches: registers of all threads, with condition, link,
+/// count, overflow and pc.
 fn contexts(config: &BarrelConfig) -> Vec<Storage> {
     vec![Storage::registers("registers of threads", 37 * config.contexts as u64, 32, 3)]
 }

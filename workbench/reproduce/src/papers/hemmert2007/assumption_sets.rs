@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The benchmark under every set of assumptions, and how many claims hold under each.
 //!
-//! Contract: the result depends on the study alone, not on the number of threads; a run that several sets share is made once.
+//! Contract: the result depends on the study alone, not on the number of threads; a run that
+//! several sets share is made once.
 //! Cost: some minutes of processor time, divided among the threads.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,8 @@ pub struct AllSets {
     pub assumption_values: Vec<AssumptionValue>,
 }
 
-/// Runs every set of `study`, as many at a time as there are `threads`, and judges `claims` in each.
+/// Runs every set of `study`, as many at a time as there are `threads`, and judges `claims` in
+/// each.
 ///
 /// # Errors
 /// When a processor cannot be built, its benchmark does not end well, or a claim cannot be judged.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section 6.1 and the conclusions: the processors against the match unit and the bound.
 //!
-//! What the paper does not say of the processors is assumed (`studies/hemmert2007_figures/study.toml`). The baseline counts.
-//! The set that agrees best was chosen after the paper's numbers, so that its interpretations are calibrated.
+//! What the paper does not say of the processors is assumed
+//! (`studies/hemmert2007_figures/study.toml`). The baseline counts. The set that agrees best was
+//! chosen after the paper's numbers, so that its interpretations are calibrated.
 
 use super::figure5::HEADERS;
 
@@ -22,7 +23,8 @@ use Processor::{Embedded, Threads1, Threads2, Threads16};
 /// The multithreaded processors.
 const THREADED: [Processor; 3] = [Threads1, Threads2, Threads16];
 
-/// The processors under one set of assumptions beside match unit and bound; times in cycles of 64 matches.
+/// The processors under one set of assumptions beside match unit and bound; times in cycles of 64
+/// matches.
 struct Comparison<'a> {
     subject: &'a Subject,
     processors: &'a Processors,
@@ -60,7 +62,8 @@ impl Comparison<'_> {
         Ok((self.time(processor, to)? - self.time(processor, from)?) / (HEADERS as f64 * (to - from) as f64))
     }
 
-    /// Cycles of each match for no item at all, continued from one item with the slope of long lists.
+    /// Cycles of each match for no item at all, continued from one item with the slope of long
+    /// lists.
     fn intercept(&self, processor: Processor) -> Found<f64> {
         Ok(self.time(processor, 1)? / HEADERS as f64 - self.slope(processor, 100, 300)?)
     }
@@ -332,7 +335,8 @@ fn largest_overheads(subject: &Subject) -> Interpretations {
     })
 }
 
-/// Time of an item with 2 and 16 cores: whether it falls with the list's length, and ends nearer to 8 cycles.
+/// Time of an item with 2 and 16 cores: whether it falls with the list's length, and ends nearer to
+/// 8 cycles.
 fn falling_time_of_an_item(subject: &Subject) -> Interpretations {
     fact(subject, |at, shown| {
         let mut so = true;
@@ -363,7 +367,8 @@ fn higher_penalty(subject: &Subject) -> Interpretations {
     })
 }
 
-/// The embedded processor's time beyond the match unit's at 100 and at 300 items: of all, and of each item.
+/// The embedded processor's time beyond the match unit's at 100 and at 300 items: of all, and of
+/// each item.
 fn gap_to_the_unit(subject: &Subject) -> Interpretations {
     let gap = |at: &Comparison, by: fn(usize) -> f64| -> Found<Measured> {
         let gap = |n: usize| -> Found<f64> { Ok(each(at.time(Embedded, n)? - at.unit(n)?) / by(n)) };

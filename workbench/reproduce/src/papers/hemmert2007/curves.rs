@@ -11,7 +11,8 @@ use super::subject::Point;
 use crate::curve::{Curve, CurvePoint};
 use crate::study::{AssumptionSet, Study};
 
-/// Bound and match unit in the interpretations of the paper, the processors under the baseline assumptions and the fitted ones.
+/// Bound and match unit in the interpretations of the paper, the processors under the baseline
+/// assumptions and the fitted ones.
 pub(crate) fn curves(study: &Study, subject: &Subject) -> Vec<Curve> {
     let fixed = |design: &str, variant: &str, counts, calibrated, cycles: fn(&Point) -> u64| Curve {
         design: design.to_owned(),

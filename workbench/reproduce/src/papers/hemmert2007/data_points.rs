@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Points of figures 6 and 7 that the text tells: the figures themselves survive in no text.
 //!
-//! A claim compares with the bound or with the match unit, whose cycles the paper counts in two ways; both are taken, so that
-//! an data_point reaches from the lowest to the highest that precision and interpretations leave.
+//! A claim compares with the bound or with the match unit, whose cycles the paper counts in two
+//! ways; both are taken, so that a data point reaches from the lowest to the highest that
+//! precision and interpretations leave.
 
 use super::figure5::{HEADERS, LENGTHS};
 use mb_core::{Clock, Cycles};
@@ -11,8 +12,8 @@ use super::FIGURE5;
 use crate::curve::{DataPoint, Limit};
 use crate::ledger::Claim;
 
-/// Cycles for a header of the bound and of the match unit, both besides 8 for each item: as section 6.1 counts, and as its
-/// percentages and section 4.3 imply.
+/// Cycles for a header of the bound and of the match unit, both besides 8 for each item: as section
+/// 6.1 counts, and as its percentages and section 4.3 imply.
 const BOUND: [f64; 2] = [8.0, 17.0];
 const UNIT: [f64; 2] = [14.0, 23.0];
 
@@ -27,7 +28,7 @@ enum Of {
     TimesUnit,
 }
 
-/// Every data_point that `claims` give; a claim that is not there gives none.
+/// Every data point that `claims` give; a claim that is not there gives none.
 pub(crate) fn data_points(claims: &[Claim], clock: Clock) -> Vec<DataPoint> {
     let mut found = Vec::new();
     let mut number = |id, design, length, n, of| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Section 3.2: the list manager, seen from the words that it streams and from the waiting of the unit.
+//! Section 3.2: the list manager, seen from the words that it streams and from the waiting of the
+//! unit.
 
 use mb_unit::list_manager::{Cause, Memory};
 use mb_unit::machine::Event;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Hemmert et al. (`hemmert2007`): the microcoded match unit, its list manager and the hardware bound.
+//! Hemmert et al. (`hemmert2007`): the microcoded match unit, its list manager and the hardware
+//! bound.
 //!
-//! Its two ways of counting cycles contradict each other, so the claims about time have several interpretations; the one that
-//! counts is the benchmark as figure 5 runs it, with nothing left out, against the bound that section 6.1 states.
+//! Its two ways of counting cycles contradict each other, so the claims about time have several
+//! interpretations; the one that counts is the benchmark as figure 5 runs it, with nothing left
+//! out, against the bound that section 6.1 states.
 
 mod areas;
 mod assumption_sets;
@@ -54,7 +56,8 @@ pub static PAPER: Paper<Subject> = Paper {
     figures: |subject, claims, jobs| figures(subject, claims, jobs).map(Some),
 };
 
-/// Curves, data points, areas and parameters; with `jobs`, also the benchmark under every set of assumptions.
+/// Curves, data points, areas and parameters; with `jobs`, also the benchmark under every set of
+/// assumptions.
 fn figures(subject: &Subject, claims: &[Claim], jobs: Option<usize>) -> Result<Figures, ReproduceError> {
     let study = STUDY.read().map_err(MeasureError::from)?;
     let mut found = Figures {

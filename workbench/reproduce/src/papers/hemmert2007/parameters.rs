@@ -16,7 +16,8 @@ const PAPER: &str = "hemmert2007";
 /// What sim-outorder does when it is not told otherwise.
 const SIM_OUTORDER: &str = "the paper simulated it with SimpleScalar and does not say; sim-outorder's default";
 
-/// Every parameter of the processors, and every assumption of the study with the answer that counts and the fitted one.
+/// Every parameter of the processors, and every assumption of the study with the answer that counts
+/// and the fitted one.
 pub(crate) fn parameters(study: &Study, processors: &Processors) -> Vec<Parameter> {
     let mut all: Vec<_> = processors.simulated.iter().flat_map(of_processor).collect();
     for about in &study.assumptions {

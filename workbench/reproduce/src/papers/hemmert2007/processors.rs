@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The processors of tables 2 and 3, and the benchmark of figure 5 on them.
 //!
-//! Contract: what the paper does not say is taken from a set of assumptions, and what that leaves open from the presets of
-//! the cores.
+//! Contract: what the paper does not say is taken from a set of assumptions, and what that leaves
+//! open from the presets of the cores.
 //! Cost: some tenths of a second for one processor under one set of assumptions, all four lists.
 
 use mb_core::Cycles;
@@ -20,7 +20,8 @@ use crate::study::AssumptionSet;
 /// Cycles that a far lock or a line in another core costs: those of the memory.
 const FAR: Cycles = Cycles(10);
 
-/// Bytes of a thread's stack: more than the program needs, and an odd number of lines, so that stacks spread over sets.
+/// Bytes of a thread's stack: more than the program needs, and an odd number of lines, so that
+/// stacks spread over sets.
 const STACK: u64 = 1024 + 32;
 
 /// One of the paper's processors.
@@ -69,8 +70,12 @@ pub struct Setup {
     pub delivery: Delivery,
     /// Bytes of a thread's stack.
     pub stack: u64,
-    /// Whether the program stops also where a pass ends, so that the counts of a pass are its own. Each stop takes a few
-    /// cycles, after which quanta of threads end at other instructions.
+    /// Fewest bytes between the program and the stacks.
+    pub stack_gap: u64,
+    /// The stacks begin at a multiple of this many bytes.
+    pub stack_alignment: u64,
+    /// Whether the program stops also where a pass ends, so that the counts of a pass are its own.
+    /// Each stop takes a few cycles, after which quanta of threads end at other instructions.
     pub stop_at_end: bool,
 }
 
@@ -188,6 +193,8 @@ impl Setup {
                     machine,
                     delivery,
                     stack: STACK,
+                    stack_gap: 1,
+                    stack_alignment: 16,
                     stop_at_end: true,
                 });
             }
@@ -214,6 +221,8 @@ impl Setup {
             machine,
             delivery,
             stack: STACK,
+            stack_gap: 1,
+            stack_alignment: 16,
             stop_at_end: true,
         })
     }

@@ -81,7 +81,8 @@ fn words_per_statement(subject: &Subject) -> Interpretations {
     number(subject.program.words.len() as f64 / statements.len() as f64)
 }
 
-/// Words of the named segments that are executed for `matching`, the only item before the extra one.
+/// Words of the named segments that are executed for `matching`, the only item before the extra
+/// one.
 fn executed(subject: &Subject, matching: &Item, segments: &[&'static str]) -> Result<usize, MeasureError> {
     let search = subject.search(&[*matching, item(2)])?;
     search.answer.found.ok_or(MeasureError::NotSeen("the match"))?;
@@ -149,7 +150,8 @@ fn field_widths(_: &Subject) -> Interpretations {
     Ok(vec![Interpretation::new("", Measured::Range(f64::from(*ends.0), f64::from(*ends.1)))])
 }
 
-/// Headers that fit, that are cut and that are placed by their own offset, each answered as figure 1 says.
+/// Headers that fit, that are cut and that are placed by their own offset, each answered as figure
+/// 1 says.
 fn outputs(subject: &Subject) -> Interpretations {
     let cut = Item { options: options::VALID | options::PUT | options::TRUNCATE, local_offset: 4000, ..item(1) };
     let remote = Item { options: options::VALID | options::PUT | options::REMOTE_OFFSET, ..item(1) };

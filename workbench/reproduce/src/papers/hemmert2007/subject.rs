@@ -2,7 +2,8 @@
 //! What is measured: the match unit with its program, the list manager, and the hardware bound.
 //!
 //! Contract: the same subject gives the same measurements; no claim is used here.
-//! Cost: the benchmark of figure 5 is run once, when a subject is made: some 10 million words of microcode.
+//! Cost: the benchmark of figure 5 is run once, when a subject is made: some 10 million words of
+//! microcode.
 
 use mb_asm::Program;
 use mb_catalog::{CatalogError, EngineChoice};
@@ -115,7 +116,8 @@ pub(crate) struct Search {
 }
 
 impl Subject {
-    /// The design point of the paper: preset `microcode:hemmert2007`, program `portals_hemmert2007`.
+    /// The design point of the paper: preset `microcode:hemmert2007`, program
+    /// `portals_hemmert2007`.
     ///
     /// # Errors
     /// When a preset cannot be read or the program breaks the protocol.
@@ -134,7 +136,8 @@ impl Subject {
     /// Any program and memory, without processors.
     ///
     /// # Errors
-    /// When the program breaks the protocol, does not match, or lacks the segments that the paper counts.
+    /// When the program breaks the protocol, does not match, or lacks the segments that the paper
+    /// counts.
     pub fn new(program: Program, memory: Memory, clock: Clock) -> Result<Self, MeasureError> {
         let mut subject =
             Self { program, memory, clock, points: Vec::new(), processors: Processors::default(), fitted: None };
@@ -214,7 +217,8 @@ impl Subject {
         segment.map(|found| found.first..found.first + found.words).ok_or(MeasureError::NoSegment(name))
     }
 
-    /// Cycles of one search that section 6.1 counts: header words taken, and the item code from read to write stage.
+    /// Cycles of one search that section 6.1 counts: header words taken, and the item code from
+    /// read to write stage.
     fn counted_in_6_1(&self, search: &Search) -> Result<u64, MeasureError> {
         let items = self.in_segments(&search.events, &["shared", "fast", "slow"])?;
         Ok(words_taken(&search.events, Tag::Header) as u64 + cycles(&items))

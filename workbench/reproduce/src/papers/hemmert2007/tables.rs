@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sections 5.1 to 5.3 with tables 2 and 3: what the processors are, and what the benchmark does on them.
+//! Sections 5.1 to 5.3 with tables 2 and 3: what the processors are, and what the benchmark does on
+//! them.
 //!
-//! Caches and memory are asked by accesses, and issue slots by instructions that depend on nothing. Widths and sizes that
-//! could only be read back from what the model is built from are inputs and count for nothing; tests of `mb-kit` hold that it
-//! keeps to them.
+//! Caches and memory are asked by accesses, and issue slots by instructions that depend on nothing.
+//! Widths and sizes that could only be read back from what the model is built from are inputs and
+//! count for nothing; tests of `mb-kit` hold that it keeps to them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,7 +29,8 @@ use Processor::{Embedded, Threads1, Threads2, Threads16};
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
-/// What the committed programs were compiled with, by `guest/README.md`; a test there compiles them again.
+/// What the committed programs were compiled with, by `guest/README.md`; a test there compiles them
+/// again.
 const COMPILER: &str = "gcc 12.2";
 
 const INPUT: &str = "an input that the model is built from";
@@ -168,7 +170,8 @@ impl Probe {
     }
 }
 
-/// Bytes of the largest set, a power of two of kilobytes, whose second walk takes at most `cycles` for each access.
+/// Bytes of the largest set, a power of two of kilobytes, whose second walk takes at most `cycles`
+/// for each access.
 fn largest_set(config: &HierarchyConfig, access: Access, cycles: u64) -> Found<u64> {
     let line = config.data.line.min(config.instruction.line);
     let mut bytes = 0;
@@ -233,7 +236,8 @@ fn memory(subject: &Subject, processor: Processor) -> Found<(u64, u64)> {
     let mut ready = [Cycles::ZERO; 2];
     for (place, ready) in ready.iter_mut().enumerate() {
         let address = (place as u64 + 1) * line;
-        // A port may allow one access in a cycle; the next one is late enough to wait for the channel alone.
+        // A port may allow one access in a cycle; the next one is late enough to wait for the
+        // channel alone.
         let at = now + Cycles(place as u64);
         *ready = match caches.access(0, Access::Load, address, 1, at) {
             Reply::Ready(cycle) | Reply::Retry(cycle) => cycle,
@@ -305,8 +309,8 @@ impl Hart for Straight {
     }
 }
 
-/// Whose turn it was, of as many threads as one core has contexts, in some hundred cycles after the caches are warm; and in
-/// how many cycles.
+/// Whose turn it was, of as many threads as one core has contexts, in some hundred cycles after the
+/// caches are warm; and in how many cycles.
 fn turns_of_a_core(config: &BarrelConfig) -> Found<(Vec<u32>, u64)> {
     const WARM: Cycles = Cycles(100);
     const END: Cycles = Cycles(1000);
@@ -388,8 +392,8 @@ fn source_argument(subject: &Subject) -> Interpretations {
     number(thread.register(5))
 }
 
-/// Cycles of a match, when a header waits until the one before is matched: with two contexts, one of which is the main
-/// thread's, and with all.
+/// Cycles of a match, when a header waits until the one before is matched: with two contexts, one
+/// of which is the main thread's, and with all.
 fn one_header_at_a_time(subject: &Subject) -> Interpretations {
     let time = |processor: Processor, contexts: Option<usize>| -> Found<f64> {
         let mut config = *barrel(subject, processor)?;
@@ -407,13 +411,15 @@ fn one_header_at_a_time(subject: &Subject) -> Interpretations {
     for processor in [Threads1, Threads2, Threads16] {
         let all = time(processor, None)?;
         shown.push(format!("{} {all:.1}", processor.name()));
-        // On another core the main thread, which prepares the next header, runs beside: that is no gain of this one.
+        // On another core the main thread, which prepares the next header, runs beside: that is no
+        // gain of this one.
         so &= all >= 0.9 * one;
     }
     fact(so, shown.join(", "))
 }
 
-/// Lines that miss because they do not fit: those that miss in a cache of 64 times the size are first uses.
+/// Lines that miss because they do not fit: those that miss in a cache of 64 times the size are
+/// first uses.
 fn lines_that_do_not_fit(subject: &Subject) -> Interpretations {
     let on_list = |length: usize| -> Found<Measured> {
         let mut so = true;

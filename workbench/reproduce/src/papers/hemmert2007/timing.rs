@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sections 4.3, 5.1 and 6.1: cycles of the match unit, of the bound, and of the one against the other.
+//! Sections 4.3, 5.1 and 6.1: cycles of the match unit, of the bound, and of the one against the
+//! other.
 //!
-//! The paper counts in two ways that contradict each other (`docs/reproduce.md`), so most of this has several interpretations.
+//! The paper counts in two ways that contradict each other (`docs/reproduce.md`), so most of this
+//! has several interpretations.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +116,8 @@ fn total(subject: &Subject, n: usize) -> Interpretations {
     Ok(three(number(point.unit.streamed), number(point.unit.one_by_one), number(point.counted)))
 }
 
-/// A bound and a time of the unit, both for 64 matches, put together by `of`, in every interpretation.
+/// A bound and a time of the unit, both for 64 matches, put together by `of`, in every
+/// interpretation.
 fn interpretations(point: &Point, of: impl Fn(f64, f64) -> f64) -> Vec<Interpretation> {
     let number = |bound: u64, unit: u64| Measured::Number(of(bound as f64, unit as f64));
     vec![
@@ -129,8 +132,8 @@ fn against_bound(subject: &Subject, n: usize, of: fn(f64, f64) -> f64) -> Interp
     Ok(interpretations(subject.at(n)?, of))
 }
 
-/// Share of the unit's time beyond the bound. The paper's 94 % and its "within 6 %" at the same depth show that it divides
-/// by the unit's time.
+/// Share of the unit's time beyond the bound. The paper's 94 % and its "within 6 %" at the same
+/// depth show that it divides by the unit's time.
 fn overhead(subject: &Subject, n: usize) -> Interpretations {
     against_bound(subject, n, |bound, unit| 1.0 - bound / unit)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sections 4.1 and 4.2: what the match unit is, asked with small programs.
 //!
-//! Numbers of ports are found from outside: how many registers one word can change, and how many change what it does.
+//! Numbers of ports are found from outside: how many registers one word can change, and how many
+//! change what it does.
 
 use std::collections::BTreeSet;
 
@@ -105,7 +106,8 @@ fn full(flipped: Option<(File, usize)>) -> Result<Trail, MeasureError> {
     run(&text.join("\n"), &input)
 }
 
-/// The word itself within a run of [`FULL`]: the state before it, the state after it, and what it did.
+/// The word itself within a run of [`FULL`]: the state before it, the state after it, and what it
+/// did.
 fn full_word(trail: &Trail) -> (&State, &State, &Issued) {
     let at = 30 + 7;
     (&trail.states[at], &trail.states[at + 1], &trail.issued[at])
@@ -279,7 +281,8 @@ fn combine_modes(_: &Subject) -> Interpretations {
     count(tables.len())
 }
 
-/// Words until `a == b || a == ANY` is known, with the results combined as they are written and in the predicate unit.
+/// Words until `a == b || a == ANY` is known, with the results combined as they are written and in
+/// the predicate unit.
 fn combining_saves(_: &Subject) -> Interpretations {
     let prologue = "wait || a1 = in\nwait || a2 = in\nwait || a3 = in\n";
     let words = |text: &str, predicate: u32| -> Result<usize, MeasureError> {
@@ -336,7 +339,8 @@ fn cancelled_branches(_: &Subject) -> Interpretations {
     fact(so, format!("{cancelled} of 2 branches in the delay slots cancelled"))
 }
 
-/// Slow memory holds words up in the middle of the item code, branches and their delay slots included.
+/// Slow memory holds words up in the middle of the item code, branches and their delay slots
+/// included.
 fn stalling(subject: &Subject) -> Interpretations {
     let slow = mb_unit::list_manager::Memory { latency: 61, ..subject.memory };
     let items = subject::list(12);

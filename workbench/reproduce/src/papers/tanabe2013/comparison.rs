@@ -97,7 +97,8 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     ),
 ];
 
-/// Nanoseconds of the host's loop, which was fitted to DIMMnet-2 without LHS: what a message costs if nothing is waited for.
+/// Nanoseconds of the host's loop, which was fitted to DIMMnet-2 without LHS: what a message costs
+/// if nothing is waited for.
 fn loop_ns(design: &EngineChoice) -> f64 {
     design.settings.clock("host_clock").span(design.settings.cycles("loop")).as_ns()
 }

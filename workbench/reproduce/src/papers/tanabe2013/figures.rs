@@ -140,7 +140,8 @@ fn close_to_cached(designs: &Designs) -> Interpretations {
     Ok(interpretations)
 }
 
-/// What a bus of twice the bandwidth saves, and what a host of twice the clock saves, as shares of the time.
+/// What a bus of twice the bandwidth saves, and what a host of twice the clock saves, as shares of
+/// the time.
 fn halved(design: &EngineChoice) -> Result<(f64, f64), MeasureError> {
     let twice = |key: &str, value: u64| -> Result<f64, MeasureError> {
         Ok(1.0 - slope(&changed(design, &[(key, &(2 * value).to_string())])?)? / slope(design)?)

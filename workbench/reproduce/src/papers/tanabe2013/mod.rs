@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tanabe and Ohta (`tanabe2013`): heads in a small buffer, walked by the host.
 //!
-//! Its figures are missing. What its text gives are slopes, and relations between settings. It contradicts itself on how far apart
-//! envelopes lie: section 3 recommends a cache line, section 4.2 measures 16 bytes. Claims that depend on it have both interpretations;
-//! the measured 16 bytes count.
+//! Its figures are missing. What its text gives are slopes, and relations between settings. It
+//! contradicts itself on how far apart envelopes lie: section 3 recommends a cache line, section
+//! 4.2 measures 16 bytes. Claims that depend on it have both interpretations; the measured 16 bytes
+//! count.
 
 mod comparison;
 mod contradictions;

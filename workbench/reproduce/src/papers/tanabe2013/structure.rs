@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sections 3 and 4.1: what the controller does with a message, what the host reads, and the sizes, seen from words and times.
+//! Sections 3 and 4.1: what the controller does with a message, what the host reads, and the sizes,
+//! seen from words and times.
 
 use mb_cam_list::{Corrections, Machine, Parameters};
 use mb_catalog::{CatalogError, EngineChoice};
@@ -25,7 +26,8 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         fact(!is_divided(&short) && is_divided(&long), format!("{} bytes whole, one more divided", registers.entry))
     }),
     measure("tanabe2013.lhs.size_loc_reg", |designs: &Designs| {
-        // The length is in one place and reads as zero in the others, so only the register that names it divides.
+        // The length is in one place and reads as zero in the others, so only the register that
+        // names it divides.
         let places = [0, 4, 8, 12];
         let all = registers(designs)?;
         let mut right = true;
@@ -172,7 +174,8 @@ fn registers(designs: &Designs) -> Result<Registers, MeasureError> {
         .map_err(|error| CatalogError::Setting { engine: mb_lhs::ENTRY.card.name, error })?)
 }
 
-/// Where the words of a message go whose length stands at byte `at` of its header, all other bytes zero.
+/// Where the words of a message go whose length stands at byte `at` of its header, all other bytes
+/// zero.
 fn divided(registers: Registers, length: u64, at: u64) -> Vec<Store> {
     let mut divider = Divider::new(registers, true);
     let words = (0..length.div_ceil(WORD)).map(|word| if word == at / WORD { length << (8 * (at % WORD)) } else { 0 });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Table 1: how deep applications search, which is an input here, and the line through it, which is not.
+//! Table 1: how deep applications search, which is an input here, and the line through it, which is
+//! not.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,8 +27,8 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     cannot("tanabe2013.scale.queue_fraction", "about applications that we have no recordings of"),
 ];
 
-/// The least-squares line through the depths that the generated traces of 32, 64 and 128 ranks search, at 16384 ranks, in
-/// whole entries.
+/// The least-squares line through the depths that the generated traces of 32, 64 and 128 ranks
+/// search, at 16384 ranks, in whole entries.
 fn extrapolated(application: &str) -> Interpretations {
     let settings: BTreeMap<_, _> = [("application", application), ("iterations", "1")]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the numbers of the paper say of each other. No model has a part in it and no area was measured, so it is shown and
-//! counts for nothing.
+//! What the numbers of the paper say of each other. No model has a part in it and no area was
+//! measured, so it is shown and counts for nothing.
 
 use super::Designs;
 use crate::claim_test::{ClaimTest, Interpretation, shown};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sections IV-B and V: against the ALPU and the hash processor.
 //!
-//! Neither comparator has a number of its own in the paper. The slope and the fixed time of our ALPU of 256 cells were chosen
-//! so that the paper's two sentences on it come out; what counts is therefore the same unit with the times that follow from
-//! Tanabe and Ohta. The cycles of our hash processor are assumed, and the paper does not say from whom its messages come: three
+//! Neither comparator has a number of its own in the paper. The slope and the fixed time of our
+//! ALPU of 256 cells were chosen so that the paper's two sentences on it come out; what counts is
+//! therefore the same unit with the times that follow from Tanabe and Ohta. The cycles of our hash
+//! processor are assumed, and the paper does not say from whom its messages come: three
 //! distributions of sources are tried, of which the even one counts.
 
 use mb_catalog::CatalogError;
@@ -137,7 +138,8 @@ fn buckets(designs: &Designs) -> Interpretations {
     Err(MeasureError::NotSeen("a second source in a bucket"))
 }
 
-/// The length of the longer of the paper's large queues is three times this; all ratios have settled here.
+/// The length of the longer of the paper's large queues is three times this; all ratios have
+/// settled here.
 const LARGE: u64 = 10_000;
 
 fn each_distribution(measured: impl Fn(Sources) -> Result<Measured, MeasureError>) -> Interpretations {
@@ -219,7 +221,8 @@ fn below_256(designs: &Designs) -> Interpretations {
     })
 }
 
-/// The paper gives no cycles of the hash processor. The claim holds with those we assume for each element, and up to a limit.
+/// The paper gives no cycles of the hash processor. The claim holds with those we assume for each
+/// element, and up to a limit.
 fn hash_wins_mid(designs: &Designs) -> Interpretations {
     let least = |hash: &Settings, sources| {
         let mut least = f64::INFINITY;
@@ -242,7 +245,8 @@ fn hash_wins_mid(designs: &Designs) -> Interpretations {
     })
 }
 
-/// An arrival and a post that come at once are served one after the other, though they search different queues.
+/// An arrival and a post that come at once are served one after the other, though they search
+/// different queues.
 fn serial(designs: &Designs) -> Interpretations {
     let filled = || {
         let mut run = Run::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);

@@ -29,7 +29,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
             };
             both((BY_S1, shown(&designs.alpu_by_tanabe2013)?), (FITTED, shown(&designs.alpu)?))
         }),
-        counts: "the first, which no sentence of Xiong et al. were fitted to (xiong2018.lat.p2l4_vs_alpu_1000); both are presets of `alpu`",
+        counts: "the first, which no sentence of Xiong et al. was fitted to (xiong2018.lat.p2l4_vs_alpu_1000); both are presets of `alpu`",
     },
     Contradiction {
         number: 16,

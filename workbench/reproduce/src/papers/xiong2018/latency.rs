@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Section V-A1: the preposted latency benchmark, of which only the cycles of a search can be compared.
+//! Section V-A1: the preposted latency benchmark, of which only the cycles of a search can be
+//! compared.
 
 use mb_core::Settings;
 use mb_core::engine::Engine;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Section III: what the queues are made of and how requests and messages pass through them, seen from cycles and outcomes.
+//! Section III: what the queues are made of and how requests and messages pass through them, seen
+//! from cycles and outcomes.
 
 use mb_cam_list::{Corrections, Machine, Parameters};
 use mb_catalog::CatalogError;
@@ -129,7 +130,8 @@ fn insertion(designs: &Designs) -> Interpretations {
     number((message - search) as f64)
 }
 
-/// What an insertion into the lists waits for the mover: a message frees a slot of the full CAM while a receive is posted.
+/// What an insertion into the lists waits for the mover: a message frees a slot of the full CAM
+/// while a receive is posted.
 fn stall(designs: &Designs) -> Interpretations {
     number(waited(&designs.two_level)? as f64)
 }
@@ -198,7 +200,8 @@ fn post_same(number: u64) -> Op {
     Op::Post { recv: RecvId(number), pattern }
 }
 
-/// Which of two equal receives, 5 and 8, is found after the lists were made uneven: the second list has lost two.
+/// Which of two equal receives, 5 and 8, is found after the lists were made uneven: the second list
+/// has lost two.
 pub(super) fn refilled(designs: &Designs, corrections: Corrections) -> Result<RecvId, MeasureError> {
     let posts = [post(1), post(2), post(3), post(4), post_same(5), post(6), post(7), post_same(8)];
     let ops = [posts.as_slice(), &[arrive(4), arrive(6), arrive(1), arrive(2), arrive(0)]].concat();
@@ -208,7 +211,8 @@ pub(super) fn refilled(designs: &Designs, corrections: Corrections) -> Result<Re
     }
 }
 
-/// Insertion in turn and search side by side show in the cycles of rows, refilling in turn in what [`refilled`] finds.
+/// Insertion in turn and search side by side show in the cycles of rows, refilling in turn in what
+/// [`refilled`] finds.
 fn policies(designs: &Designs) -> Interpretations {
     let mut rows = true;
     for settings in [&designs.p2l4, &designs.p2l64] {
@@ -229,7 +233,8 @@ fn policies(designs: &Designs) -> Interpretations {
     Ok(vec![interpretation("in MPI's order", Corrections::ALL)?, interpretation("as published", Corrections::NONE)?])
 }
 
-/// A machine with one list of four elements behind two slots, after `ops`, each when the one before is over.
+/// A machine with one list of four elements behind two slots, after `ops`, each when the one before
+/// is over.
 fn one_list(designs: &Designs, ops: &[Op]) -> Result<Machine, MeasureError> {
     let parameters = Parameters { lists: 1, entries_per_list: 4, ..small(designs)? };
     let mut machine = Machine::new(&parameters, Corrections::ALL);
@@ -259,7 +264,8 @@ fn insertion_steps(designs: &Designs) -> Interpretations {
     fact(grows, format!("linked from head to tail: {all:?}"))
 }
 
-/// A message for the second element of the list unlinks it behind the first; its slot is the last to be used again.
+/// A message for the second element of the list unlinks it behind the first; its slot is the last
+/// to be used again.
 fn search_steps(designs: &Designs) -> Interpretations {
     let before = [post(1), post(2), post(3), post(4), post(5), arrive(4)];
     let after = [before.as_slice(), &[post(6), post(7)]].concat();

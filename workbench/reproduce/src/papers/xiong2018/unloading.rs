@@ -35,7 +35,8 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     measure("xiong2018.unload.p2l64_cycles_30000", |designs: &Designs| unloaded(&designs.p2l64, 30_000)),
 ];
 
-/// Cycles of all searches. The ledger counts a walk without the search of the CAM that found nothing.
+/// Cycles of all searches. The ledger counts a walk without the search of the CAM that found
+/// nothing.
 fn unloaded(settings: &Settings, length: u64) -> Interpretations {
     let mut run = Run::with_receives(settings, length)?;
     let (mut level, mut whole) = (0, 0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark on cores that execute the compiled match function: one out-of-order core, or barrel-threaded cores with a
-//! thread for each header.
+//! The benchmark on cores that execute the compiled match function: one out-of-order core, or
+//! barrel-threaded cores with a thread for each header.
 //!
-//! Contract: the compiled C of `guest/` runs on the models of `processor/`; no loop of the benchmark is outside it.
+//! Contract: the compiled C of `guest/` runs on the models of `processor/`; no loop of the
+//! benchmark is outside it.
 //! Cost: some tenths of a second for one processor and all four lists.
 
 use std::collections::BTreeSet;
@@ -19,9 +20,6 @@ use super::super::processors::{Build, Delivery, Setup};
 use super::watch::{Mark, MarkHost, Watch, Watched};
 use super::{BenchmarkRun, System};
 use crate::error::MeasureError;
-
-/// Where stacks begin: at a multiple of so many bytes.
-const LINE: u64 = 64;
 
 /// Cycles that no run needs; more is a mistake in a model.
 const LONGEST: Cycles = Cycles(1 << 32);
@@ -98,7 +96,8 @@ fn on_harts<H: Hart + Clone>(
         Build::Barrel(config) => {
             let mut memory = program.memory(0);
             let end = memory.range().end;
-            let top = end.next_multiple_of(LINE) + setup.stack * config.threads as u64;
+            let stacks = setup.stack * config.threads as u64;
+            let top = (end + setup.stack_gap).next_multiple_of(setup.stack_alignment) + stacks;
             memory.grow((top - end) as usize);
             let hart = Watched::new(hart, watch);
             let mut cores = Barrel::new(&config, hart, memory, Stacks { top, bytes: setup.stack })?;
@@ -108,8 +107,8 @@ fn on_harts<H: Hart + Clone>(
     }
 }
 
-/// Where the instructions are that only put the number and the first argument of a call into place: those right before it
-/// that write nothing else.
+/// Where the instructions are that only put the number and the first argument of a call into place:
+/// those right before it that write nothing else.
 fn arguments_of_calls(hart: &Ppc32, code: Range<u64>) -> BTreeSet<u64> {
     // The number is in register 0, the first argument in register 3.
     let prepares = |shape: &Shape| {
@@ -219,7 +218,8 @@ impl<C: Cores> Stepped<C> {
 impl<C: Cores> System for Stepped<C> {
     type Pass = CorePass;
 
-    /// The program itself decides at which position the headers of its next pass match, by the same formula.
+    /// The program itself decides at which position the headers of its next pass match, by the same
+    /// formula.
     fn pass(&mut self, _position: usize) -> Result<CorePass, MeasureError> {
         let Mark::Begin = self.mark()? else { return Err(MeasureError::NotSeen("the begin of a pass")) };
         let before = self.counts();

@@ -13,7 +13,8 @@ use mb_unit::unit::{Unit, WRITE_STAGE};
 use super::{BenchmarkRun, HEADERS, System};
 use crate::error::MeasureError;
 
-/// Cycles between headers that come one by one: long enough for everything of the search before to be over.
+/// Cycles between headers that come one by one: long enough for everything of the search before to
+/// be over.
 const APART: u64 = 1000;
 
 /// [`HEADERS`] matches on the match unit, in cycles.
@@ -50,7 +51,8 @@ impl MatchUnit {
 /// Runs the benchmark with the program `words` on a list of `length` items.
 ///
 /// # Errors
-/// When the program breaks the protocol of the list manager or a header does not match where it should.
+/// When the program breaks the protocol of the list manager or a header does not match where it
+/// should.
 pub fn run(words: &[Word], memory: Memory, length: usize) -> Result<BenchmarkRun<UnitPass>, MeasureError> {
     super::run(&mut MatchUnit::new(words, memory, length)?, length)
 }

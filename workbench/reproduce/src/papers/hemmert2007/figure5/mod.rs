@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark of figure 5: 64 identical headers that match at 0 to 100 % of a list, and nothing is removed.
+//! The benchmark of figure 5: 64 identical headers that match at 0 to 100 % of a list, and nothing
+//! is removed.
 //!
-//! One driver runs it on every [`System`]: on the match unit ([`match_unit`]) and on cores that execute the compiled match
-//! function ([`cores`]).
+//! One driver runs it on every [`System`]: on the match unit ([`match_unit`]) and on cores that
+//! execute the compiled match function ([`cores`]).
 //!
-//! Contract: twelve passes over one list. The first matches the first item and primes caches; the others, which are
-//! measured, match at 0, 10, ... 100 % of the list.
+//! Contract: twelve passes over one list. The first matches the first item and primes caches; the
+//! others, which are measured, match at 0, 10, ... 100 % of the list.
 //! Source: sections 5.1, 5.3 and 6.1.
 
 pub mod cores;
@@ -64,7 +65,8 @@ pub struct MeasuredPass<P> {
     pub pass: P,
 }
 
-/// The item that matches at `percent` of a list, counted from 0: 0 % is the first item, 100 % the last.
+/// The item that matches at `percent` of a list, counted from 0: 0 % is the first item, 100 % the
+/// last.
 #[must_use]
 pub const fn position(percent: u32, length: usize) -> usize {
     mb_guest::position(percent as u64, length as u64) as usize

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run of the benchmark on a processor shows from outside: threads whose visits are counted, and a host that stops
-//! the clock.
+//! What a run of the benchmark on a processor shows from outside: threads whose visits are counted,
+//! and a host that stops the clock.
 //!
-//! A cold list is made by renaming: the loads of each header from the list get addresses of their own, so that the timing
-//! model, which never looks at a value, finds every line of the list missing once for each header. Locks and results keep
-//! their addresses.
+//! A cold list is made by renaming: the loads of each header from the list get addresses of their
+//! own, so that the timing model, which never looks at a value, finds every line of the list
+//! missing once for each header. Locks and results keep their addresses.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -149,7 +149,8 @@ impl<H: Hart> Hart for Watched<H> {
         if self.header > 0 && retired.shape.class == Class::Load && self.watch.list.contains(&retired.address) {
             self.watch.read(self.header, retired.address);
             if self.watch.cold {
-                // Programs lie below 2^32: no two headers share an address, and sets stay as they are.
+                // Programs lie below 2^32: no two headers share an address, and sets stay as they
+                // are.
                 retired = Retired { address: retired.address + (self.header << 32), ..retired };
             }
         }
@@ -166,7 +167,8 @@ pub(in super::super) enum Mark {
     End(u64),
 }
 
-/// The host of a run: it lets the program wait where a pass begins or ends, so that whoever runs it can look around.
+/// The host of a run: it lets the program wait where a pass begins or ends, so that whoever runs it
+/// can look around.
 #[derive(Clone, Copy, Default, Debug)]
 pub(in super::super) struct MarkHost {
     cycle: u64,
