@@ -27,7 +27,9 @@ def hemmert2007() -> Reproduction:
 
 def test_every_claim_of_the_ledger_has_a_verdict(hemmert2007: Reproduction) -> None:
     ledger = (ROOT / "spec" / "claims.toml").read_text(encoding="utf-8")
-    assert hemmert2007.claims["id"].to_list() == re.findall(r'^id = "(hemmert2007\..*)"$', ledger, re.MULTILINE)
+    assert hemmert2007.claims["id"].to_list() == re.findall(
+        r'^id = "(hemmert2007\..*)"$', ledger, re.MULTILINE
+    )
     assert sum(map(hemmert2007.count, VERDICTS)) == hemmert2007.claims.height
 
 
@@ -36,15 +38,19 @@ def test_nothing_differs_without_an_explanation(hemmert2007: Reproduction) -> No
     assert hemmert2007.claims.filter(pl.col("verdict") == "differs")["reason"].str.len_chars().min() != 0
 
 
-def test_the_verdict_of_a_claim_is_that_of_the_reading_that_counts(hemmert2007: Reproduction) -> None:
-    counting = hemmert2007.readings.filter("counts").select("id", "ours", "verdict")
-    tested = hemmert2007.claims.filter(pl.col("verdict") != "not testable").select("id", "ours", "verdict")
+def test_the_verdict_of_a_claim_is_that_of_the_interpretation_that_counts(hemmert2007: Reproduction) -> None:
+    counting = hemmert2007.interpretations.filter("counts").select("id", "measured", "verdict")
+    tested = hemmert2007.claims.filter(pl.col("verdict") != "not testable").select(
+        "id", "measured", "verdict"
+    )
     assert_frame_equal(counting, tested)
-    assert not hemmert2007.readings.filter("counts")["calibrated"].any()
+    assert not hemmert2007.interpretations.filter("counts")["calibrated"].any()
 
 
 def test_filters_keep_what_they_name(hemmert2007: Reproduction) -> None:
-    kept = hemmert2007.only(systems=("lm", "hw"), ids=("*.total_*", "hemmert2007.lm.*"), verdicts=("holds",)).claims
+    kept = hemmert2007.only(
+        systems=("lm", "hw"), ids=("*.total_*", "hemmert2007.lm.*"), verdicts=("holds",)
+    ).claims
     assert set(kept["systems"]) == {"lm", "hw"}
     assert set(kept["verdict"]) == {"holds"}
     assert "hemmert2007.hw.total_n10" in kept["id"].to_list()
@@ -67,7 +73,7 @@ def test_tables_and_figures_are_written(hemmert2007: Reproduction, tmp_path: Pat
         assert pl.read_csv(tmp_path / "out" / f"{name}.csv").height == table.height
     rows = json.loads((tmp_path / "out" / "claims.json").read_text(encoding="utf-8"))
     assert [row["id"] for row in rows] == hemmert2007.claims["id"].to_list()
-    assert sum(len(row["readings"]) for row in rows) == hemmert2007.readings.height
+    assert sum(len(row["interpretations"]) for row in rows) == hemmert2007.interpretations.height
     for figure in ("hemmert2007-figure6", "hemmert2007-figure7"):
         assert (tmp_path / "out" / "plots" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (
@@ -91,7 +97,7 @@ def test_figures_of_a_study_of_benchmarks_are_drawn(paper: str, figures: list[st
     found.write(tmp_path / "out", figures=True)
     assert sorted(path.stem for path in (tmp_path / "out" / "plots").glob("*.png")) == sorted(figures)
     assert found.curves["time_ns"].min() != 0
-    assert set(found.anchors["design"]) <= set(found.curves.filter("counts")["design"])
+    assert set(found.data_points["design"]) <= set(found.curves.filter("counts")["design"])
 
 
 def test_contradictions_of_several_papers_are_printed_and_written(
@@ -105,7 +111,7 @@ def test_contradictions_of_several_papers_are_printed_and_written(
         table = pl.read_csv(tmp_path / "papers" / paper / "contradictions.csv")
         for row in table.iter_rows(named=True):
             numbers.append(row["number"])
-            for cell in ("one", "other", "one_ours", "other_ours", "counts"):
+            for cell in ("first", "second", "first_measured", "second_measured", "counts"):
                 assert row[cell] in printed, f"{row['number']}: {cell}"
     assert numbers == list(range(9, 21))
 
@@ -113,11 +119,11 @@ def test_contradictions_of_several_papers_are_printed_and_written(
 def test_what_is_given_back_is_shown_and_does_not_count() -> None:
     xiong2018 = reproduce("xiong2018")
     found = xiong2018.only(ids=("xiong2018.ll.cycles_per_element", "xiong2018.overall.logic"))
-    assert found.claims.select("verdict", "ours").rows() == [
+    assert found.claims.select("verdict", "measured").rows() == [
         ("not testable", "3"),
         ("not testable", "0.1130"),
     ]
-    assert found.readings["counts"].to_list() == [False, False]
+    assert found.interpretations["counts"].to_list() == [False, False]
     held = xiong2018.claims.filter(verdict="holds")
     stated = held.filter(origin="stated").height
     assert xiong2018.origins() == (
@@ -153,16 +159,23 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["s9"], "unknown paper `s9`; expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000"),
-        (["hemmert2007", "--id", "tanabe2013.*"], "no claim has an id like `tanabe2013.*`"),
+        (
+            ["s9"],
+            "paper `s9`: not registered; "
+            "expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000",
+        ),
+        (
+            ["hemmert2007", "--id", "tanabe2013.*"],
+            "id `tanabe2013.*`: no claim has such an id; see `spec/claims.toml`",
+        ),
         (
             ["hemmert2007", "--verdict", "good"],
-            "Invalid value for '--verdict': `good` is no verdict; "
+            "Invalid value for '--verdict': `good` found; "
             "expected one of: holds, near, differs, not testable (see `matchbench reproduce --help`)",
         ),
         (
             ["hemmert2007", "--system", "mu,nic"],
-            "no claim is about system `nic`; expected one of: "
+            "system `nic`: no claim is about it; expected one of: "
             "all, bench, hw, lm, match, mt, mt*, mt1, mt16, mt2, mu, ppc440",
         ),
     ],
@@ -183,7 +196,9 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "out").rename(tmp_path / "gu2011")
     done = matchbench("reproduce", "hemmert2007", "gu2011", "-o", ".")
     assert (done.returncode, done.stdout) == (BAD_INPUT, "")
-    assert done.stderr == "matchbench: gu2011: holds earlier output; choose another directory or give --force\n"
+    assert (
+        done.stderr == "matchbench: gu2011: holds earlier output; choose another directory or give --force\n"
+    )
     assert [entry.name for entry in tmp_path.iterdir()] == ["gu2011"]
 
 

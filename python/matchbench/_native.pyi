@@ -175,8 +175,11 @@ def generate(
 ) -> None:
     """Write a trace into the empty directory `path`."""
 
+def papers() -> list[tuple[str, str]]:
+    """List citation key and alias of every paper."""
+
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
-    """Measure and judge every claim of a paper, named by its key; with `jobs`, under every assumption set."""
+    """Measure and judge every claim of `paper` (key or alias); with `jobs`, all that figures show."""
 
 def describe_benchmark(key: str) -> str:
     """Describe what the benchmark with this key in the table of curves measures."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Figures of a study: a column of panels for each benchmark or length of the list, a curve for each design.
 
-A line is the variant that counts, a thin one another reading, or a set of assumptions that was fitted; the
-band reaches over all variants. Points with bars are numbers that the paper prints, crosses what follows from
-its numbers, and arrows point to where a curve should be.
+A thick line is the variant that counts. A thin line is another interpretation, or a fitted set of
+assumptions. The shaded range covers all variants. Points with bars are numbers that the paper prints,
+crosses follow from its numbers, and arrows show on which side of a limit a curve should be.
 """
 
 import tomllib
@@ -31,7 +31,7 @@ def study(name: str) -> dict[str, Any]:
 
 
 def draw(
-    what: dict[str, Any], curves: pl.DataFrame, anchors: pl.DataFrame
+    what: dict[str, Any], curves: pl.DataFrame, data_points: pl.DataFrame
 ) -> Iterator[tuple[str, str, Figure]]:
     """Draw every figure of a study.
 
@@ -39,7 +39,7 @@ def draw(
     ----------
     what
         The study.
-    curves, anchors
+    curves, data_points
         Tables of these names of a reproduction.
 
     Yields
@@ -49,11 +49,11 @@ def draw(
     """
     for figure in what["figure"]:
         with mpl.rc_context(STYLE):
-            yield figure["name"], figure["title"], _figure(what, figure, curves, anchors)
+            yield figure["name"], figure["title"], _figure(what, figure, curves, data_points)
 
 
 def draw_areas(what: dict[str, Any], areas: pl.DataFrame) -> Figure:
-    """Draw matches for area and time, by the paper's areas and by our estimate.
+    """Draw matches for area and time, with published and with estimated areas.
 
     Parameters
     ----------
@@ -66,7 +66,10 @@ def draw_areas(what: dict[str, Any], areas: pl.DataFrame) -> Figure:
         picture = Figure(figsize=(10, 4.4))
         grid = picture.subplots(1, 2, sharex=True, sharey=True)
         for ax, column, title in zip(
-            grid, ("per_paper_mm2", "per_ours_mm2"), ("areas of the paper", "our estimate"), strict=True
+            grid,
+            ("per_published_mm2", "per_estimated_mm2"),
+            ("published areas", "estimated areas"),
+            strict=True,
         ):
             for design in what["design"]:
                 points = areas.filter(pl.col(column).is_not_null(), design=design["name"]).sort("traversed")
@@ -89,7 +92,7 @@ def draw_areas(what: dict[str, Any], areas: pl.DataFrame) -> Figure:
             ax.yaxis.set_major_formatter(FuncFormatter(plain))
         grid[0].set_ylabel("matches in 1 µs on 1 mm²")
         picture.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-        picture.suptitle("Matches for area and time, 90 nm, 500 MHz, base assumptions", fontsize=11)
+        picture.suptitle("Matches for area and time, 90 nm, 500 MHz, baseline assumptions", fontsize=11)
         return picture
 
 
@@ -106,7 +109,7 @@ def _columns(figure: dict[str, Any]) -> list[tuple[str, pl.Expr]]:
 
 
 def _figure(
-    what: dict[str, Any], figure: dict[str, Any], curves: pl.DataFrame, anchors: pl.DataFrame
+    what: dict[str, Any], figure: dict[str, Any], curves: pl.DataFrame, data_points: pl.DataFrame
 ) -> Figure:
     panels = [
         panel for panel in what["panel"] if panel["quantity"] in figure.get("panels", [panel["quantity"]])
@@ -126,20 +129,20 @@ def _figure(
     for column, (title, mine) in enumerate(columns):
         points = curves.filter(mine, pl.col(axis).is_in(figure["lengths"]) if axis == "length" else True)
         points = points.with_columns(x=axis)
-        baseline = points.filter("counts", pl.col("design") == what.get("baseline", "")).select(
+        reference = points.filter("counts", pl.col("design") == what.get("reference", "")).select(
             "x", bound="time_ns"
         )
         own = points.filter("counts").select("design", "x", "traversed")
-        told = anchors.filter(mine).with_columns(x=axis).join(own, on=["design", "x"])
+        stated = data_points.filter(mine).with_columns(x=axis).join(own, on=["design", "x"])
         for row, panel in enumerate(panels):
             ax = grid[row, column]
             letter = chr(ord("a") + row * len(columns) + column)
-            drawn = _values(points, baseline, panel["quantity"], ("time_ns",))
-            marked = _values(told, baseline, panel["quantity"], ("low_ns", "time_ns", "high_ns"))
+            drawn = _values(points, reference, panel["quantity"], ("time_ns",))
+            marked = _values(stated, reference, panel["quantity"], ("low_ns", "time_ns", "high_ns"))
             for design in designs:
                 _curve(ax, design, drawn.filter(design=design["name"]))
             is_log = axis == "length" and figure.get("axis", "log") == "log"
-            _anchors(
+            _data_points(
                 ax, designs, marked, is_log=is_log, span=max(figure["lengths"]) if axis == "length" else 100
             )
             _scale(ax, panel.get("scale", "log"))
@@ -156,7 +159,7 @@ def _figure(
                     "entries of the queue" if axis == "length" else "depth of the match [% of the list]"
                 )
     shown = pl.any_horizontal(mine for _, mine in columns)
-    _legend(picture, designs, curves.filter(shown), anchors.filter(shown))
+    _legend(picture, designs, curves.filter(shown), data_points.filter(shown))
     picture.suptitle(figure["title"], fontsize=11)
     return picture
 
@@ -174,11 +177,11 @@ def _scale(ax: Axes, scale: str) -> None:
 
 
 def _values(
-    table: pl.DataFrame, baseline: pl.DataFrame, quantity: str, columns: tuple[str, ...]
+    table: pl.DataFrame, reference: pl.DataFrame, quantity: str, columns: tuple[str, ...]
 ) -> pl.DataFrame:
     """Turn times of all matches into what a panel shows."""
     if quantity == "relative":
-        table = table.join(baseline, on="x")
+        table = table.join(reference, on="x")
     factor = {"total": pl.lit(1e-3), "each": 1 / pl.col("traversed"), "relative": 1 / pl.col("bound")}[
         quantity
     ]
@@ -187,9 +190,9 @@ def _values(
 
 def _curve(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
     line = points.filter("counts").sort("x")
-    band = points.group_by("x").agg(low=pl.col("time_ns").min(), high=pl.col("time_ns").max()).sort("x")
+    extent = points.group_by("x").agg(low=pl.col("time_ns").min(), high=pl.col("time_ns").max()).sort("x")
     ax.fill_between(
-        band["x"], band["low"], band["high"], color=design["colour"], alpha=0.13, linewidth=0, zorder=1
+        extent["x"], extent["low"], extent["high"], color=design["colour"], alpha=0.13, linewidth=0, zorder=1
     )
     ax.plot(
         line["x"],
@@ -201,7 +204,7 @@ def _curve(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
         linewidth=1.3,
         zorder=3,
     )
-    # Readings of a design by name, or the sets of assumptions that were fitted.
+    # Named interpretations of a design, or the fitted set of assumptions.
     thin = points.filter(~pl.col("counts"), pl.lit("variant" in design) | pl.col("calibrated"))
     for (_,), other in thin.sort("x").group_by("variant", maintain_order=True):
         ax.plot(
@@ -214,12 +217,12 @@ def _curve(ax: Axes, design: dict[str, Any], points: pl.DataFrame) -> None:
         )
 
 
-def _anchors(
+def _data_points(
     ax: Axes, designs: list[dict[str, Any]], points: pl.DataFrame, *, is_log: bool, span: float
 ) -> None:
-    """Draw what the paper tells: numbers with bars, limits with an arrow to where the curve should be.
+    """Draw data points: numbers with bars, limits with an arrow to the side where the curve should be.
 
-    Limits at one place stand beside each other, `span` being the reach of the horizontal axis.
+    Limits at one place are drawn side by side; `span` is the extent of the horizontal axis.
     """
     by_name = {design["name"]: design for design in designs}
     beside: dict[tuple[float, float], int] = {}
@@ -251,7 +254,7 @@ def _anchors(
 
 
 def _legend(
-    picture: Figure, designs: list[dict[str, Any]], curves: pl.DataFrame, anchors: pl.DataFrame
+    picture: Figure, designs: list[dict[str, Any]], curves: pl.DataFrame, data_points: pl.DataFrame
 ) -> None:
     handles: list[Any] = []
     labels = []
@@ -270,23 +273,23 @@ def _legend(
         labels.append(f"{design['label']} ({design['line']}){' *' if fitted else ''}")
     names = [design["name"] for design in designs]
     others = curves.filter(~pl.col("counts"), pl.col("design").is_in(names))
-    readings = dict.fromkeys(each["name"] for design in designs for each in design.get("variant", []))
-    for reading in readings:
+    interpretations = dict.fromkeys(each["name"] for design in designs for each in design.get("variant", []))
+    for interpretation in interpretations:
         handles.append(Line2D([], [], color="0.3", linewidth=0.6))
-        labels.append(f"another reading: {reading}")
-    if not readings and others["calibrated"].any():
+        labels.append(f"another interpretation: {interpretation}")
+    if not interpretations and others["calibrated"].any():
         handles.append(Line2D([], [], color="0.3", linewidth=0.6))
         labels.append("fitted to the paper, does not count")
     if others.height:
         handles.append(Patch(facecolor="0.6", alpha=0.3))
-        labels.append("all readings or assumptions")
-    told = anchors.filter(pl.col("design").is_in(names))
+        labels.append("all interpretations or assumptions")
+    stated = data_points.filter(pl.col("design").is_in(names))
     printed = pl.col("origin") == "stated"
     for mine, marker, label in (
         (printed, "o", "printed in the paper's text, with its precision"),
         (~printed, "x", "follows from numbers in the paper's text"),
     ):
-        if told.filter(mine, limit="at").height:
+        if stated.filter(mine, limit="at").height:
             handles.append(
                 Line2D(
                     [],
@@ -299,7 +302,7 @@ def _legend(
                 )
             )
             labels.append(label)
-    if told.filter(pl.col("limit") != "at").height:
+    if stated.filter(pl.col("limit") != "at").height:
         handles.append(Line2D([], [], color="0.3", marker=r"$\uparrow$", markersize=8, linestyle="none"))
         labels.append("by the paper's text the curve is on this side")
     if any(label.endswith(" *") for label in labels):

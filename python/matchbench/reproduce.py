@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Claims of the papers against what the models give; `workbench/reproduce` measures and judges."""
+"""Claims of the papers against what the models measure; `workbench/reproduce` measures and judges."""
 
 import dataclasses
 import json
@@ -15,15 +15,15 @@ from matchbench._native import Engine, MatchbenchError
 from matchbench.output import whole_directory
 
 VERDICTS = ("holds", "near", "differs", "not testable")
-"""How a claim can fare, the best first."""
+"""Every verdict, the best first."""
 
 MARKER = "claims.json"
-"""What tells a directory of results from others."""
+"""The file that marks a directory as one of results."""
 
 CLAIMS = pl.Schema(
     {
         "id": pl.String(),
-        "seed": pl.String(),
+        "paper": pl.String(),
         "place": pl.String(),
         "systems": pl.String(),
         "statement": pl.String(),
@@ -32,8 +32,8 @@ CLAIMS = pl.Schema(
         "kind": pl.String(),
         "origin": pl.String(),
         "precision": pl.String(),
-        "theirs": pl.String(),
-        "ours": pl.String(),
+        "published": pl.String(),
+        "measured": pl.String(),
         "unit": pl.String(),
         "relative_error": pl.Float64(),
         "verdict": pl.String(),
@@ -44,14 +44,14 @@ CLAIMS = pl.Schema(
     }
 )
 
-READINGS = pl.Schema(
+INTERPRETATIONS = pl.Schema(
     {
         "id": pl.String(),
-        "reading": pl.String(),
+        "interpretation": pl.String(),
         "counts": pl.Boolean(),
         "calibrated": pl.Boolean(),
-        "ours": pl.String(),
-        "ours_value": pl.Float64(),
+        "measured": pl.String(),
+        "measured_value": pl.Float64(),
         "relative_error": pl.Float64(),
         "verdict": pl.String(),
     }
@@ -61,12 +61,12 @@ CONTRADICTIONS = pl.Schema(
     {
         "number": pl.Int64(),
         "place": pl.String(),
-        "one": pl.String(),
-        "other": pl.String(),
-        "one_read": pl.String(),
-        "one_ours": pl.String(),
-        "other_read": pl.String(),
-        "other_ours": pl.String(),
+        "first": pl.String(),
+        "second": pl.String(),
+        "first_interpretation": pl.String(),
+        "first_measured": pl.String(),
+        "second_interpretation": pl.String(),
+        "second_measured": pl.String(),
         "counts": pl.String(),
     }
 )
@@ -85,7 +85,7 @@ CURVES = pl.Schema(
     }
 )
 
-ANCHORS = pl.Schema(
+DATA_POINTS = pl.Schema(
     {
         "id": pl.String(),
         "origin": pl.String(),
@@ -103,7 +103,7 @@ ANCHORS = pl.Schema(
 AGREEMENTS = pl.Schema(
     {
         "assumptions": pl.String(),
-        "base": pl.Boolean(),
+        "baseline": pl.Boolean(),
         "fitted": pl.Boolean(),
         "holds": pl.Int64(),
         "near": pl.Int64(),
@@ -112,11 +112,11 @@ AGREEMENTS = pl.Schema(
     }
 )
 
-ANSWERS = pl.Schema(
+ASSUMPTION_VALUES = pl.Schema(
     {
         "assumption": pl.String(),
-        "answer": pl.String(),
-        "base": pl.Boolean(),
+        "value": pl.String(),
+        "baseline": pl.Boolean(),
         "fitted": pl.Boolean(),
         "holds_fewest": pl.Int64(),
         "holds_mean": pl.Float64(),
@@ -128,12 +128,12 @@ AREAS = pl.Schema(
     {
         "design": pl.String(),
         "cores": pl.Int64(),
-        "ours_mm2": pl.Float64(),
-        "paper_mm2": pl.Float64(),
+        "estimated_mm2": pl.Float64(),
+        "published_mm2": pl.Float64(),
         "traversed": pl.Int64(),
         "matches_per_us": pl.Float64(),
-        "per_ours_mm2": pl.Float64(),
-        "per_paper_mm2": pl.Float64(),
+        "per_estimated_mm2": pl.Float64(),
+        "per_published_mm2": pl.Float64(),
     }
 )
 
@@ -161,12 +161,12 @@ PARAMETERS = pl.Schema(
 
 TABLES = {
     "claims": CLAIMS,
-    "readings": READINGS,
+    "interpretations": INTERPRETATIONS,
     "contradictions": CONTRADICTIONS,
     "curves": CURVES,
-    "anchors": ANCHORS,
+    "data_points": DATA_POINTS,
     "agreements": AGREEMENTS,
-    "answers": ANSWERS,
+    "assumption_values": ASSUMPTION_VALUES,
     "areas": AREAS,
     "storage": STORAGE,
     "parameters": PARAMETERS,
@@ -176,41 +176,41 @@ TABLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """Claims of one paper and what became of them, each table as `docs/reproduce.md` says.
+    """Claims of one paper with their verdicts; `docs/reproduce.md` describes each table.
 
     Parameters
     ----------
     claims
         One row per claim.
-    readings
-        One row per reading of those; a claim of a paper that contradicts itself has several.
+    interpretations
+        One row per interpretation of a claim; a claim of a paper that contradicts itself has several.
     contradictions
-        One row per place at which the paper contradicts itself: both statements, and what comes of each.
+        One row per place at which the paper contradicts itself: both statements, and the models' results.
     curves
         The benchmark behind the figures, on every design and in every variant.
-    anchors
-        What the paper's text tells of single points.
+    data_points
+        Single points that the paper's text gives.
     agreements
         Every set of assumptions and how many claims hold in it, those with most first, if all were run.
-    answers
-        Every answer to every assumption, and how many claims hold with it, if all were run.
+    assumption_values
+        Every value of every assumption, and how many claims hold with it, if all were run.
     areas
-        Areas of the designs, and matches for it.
+        Area of each design, and matches for area and time.
     storage
-        What our areas are estimated from.
+        The storage that estimated areas are computed from.
     parameters
         Every parameter of the models in use, with its source.
     study
-        The study that asks for the figures, if they are one.
+        The study that defines the figures, if there is one.
     """
 
     claims: pl.DataFrame
-    readings: pl.DataFrame
+    interpretations: pl.DataFrame
     contradictions: pl.DataFrame
     curves: pl.DataFrame
-    anchors: pl.DataFrame
+    data_points: pl.DataFrame
     agreements: pl.DataFrame
-    answers: pl.DataFrame
+    assumption_values: pl.DataFrame
     areas: pl.DataFrame
     storage: pl.DataFrame
     parameters: pl.DataFrame
@@ -223,19 +223,19 @@ class Reproduction:
 
     @property
     def fitted(self) -> bool:
-        """Whether the set of assumptions that the study calls fitted agrees best; so if none was run."""
+        """Whether the set of assumptions that the study calls fitted agrees best; true if none was run."""
         return self.agreements.is_empty() or bool(self.agreements["fitted"][0])
 
     def agreement(self) -> str:
-        """Say which assumptions agree best, and how the base does."""
-        best, base = (
+        """Say which assumptions agree best, and how many claims hold with the baseline."""
+        best, baseline = (
             self.agreements.row(0, named=True),
-            self.agreements.row(by_predicate=pl.col("base"), named=True),
+            self.agreements.row(by_predicate=pl.col("baseline"), named=True),
         )
         tested = best["holds"] + best["near"] + best["differs"]
         return (
             f"of the {tested} claims that compare the processors, most hold ({best['holds']}) with "
-            f"{best['assumptions']}; with the base assumptions {base['holds']}"
+            f"{best['assumptions']}; with the baseline assumptions {baseline['holds']}"
         )
 
     def count(self, verdict: str) -> int:
@@ -243,7 +243,7 @@ class Reproduction:
         return self.claims.filter(verdict=verdict).height
 
     def counts(self) -> str:
-        """Say how the claims fare, in one line."""
+        """Count the verdicts, in one line."""
         return f"{self.claims.height} claims: " + ", ".join(
             f"{self.count(verdict)} {verdict}" for verdict in VERDICTS
         )
@@ -276,13 +276,14 @@ class Reproduction:
         MatchbenchError
             When no claim is about one of `systems`, or none matches one of `ids`.
         """
+        ids = tuple(map(pattern_of, ids))
         about = {row["id"]: set(row["systems"].split(", ")) for row in self.claims.iter_rows(named=True)}
         known = sorted(set().union(*about.values()))
         if unknown := next((system for system in systems if system not in known), None):
-            msg = f"no claim is about system `{unknown}`; expected one of: {', '.join(known)}"
+            msg = f"system `{unknown}`: no claim is about it; expected one of: {', '.join(known)}"
             raise MatchbenchError(msg)
         if unmatched := next((glob for glob in ids if not any(fnmatchcase(i, glob) for i in about)), None):
-            msg = f"no claim has an id like `{unmatched}`"
+            msg = f"id `{unmatched}`: no claim has such an id; see `spec/claims.toml`"
             raise MatchbenchError(msg)
         kept = [
             row["id"]
@@ -294,7 +295,7 @@ class Reproduction:
         return dataclasses.replace(
             self,
             claims=self.claims.filter(pl.col("id").is_in(kept)),
-            readings=self.readings.filter(pl.col("id").is_in(kept)),
+            interpretations=self.interpretations.filter(pl.col("id").is_in(kept)),
         )
 
     def write(self, directory: str | os.PathLike[str], *, figures: bool = False, force: bool = False) -> None:
@@ -327,14 +328,41 @@ class Reproduction:
                 verdicts.write_page(self, partial)
 
     def _rows(self) -> list[dict[str, object]]:
-        readings: dict[str, list[dict[str, object]]] = {}
-        for row in self.readings.iter_rows(named=True):
-            readings.setdefault(row.pop("id"), []).append(row)
+        interpretations: dict[str, list[dict[str, object]]] = {}
+        for row in self.interpretations.iter_rows(named=True):
+            interpretations.setdefault(row.pop("id"), []).append(row)
         version = {"version": _native.version(), "revision": _native.revision()}
         return [
-            {**row, "readings": readings.get(row["id"], []), **version}
+            {**row, "interpretations": interpretations.get(row["id"], []), **version}
             for row in self.claims.iter_rows(named=True)
         ]
+
+
+def papers() -> dict[str, str]:
+    """Give the alias of each paper by its citation key."""
+    return dict(_native.papers())
+
+
+def key_of(name: str) -> str:
+    """Give the citation key of a paper named by key or alias.
+
+    Raises
+    ------
+    MatchbenchError
+        When there is no such paper.
+    """
+    for key, alias in papers().items():
+        if name in (key, alias):
+            return key
+    msg = f"paper `{name}`: not registered; expected one of: {', '.join(papers())}"
+    raise MatchbenchError(msg)
+
+
+def pattern_of(glob: str) -> str:
+    """Replace the alias of a paper at the head of a pattern of ids by its key."""
+    head, dot, rest = glob.partition(".")
+    keys = {alias: key for key, alias in papers().items()}
+    return f"{keys.get(head, head)}{dot}{rest}"
 
 
 def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
@@ -343,9 +371,9 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     Parameters
     ----------
     paper
-        `hemmert2007` to `crowley2000`.
+        Citation key of the paper, or its alias.
     jobs
-        Run what only figures show too, so many runs at a time; the result does not depend on the number.
+        Also run what only figures show, this many runs at a time; the result does not depend on the number.
 
     Raises
     ------
@@ -365,12 +393,12 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     ]
     return Reproduction(
         claims=pl.DataFrame(found["claims"], schema=CLAIMS),
-        readings=pl.DataFrame(found["readings"], schema=READINGS),
+        interpretations=pl.DataFrame(found["interpretations"], schema=INTERPRETATIONS),
         contradictions=pl.DataFrame(found["contradictions"], schema=CONTRADICTIONS),
         curves=pl.DataFrame(found["curves"], schema=CURVES),
-        anchors=pl.DataFrame(found["anchors"], schema=ANCHORS),
+        data_points=pl.DataFrame(found["data_points"], schema=DATA_POINTS),
         agreements=pl.DataFrame(found["agreements"], schema=AGREEMENTS),
-        answers=pl.DataFrame(found["answers"], schema=ANSWERS),
+        assumption_values=pl.DataFrame(found["assumption_values"], schema=ASSUMPTION_VALUES),
         areas=pl.DataFrame(found["areas"], schema=AREAS),
         storage=pl.DataFrame(found["storage"], schema=STORAGE),
         parameters=pl.concat(

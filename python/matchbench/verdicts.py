@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The page of a reproduction: figures, every verdict, and what is assumed behind each curve."""
+"""The page of a reproduction: figures, every verdict, and the assumptions behind each curve."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def write_page(found: Reproduction, directory: Path) -> None:
 def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[dict[str, str]]:
     directory.mkdir()
     drawn = []
-    every = [*figures.draw(study, found.curves, found.anchors)]
+    every = [*figures.draw(study, found.curves, found.data_points)]
     if found.areas.height:
         area = figures.draw_areas(study, found.areas)
         every.append(
             (
                 f"{study['paper']}-area",
-                "Matches for area and time, by the paper's areas and by our estimate",
+                "Matches for area and time, with published and with estimated areas",
                 area,
             )
         )
@@ -70,18 +70,18 @@ def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[d
 
 
 def _assumptions(found: Reproduction, study: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Give each assumption of the study its answers, with the claims that hold."""
+    """Give each assumption of the study its values, with the claims that hold."""
     return [
-        {**about, "answers": found.answers.filter(assumption=about["name"]).to_dicts()}
+        {**about, "tried": found.assumption_values.filter(assumption=about["name"]).to_dicts()}
         for about in (study or {}).get("assumption", [])
     ]
 
 
 def _claims(found: Reproduction) -> list[dict[str, Any]]:
-    """Give each claim its readings where it has several, and its error as text."""
-    readings = found.readings.partition_by("id", as_dict=True, maintain_order=True)
+    """Give each claim its interpretations where it has several."""
+    interpretations = found.interpretations.partition_by("id", as_dict=True, maintain_order=True)
     rows = []
     for row in found.claims.iter_rows(named=True):
-        mine = readings[row["id"],].to_dicts() if (row["id"],) in readings else []
-        rows.append({**row, "readings": mine if len(mine) > 1 else []})
+        mine = interpretations[row["id"],].to_dicts() if (row["id"],) in interpretations else []
+        rows.append({**row, "interpretations": mine if len(mine) > 1 else []})
     return rows

@@ -2,15 +2,12 @@
 //! Lists in memory, searched by a thread for each operation on barrel-threaded cores: the
 //! multithreaded processors of Hemmert et al.
 //!
-//! - [`engine`]: the receive engine; [`machine`]: the firmware on its cores; [`parameters`]: what
-//!   both are built from.
-//! - [`figure5`]: the benchmark of hemmert2007 figure 5 on the same cores.
+//! - [`engine`]: the receive engine; [`machine`]: the firmware on its cores; [`parameters`]: what both are built from.
 //!
 //! Source: Hemmert et al. (`hemmert2007`), sections 5.1 and 5.3; see `README.md` for what is the
 //! paper's and what is ours.
 
 pub mod engine;
-pub mod figure5;
 pub mod machine;
 pub mod parameters;
 

@@ -2,16 +2,13 @@
 //! Lists in memory, searched by compiled code on an out-of-order core: the embedded processor of
 //! Hemmert et al., and one of today.
 //!
-//! - [`engine`]: the receive engine; [`machine`]: the firmware on its core; [`parameters`]: what
-//!   both are built from.
-//! - [`figure5`]: the benchmark of hemmert2007 figure 5 on the same cores; [`pipeline`]: what
-//!   happens in them, drawn.
+//! - [`engine`]: the receive engine; [`machine`]: the firmware on its core; [`parameters`]: what both are built from.
+//! - [`pipeline`]: what happens in them, drawn.
 //!
 //! Source: Hemmert et al. (`hemmert2007`), section 5.2; see `README.md` for what is the paper's and
 //! what is ours.
 
 pub mod engine;
-pub mod figure5;
 pub mod machine;
 pub mod parameters;
 pub mod pipeline;

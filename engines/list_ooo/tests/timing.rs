@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a walk costs, in formulas, and how operations follow each other in time.
+//! How operations follow each other in time. What a walk costs is in the tests of `workbench/reproduce`.
 
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
-use mb_guest::{Guest, HEADERS};
-use mb_list_ooo::figure5::{self, Link, Row};
+use mb_guest::Guest;
 use mb_list_ooo::machine::Machine;
 use mb_list_ooo::parameters::Parameters;
 use mb_list_ooo::{ENTRY, ListOoo, pipeline};
@@ -11,68 +10,6 @@ use mb_processor::{Hart, InstructionClass, Ppc32, Rv64};
 use mb_testkit::preset;
 
 const CLOCK: Clock = Clock::from_mhz(500);
-
-fn rows(link: Link, changes: &[(&str, &str)]) -> Vec<Row> {
-    figure5::run(&Parameters::new(&preset(&ENTRY, "hemmert2007", changes)), link, 101).unwrap()
-}
-
-/// Each of ten more items costs `cycles`, from the 21st on: before, branches that first mispredict and then do not overlap with
-/// the header's way in.
-#[track_caller]
-fn assert_item_costs(rows: &[Row], cycles: u64) {
-    for pair in rows[2..].windows(2) {
-        let items = (pair[1].traversed - pair[0].traversed) as u64;
-        assert_eq!(items, 10);
-        assert_eq!(pair[1].cycles - pair[0].cycles, HEADERS * items * cycles, "behind {} items", pair[0].traversed);
-    }
-}
-
-/// Of an item that fails on match bits, with the list in the cache: each instruction takes an issue slot, each load a second.
-#[test]
-fn a_kept_item_costs_its_issue_slots() {
-    for (instruction_set, instructions, loads) in [("ppc32", 15, 7), ("rv64", 8, 4)] {
-        for width in [1, 2] {
-            let changes = [("instruction_set", instruction_set), ("issue_width", &width.to_string())];
-            assert_item_costs(&rows(Link::First, &changes), (instructions + loads) / width);
-        }
-    }
-}
-
-/// An item that misses costs the memory's latency and its line's transfer, and from there to the next item's miss 9 cycles with
-/// code of 32 bits, 3 with code of 64. If its link is in another line, that miss comes after the first with 32 bits, whose loads
-/// fill the queue of 4, and beside it with 64.
-#[test]
-fn a_cold_item_costs_its_misses_and_what_is_between() {
-    for latency in [10, 20, 40] {
-        for line in [32, 64] {
-            let (latency_text, line_text) = (latency.to_string(), line.to_string());
-            let changes = [("list_cache", "cold"), ("memory_latency", &*latency_text), ("line", &*line_text)];
-            let miss = latency + line / 16;
-            assert_item_costs(&rows(Link::First, &changes), miss + 9);
-            assert_item_costs(&rows(Link::Last, &changes), if line == 32 { 2 * miss + 5 } else { miss + 9 });
-            let changes = [changes[0], changes[1], changes[2], ("instruction_set", "rv64")];
-            assert_item_costs(&rows(Link::First, &changes), miss + 3);
-            assert_item_costs(&rows(Link::Last, &changes), miss + 3);
-        }
-    }
-}
-
-/// A header that comes to memory costs one miss for 64 matches each, less the cycle that a hit takes and 2 that overlap with the
-/// end of the match before; a list that is kept costs none.
-#[test]
-fn a_header_in_memory_costs_its_miss_once() {
-    for latency in [10, 20] {
-        for line in [32, 64] {
-            let (latency_text, line_text) = (latency.to_string(), line.to_string());
-            let changes = [("memory_latency", &*latency_text), ("line", &*line_text)];
-            let memory = rows(Link::First, &changes);
-            let cache = rows(Link::First, &[changes[0], changes[1], ("header", "cache")]);
-            for (memory, cache) in memory.iter().zip(&cache).skip(1) {
-                assert_eq!(memory.cycles - cache.cycles, HEADERS * (latency + line / 16 - 3), "{memory:?}");
-            }
-        }
-    }
-}
 
 fn envelope(bits: u64) -> Envelope {
     Envelope { bits, initiator: Initiator(1) }

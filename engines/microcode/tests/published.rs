@@ -2,7 +2,6 @@
 //! What Hemmert et al. print about its program and its cycles, measured on `portals_hemmert2007`.
 
 use mb_microcode::{ENTRY, MicrocodeParameters};
-use mb_session::figure5::{self, LENGTHS};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
@@ -91,65 +90,5 @@ fn an_item_that_fails_on_match_bits_takes_8_cycles_and_nothing_else() {
         let events = words(&mut machine(length), 1000);
         assert_eq!(cycles(&events), 31 + 8 * (length as u64 - 1), "{length} items");
         assert!(events[1..].iter().all(|event| event.stall.is_none()), "{length} items");
-    }
-}
-
-#[test]
-fn the_benchmark_of_figure_5_takes_21_and_8_for_each_item_and_two_at_the_end() {
-    for length in LENGTHS {
-        let rows = figure5::run(&BuiltinProgram::PortalsHemmert2007.assemble().words, MEMORY, length).unwrap();
-        assert_eq!(rows.iter().map(|row| row.percent).collect::<Vec<_>>(), (0..=100).step_by(10).collect::<Vec<_>>());
-        assert_eq!((rows[0].traversed, rows[10].traversed), (1, length));
-        for row in rows {
-            let items = row.traversed as u64;
-            assert_eq!(row.streamed, 64 * (21 + 8 * items) + 2, "{row:?}");
-            assert_eq!(row.one_by_one, 64 * (23 + 8 * items), "{row:?}");
-            assert_eq!(row.words, 64 * (21 + 8 * items), "{row:?}");
-            assert_eq!(row.stalls, 0, "{row:?}");
-            assert_eq!(row.bound_stated, 64 * (8 + 8 * items), "{row:?}");
-            assert_eq!(row.bound_reported, row.one_by_one - 384, "the penalty that hemmert2007 6.1 prints");
-        }
-    }
-}
-
-/// Rounded as printed: 19 %, within 6 %, 2.3 %. All three agree with headers one by one against the reported bound, and
-/// none with the stated one.
-#[test]
-fn the_printed_overheads_are_those_over_the_reported_bound() {
-    let words = BuiltinProgram::PortalsHemmert2007.assemble().words;
-    let overhead = |length: usize, percent: usize| {
-        let row = figure5::run(&words, MEMORY, length).unwrap()[percent / 10];
-        let of = |bound: u64| 100.0 * (1.0 - bound as f64 / row.one_by_one as f64);
-        (of(row.bound_reported), of(row.bound_stated))
-    };
-    for ((reported, stated), printed) in
-        [overhead(10, 0), overhead(10, 100), overhead(30, 100)].into_iter().zip([19.0, 6.0, 2.3])
-    {
-        assert!((reported - printed).abs() < 0.5, "{reported} is printed as {printed}");
-        assert!(stated > printed + 3.0, "{stated} is not {printed}");
-    }
-}
-
-/// The cycles between headers that follow each other, beyond eight for each item.
-#[test]
-fn our_leaner_program_saves_three_words_and_a_cycle_for_each_match() {
-    let program = BuiltinProgram::PortalsLean.assemble();
-    let words = |name: &str| program.segments.iter().find(|segment| segment.name == name).unwrap().words;
-    let split = ["init", "header", "shared", "fast", "slow", "flush"].map(words);
-    assert_eq!(split, [4, 9, 6, 6, 8, 8]);
-    for row in figure5::run(&program.words, MEMORY, 30).unwrap() {
-        assert_eq!(row.streamed, 64 * (20 + 8 * row.traversed as u64) + 2);
-    }
-}
-
-/// 16 + 8 n words for each header; the stream of the list manager takes 17 + 8 n: header, items, the item behind the match
-/// and the end-of-list mark. Every header but the first waits one cycle for it.
-#[test]
-fn mpi_is_limited_by_the_stream_of_the_list_manager() {
-    for row in figure5::run(&BuiltinProgram::Mpi.assemble().words, MEMORY, 30).unwrap() {
-        let items = row.traversed as u64;
-        assert_eq!(row.words, 64 * (16 + 8 * items));
-        assert_eq!(row.streamed, row.words + 63 + 2);
-        assert_eq!(row.streamed - 1, row.bound_reported);
     }
 }

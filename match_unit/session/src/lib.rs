@@ -3,11 +3,9 @@
 //!
 //! - [`session`]: runs; [`debugger`]: runs with breakpoints.
 //! - [`trace`], [`profile`], [`export`]: a run cycle by cycle, summed up by label, and as files for viewers.
-//! - [`figure5`]: the benchmark of hemmert2007 figure 5.
 
 pub mod debugger;
 pub mod export;
-pub mod figure5;
 pub mod profile;
 pub mod session;
 pub mod trace;

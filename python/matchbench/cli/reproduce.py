@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench reproduce`: what a paper claims, what the models give, and what is to be made of it."""
+"""`matchbench reproduce`: claims of a paper, measured on the models, with verdicts."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,7 +10,7 @@ import polars as pl
 
 from matchbench import tables
 from matchbench.output import check_directory
-from matchbench.reproduce import MARKER, VERDICTS, Reproduction, reproduce
+from matchbench.reproduce import MARKER, VERDICTS, Reproduction, key_of, reproduce
 
 CHECK_FAILED = 1
 _CELL = 44  # characters of a cell
@@ -25,7 +25,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     words = _words(context, parameter, given)
     for word in words:
         if word not in VERDICTS:
-            msg = f"`{word}` is no verdict; expected one of: {', '.join(VERDICTS)}"
+            msg = f"`{word}` found; expected one of: {', '.join(VERDICTS)}"
             raise click.BadParameter(msg)
     return words
 
@@ -43,8 +43,8 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
       matchbench reproduce hemmert2007 --figures -o out/hemmert2007 --force
       matchbench reproduce tanabe2013 xiong2018 -o out/papers
 
-    `docs/reproduce.md` says how a verdict is found and what the readings are.
-    Exit status: 0 done; 1 if a claim differs and nobody has said why, or if with --figures another set of
+    `docs/reproduce.md` says how a verdict is found and lists all interpretations.
+    Exit status: 0 done; 1 if a claim differs without an explanation, or if with --figures another set of
     assumptions agrees better than the study's; 2 bad input.
     """,
 )
@@ -58,7 +58,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     help="Only claims about these, such as mu (match unit), lm (list manager), hw (bound).",
 )
 @click.option(
-    "--id", "ids", metavar="GLOB", multiple=True, help="Only claims with such an id; may be given again."
+    "--id", "ids", metavar="GLOB", multiple=True, help="Only claims whose id matches; may be repeated."
 )
 @click.option(
     "--verdict",
@@ -66,12 +66,12 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     metavar="NAME[,NAME]",
     multiple=True,
     callback=_verdicts,
-    help=f"Only claims that fare so: {', '.join(VERDICTS)}.",
+    help=f"Only claims with these verdicts: {', '.join(VERDICTS)}.",
 )
 @click.option(
     "--figures",
     is_flag=True,
-    help="Run every set of assumptions, draw the figures, write a page of verdicts. [to out/PAPER]",
+    help="Run every set of assumptions, draw the figures, write a page of verdicts. [out/PAPER]",
 )
 @click.option(
     "-j",
@@ -96,9 +96,11 @@ def command(
 ) -> int:
     """Measure what PAPER claims on the models, claim by claim.
 
-    PAPER is hemmert2007 to crowley2000. Where a paper contradicts itself, a claim is shown in every reading; the first counts.
-    Results of several papers go to a folder of DIR for each.
+    PAPER is a citation key or its alias: hemmert2007 (s0), tanabe2013 (s1), xiong2018 (s2), gu2011 (s3),
+    crowley2000 (s4). Where a paper contradicts itself, a claim is shown in every interpretation; the
+    first counts. Results of several papers go to a folder of DIR for each.
     """
+    papers = tuple(map(key_of, papers))
     failed = False
     several = len(papers) > 1
     if output is None and figures:
@@ -136,7 +138,7 @@ def _show(found: Reproduction, *, whole: bool) -> None:
     if tested.height:
         tables.show(
             None,
-            ["claim", "place", "quantity", ">theirs", ">ours", "unit", ">error", "verdict"],
+            ["claim", "place", "quantity", ">published", ">measured", "unit", ">error", "verdict"],
             _rows(found, tested),
         )
         tables.line()
@@ -151,16 +153,16 @@ def _show(found: Reproduction, *, whole: bool) -> None:
     if whole and found.contradictions.height:
         tables.show(
             "where the paper contradicts itself",
-            [">no", "place", "what it says", "read as", "ours"],
+            [">no", "place", "statement", "interpretation", "measured"],
             [line for row in found.contradictions.iter_rows(named=True) for line in _contradiction(row)],
         )
         tables.line()
-    given_back = found.claims.filter(pl.col("verdict") == "not testable", pl.col("ours").is_not_null())
+    given_back = found.claims.filter(pl.col("verdict") == "not testable", pl.col("measured").is_not_null())
     if given_back.height:
         tables.show(
-            "measured and counted for nothing",
-            ["claim", ">theirs", ">ours", "unit", "why"],
-            given_back.select("id", "theirs", "ours", "unit", "reason").iter_rows(),
+            "measured without a verdict",
+            ["claim", ">published", ">measured", "unit", "why"],
+            given_back.select("id", "published", "measured", "unit", "reason").iter_rows(),
         )
         tables.line()
     untested = [
@@ -170,20 +172,20 @@ def _show(found: Reproduction, *, whole: bool) -> None:
         tables.show("not testable", [">claims", "why", "which"], untested)
         tables.line()
     calibrated = found.parameters.filter(source="calibrated")
-    if found.readings["calibrated"].any():
+    if found.interpretations["calibrated"].any():
         tables.show(
-            "calibrated parameters, whose readings do not count",
+            "calibrated parameters; interpretations that rest on them do not count",
             ["engine", "parameter", ">value", "why"],
             calibrated.select("engine", "parameter", "value", "detail").iter_rows(),
         )
         tables.line()
-    if found.answers.height:
+    if found.assumption_values.height:
         tables.show(
-            "assumptions, and how many claims that compare the processors hold with each answer",
-            ["assumption", "answer", "base", ">fewest", ">mean", ">most"],
+            "assumptions, and how many claims that compare the processors hold with each value",
+            ["assumption", "value", "baseline", ">fewest", ">mean", ">most"],
             [
-                (row["assumption"], row["answer"], "counts" if row["base"] else "", *_span(row))
-                for row in found.answers.iter_rows(named=True)
+                (row["assumption"], row["value"], "counts" if row["baseline"] else "", *_span(row))
+                for row in found.assumption_values.iter_rows(named=True)
             ],
         )
         tables.line(found.agreement())
@@ -199,37 +201,37 @@ def _show(found: Reproduction, *, whole: bool) -> None:
     only_calibrated = missed.filter(~pl.col("holds_otherwise") & pl.col("holds_calibrated")).height
     if missed.height:
         tables.line(
-            f"of the {missed.height} near or different, {otherwise} hold in another reading of the paper, "
+            f"of the {missed.height} near or different, {otherwise} hold in another interpretation, "
             f"{only_calibrated} only with a calibrated parameter"
         )
 
 
 def _rows(found: Reproduction, tested: pl.DataFrame) -> list[tuple[object, ...]]:
-    """Give each claim a row, and each of several readings, or one with a name, one below it."""
+    """Give each claim a row, and below it one for each of several interpretations, or for a named one."""
     rows: list[tuple[object, ...]] = []
-    readings = found.readings.partition_by("id", as_dict=True, maintain_order=True)
+    interpretations = found.interpretations.partition_by("id", as_dict=True, maintain_order=True)
     for claim in tested.iter_rows(named=True):
-        mine = readings[(claim["id"],)]
-        head = (claim["id"], claim["place"], _cut(claim["quantity"]), _cut(claim["theirs"]))
-        first = (_cut(claim["ours"]), claim["unit"], _error(claim["relative_error"]), claim["verdict"])
+        mine = interpretations[(claim["id"],)]
+        head = (claim["id"], claim["place"], _cut(claim["quantity"]), _cut(claim["published"]))
+        first = (_cut(claim["measured"]), claim["unit"], _error(claim["relative_error"]), claim["verdict"])
         rows.append((*head, *first))
-        if mine["reading"].to_list() == [""]:
+        if mine["interpretation"].to_list() == [""]:
             continue
-        for reading in mine.iter_rows(named=True):
+        for found_as in mine.iter_rows(named=True):
             notes = [
-                *(["counts"] if reading["counts"] else []),
-                *(["calibrated"] if reading["calibrated"] else []),
+                *(["counts"] if found_as["counts"] else []),
+                *(["calibrated"] if found_as["calibrated"] else []),
             ]
-            verdict = f"{reading['verdict']} ({', '.join(notes)})" if notes else reading["verdict"]
+            verdict = f"{found_as['verdict']} ({', '.join(notes)})" if notes else found_as["verdict"]
             rows.append(
                 (
                     "",
                     "",
-                    f"  {reading['reading']}",
+                    f"  {found_as['interpretation']}",
                     "",
-                    _cut(reading["ours"]),
+                    _cut(found_as["measured"]),
                     "",
-                    _error(reading["relative_error"]),
+                    _error(found_as["relative_error"]),
                     verdict,
                 )
             )
@@ -239,8 +241,14 @@ def _rows(found: Reproduction, tested: pl.DataFrame) -> list[tuple[object, ...]]
 def _contradiction(row: dict[str, Any]) -> list[tuple[object, ...]]:
     """Give both statements a line, and what counts another."""
     return [
-        (row["number"], row["place"], row["one"], row["one_read"] or "", row["one_ours"] or ""),
-        ("", "", row["other"], row["other_read"] or "", row["other_ours"] or ""),
+        (
+            row["number"],
+            row["place"],
+            row["first"],
+            row["first_interpretation"] or "",
+            row["first_measured"] or "",
+        ),
+        ("", "", row["second"], row["second_interpretation"] or "", row["second_measured"] or ""),
         ("", "", f"  counts: {row['counts']}", "", ""),
     ]
 

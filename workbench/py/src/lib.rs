@@ -36,7 +36,7 @@ mod _native {
     #[pymodule_export]
     use super::match_unit::{MatchUnit, match_codes, match_programs};
     #[pymodule_export]
-    use super::reproduce::{describe_benchmark, reproduce, study_text};
+    use super::reproduce::{describe_benchmark, papers, reproduce, study_text};
     #[pymodule_export]
     use super::trace::Trace;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Prints the tables of `studies/depth_benchmarks/README.md`; with the argument `all`, those of every engine and preset.
+//! Prints the tables of `studies/depth_benchmarks/README.md`; with the argument `all`, those of
+//! every engine and preset.
 
 use mb_reproduce::benchmarks::{Benchmark, compared};
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Area from storage: bits of memory and of registers in 90 nm, and a factor for everything that stores nothing.
+//! Area from storage: bits of memory and of registers in 90 nm, and a factor for everything that
+//! stores nothing.
 //!
-//! Contract: an estimate to rank designs by, no layout. Storage is counted on the models; what it costs is published for
-//! other circuits; the factor is Hemmert et al.'s own rule for its match unit, applied to all designs alike.
+//! Contract: an estimate to rank designs by, no layout. Storage is counted on the models; what it
+//! costs is published for other circuits; the factor is Hemmert et al.'s own rule for its match
+//! unit, applied to all designs alike.
 //!
 //! | constant | value | source |
 //! |---|---|---|
@@ -64,8 +66,8 @@ impl Storage {
         Self { name, entries, bits, kind: Kind::Registers { ports } }
     }
 
-    /// A cache of `bytes` in lines of `line` and sets of `ways`, with a tag for each line of a 32-bit address and `state`
-    /// bits beside it.
+    /// A cache of `bytes` in lines of `line` and sets of `ways`, with a tag for each line of a
+    /// 32-bit address and `state` bits beside it.
     #[must_use]
     pub fn cache(name: &'static str, bytes: u64, line: u64, ways: u64, state: u64) -> Self {
         let lines = bytes / line;
@@ -103,12 +105,29 @@ pub fn design_mm2(parts: &[Storage]) -> f64 {
     LOGIC * storage_mm2(parts)
 }
 
+/// What a design stores and what that costs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DesignArea {
+    /// The design, as its study names it.
+    pub design: &'static str,
+    /// Cores.
+    pub cores: usize,
+    /// What one core, or the match unit, stores.
+    pub storage: Vec<Storage>,
+    /// Our estimate of the whole, in mm².
+    pub estimated_mm2: f64,
+    /// The paper's, in mm², if its ledger has it.
+    pub published_mm2: Option<f64>,
+    /// Items traversed, and matches in a microsecond there.
+    pub rates: Vec<(usize, f64)>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn close(ours: f64, theirs: f64) -> bool {
-        (ours - theirs).abs() < 1e-9
+    fn close(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-9
     }
 
     #[test]

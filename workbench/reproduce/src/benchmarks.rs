@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmarks of Tanabe and Ohta and Xiong et al. on any engine: how long a match takes behind a queue, and how long a queue takes to empty.
+//! The benchmarks of Tanabe and Ohta and Xiong et al. on any engine: how long a match takes behind
+//! a queue, and how long a queue takes to empty.
 //!
-//! Contract: operations are offered one after the other, each when the one before is answered; what is measured begins when the
-//! engine has come to rest, on an edge of its clock. No network, and no processor but that of the engine.
+//! Contract: operations are offered one after the other, each when the one before is answered; what
+//! is measured begins when the engine has come to rest, on an edge of its clock. No network, and no
+//! processor but that of the engine.
 //! Cost: that of the engine, once for each entry; unloading searches once for each entry.
 
 use mb_catalog::EngineChoice;
@@ -10,7 +12,7 @@ use mb_core::engine::{Accepted, Completion, ReplayEngine};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
 use serde::Deserialize;
 
-use crate::MeasureError;
+use crate::error::MeasureError;
 
 /// From whom the messages of a benchmark come. Xiong et al. do not say.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
@@ -83,7 +85,8 @@ impl Sources {
     }
 }
 
-/// A whole number of cycles of every clock of whole or tenth megahertz, and longer than anything after an answer.
+/// A whole number of cycles of every clock of whole or tenth megahertz, and longer than anything
+/// after an answer.
 const PAUSE: u64 = 1_000_000_000;
 
 /// An engine, and the time of its last answer.
@@ -121,7 +124,8 @@ impl Run {
     }
 }
 
-/// How long the last of `length` posted receives takes to be matched (xiong2018 section IV-B, figure 4).
+/// How long the last of `length` posted receives takes to be matched (xiong2018 section IV-B,
+/// figure 4).
 ///
 /// # Errors
 /// When the engine refuses or does not answer.
@@ -134,7 +138,8 @@ pub fn preposted(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -
     Ok(run.serve(sources.arrive(length))?.1)
 }
 
-/// How long a receive takes that finds the last of `length` unexpected messages (tanabe2013 section 4.1, figure 4).
+/// How long a receive takes that finds the last of `length` unexpected messages (tanabe2013 section
+/// 4.1, figure 4).
 ///
 /// # Errors
 /// As [`preposted`].
@@ -147,7 +152,8 @@ pub fn unexpected(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) 
     Ok(run.serve(sources.post(length))?.1)
 }
 
-/// How long it takes to match `length` posted receives, the last first (xiong2018 section IV-B, figure 5).
+/// How long it takes to match `length` posted receives, the last first (xiong2018 section IV-B,
+/// figure 5).
 ///
 /// # Errors
 /// As [`preposted`]; and when a receive is left.
@@ -189,7 +195,8 @@ impl Benchmark {
         Self::Unloading(Sources::Single),
     ];
 
-    /// Entries of the queue: the sizes of the ALPU and of Xiong et al.'s CAM and one more, and where the papers read their figures.
+    /// Entries of the queue: the sizes of the ALPU and of Xiong et al.'s CAM and one more, and
+    /// where the papers read their figures.
     #[must_use]
     pub const fn lengths(self) -> &'static [u64] {
         match self {
@@ -229,7 +236,8 @@ impl Benchmark {
         }
     }
 
-    /// Entries from the head of the queue to the one that matches, that one included, of all matches together.
+    /// Entries from the head of the queue to the one that matches, that one included, of all
+    /// matches together.
     #[must_use]
     pub const fn traversed(self, length: u64) -> u64 {
         match self {
@@ -250,8 +258,9 @@ impl Benchmark {
         }
     }
 
-    /// A table in Markdown: a row for each of the engines, a column for every length, in microseconds. Processors that execute
-    /// each instruction are left out where they would traverse more than a million entries.
+    /// A table in Markdown: a row for each of the engines, a column for every length, in
+    /// microseconds. Processors that execute each instruction are left out where they would
+    /// traverse more than a million entries.
     ///
     /// # Errors
     /// As [`Benchmark::run`].
@@ -280,8 +289,8 @@ const STEPPED: [&str; 2] = ["list_ooo", "list_mt"];
 /// How many entries these traverse at most for a cell of a table.
 const STEPPED_ENTRIES: u64 = 1_000_000;
 
-/// Every engine but those whose times are measured on this host: the designs of the figures of Tanabe and Ohta and Xiong et al., and of the others the
-/// default, or what takes time.
+/// Every engine but those whose times are measured on this host: the designs of the figures of
+/// Tanabe and Ohta and Xiong et al., and of the others the default, or what takes time.
 ///
 /// # Errors
 /// When a preset cannot be read.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a paper says two things that do not go together: both, what each comes to on our models, and which of them counts.
+//! Where a paper says two things that do not go together: both, what each comes to on our models,
+//! and which of them counts.
 //!
-//! Numbers go on from those of hemmert2007, 1 to 8, whose two ways to count cycles are readings of its claims.
+//! Numbers go on from those of hemmert2007, 1 to 8, whose two ways to count cycles are
+//! interpretations of its claims.
 
-use crate::MeasureError;
-use crate::registry::{Measurable, Reading, Test};
-use crate::report::ReproduceError;
+use crate::claim_test::{Interpretation, Procedure};
+use crate::error::{MeasureError, ReproduceError};
 
 /// Two statements of one paper, or of two, that contradict each other.
 #[derive(Clone, Copy, Debug)]
@@ -17,14 +18,14 @@ pub struct Contradiction<S: 'static> {
     /// What is said there.
     pub says: [&'static str; 2],
     /// What comes of each on the models, in that order, or why that cannot be tested.
-    pub test: Test<S>,
+    pub procedure: Procedure<S>,
     /// Which of them counts, and why.
     pub counts: &'static str,
 }
 
 /// A contradiction with what came of it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Contradicted {
+pub struct ContradictionResult {
     /// Its number.
     pub number: u32,
     /// Where in the paper.
@@ -32,29 +33,29 @@ pub struct Contradicted {
     /// What is said there.
     pub says: [&'static str; 2],
     /// What comes of each; none if it cannot be tested.
-    pub readings: Vec<Reading>,
+    pub interpretations: Vec<Interpretation>,
     /// Which of them counts and why, or why it cannot be tested.
     pub counts: String,
 }
 
-/// Every contradiction of the paper that `S` belongs to, measured on `subject`.
+/// Measures `all` on `subject`.
 ///
 /// # Errors
 /// When a measurement cannot be made.
-pub fn contradictions<S: Measurable>(subject: &S) -> Result<Vec<Contradicted>, ReproduceError> {
+pub fn measure<S>(all: &[Contradiction<S>], subject: &S) -> Result<Vec<ContradictionResult>, ReproduceError> {
     let measured = |contradiction: &Contradiction<S>| {
         let Contradiction { number, place, says, counts, .. } = *contradiction;
-        let (readings, counts) = match contradiction.test {
-            Test::Cannot(why) => (Vec::new(), format!("not testable: {why}; {counts}")),
-            Test::Measure(measure) | Test::Shown(measure, _) => {
+        let (interpretations, counts) = match contradiction.procedure {
+            Procedure::Cannot(why) => (Vec::new(), format!("not testable: {why}; {counts}")),
+            Procedure::Measure(measure) | Procedure::Shown(measure, _) => {
                 let failed =
                     |error| ReproduceError::Measure { id: format!("contradiction {number}"), error: Box::new(error) };
                 (measure(subject).map_err(failed)?, counts.to_owned())
             }
         };
-        Ok(Contradicted { number, place, says, readings, counts })
+        Ok(ContradictionResult { number, place, says, interpretations, counts })
     };
-    S::CONTRADICTIONS.iter().map(measured).collect()
+    all.iter().map(measured).collect()
 }
 
 /// Both statements in numbers, or in words.
@@ -62,7 +63,7 @@ pub fn contradictions<S: Measurable>(subject: &S) -> Result<Vec<Contradicted>, R
 pub(crate) fn both(
     first: (&'static str, String),
     second: (&'static str, String),
-) -> Result<Vec<Reading>, MeasureError> {
-    let reading = |(name, shown)| Reading::new(name, crate::verdict::Measured::Text(shown));
-    Ok(vec![reading(first), reading(second)])
+) -> Result<Vec<Interpretation>, MeasureError> {
+    let interpretation = |(name, shown)| Interpretation::new(name, crate::verdict::Measured::Text(shown));
+    Ok(vec![interpretation(first), interpretation(second)])
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What figures are drawn from: times of a design by length of the list and depth of the match, and what the paper says.
+//! What figures are drawn from: times of a design by length of the list and depth of the match, and
+//! what the paper says.
 
 use mb_core::Picos;
 use serde::Deserialize;
-
-/// What Hemmert et al. measure: the program of its figure 5, 64 headers that match one item.
-pub const FIGURE5: &str = "figure 5 of Hemmert et al.";
 
 /// One point of a curve: a benchmark on one design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,18 +12,20 @@ pub struct CurvePoint {
     pub length: usize,
     /// How deep the match lies, in percent of the list.
     pub percent: u32,
-    /// Items from the head of the list to the one that matches, that one included, of all matches together.
+    /// Items from the head of the list to the one that matches, that one included, of all matches
+    /// together.
     pub traversed: u64,
     /// Time of all matches.
     pub time: Picos,
 }
 
-/// Times of one design in one variant: a reading of the paper, or a set of assumptions.
+/// Times of one design in one variant: an interpretation of the paper, or a set of assumptions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Curve {
     /// The design, as its study names it.
     pub design: String,
-    /// What was run: [`FIGURE5`], or [`crate::benchmarks::Benchmark::key`].
+    /// What was run: [`Benchmark::key`](crate::benchmarks::Benchmark::key), or the name of the
+    /// paper's own benchmark.
     pub benchmark: String,
     /// The variant.
     pub variant: String,
@@ -47,7 +47,7 @@ impl Curve {
 
 /// What a claim of the paper says of one point.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Anchor {
+pub struct DataPoint {
     /// The claim.
     pub claim: String,
     /// The design.
@@ -58,7 +58,8 @@ pub struct Anchor {
     pub length: usize,
     /// How deep the match lies, in percent of the list.
     pub percent: u32,
-    /// Lowest time of all matches that the claim's precision and the readings of the paper leave, in nanoseconds.
+    /// Lowest time of all matches that the claim's precision and the interpretations of the paper
+    /// leave, in nanoseconds.
     pub low: f64,
     /// Time by the paper's text.
     pub value: f64,
@@ -68,7 +69,7 @@ pub struct Anchor {
     pub limit: Limit,
 }
 
-/// On which side of an anchor a curve should be.
+/// On which side of a data point a curve should be.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Curves of studies that run the benchmarks of Tanabe and Ohta and Xiong et al. on engines, and what the papers tell of them.
+//! Curves of studies that run the benchmarks of Tanabe and Ohta and Xiong et al. on engines, and
+//! what the papers tell of them.
 //!
 //! Contract: the result depends on the study alone, not on the number of threads.
 //! Cost: that of [`crate::benchmarks`], once for each benchmark, variant and length.
@@ -8,27 +9,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mb_catalog::{CatalogError, EngineChoice};
+use mb_catalog::EngineChoice;
 use mb_core::{Cycles, Picos, Source};
 
-use crate::MeasureError;
 use crate::benchmarks::Benchmark;
-use crate::curve::{Anchor, Curve, CurvePoint};
+use crate::curve::{Curve, CurvePoint, DataPoint};
+use crate::error::MeasureError;
+use crate::figures::{Figures, choice};
 use crate::ledger::Claim;
-use crate::study::{Design, Study, Tells, Told};
+use crate::study::{PointClaim, PointQuantity, Study, StudyFile};
 
-/// The engine of `design` with its settings and `more`; none if the design names no engine.
+/// What the figures of the study are drawn from, as many points at a time as there are `threads`.
 ///
 /// # Errors
-/// When there is no such engine or preset, or a setting does not fit.
-pub fn choice(design: &Design, more: &[String]) -> Result<Option<EngineChoice>, CatalogError> {
-    let Some(spec) = &design.engine else { return Ok(None) };
-    let mut choice = mb_catalog::find(spec)?;
-    for assignment in design.settings.iter().chain(more) {
-        let (key, value) = mb_catalog::parse_assignment(assignment)?;
-        choice.set(key, value, Source::User)?;
-    }
-    Ok(Some(choice))
+/// When the study cannot be read, an engine cannot be built, or a data point cannot be placed.
+pub fn figures(file: &StudyFile, claims: &[Claim], threads: usize) -> Result<Figures, MeasureError> {
+    let study = file.read()?;
+    let curves = curves(&study, threads)?;
+    let data_points = data_points(&study, claims, &curves)?;
+    Ok(Figures { study: file.name, curves, data_points, ..Figures::default() })
 }
 
 /// Every curve that the figures of `study` draw, as many points at a time as there are `threads`.
@@ -100,41 +99,49 @@ fn times(wanted: &[Wanted], threads: usize) -> Result<Vec<Picos>, MeasureError> 
 /// What `claims` tell of the curves of `study`.
 ///
 /// # Errors
-/// When the study names a claim that is not there, or has no number of that kind; or a point that is not drawn.
-pub fn anchors(study: &Study, claims: &[Claim], curves: &[Curve]) -> Result<Vec<Anchor>, MeasureError> {
-    let mut anchors = Vec::new();
-    for told in &study.anchors {
-        let wrong = |what: &str| MeasureError::Anchor { claim: told.claim.clone(), what: what.to_owned() };
-        let claim = claims.iter().find(|claim| claim.id == told.claim).ok_or_else(|| wrong("no such claim"))?;
-        for &length in &told.lengths {
-            let [low, value, high] = value(study, told, claim, length, curves).map_err(wrong)?;
-            anchors.push(Anchor {
-                claim: told.claim.clone(),
-                design: told.design.clone(),
-                benchmark: told.benchmark.key(),
+/// When the study names a claim that is not there, or has no number of that kind; or a point that
+/// is not drawn.
+pub fn data_points(study: &Study, claims: &[Claim], curves: &[Curve]) -> Result<Vec<DataPoint>, MeasureError> {
+    let mut data_points = Vec::new();
+    for stated in &study.data_points {
+        let wrong = |what: &str| MeasureError::DataPoint { claim: stated.claim.clone(), what: what.to_owned() };
+        let claim = claims.iter().find(|claim| claim.id == stated.claim).ok_or_else(|| wrong("no such claim"))?;
+        for &length in &stated.lengths {
+            let [low, value, high] = value(study, stated, claim, length, curves).map_err(wrong)?;
+            data_points.push(DataPoint {
+                claim: stated.claim.clone(),
+                design: stated.design.clone(),
+                benchmark: stated.benchmark.key(),
                 length,
                 percent: 100,
                 low,
                 value,
                 high,
-                limit: told.limit,
+                limit: stated.limit,
             });
         }
     }
-    Ok(anchors)
+    Ok(data_points)
 }
 
 /// Lowest time, time and highest time in nanoseconds.
-fn value(study: &Study, told: &Told, claim: &Claim, length: usize, curves: &[Curve]) -> Result<[f64; 3], &'static str> {
-    let ours = |design: &str| {
-        let drawn = |curve: &&Curve| curve.counts && curve.design == design && curve.benchmark == told.benchmark.key();
+fn value(
+    study: &Study,
+    stated: &PointClaim,
+    claim: &Claim,
+    length: usize,
+    curves: &[Curve],
+) -> Result<[f64; 3], &'static str> {
+    let measured = |design: &str| {
+        let drawn =
+            |curve: &&Curve| curve.counts && curve.design == design && curve.benchmark == stated.benchmark.key();
         let curve = curves.iter().find(drawn);
         let point = curve.and_then(|curve| curve.points.iter().find(|point| point.length == length));
         point.map(|point| point.time.as_ns()).ok_or("a point that no figure draws")
     };
-    ours(&told.design)?;
-    if let Tells::Like(other) = &told.tells {
-        return Ok([ours(other)?; 3]);
+    measured(&stated.design)?;
+    if let PointQuantity::Like(other) = &stated.quantity {
+        return Ok([measured(other)?; 3]);
     }
     let (number, error) = claim.number().ok_or("its value is no number")?;
     let unit = || match claim.unit.as_str() {
@@ -143,20 +150,20 @@ fn value(study: &Study, told: &Told, claim: &Claim, length: usize, curves: &[Cur
         _ => Err("its unit is no time"),
     };
     let all = [number - error, number, number + error];
-    Ok(match &told.tells {
-        Tells::Total => scaled(all, unit()?),
-        Tells::Each => scaled(all, unit()? * told.benchmark.traversed(length as u64) as f64),
-        Tells::Cycles => scaled(all, cycle(study, &told.design)?),
-        Tells::Times(other) => scaled(all, ours(other)?),
-        Tells::Under(other) => {
-            let other = ours(other)?;
+    Ok(match &stated.quantity {
+        PointQuantity::Total => scaled(all, unit()?),
+        PointQuantity::Each => scaled(all, unit()? * stated.benchmark.traversed(length as u64) as f64),
+        PointQuantity::Cycles => scaled(all, cycle(study, &stated.design)?),
+        PointQuantity::Times(other) => scaled(all, measured(other)?),
+        PointQuantity::Under(other) => {
+            let other = measured(other)?;
             [other / all[2], other / all[1], other / all[0]]
         }
-        Tells::Beyond(other) => {
-            let (other, unit) = (ours(other)?, unit()?);
+        PointQuantity::Beyond(other) => {
+            let (other, unit) = (measured(other)?, unit()?);
             all.map(|number| other + number * unit)
         }
-        Tells::Like(other) => [ours(other)?; 3],
+        PointQuantity::Like(other) => [measured(other)?; 3],
     })
 }
 

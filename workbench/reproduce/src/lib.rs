@@ -1,38 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the papers claim, measured on the models.
 //!
-//! - [`ledger`]: the claims, read strictly from `spec/claims.toml`.
-//! - [`Subject`]: what is measured, and how.
-//! - [`tanabe2013::Designs`], [`xiong2018::Designs`]: the same for Tanabe and Ohta and Xiong et al.
-//! - [`registry`]: which measurement belongs to which claim, and why the model differs where it does.
-//! - [`verdict`]: ours against theirs.
-//! - [`reproduce`]: all of it for one paper.
-//! - [`contradictions`]: where a paper contradicts itself, with what comes of both statements.
-//! - [`study`]: what a paper's figures ask, draw and assume; [`curve`]: what they are drawn from.
-//! - [`benchmarks`]: those of Tanabe and Ohta and Xiong et al. on any engine; [`depth`]: curves of studies that run them.
-//! - [`area`]: what a design's storage costs in silicon.
+//! Each module uses only modules of the rows below its own. Only `papers` names a paper:
+//!
+//! ```text
+//! lib                                     REGISTRY, claims
+//! papers                                  one PAPER per folder, and the list of all
+//! registry                                a paper as a value; lookup by key or alias
+//! depth, report, contradictions           curves of a study; verdicts; pairs of statements
+//! figures, claim_test                     what figures are drawn from; how a claim is measured
+//! study, verdict                          study.toml; the rules by which a claim holds
+//! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
+//! area, curve, formula, error             silicon from storage; points; arithmetic; errors
+//! ```
+//!
+//! To add a paper: its claims in `spec/claims.toml`, a folder in `papers/`, and a line in
+//! `papers/mod.rs`.
+//! Test: `modules_use_only_what_is_below_them`, `generic_modules_name_no_paper`.
 //!
 //! `docs/reproduce.md` says what a verdict means.
 
 pub mod area;
 pub mod benchmarks;
+pub mod claim_test;
 pub mod contradictions;
 pub mod curve;
 pub mod depth;
+pub mod error;
+pub mod figures;
 mod formula;
-mod hemmert2007;
 pub mod ledger;
+pub mod papers;
 mod probe;
 pub mod registry;
-mod report;
+pub mod report;
 pub mod study;
-mod subject;
-pub mod tanabe2013;
 pub mod verdict;
-pub mod xiong2018;
 
-pub use hemmert2007::{
-    Agreement, Answer, Band, Build, Parameter, Pass, Processor, Run, Setup, Silicon, Simulated, band,
-};
-pub use report::{Figures, Finding, JudgedReading, ReproduceError, depth_figures, figures, reproduce};
-pub use subject::{Bound, MeasureError, Point, Processors, STUDY, Subject, UNIT};
+pub use error::{MeasureError, ReproduceError};
+pub use figures::Figures;
+pub use registry::{Paper, RegisteredPaper, Registry, Reproduction};
+pub use report::{Finding, JudgedInterpretation};
+
+use ledger::{Claim, LEDGER, LEDGER_NAME};
+
+/// All papers.
+pub static REGISTRY: Registry = Registry(&papers::PAPERS);
+
+/// Every claim of the project's ledger.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn claims() -> Result<Vec<Claim>, error::LedgerError> {
+    ledger::read(LEDGER_NAME, LEDGER)
+}

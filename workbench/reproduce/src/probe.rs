@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Small programs that ask the match unit one question each.
 //!
-//! Contract: a probe begins in reset (all registers and predicates zero) and ends before the words that [`run`] puts behind it.
+//! Contract: a probe begins in reset (all registers and predicates zero) and ends before the words
+//! that [`run`] puts behind it.
 //! Cost: some microseconds.
 
 use mb_unit::unit::{FifoHead, FifoTag, InputNeed, Issued, MatchUnit, UnitState};
 
-use crate::MeasureError;
+use crate::error::MeasureError;
 
 /// Words that a probe may take; more is a mistake in the probe.
 const WORDS: usize = 1000;
@@ -47,7 +48,8 @@ pub(crate) fn assembles(text: &str) -> bool {
     mb_asm::assemble("probe", &closed(text)).is_ok()
 }
 
-/// Runs `text` on a unit whose input FIFO holds the words of `input`, tagged as items, up to the label `end` behind it.
+/// Runs `text` on a unit whose input FIFO holds the words of `input`, tagged as items, up to the
+/// label `end` behind it.
 pub(crate) fn run(text: &str, input: &[u64]) -> Result<Trail, MeasureError> {
     let program =
         mb_asm::assemble("probe", &closed(text)).map_err(|errors| MeasureError::Probe(mb_asm::render(&errors)))?;

@@ -1,137 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which measurement belongs to which claim.
+//! Papers as values: what a paper registers, and how a registered paper is reproduced.
 //!
-//! To test a further claim, add one line to the list of its paper: the claim's id, the function that measures it, and, if
-//! the model differs from the paper, why.
+//! A paper names the subject that its claims are measured on, a [`ClaimTest`] for each claim that a
+//! model can test, the places where it contradicts itself, the engines it uses and the study that
+//! draws its figures. [`RegisteredPaper`] hides the type of the subject, so that one list holds all
+//! papers.
 
-use std::borrow::Cow;
+use crate::claim_test::ClaimTest;
+use crate::contradictions::{self, Contradiction, ContradictionResult};
+use crate::error::{MeasureError, ReproduceError, StudyError};
+use crate::figures::{self, Figures};
+use crate::ledger::Claim;
+use crate::report::{self, Finding};
+use crate::study::{Study, StudyFile};
 
-use crate::contradictions::Contradiction;
-use crate::verdict::Measured;
-use crate::{MeasureError, Subject, hemmert2007, tanabe2013, xiong2018};
+/// Computes what the figures of a paper are drawn from. With a number of jobs, everything that only
+/// figures show is run too, that many runs at a time.
+pub type DrawFigures<S> = fn(&S, &[Claim], Option<usize>) -> Result<Option<Figures>, ReproduceError>;
 
-/// How one claim is tested on a subject of type `S`.
+/// What a paper registers. `S` is the subject that its claims are measured on.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<S: 'static = Subject> {
-    /// The claim.
-    pub id: &'static str,
-    /// The measurement, or why there is none.
-    pub test: Test<S>,
-    /// Why the model differs from the paper, where it does.
-    pub explanation: Option<&'static str>,
+pub struct Paper<S: 'static> {
+    /// Citation key, which is also the first word of its claims' ids.
+    pub key: &'static str,
+    /// Short form of the key on the command line.
+    pub alias: &'static str,
+    /// The tests of its claims, group by group.
+    pub tests: &'static [&'static [ClaimTest<S>]],
+    /// Where it contradicts itself.
+    pub contradictions: &'static [Contradiction<S>],
+    /// Builds the subject as the paper describes it.
+    pub subject: fn() -> Result<S, MeasureError>,
+    /// Engine and preset of each model in use.
+    pub engines: &'static [&'static str],
+    /// The study that names its figures.
+    pub study: Option<StudyFile>,
+    /// Computes what its figures are drawn from.
+    pub figures: DrawFigures<S>,
 }
 
-/// A measurement, or why there is none.
-#[derive(Clone, Copy, Debug)]
-pub enum Test<S: 'static = Subject> {
-    /// Measures the claim's quantity. The first reading is the one that counts.
-    Measure(fn(&S) -> Result<Vec<Reading>, MeasureError>),
-    /// Measures what proves nothing, such as an input of the model that a run only gives back, and why it does not count.
-    Shown(fn(&S) -> Result<Vec<Reading>, MeasureError>, &'static str),
-    /// Cannot be tested, and why.
-    Cannot(&'static str),
+impl Paper<()> {
+    /// A paper whose claims are in the ledger, without any model.
+    #[must_use]
+    pub const fn without_models(key: &'static str, alias: &'static str) -> Self {
+        Self {
+            key,
+            alias,
+            tests: &[],
+            contradictions: &[],
+            subject: || Ok(()),
+            engines: &[],
+            study: None,
+            figures: |(), _, _| Ok(None),
+        }
+    }
 }
 
-/// One way to read a claim, and what comes of it. A claim of a paper that contradicts itself has several.
+impl<S> Paper<S> {
+    /// The tests of all its claims.
+    pub fn tests(&self) -> impl Iterator<Item = &'static ClaimTest<S>> + use<S> {
+        self.tests.iter().copied().flatten()
+    }
+
+    /// Judges those of `claims` that are the paper's on `subject`, in the order of the ledger.
+    ///
+    /// # Errors
+    /// When a measurement cannot be made.
+    pub fn findings<'a>(&self, claims: &'a [Claim], subject: &S) -> Result<Vec<Finding<'a>>, ReproduceError> {
+        let own = claims.iter().filter(|claim| claim.paper == self.key);
+        own.map(|claim| report::judge(claim, self.tests().find(|test| test.id == claim.id), subject)).collect()
+    }
+
+    /// Measures every contradiction of the paper on `subject`.
+    ///
+    /// # Errors
+    /// When a measurement cannot be made.
+    pub fn contradicted(&self, subject: &S) -> Result<Vec<ContradictionResult>, ReproduceError> {
+        contradictions::measure(self.contradictions, subject)
+    }
+}
+
+/// What comes out of reproducing one paper.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Reading {
-    /// How the claim is read; empty if there is only one way.
-    pub name: Cow<'static, str>,
-    /// What the model gave.
-    pub measured: Measured,
-    /// Whether a parameter behind it was chosen so that this claim comes out; such a reading proves nothing.
-    pub calibrated: bool,
+pub struct Reproduction<'a> {
+    /// The paper's claims with their verdicts.
+    pub findings: Vec<Finding<'a>>,
+    /// Its contradictions, measured.
+    pub contradictions: Vec<ContradictionResult>,
+    /// Engine and preset of each model in use.
+    pub engines: Vec<String>,
+    /// Name of the study and what its figures are drawn from.
+    pub figures: Option<Figures>,
 }
 
-impl Reading {
-    /// A reading that rests on no calibrated parameter.
-    #[must_use]
-    pub fn new(name: impl Into<Cow<'static, str>>, measured: Measured) -> Self {
-        Self { name: name.into(), measured, calibrated: false }
+/// A paper in the list of all, whatever its subject.
+pub trait RegisteredPaper: Sync {
+    /// Citation key.
+    fn key(&self) -> &'static str;
+
+    /// Short form of the key on the command line.
+    fn alias(&self) -> &'static str;
+
+    /// The study that names its figures.
+    fn study(&self) -> Option<StudyFile>;
+
+    /// Ids of the claims that it has a test for.
+    fn tested(&self) -> Vec<&'static str>;
+
+    /// Builds the subject, judges every claim of the paper and computes its figures; see
+    /// [`DrawFigures`] for `jobs`.
+    ///
+    /// # Errors
+    /// When the subject cannot be built or a measurement cannot be made.
+    fn reproduce<'a>(&self, claims: &'a [Claim], jobs: Option<usize>) -> Result<Reproduction<'a>, ReproduceError>;
+}
+
+impl<S> RegisteredPaper for Paper<S> {
+    fn key(&self) -> &'static str {
+        self.key
     }
 
-    /// One that does.
-    #[must_use]
-    pub fn calibrated(name: impl Into<Cow<'static, str>>, measured: Measured) -> Self {
-        Self { name: name.into(), measured, calibrated: true }
+    fn alias(&self) -> &'static str {
+        self.alias
+    }
+
+    fn study(&self) -> Option<StudyFile> {
+        self.study
+    }
+
+    fn tested(&self) -> Vec<&'static str> {
+        self.tests().map(|test| test.id).collect()
+    }
+
+    fn reproduce<'a>(&self, claims: &'a [Claim], jobs: Option<usize>) -> Result<Reproduction<'a>, ReproduceError> {
+        let subject = (self.subject)()?;
+        let figures = (self.figures)(&subject, claims, jobs)?;
+        let mut engines: Vec<_> = self.engines.iter().map(|&spec| spec.to_owned()).collect();
+        if let (Some(_), Some(file)) = (&figures, self.study) {
+            for engine in figures::engines(&file.read().map_err(MeasureError::from)?)? {
+                if !engines.contains(&engine) {
+                    engines.push(engine);
+                }
+            }
+        }
+        Ok(Reproduction {
+            findings: self.findings(claims, &subject)?,
+            contradictions: self.contradicted(&subject)?,
+            engines,
+            figures,
+        })
     }
 }
 
-/// What the claims of a paper are measured on.
-pub trait Measurable: Sized + 'static {
-    /// The claims that are tested on it, subject by subject.
-    const ENTRIES: &'static [&'static [Entry<Self>]];
+/// All registered papers.
+#[derive(Clone, Copy)]
+pub struct Registry(pub &'static [&'static dyn RegisteredPaper]);
 
-    /// Where the paper contradicts itself, by number.
-    const CONTRADICTIONS: &'static [Contradiction<Self>] = &[];
-
-    /// Every entry.
-    #[must_use]
-    fn entries() -> impl Iterator<Item = &'static Entry<Self>> {
-        Self::ENTRIES.iter().copied().flatten()
+impl Registry {
+    /// Citation key and alias of each paper.
+    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.0.iter().map(|paper| (paper.key(), paper.alias()))
     }
-}
 
-impl Measurable for Subject {
-    const ENTRIES: &'static [&'static [Entry]] = hemmert2007::ENTRIES;
-}
+    /// The paper with this key or alias.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(&self, name: &str) -> Result<&'static dyn RegisteredPaper, ReproduceError> {
+        let found = self.0.iter().find(|paper| paper.key() == name || paper.alias() == name);
+        found.copied().ok_or_else(|| ReproduceError::UnknownPaper {
+            name: name.to_owned(),
+            known: self.keys().map(|(key, _)| key).collect::<Vec<_>>().join(", "),
+        })
+    }
 
-impl Measurable for tanabe2013::Designs {
-    const ENTRIES: &'static [&'static [Entry<Self>]] = tanabe2013::ENTRIES;
-    const CONTRADICTIONS: &'static [Contradiction<Self>] = tanabe2013::CONTRADICTIONS;
-}
-
-impl Measurable for xiong2018::Designs {
-    const ENTRIES: &'static [&'static [Entry<Self>]] = xiong2018::ENTRIES;
-    const CONTRADICTIONS: &'static [Contradiction<Self>] = xiong2018::CONTRADICTIONS;
-}
-
-/// Nothing: a paper without models.
-impl Measurable for () {
-    const ENTRIES: &'static [&'static [Entry<Self>]] = &[];
-}
-
-/// A claim that is measured.
-pub(crate) const fn measure<S>(id: &'static str, test: fn(&S) -> Result<Vec<Reading>, MeasureError>) -> Entry<S> {
-    Entry { id, test: Test::Measure(test), explanation: None }
-}
-
-/// A claim that is measured, and for which the model differs.
-pub(crate) const fn differs<S>(
-    id: &'static str,
-    test: fn(&S) -> Result<Vec<Reading>, MeasureError>,
-    why: &'static str,
-) -> Entry<S> {
-    Entry { id, test: Test::Measure(test), explanation: Some(why) }
-}
-
-/// A claim whose measurement is shown and counts for nothing.
-pub(crate) const fn shown<S>(
-    id: &'static str,
-    test: fn(&S) -> Result<Vec<Reading>, MeasureError>,
-    why: &'static str,
-) -> Entry<S> {
-    Entry { id, test: Test::Shown(test, why), explanation: None }
-}
-
-/// A claim that cannot be measured.
-pub(crate) const fn cannot<S>(id: &'static str, why: &'static str) -> Entry<S> {
-    Entry { id, test: Test::Cannot(why), explanation: None }
-}
-
-/// The only reading of a claim: a number.
-#[expect(clippy::unnecessary_wraps, reason = "the form of every measurement")]
-pub(crate) fn number(value: impl Into<f64>) -> Result<Vec<Reading>, MeasureError> {
-    Ok(vec![Reading::new("", Measured::Number(value.into()))])
-}
-
-/// The only reading of a claim: a count.
-pub(crate) fn count(value: usize) -> Result<Vec<Reading>, MeasureError> {
-    number(value as f64)
-}
-
-/// The only reading of a claim: whether it is so, and what shows it.
-#[expect(clippy::unnecessary_wraps, reason = "the form of every measurement")]
-pub(crate) fn fact(so: bool, shown: impl Into<String>) -> Result<Vec<Reading>, MeasureError> {
-    Ok(vec![Reading::new("", Measured::Fact(so, shown.into()))])
+    /// The study of this name, whose text has been read without an error.
+    ///
+    /// # Errors
+    /// When there is none or it cannot be read.
+    pub fn study(&self, name: &str) -> Result<(StudyFile, Study), StudyError> {
+        let file = self.0.iter().filter_map(|paper| paper.study()).find(|file| file.name == name);
+        let file = file.ok_or_else(|| StudyError { name: name.to_owned(), what: "no such study".to_owned() })?;
+        Ok((file, file.read()?))
+    }
 }

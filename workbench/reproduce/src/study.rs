@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Studies: a question with the designs that answer it, what is assumed where a paper is silent, and what is drawn.
+//! Studies: a question with the designs that answer it, what is assumed where a paper is silent,
+//! and what is drawn.
 //!
-//! Contract: what [`read`] returns has every required field, no unknown one and no two things of one name; anything else is
-//! an error that names file and offence. The figures of the papers are studies of `studies/`.
+//! Contract: what [`read`] returns has every required field, no unknown one and no two things of
+//! one name; anything else is an error that names file and offence. The figures of the papers are
+//! studies of `studies/`.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +12,26 @@ use serde::Deserialize;
 
 use crate::benchmarks::Benchmark;
 use crate::curve::Limit;
+use crate::error::StudyError;
 
-/// The studies of the project: name, and text of `study.toml`.
-pub const STUDIES: &[(&str, &str)] = &[
-    ("hemmert2007_figures", include_str!("../../../studies/hemmert2007_figures/study.toml")),
-    ("tanabe2013_figures", include_str!("../../../studies/tanabe2013_figures/study.toml")),
-    ("xiong2018_figures", include_str!("../../../studies/xiong2018_figures/study.toml")),
-];
+/// A study of the project as it is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StudyFile {
+    /// Its name, which is that of its folder in `studies/`.
+    pub name: &'static str,
+    /// Text of `study.toml`.
+    pub text: &'static str,
+}
+
+impl StudyFile {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn read(&self) -> Result<Study, StudyError> {
+        read(self.name, self.text)
+    }
+}
 
 /// A question, and what answers it.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -28,7 +43,7 @@ pub struct Study {
     pub question: String,
     /// The design whose time is 1 in a panel of relative times; empty if there is none.
     #[serde(default)]
-    pub baseline: String,
+    pub reference: String,
     /// What is drawn.
     #[serde(rename = "figure")]
     pub figures: Vec<Figure>,
@@ -42,12 +57,12 @@ pub struct Study {
     #[serde(rename = "assumption", default)]
     pub assumptions: Vec<Assumption>,
     /// What the paper tells of points.
-    #[serde(rename = "anchor", default)]
-    pub anchors: Vec<Told>,
+    #[serde(rename = "data_point", default)]
+    pub data_points: Vec<PointClaim>,
 }
 
-/// One picture: a column of panels for each length of the list, over the depth of the match, which is Hemmert et al.'s benchmark; or a
-/// column for each of the benchmarks named, over the length.
+/// One picture: a column of panels for each length of the list, over the depth of the match, which
+/// is Hemmert et al.'s benchmark; or a column for each of the benchmarks named, over the length.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -57,7 +72,7 @@ pub struct Figure {
     pub title: String,
     /// Lengths of the list, ascending.
     pub lengths: Vec<usize>,
-    /// What is run, from left to right; Hemmert et al.'s benchmark if there is none.
+    /// What is run, from left to right; the paper's own benchmark if there is none.
     #[serde(default)]
     pub benchmarks: Vec<Benchmark>,
     /// The axis of lengths.
@@ -103,7 +118,7 @@ pub enum Quantity {
     Total,
     /// The time for each item traversed.
     Each,
-    /// The time over that of the baseline.
+    /// The time over that of the reference.
     Relative,
 }
 
@@ -117,10 +132,11 @@ pub struct Design {
     pub label: String,
     /// What its times are worth.
     pub timing: Timing,
-    /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of its own.
+    /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of
+    /// its own.
     #[serde(default)]
     pub engine: Option<String>,
-    /// Settings that are not the preset's, `key=value`.
+    /// ParameterSet that are not the preset's, `key=value`.
     #[serde(default)]
     pub settings: Vec<String>,
     /// Lengths of the list, where a figure's are too many.
@@ -137,20 +153,20 @@ pub struct Design {
     pub marker: String,
 }
 
-/// Another reading of a design.
+/// Another interpretation of a design.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Its name.
     pub name: String,
-    /// Settings besides those of the design, `key=value`.
+    /// ParameterSet besides those of the design, `key=value`.
     pub settings: Vec<String>,
 }
 
 /// What a claim tells of a curve.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Told {
+pub struct PointClaim {
     /// The claim.
     pub claim: String,
     /// The curve.
@@ -160,7 +176,7 @@ pub struct Told {
     /// Where.
     pub lengths: Vec<usize>,
     /// What the claim's number is.
-    pub tells: Tells,
+    pub quantity: PointQuantity,
     /// On which side of it the curve should be.
     #[serde(default)]
     pub limit: Limit,
@@ -169,7 +185,7 @@ pub struct Told {
 /// What a claim's number is.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Tells {
+pub enum PointQuantity {
     /// The time.
     Total,
     /// The time for each entry.
@@ -186,7 +202,7 @@ pub enum Tells {
     Like(String),
 }
 
-impl Tells {
+impl PointQuantity {
     /// The design that it compares with.
     #[must_use]
     pub fn other(&self) -> Option<&str> {
@@ -242,7 +258,7 @@ pub struct Assumption {
     /// The designs that it matters to.
     pub designs: Vec<String>,
     /// The answer that counts, chosen before anything was measured.
-    pub base: String,
+    pub baseline: String,
     /// Why that one.
     pub why: String,
     /// Every answer.
@@ -253,12 +269,12 @@ pub struct Assumption {
 
 /// An answer to each of a study's assumptions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct World(BTreeMap<String, String>);
+pub struct AssumptionSet(BTreeMap<String, String>);
 
-impl World {
+impl AssumptionSet {
     /// The answer to the assumption of this name; empty if there is no such.
     #[must_use]
-    pub fn word(&self, name: &str) -> &str {
+    pub fn value(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
 
@@ -269,26 +285,6 @@ impl World {
         other.0.insert(name.to_owned(), value.to_owned());
         other
     }
-}
-
-/// Why a study cannot be read.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("studies/{name}/study.toml: {what}")]
-pub struct StudyError {
-    /// The study.
-    pub name: String,
-    /// What is wrong.
-    pub what: String,
-}
-
-/// The study of this name.
-///
-/// # Errors
-/// When there is none, or it is not what the module says.
-pub fn find(name: &str) -> Result<Study, StudyError> {
-    let error = |what: &str| StudyError { name: name.to_owned(), what: what.to_owned() };
-    let found = STUDIES.iter().find(|(known, _)| *known == name).ok_or_else(|| error("no such study"))?;
-    read(name, found.1)
 }
 
 /// Reads the study `text`, which errors call `name`.
@@ -305,51 +301,52 @@ pub fn read(name: &str, text: &str) -> Result<Study, StudyError> {
 impl Study {
     /// The answers that count.
     #[must_use]
-    pub fn base(&self) -> World {
-        World(self.assumptions.iter().map(|about| (about.name.clone(), about.base.clone())).collect())
+    pub fn baseline(&self) -> AssumptionSet {
+        AssumptionSet(self.assumptions.iter().map(|about| (about.name.clone(), about.baseline.clone())).collect())
     }
 
     /// The answers that agree best with the paper.
     #[must_use]
-    pub fn fitted(&self) -> World {
-        World(self.assumptions.iter().map(|about| (about.name.clone(), about.fitted.clone())).collect())
+    pub fn fitted(&self) -> AssumptionSet {
+        AssumptionSet(self.assumptions.iter().map(|about| (about.name.clone(), about.fitted.clone())).collect())
     }
 
     /// Every set of answers, that which counts first.
     #[must_use]
-    pub fn worlds(&self) -> Vec<World> {
-        let mut worlds = vec![World(BTreeMap::new())];
+    pub fn sets(&self) -> Vec<AssumptionSet> {
+        let mut sets = vec![AssumptionSet(BTreeMap::new())];
         for about in &self.assumptions {
-            let others = about.values.iter().filter(|value| **value != about.base);
-            let values: Vec<_> = std::iter::once(&about.base).chain(others).collect();
-            worlds = worlds
+            let others = about.values.iter().filter(|value| **value != about.baseline);
+            let values: Vec<_> = std::iter::once(&about.baseline).chain(others).collect();
+            sets = sets
                 .iter()
-                .flat_map(|world| values.iter().map(|value| world.with(&about.name, value)).collect::<Vec<_>>())
+                .flat_map(|set| values.iter().map(|value| set.with(&about.name, value)).collect::<Vec<_>>())
                 .collect();
         }
-        worlds
+        sets
     }
 
-    /// `world` as `design` sees it: what does not matter to it is as in the base.
+    /// `set` as `design` sees it: what does not matter to it is as in the base.
     #[must_use]
-    pub fn seen_by(&self, design: &str, world: &World) -> World {
-        let mut seen = world.clone();
+    pub fn seen_by(&self, design: &str, set: &AssumptionSet) -> AssumptionSet {
+        let mut seen = set.clone();
         for about in self.assumptions.iter().filter(|about| !about.designs.iter().any(|known| known == design)) {
-            seen = seen.with(&about.name, &about.base);
+            seen = seen.with(&about.name, &about.baseline);
         }
         seen
     }
 
-    /// The answers of `world` that are not those of the base, as `name value`; "base assumptions" if there are none.
+    /// The answers of `set` that are not those of the base, as `name value`; "baseline assumptions"
+    /// if there are none.
     #[must_use]
-    pub fn describe(&self, world: &World) -> String {
+    pub fn describe(&self, set: &AssumptionSet) -> String {
         let others: Vec<_> = self
             .assumptions
             .iter()
-            .filter(|about| world.word(&about.name) != about.base)
-            .map(|about| format!("{} {}", about.name, world.word(&about.name)))
+            .filter(|about| set.value(&about.name) != about.baseline)
+            .map(|about| format!("{} {}", about.name, set.value(&about.name)))
             .collect();
-        if others.is_empty() { "base assumptions".to_owned() } else { others.join(", ") }
+        if others.is_empty() { "baseline assumptions".to_owned() } else { others.join(", ") }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -358,8 +355,8 @@ impl Study {
         unique("figure", &self.figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>())?;
         unique("assumption", &self.assumptions.iter().map(|about| about.name.as_str()).collect::<Vec<_>>())?;
         let known = |name: &str| designs.contains(&name);
-        if !self.baseline.is_empty() && !known(&self.baseline) {
-            return Err(format!("baseline `{}` is no design", self.baseline));
+        if !self.reference.is_empty() && !known(&self.reference) {
+            return Err(format!("reference: design `{}` is not in the study", self.reference));
         }
         for figure in &self.figures {
             let name = &figure.name;
@@ -367,19 +364,20 @@ impl Study {
                 return Err(format!("figure `{name}` draws `{unknown}`, which is no design"));
             }
             let relative = self.panels.iter().any(|panel| panel.quantity == Quantity::Relative);
-            if relative && figure.has(Quantity::Relative) && !(known(&self.baseline) && figure.shows(&self.baseline)) {
-                return Err(format!("figure `{name}` has relative times and does not draw the baseline"));
+            if relative && figure.has(Quantity::Relative) && !(known(&self.reference) && figure.shows(&self.reference))
+            {
+                return Err(format!("figure `{name}` has relative times and does not draw the reference"));
             }
             let without = self.designs.iter().find(|design| figure.shows(&design.name) && design.engine.is_none());
             if let (false, Some(without)) = (figure.benchmarks.is_empty(), without) {
                 return Err(format!("figure `{name}` runs `{}`, which has no engine", without.name));
             }
         }
-        for told in &self.anchors {
+        for point in &self.data_points {
             if let Some(unknown) =
-                [Some(told.design.as_str()), told.tells.other()].into_iter().flatten().find(|name| !known(name))
+                [Some(point.design.as_str()), point.quantity.other()].into_iter().flatten().find(|name| !known(name))
             {
-                return Err(format!("anchor `{}` is about `{unknown}`, which is no design", told.claim));
+                return Err(format!("data point `{}`: design `{unknown}` is not in the study", point.claim));
             }
         }
         for about in &self.assumptions {
@@ -388,7 +386,7 @@ impl Study {
             if let Some(unknown) = about.designs.iter().find(|design| !designs.contains(&design.as_str())) {
                 return Err(format!("assumption `{name}` is about `{unknown}`, which is no design"));
             }
-            for (field, value) in [("base", &about.base), ("fitted", &about.fitted)] {
+            for (field, value) in [("baseline", &about.baseline), ("fitted", &about.fitted)] {
                 if !about.values.contains(value) {
                     return Err(format!("assumption `{name}`: {field} `{value}` is none of its values"));
                 }

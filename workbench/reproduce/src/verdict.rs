@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ours against theirs: the rules by which a claim holds, nearly holds, or does not.
+//! Ours against published: the rules by which a claim holds, nearly holds, or does not.
 //!
 //! | precision | holds | near |
 //! |---|---|---|
@@ -13,8 +13,9 @@
 
 use std::fmt;
 
+use crate::error::Mismatch;
 use crate::formula;
-use crate::ledger::{Claim, Method, Precision, Value};
+use crate::ledger::{APPROX, Claim, Method, Precision, Value};
 
 /// What a model gave.
 #[derive(Clone, PartialEq, Debug)]
@@ -117,25 +118,11 @@ impl Verdict {
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
-    /// Ours over theirs less one, where both are numbers and theirs is not zero.
+    /// Ours over published less one, where both are numbers and published is not zero.
     pub error: Option<f64>,
 }
 
-/// A measurement whose form does not fit the claim's value.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("claim `{id}`: the ledger has {value}, which cannot be compared with the measured {measured}")]
-pub struct Mismatch {
-    /// The claim.
-    pub id: String,
-    /// Its value.
-    pub value: String,
-    /// What was measured.
-    pub measured: String,
-}
-
 const ROUNDED_CPU: f64 = 0.10;
-/// How far a number that the paper calls about or nearly may be off.
-pub(crate) const APPROX: f64 = 0.25;
 const NEAR: f64 = 0.10;
 const NEAR_CPU: f64 = 0.25;
 const NEAR_APPROX: f64 = 0.50;
@@ -147,39 +134,39 @@ const NEAR_APPROX: f64 = 0.50;
 pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
     let plain = |holds: bool| Judged { verdict: if holds { Verdict::Holds } else { Verdict::Differs }, error: None };
     Ok(match (&claim.value, measured) {
-        (Value::Number(theirs, digits), Measured::Number(ours)) => number(claim, *theirs, *digits, *ours),
-        (Value::Numbers(theirs), Measured::Numbers(ours)) => plain(theirs == ours),
-        (Value::Limit { limit, inclusive, lowest }, Measured::Number(ours)) => {
+        (Value::Number(published, digits), Measured::Number(found)) => number(claim, *published, *digits, *found),
+        (Value::Numbers(published), Measured::Numbers(found)) => plain(published == found),
+        (Value::Limit { limit, inclusive, lowest }, Measured::Number(found)) => {
             let kept = match (lowest, inclusive) {
-                (true, true) => ours >= limit,
-                (true, false) => ours > limit,
-                (false, true) => ours <= limit,
-                (false, false) => ours < limit,
+                (true, true) => found >= limit,
+                (true, false) => found > limit,
+                (false, true) => found <= limit,
+                (false, false) => found < limit,
             };
-            graded(kept, relative(*ours, *limit), NEAR)
+            graded(kept, relative(*found, *limit), NEAR)
         }
         (Value::Range(low, high), Measured::Range(..) | Measured::Number(_)) => {
-            let (ours_low, ours_high) = match *measured {
+            let (found_low, found_high) = match *measured {
                 Measured::Range(from, to) => (from, to),
                 Measured::Number(number) => (number, number),
                 _ => return Err(mismatch(claim, measured)),
             };
-            let error = if ours_low > *high {
-                relative(ours_low, *high)
-            } else if ours_high < *low {
-                relative(ours_high, *low)
+            let error = if found_low > *high {
+                relative(found_low, *high)
+            } else if found_high < *low {
+                relative(found_high, *low)
             } else {
                 Some(0.0)
             };
-            graded(ours_low <= *high && ours_high >= *low, error, NEAR)
+            graded(found_low <= *high && found_high >= *low, error, NEAR)
         }
         (Value::Text(text), Measured::Series(points)) => {
             let mut worst: f64 = 0.0;
             let mut equal = !points.is_empty();
-            for &(n, ours) in points {
-                let theirs = formula::at(text, n).ok_or_else(|| mismatch(claim, measured))?;
-                equal &= ours == theirs;
-                let error = relative(ours as f64, theirs as f64).unwrap_or(f64::INFINITY);
+            for &(n, found) in points {
+                let published = formula::at(text, n).ok_or_else(|| mismatch(claim, measured))?;
+                equal &= found == published;
+                let error = relative(found as f64, published as f64).unwrap_or(f64::INFINITY);
                 if error.abs() > worst.abs() {
                     worst = error;
                 }
@@ -187,20 +174,20 @@ pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
             Judged { error: Some(worst), ..plain(equal) }
         }
         (Value::Text(_), Measured::Fact(so, _)) => plain(*so),
-        (Value::Text(theirs), Measured::Text(ours)) => plain(theirs == ours),
+        (Value::Text(published), Measured::Text(found)) => plain(published == found),
         _ => return Err(mismatch(claim, measured)),
     })
 }
 
-fn number(claim: &Claim, theirs: f64, digits: usize, ours: f64) -> Judged {
-    let error = relative(ours, theirs);
+fn number(claim: &Claim, published: f64, digits: usize, found: f64) -> Judged {
+    let error = relative(found, published);
     let within = |tolerance: f64| error.is_some_and(|error| error.abs() <= tolerance);
     match claim.precision {
         Precision::Rounded if claim.testable_by == Method::CpuModel => graded(within(ROUNDED_CPU), error, NEAR_CPU),
-        Precision::Rounded => graded(format!("{ours:.digits$}") == format!("{theirs:.digits$}"), error, NEAR),
+        Precision::Rounded => graded(format!("{found:.digits$}") == format!("{published:.digits$}"), error, NEAR),
         Precision::Approx => graded(within(APPROX), error, NEAR_APPROX),
         // Exact; the others have no plain number as value.
-        _ => Judged { verdict: if equal(ours, theirs) { Verdict::Holds } else { Verdict::Differs }, error },
+        _ => Judged { verdict: if equal(found, published) { Verdict::Holds } else { Verdict::Differs }, error },
     }
 }
 
@@ -214,13 +201,13 @@ fn graded(holds: bool, error: Option<f64>, near: f64) -> Judged {
 }
 
 #[expect(clippy::float_cmp, reason = "an exact claim is about counts, which floats hold exactly")]
-fn equal(ours: f64, theirs: f64) -> bool {
-    ours == theirs
+fn equal(found: f64, published: f64) -> bool {
+    found == published
 }
 
-/// Ours over theirs less one; zero if both are zero.
-fn relative(ours: f64, theirs: f64) -> Option<f64> {
-    if theirs == 0.0 { (ours == 0.0).then_some(0.0) } else { Some(ours / theirs - 1.0) }
+/// Ours over published less one; zero if both are zero.
+fn relative(found: f64, published: f64) -> Option<f64> {
+    if published == 0.0 { (found == 0.0).then_some(0.0) } else { Some(found / published - 1.0) }
 }
 
 fn mismatch(claim: &Claim, measured: &Measured) -> Mismatch {

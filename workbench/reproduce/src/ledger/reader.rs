@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The strict reader of the ledger.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::{Spanned, Value as Toml};
+
+use crate::error::LedgerError;
+
+use super::{Claim, Kind, Method, Origin, Precision, Value};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    claim: Vec<RawClaim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClaim {
+    id: Spanned<String>,
+    paper: String,
+    #[serde(rename = "where")]
+    place: String,
+    system: String,
+    statement: String,
+    quantity: String,
+    value: Toml,
+    unit: String,
+    conditions: String,
+    kind: String,
+    testable_by: String,
+    origin: String,
+    precision: String,
+    formula: Option<String>,
+    note: Option<String>,
+    also_by: Option<Vec<String>>,
+}
+
+/// Reads the ledger `text`, which errors call `name`.
+///
+/// # Errors
+/// When it is no TOML or not what the module says; the first thing that is wrong.
+pub fn read(name: &str, text: &str) -> Result<Vec<Claim>, LedgerError> {
+    let error = |at: usize, what: String| {
+        let line = text.get(..at).map_or(1, |before| 1 + before.matches('\n').count());
+        LedgerError { name: name.to_owned(), line, what }
+    };
+    let file: File = toml::from_str(text)
+        .map_err(|found| error(found.span().map_or(0, |span| span.start), found.message().to_owned()))?;
+    let mut seen = BTreeMap::new();
+    let mut claims = Vec::new();
+    for raw in file.claim {
+        let at = raw.id.span().start;
+        let id = raw.id.get_ref().clone();
+        let wrong = |what: String| error(at, format!("claim `{id}`: {what}"));
+        let claim = Claim::from_raw(raw).map_err(wrong)?;
+        if let Some(first) = seen.insert(claim.id.clone(), at) {
+            let first = error(first, String::new()).line;
+            return Err(error(at, format!("claim `{}`: the id is that of the claim in line {first}", claim.id)));
+        }
+        claims.push(claim);
+    }
+    Ok(claims)
+}
+
+impl Claim {
+    fn from_raw(raw: RawClaim) -> Result<Self, String> {
+        let id = raw.id.into_inner();
+        if !is_id(&id, &raw.paper) {
+            return Err(format!(
+                "id found; expected `{0}.what` or `{0}.subject.what` for a claim of paper `{0}`, in small letters, digits \
+                 and underscores",
+                raw.paper
+            ));
+        }
+        let precision = Precision::from_word("precision", &raw.precision)?;
+        let claim = Self {
+            value: Value::from_toml(precision, raw.value)?,
+            id,
+            paper: raw.paper,
+            place: raw.place,
+            systems: raw.system.split(", ").map(ToOwned::to_owned).collect(),
+            statement: raw.statement,
+            quantity: raw.quantity,
+            unit: raw.unit,
+            conditions: raw.conditions,
+            kind: Kind::from_word("kind", &raw.kind)?,
+            testable_by: Method::from_words(&raw.testable_by)?,
+            also_by: raw.also_by.iter().flatten().map(|words| Method::from_words(words)).collect::<Result<_, _>>()?,
+            origin: Origin::from_word("origin", &raw.origin)?,
+            precision,
+            formula: raw.formula,
+            note: raw.note,
+        };
+        let texts = [
+            ("paper", &claim.paper),
+            ("where", &claim.place),
+            ("system", &raw.system),
+            ("statement", &claim.statement),
+            ("quantity", &claim.quantity),
+            ("unit", &claim.unit),
+            ("conditions", &claim.conditions),
+        ];
+        match texts.iter().find(|(_, text)| text.trim().is_empty()) {
+            Some((field, _)) => Err(format!("`{field}` is empty")),
+            None => Ok(claim),
+        }
+    }
+}
+
+/// Whether `id` is the key of its paper, then words, divided by dots.
+fn is_id(id: &str, paper: &str) -> bool {
+    let word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    id.split_once('.').is_some_and(|(key, words)| key == paper && words.split('.').all(word))
+}
+
+impl Value {
+    fn from_toml(precision: Precision, value: Toml) -> Result<Self, String> {
+        let found = value.to_string();
+        let wants = |what: &str| format!("`value` is {found}; precision {} calls for {what}", precision.as_str());
+        match (precision, value) {
+            (Precision::Exact | Precision::Ordinal, Toml::String(text)) if !text.is_empty() => Ok(Self::Text(text)),
+            (Precision::Ordinal, _) => Err(wants("a relation in words")),
+            (Precision::Exact, Toml::Array(list)) if !list.is_empty() => {
+                let all: Option<Vec<f64>> = list.iter().map(number).collect();
+                all.map(Self::Numbers).ok_or_else(|| wants("numbers"))
+            }
+            (Precision::Range, Toml::Array(list)) => match list.iter().map(number).collect::<Vec<_>>()[..] {
+                [Some(low), Some(high)] if low <= high => Ok(Self::Range(low, high)),
+                _ => Err(wants("[lowest, highest]")),
+            },
+            (Precision::Range, _) => Err(wants("[lowest, highest]")),
+            (Precision::AtLeast, value) => {
+                limit(&value, true).ok_or_else(|| wants("a number, \"> number\" or \">= number\""))
+            }
+            (Precision::AtMost, value) => {
+                limit(&value, false).ok_or_else(|| wants("a number, \"< number\" or \"<= number\""))
+            }
+            (Precision::Exact, value) => exactly(&value).ok_or_else(|| wants("a number, numbers or words")),
+            (Precision::Rounded | Precision::Approx, value) => exactly(&value).ok_or_else(|| wants("a number")),
+        }
+    }
+}
+
+fn number(value: &Toml) -> Option<f64> {
+    match value {
+        Toml::Integer(whole) => Some(*whole as f64),
+        Toml::Float(number) if number.is_finite() => Some(*number),
+        _ => None,
+    }
+}
+
+/// A number with its printed digits, which are those of its shortest form.
+fn exactly(value: &Toml) -> Option<Value> {
+    let number = number(value)?;
+    let digits = match value {
+        Toml::Float(number) => format!("{number:?}").split_once('.').map_or(0, |(_, digits)| digits.len()),
+        _ => 0,
+    };
+    Some(Value::Number(number, digits))
+}
+
+/// A bare number, which is allowed itself, or one behind a sign.
+fn limit(value: &Toml, lowest: bool) -> Option<Value> {
+    if let Some(limit) = number(value) {
+        return Some(Value::Limit { limit, inclusive: true, lowest });
+    }
+    let text = value.as_str()?.strip_prefix(if lowest { '>' } else { '<' })?;
+    let (inclusive, text) = text.strip_prefix('=').map_or((false, text), |rest| (true, rest));
+    let limit: f64 = text.trim().parse().ok()?;
+    limit.is_finite().then_some(Value::Limit { limit, inclusive, lowest })
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a run of the benchmark on a processor shows from outside: threads whose visits are counted,
+//! and a host that stops the clock.
+//!
+//! A cold list is made by renaming: the loads of each header from the list get addresses of their
+//! own, so that the timing model, which never looks at a value, finds every line of the list
+//! missing once for each header. Locks and results keep their addresses.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::rc::Rc;
+
+use mb_processor::{
+    Fault, Hart, InstructionClass, Memory, Retired, Service, StaticInstruction, Step, Syscall, SyscallHandler,
+    SyscallResult,
+};
+
+/// Bytes of an item of the list.
+const ITEM: u64 = 64;
+
+/// Number of [`Service::Custom`] of a mark, and what marks say: those of `guest/host.h`.
+const MARK: u16 = 2;
+const BEGIN: u64 = 3;
+const END: u64 = 4;
+
+/// What the threads of a run share.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Where the match function begins.
+    matcher: u64,
+    list: Range<u64>,
+    cold: bool,
+    /// Instructions that take no time.
+    free: BTreeSet<u64>,
+    headers: Cell<u64>,
+    threads: Cell<u64>,
+    visits: Cell<u64>,
+    overtaken: Cell<u64>,
+    /// The header that visited each item last.
+    last: RefCell<Vec<u64>>,
+}
+
+impl Watch {
+    pub(super) fn new(matcher: u64, list: Range<u64>, cold: bool, free: BTreeSet<u64>) -> Rc<Self> {
+        let items = (list.end - list.start).div_ceil(ITEM) as usize;
+        Rc::new(Self {
+            matcher,
+            list,
+            cold,
+            free,
+            headers: Cell::new(0),
+            threads: Cell::new(0),
+            visits: Cell::new(0),
+            overtaken: Cell::new(0),
+            last: RefCell::new(vec![0; items]),
+        })
+    }
+
+    /// Calls of the match function until now.
+    pub(super) fn headers(&self) -> u64 {
+        self.headers.get()
+    }
+
+    /// Threads started until now.
+    pub(super) fn threads(&self) -> u64 {
+        self.threads.get()
+    }
+
+    /// Items visited until now.
+    pub(super) fn visits(&self) -> u64 {
+        self.visits.get()
+    }
+
+    /// Visits that came after one of a later header.
+    pub(super) fn overtaken(&self) -> u64 {
+        self.overtaken.get()
+    }
+
+    /// `header` reads from `address` within the list.
+    fn read(&self, header: u64, address: u64) {
+        let offset = address - self.list.start;
+        if offset.is_multiple_of(ITEM) {
+            self.visits.set(self.visits.get() + 1);
+            let last = &mut self.last.borrow_mut()[(offset / ITEM) as usize];
+            if *last > header {
+                self.overtaken.set(self.overtaken.get() + 1);
+            }
+            *last = header;
+        }
+    }
+}
+
+/// A thread that is watched.
+#[derive(Clone, Debug)]
+pub(super) struct Watched<H> {
+    hart: H,
+    watch: Rc<Watch>,
+    /// Number of the header that it matches, from 1; 0 before the first.
+    header: u64,
+}
+
+impl<H> Watched<H> {
+    pub(super) const fn new(hart: H, watch: Rc<Watch>) -> Self {
+        Self { hart, watch, header: 0 }
+    }
+}
+
+impl<H: Hart> Hart for Watched<H> {
+    fn pc(&self) -> u64 {
+        self.hart.pc()
+    }
+
+    fn jump(&mut self, pc: u64) {
+        self.hart.jump(pc);
+    }
+
+    fn set_argument(&mut self, index: usize, value: u64) {
+        self.hart.set_argument(index, value);
+    }
+
+    fn set_stack(&mut self, address: u64) {
+        self.hart.set_stack(address);
+    }
+
+    fn set_thread(&mut self, thread: u32) {
+        self.watch.threads.set(self.watch.threads.get() + 1);
+        self.hart.set_thread(thread);
+    }
+
+    fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
+        self.hart.instruction_at(pc)
+    }
+
+    fn is_system(&self) -> bool {
+        self.hart.is_system()
+    }
+
+    #[inline]
+    fn step<S: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut S) -> Result<Step, Fault> {
+        // What is free happens on the way to the next instruction that is not.
+        while !self.watch.free.is_empty() && self.watch.free.contains(&self.hart.pc()) {
+            self.hart.step(memory, host)?;
+        }
+        let begins = self.hart.pc() == self.watch.matcher;
+        let step = self.hart.step(memory, host)?;
+        let Step::Retired(mut retired) = step else { return Ok(step) };
+        if begins {
+            self.watch.headers.set(self.watch.headers.get() + 1);
+            self.header = self.watch.headers.get();
+        }
+        if self.header > 0
+            && retired.instruction.class == InstructionClass::Load
+            && self.watch.list.contains(&retired.address)
+        {
+            self.watch.read(self.header, retired.address);
+            if self.watch.cold {
+                // Programs lie below 2^32: no two headers share an address, and sets stay as they
+                // are.
+                retired = Retired { address: retired.address + (self.header << 32), ..retired };
+            }
+        }
+        Ok(Step::Retired(retired))
+    }
+}
+
+/// What a mark asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Mark {
+    /// A pass begins once this is allowed.
+    Begin,
+    /// A pass has ended in this cycle.
+    End(u64),
+}
+
+/// The host of a run: it lets the program wait where a pass begins or ends, so that whoever runs it
+/// can look around.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in super::super) struct MarkHost {
+    cycle: u64,
+    asked: Option<Mark>,
+    allowed: bool,
+    /// Whether the program goes on at the end of a pass.
+    passes_end: bool,
+    /// When the pass ended.
+    ended: Option<u64>,
+    /// When the pass began.
+    pub(super) began: u64,
+}
+
+impl MarkHost {
+    /// A host that stops the program where a pass begins, and where it ends unless `passes_end`.
+    pub(super) fn new(passes_end: bool) -> Self {
+        Self { passes_end, ..Self::default() }
+    }
+
+    /// When the pass ended at whose end the program went on.
+    pub(super) fn ended(&mut self) -> Option<u64> {
+        self.ended.take()
+    }
+
+    /// The mark that the program waits at, which from now on may pass.
+    pub(in super::super) fn allow(&mut self) -> Option<Mark> {
+        self.allowed = self.asked.is_some();
+        self.asked.take()
+    }
+}
+
+impl SyscallHandler for MarkHost {
+    fn set_cycle(&mut self, cycle: u64) {
+        self.cycle = cycle;
+    }
+
+    fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    fn call(&mut self, call: Syscall, _memory: &mut Memory) -> SyscallResult {
+        match call.service {
+            Service::Exit => SyscallResult::Exit(call.arguments[0]),
+            Service::Custom(MARK) if self.allowed => {
+                self.allowed = false;
+                if call.arguments[0] == BEGIN {
+                    self.began = self.cycle;
+                }
+                SyscallResult::Value(0)
+            }
+            Service::Custom(MARK) if call.arguments[0] == BEGIN => {
+                self.asked = Some(Mark::Begin);
+                SyscallResult::Wait
+            }
+            Service::Custom(MARK) if call.arguments[0] == END && self.passes_end => {
+                self.ended = Some(self.cycle);
+                SyscallResult::Value(0)
+            }
+            Service::Custom(MARK) if call.arguments[0] == END => {
+                self.asked = Some(Mark::End(self.cycle));
+                SyscallResult::Wait
+            }
+            _ => SyscallResult::Value(0),
+        }
+    }
+}

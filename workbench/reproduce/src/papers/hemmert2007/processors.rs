@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The processors of tables 2 and 3, and the benchmark of figure 5 on them.
+//!
+//! Contract: what the paper does not say is taken from a set of assumptions, and what that leaves
+//! open from the presets of the cores.
+//! Cost: some tenths of a second for one processor under one set of assumptions, all four lists.
+
+use mb_core::Cycles;
+use mb_guest::Guest;
+use mb_processor::barrel::{BarrelConfig, Placement};
+use mb_processor::hierarchy::{Coherence, HierarchyConfig};
+use mb_processor::out_of_order::{OutOfOrderConfig, ppc440};
+use mb_processor::predictor::Direction;
+
+use super::figure5::cores::{self, CorePass};
+use super::figure5::{BenchmarkRun, LENGTHS};
+use crate::error::MeasureError;
+use crate::study::AssumptionSet;
+
+/// Cycles that a far lock or a line in another core costs: those of the memory.
+const FAR: Cycles = Cycles(10);
+
+/// Bytes of a thread's stack: more than the program needs, and an odd number of lines, so that
+/// stacks spread over sets.
+const STACK: u64 = 1024 + 32;
+
+/// One of the paper's processors.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Processor {
+    /// Table 2: out of order, after the PowerPC 440.
+    Embedded,
+    /// Table 3 with one core.
+    Threads1,
+    /// Table 3 with two cores.
+    Threads2,
+    /// Table 3 with 16 cores.
+    Threads16,
+}
+
+impl Processor {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Embedded, Self::Threads1, Self::Threads2, Self::Threads16];
+
+    /// Its name in claims, studies and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "ppc440",
+            Self::Threads1 => "mt1",
+            Self::Threads2 => "mt2",
+            Self::Threads16 => "mt16",
+        }
+    }
+}
+
+/// A processor with the program that it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// The core or cores.
+    pub build: Build,
+    /// The benchmark.
+    pub program: Guest,
+    /// Whether every header finds the list missing.
+    pub cold: bool,
+    /// Whether a call is one instruction: what puts its arguments into place takes no time.
+    pub lean: bool,
+    /// What the program is compiled for.
+    pub machine: mb_processor::Isa,
+    /// Where the headers arrive before each pass.
+    pub delivery: Delivery,
+    /// Bytes of a thread's stack.
+    pub stack: u64,
+    /// Fewest bytes between the program and the stacks.
+    pub stack_gap: u64,
+    /// The stacks begin at a multiple of this many bytes.
+    pub stack_alignment: u64,
+    /// Whether the program stops also where a pass ends, so that the counts of a pass are its own.
+    /// Each stop takes a few cycles, after which quanta of threads end at other instructions.
+    pub stop_at_end: bool,
+}
+
+/// Where headers arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    /// In memory: the first access to each misses.
+    Memory,
+    /// In every data cache.
+    Cache,
+}
+
+/// The cores of a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Build {
+    /// One out-of-order core and its caches.
+    OutOfOrder(OutOfOrderConfig, HierarchyConfig),
+    /// Barrel-threaded cores.
+    Barrel(BarrelConfig),
+}
+
+impl Build {
+    /// Caches and memory.
+    #[must_use]
+    pub const fn hierarchy(&self) -> &HierarchyConfig {
+        match self {
+            Self::OutOfOrder(_, hierarchy) => hierarchy,
+            Self::Barrel(config) => &config.hierarchy,
+        }
+    }
+
+    /// The same with other caches and memory.
+    #[must_use]
+    pub const fn with_hierarchy(self, hierarchy: HierarchyConfig) -> Self {
+        match self {
+            Self::OutOfOrder(core, _) => Self::OutOfOrder(core, hierarchy),
+            Self::Barrel(config) => Self::Barrel(BarrelConfig { hierarchy, ..config }),
+        }
+    }
+}
+
+/// A processor and its benchmark, all lists.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// Which one.
+    pub processor: Processor,
+    /// How it was built.
+    pub setup: Setup,
+    /// List by list.
+    pub runs: Vec<BenchmarkRun<CorePass>>,
+}
+
+impl Simulated {
+    /// Runs the benchmark on `processor` under `assumptions`.
+    ///
+    /// # Errors
+    /// When the cores cannot be built or the benchmark does not end well.
+    pub fn new(processor: Processor, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
+        let setup = Setup::new(processor, assumptions)?;
+        let runs = LENGTHS.iter().map(|&length| cores::run(&setup, length)).collect::<Result<_, _>>()?;
+        Ok(Self { processor, setup, runs })
+    }
+
+    /// Cycles of all matches when `n` items are traversed: the first of ten, or the last of a list.
+    pub(crate) fn at(&self, n: usize) -> Result<u64, MeasureError> {
+        if n == 1 { self.cycles(10, 0) } else { self.cycles(n, 100) }
+    }
+
+    /// Cycles of all matches of a list of `length` items at `percent` of its depth.
+    pub(crate) fn cycles(&self, length: usize, percent: u32) -> Result<u64, MeasureError> {
+        let run = self.runs.iter().find(|run| run.length == length).ok_or(MeasureError::NotSeen("this list"))?;
+        let pass = run.measured().get(percent as usize / 10).ok_or(MeasureError::NotSeen("this depth"))?;
+        Ok(pass.cycles)
+    }
+}
+
+impl Setup {
+    /// The same with other caches and memory.
+    #[must_use]
+    pub fn with_hierarchy(&self, hierarchy: HierarchyConfig) -> Self {
+        Self { build: self.build.with_hierarchy(hierarchy), ..self.clone() }
+    }
+
+    /// `processor` under `assumptions`.
+    ///
+    /// # Errors
+    /// When there are no such cores, or an assumption has a value that is unknown here.
+    pub fn new(processor: Processor, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
+        let word = |name: &'static str, known: &[&'static str]| {
+            let place = known.iter().position(|known| *known == assumptions.value(name));
+            place.ok_or_else(|| MeasureError::AssumptionValue {
+                name,
+                value: assumptions.value(name).to_owned(),
+                known: known.join(", "),
+            })
+        };
+        let (machine, delivery) = (mb_processor::Isa::Ppc32, Delivery::Memory);
+        let line = [32, 64][word("line", &["32", "64"])?];
+        let cold = word("list", &["warm", "cold"])? == 1;
+        let cores = match processor {
+            Processor::Embedded => {
+                let (mut core, hierarchy) = ppc440(line);
+                core.predictor.direction = match word("predictor", &["bimodal", "gshare", "not-taken", "perfect"])? {
+                    0 => core.predictor.direction,
+                    1 => Direction::Gshare { entries: 2048, history: 8 },
+                    2 => Direction::NotTaken,
+                    _ => Direction::Perfect,
+                };
+                let program = [Guest::Bench, Guest::BenchLinkLast][word("link", &["first", "last"])?];
+                return Ok(Self {
+                    build: Build::OutOfOrder(core, hierarchy),
+                    program,
+                    cold,
+                    lean: false,
+                    machine,
+                    delivery,
+                    stack: STACK,
+                    stack_gap: 1,
+                    stack_alignment: 16,
+                    stop_at_end: true,
+                });
+            }
+            Processor::Threads1 => 1,
+            Processor::Threads2 => 2,
+            Processor::Threads16 => 16,
+        };
+        let mut config = BarrelConfig::hemmert2007(cores)?;
+        (config.hierarchy.instruction.line, config.hierarchy.data.line) = (line, line);
+        let lock = word("lock", &["call", "instruction", "far", "spin", "spin-coherent"])?;
+        if lock == 2 {
+            config.calls.transfer = FAR;
+        }
+        if lock == 4 {
+            config.hierarchy.coherence = Coherence::Invalidate { upgrade: FAR, transfer: FAR };
+        }
+        config.placement = [Placement::Spread, Placement::Fill][word("placement", &["spread", "fill"])?];
+        let program = if lock < 3 { Guest::BenchMt } else { Guest::BenchMtSpin };
+        Ok(Self {
+            build: Build::Barrel(config),
+            program,
+            cold,
+            lean: matches!(lock, 1 | 2),
+            machine,
+            delivery,
+            stack: STACK,
+            stack_gap: 1,
+            stack_alignment: 16,
+            stop_at_end: true,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Figure 4 and what is said of it: slopes, ratios, order.
+
+use mb_catalog::EngineChoice;
+
+use super::{DEPTH, Designs, apart, changed, search, slope};
+use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
+use crate::error::MeasureError;
+use crate::verdict::Measured;
+
+const EXPOSED: &str = "Section 4.2 leaves 9.4 ns for each message beside its loop of 35 ns, to which ours was fitted. A prefetcher that stays 256 bytes ahead hides 100 ns \
+                       behind the 140 ns of a line with four envelopes, but for two misses in each page. With a line for each \
+                       envelope the bus needs 40 ns for it, and the slope comes out within 3 % without a fitted wait.";
+const GAIN: &str = "Follows from the slope of DIMMnet-2, which is 35.8 ns here: a fifth less than the paper's 44.4 ns (see tanabe2013.dimmnet2_lhs.ns_per_msg).";
+const DECOMPOSED: &str = "The paper divides 14.3 by 600/100 and forgets the loop of 35 ns, which both sides have; besides, our 14.3 is 17.7.";
+/// How far a fit alone goes.
+const LOOP_ALONE: &str = "DIMMnet-3, the fitted loop alone";
+const DESIRED: &str = "16 groups make a search of 1000 messages 63 deep; the paper desires a factor of ten and names no number of groups.";
+
+pub(super) const TESTS: &[ClaimTest<Designs>] = &[
+    measure("tanabe2013.fig4.conditions", |designs: &Designs| {
+        let mut times =
+            designs.figure4().map(|design| search(design, DEPTH)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        times.sort();
+        times.dedup();
+        number(times.len() as f64)
+    }),
+    differs(
+        "tanabe2013.dimmnet2_lhs.ns_per_msg",
+        |designs: &Designs| apart(|changes| Ok(Measured::Number(slope(&changed(&designs.dimmnet2, changes)?)?))),
+        EXPOSED,
+    ),
+    differs("tanabe2013.dimmnet2_lhs.speedup", |designs: &Designs| over(designs, &designs.undivided), GAIN),
+    differs("tanabe2013.dimmnet2_lhs.vs_qsnet", |designs: &Designs| over(designs, &designs.qsnet2), GAIN),
+    differs("tanabe2013.dimmnet2_lhs.vs_bgp", |designs: &Designs| over(designs, &designs.bgp), GAIN),
+    differs(
+        "tanabe2013.lhs.cache_gain",
+        |designs: &Designs| {
+            // The rest that the paper's division leaves: the whole gain over that of the latencies.
+            let whole = over(designs, &designs.undivided)?;
+            let part = |interpretation: Interpretation| {
+                let gain = interpretation.measured.as_number().ok_or(MeasureError::NotSeen("a ratio"))?;
+                Ok(Interpretation { measured: Measured::Number(gain / 6.0), ..interpretation })
+            };
+            whole.into_iter().map(part).collect()
+        },
+        DECOMPOSED,
+    ),
+    measure("tanabe2013.lhs.below_mem_latency", |designs: &Designs| {
+        apart(|changes| {
+            let ours = slope(&changed(&designs.dimmnet2, changes)?)?;
+            let latency = designs.dimmnet2.parameters.typed::<mb_lhs::LhsParameters>().latency.as_ns();
+            let fitted = loop_ns(&designs.dimmnet2);
+            Ok(Measured::Fact(ours < latency, format!("{ours:.1} ({fitted:.1} the fitted loop) and {latency} ns")))
+        })
+    }),
+    measure("tanabe2013.dimmnet2_nolhs.slowest", |designs: &Designs| {
+        let [slowest, others @ ..] = designs.figure4();
+        let mut right = true;
+        for depth in [1, 2, 10, 100, 600, 1024] {
+            let time = search(slowest, depth)?;
+            for other in others {
+                right &= search(other, depth)? < time;
+            }
+        }
+        fact(right, "at depths of 1 to 1024")
+    }),
+    measure("tanabe2013.dimmnet3_lhs.ns_per_msg", |designs: &Designs| {
+        let mut interpretations = apart(|changes| Ok(Measured::Number(slope(&changed(&designs.dimmnet3, changes)?)?)))?;
+        interpretations.push(Interpretation::calibrated(LOOP_ALONE, Measured::Number(loop_ns(&designs.dimmnet3))));
+        Ok(interpretations)
+    }),
+    measure("tanabe2013.lhs.latency_1000", |designs: &Designs| {
+        let time = |design: &EngineChoice| Ok::<_, MeasureError>(Measured::Number(search(design, 1000)?.as_ns() / 1e3));
+        Ok(vec![
+            Interpretation::new("DIMMnet-3", time(&designs.dimmnet3)?),
+            Interpretation::new("DIMMnet-2", time(&designs.dimmnet2)?),
+            Interpretation::calibrated(LOOP_ALONE, Measured::Number(loop_ns(&designs.dimmnet3))),
+        ])
+    }),
+    differs(
+        "tanabe2013.ipush.combined",
+        |designs: &Designs| {
+            let groups = [("groups", "16")];
+            let without = slope(&changed(&designs.undivided, &groups)?)?;
+            apart(|changes| {
+                let with = changed(&changed(&designs.dimmnet2, &groups)?, changes)?;
+                Ok(Measured::Number(without / slope(&with)?))
+            })
+        },
+        GAIN,
+    ),
+    differs(
+        "tanabe2013.lhs.grouping_order",
+        |designs: &Designs| number(slope(&designs.dimmnet3)? / slope(&designs.ipush)?),
+        DESIRED,
+    ),
+];
+
+/// Nanoseconds of the host's loop, which was fitted to DIMMnet-2 without LHS: what a message costs
+/// if nothing is waited for.
+fn loop_ns(design: &EngineChoice) -> f64 {
+    let parameters: mb_lhs::LhsParameters = design.parameters.typed();
+    parameters.host_clock.span(parameters.r#loop).as_ns()
+}
+
+/// How much longer a deep search takes on `other` than on DIMMnet-2, in both interpretations.
+fn over(designs: &Designs, other: &EngineChoice) -> super::Interpretations {
+    let other = slope(other)?;
+    apart(|changes| Ok(Measured::Number(other / slope(&changed(&designs.dimmnet2, changes)?)?)))
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the numbers of the paper say of each other. No model has a part in it and no area was
+//! measured, so it is shown and counts for nothing.
+
+use super::Designs;
+use crate::claim_test::{ClaimTest, Interpretation, shown};
+use crate::error::MeasureError;
+use crate::ledger::{self, LEDGER, LEDGER_NAME, Value};
+use crate::verdict::Measured;
+
+type Interpretations = Result<Vec<Interpretation>, MeasureError>;
+
+/// Adaptive logic modules of the device, an Altera Stratix-V 5SGSMD8, by its data sheet.
+const DEVICE_ALMS: f64 = 262_400.0;
+
+const NO_MODEL: &str = "arithmetic on printed numbers, in which no model has a part";
+
+pub(super) const TESTS: &[ClaimTest<Designs>] = &[
+    shown(
+        "xiong2018.cam.entry_bits",
+        |_| arithmetic(sum(&["xiong2018.cam.valid_bits", "xiong2018.cam.header_bits", "xiong2018.cam.addr_bits"])?),
+        NO_MODEL,
+    ),
+    shown(
+        "xiong2018.cam.bits_total",
+        |_| {
+            arithmetic(
+                printed("xiong2018.queues")? * printed("xiong2018.cam.depth")? * printed("xiong2018.cam.entry_bits")?,
+            )
+        },
+        NO_MODEL,
+    ),
+    shown("xiong2018.ll.next_bits", |_| arithmetic(printed("xiong2018.ll.capacity")?.log2()), NO_MODEL),
+    shown("xiong2018.t1.cpu_pct", |_| share(&["xiong2018.t1.cpu_alms"]), NO_MODEL),
+    shown("xiong2018.t1.net_pct", |_| share(&["xiong2018.t1.net_alms"]), NO_MODEL),
+    shown("xiong2018.t1.two_level_pct", |_| share(&["xiong2018.t1.two_level_alms"]), NO_MODEL),
+    shown("xiong2018.t1.p2l4_pct", |_| share(&["xiong2018.t1.p2l4_alms"]), NO_MODEL),
+    shown("xiong2018.t1.p2l64_pct", |_| share(&["xiong2018.t1.p2l64_alms"]), NO_MODEL),
+    shown(
+        "xiong2018.overall.logic",
+        |_| share(&["xiong2018.t1.cpu_alms", "xiong2018.t1.net_alms", "xiong2018.t1.p2l64_alms"]),
+        NO_MODEL,
+    ),
+];
+
+/// The number that the paper prints for another claim.
+pub(super) fn printed(id: &'static str) -> Result<f64, MeasureError> {
+    let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(|_| MeasureError::NotSeen("the ledger"))?;
+    match claims.iter().find(|claim| claim.id == id).map(|claim| &claim.value) {
+        Some(Value::Number(number, _)) => Ok(*number),
+        _ => Err(MeasureError::NotSeen(id)),
+    }
+}
+
+fn sum(ids: &[&'static str]) -> Result<f64, MeasureError> {
+    ids.iter().map(|id| printed(id)).sum()
+}
+
+/// The share of the device's modules.
+pub(super) fn share_of(ids: &[&'static str]) -> Result<f64, MeasureError> {
+    Ok(sum(ids)? / DEVICE_ALMS)
+}
+
+fn share(ids: &[&'static str]) -> Interpretations {
+    arithmetic(share_of(ids)?)
+}
+
+/// A number that follows from what the paper prints.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every measurement")]
+fn arithmetic(number: f64) -> Interpretations {
+    Ok(vec![Interpretation::new("arithmetic on printed numbers, no model", Measured::Number(number))])
+}

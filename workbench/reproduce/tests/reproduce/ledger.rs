@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The ledger is read strictly: what is wrong in it is told with line and claim.
+
+use std::collections::BTreeSet;
+
+use mb_reproduce::REGISTRY;
+use mb_reproduce::ledger::{self, Claim, Method, Precision, Value};
+
+use crate::common::CLAIMS;
+
+const CLAIM: &str = r#"
+[[claim]]
+id = "hemmert2007.mu.slots"
+paper = "hemmert2007"
+where = "§4.2"
+system = "mu, hw"
+statement = "There are six slots."
+quantity = "slots"
+value = 6
+unit = "slots"
+conditions = "always"
+kind = "configuration"
+testable_by = "rtl sim"
+also_by = ["cycle model"]
+origin = "stated"
+precision = "exact"
+"#;
+
+fn read(text: &str) -> Result<Vec<Claim>, String> {
+    ledger::read("try.toml", text).map_err(|error| error.to_string())
+}
+
+/// Reads the claim with `old` replaced by `new`.
+fn edited(old: &str, new: &str) -> Result<Claim, String> {
+    assert!(CLAIM.contains(old), "{old}");
+    read(&CLAIM.replace(old, new)).map(|mut claims| claims.remove(0))
+}
+
+fn value(precision: &str, value: &str) -> Result<Value, String> {
+    let text = CLAIM.replace("value = 6", &format!("value = {value}"));
+    read(&text.replace("\"exact\"", &format!("\"{precision}\""))).map(|mut claims| claims.remove(0).value)
+}
+
+#[test]
+fn the_ledger_of_the_project_has_claims_of_every_registered_paper_and_of_no_other() {
+    let papers: BTreeSet<_> = CLAIMS.iter().map(|claim| claim.paper.as_str()).collect();
+    assert_eq!(papers, REGISTRY.keys().map(|(key, _)| key).collect());
+}
+
+#[test]
+fn a_paper_is_found_by_its_key_and_by_its_alias() {
+    for (key, alias) in REGISTRY.keys() {
+        assert_eq!((REGISTRY.find(key).unwrap().key(), REGISTRY.find(alias).unwrap().key()), (key, key));
+    }
+    assert_eq!(
+        REGISTRY.find("s9").map(|paper| paper.key()).unwrap_err().to_string(),
+        "paper `s9`: not registered; expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000"
+    );
+}
+
+#[test]
+fn a_claim_has_the_fields_of_the_ledger() {
+    let claim = read(CLAIM).unwrap().remove(0);
+    assert_eq!(
+        (claim.id.as_str(), claim.paper.as_str(), claim.place.as_str()),
+        ("hemmert2007.mu.slots", "hemmert2007", "§4.2")
+    );
+    assert_eq!(claim.systems, ["mu", "hw"]);
+    assert_eq!((claim.value, claim.precision), (Value::Number(6.0, 0), Precision::Exact));
+    assert_eq!((claim.testable_by, claim.also_by), (Method::RtlSim, vec![Method::CycleModel]));
+    assert_eq!((claim.formula, claim.note), (None, None));
+}
+
+#[test]
+fn values_have_the_form_that_their_precision_calls_for() {
+    assert_eq!(value("rounded", "0.94"), Ok(Value::Number(0.94, 2)));
+    assert_eq!(value("rounded", "1.0"), Ok(Value::Number(1.0, 1)));
+    assert_eq!(value("exact", "[16, 24]"), Ok(Value::Numbers(vec![16.0, 24.0])));
+    assert_eq!(value("range", "[16, 24]"), Ok(Value::Range(16.0, 24.0)));
+    assert_eq!(value("at-least", "31"), Ok(Value::Limit { limit: 31.0, inclusive: true, lowest: true }));
+    assert_eq!(value("at-least", "\"> 2\""), Ok(Value::Limit { limit: 2.0, inclusive: false, lowest: true }));
+    assert_eq!(value("at-most", "\"<= 0.06\""), Ok(Value::Limit { limit: 0.06, inclusive: true, lowest: false }));
+    assert_eq!(value("ordinal", "\"a < b\""), Ok(Value::Text("a < b".to_owned())));
+}
+
+#[test]
+fn values_are_printed_as_the_paper_has_them() {
+    let printed = |precision: &str, text: &str| value(precision, text).unwrap().to_string();
+    assert_eq!(printed("rounded", "1.0"), "1.0");
+    assert_eq!(printed("exact", "[10, 30]"), "10, 30");
+    assert_eq!(printed("range", "[2, 3]"), "2 to 3");
+    assert_eq!(printed("at-least", "31"), ">= 31");
+    assert_eq!(printed("at-most", "\"< 0.01\""), "< 0.01");
+}
+
+#[test]
+fn a_value_of_another_form_is_refused() {
+    for (precision, text, message) in [
+        ("exact", "true", "`value` is true; precision exact calls for a number, numbers or words"),
+        ("exact", "[1, \"a\"]", "`value` is [1, \"a\"]; precision exact calls for numbers"),
+        ("rounded", "\"6\"", "`value` is \"6\"; precision rounded calls for a number"),
+        ("approx", "inf", "`value` is inf; precision approx calls for a number"),
+        ("range", "[3, 2]", "`value` is [3, 2]; precision range calls for [lowest, highest]"),
+        ("range", "3", "`value` is 3; precision range calls for [lowest, highest]"),
+        ("ordinal", "3", "`value` is 3; precision ordinal calls for a relation in words"),
+        (
+            "at-least",
+            "\"< 3\"",
+            "`value` is \"< 3\"; precision at-least calls for a number, \"> number\" or \">= number\"",
+        ),
+        (
+            "at-most",
+            "\"<= a\"",
+            "`value` is \"<= a\"; precision at-most calls for a number, \"< number\" or \"<= number\"",
+        ),
+    ] {
+        assert_eq!(value(precision, text), Err(format!("try.toml:3: claim `hemmert2007.mu.slots`: {message}")));
+    }
+}
+
+#[test]
+fn a_field_that_is_missing_is_named() {
+    assert_eq!(edited("unit = \"slots\"\n", ""), Err("try.toml:2: missing field `unit`".to_owned()));
+}
+
+#[test]
+fn a_field_that_no_claim_has_is_refused() {
+    assert_eq!(
+        edited("unit = \"slots\"", "unit = \"slots\"\ncolour = \"red\""),
+        Err(
+            "try.toml:11: unknown field `colour`, expected one of `id`, `paper`, `where`, `system`, `statement`, `quantity`, \
+             `value`, `unit`, `conditions`, `kind`, `testable_by`, `origin`, `precision`, `formula`, `note`, `also_by`"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn an_empty_field_is_refused() {
+    assert_eq!(
+        edited("unit = \"slots\"", "unit = \" \""),
+        Err("try.toml:3: claim `hemmert2007.mu.slots`: `unit` is empty".to_owned())
+    );
+}
+
+#[test]
+fn an_unknown_word_is_refused() {
+    for (old, new, message) in [
+        ("\"configuration\"", "\"guess\"", "unknown kind `guess`; expected one of: configuration, result, background"),
+        ("\"stated\"", "\"said\"", "unknown origin `said`; expected one of: stated, derived, inferred"),
+        (
+            "\"exact\"",
+            "\"sharp\"",
+            "unknown precision `sharp`; expected one of: exact, rounded, approx, at-least, at-most, range, ordinal",
+        ),
+        (
+            "\"rtl sim\"",
+            "\"cannot: \"",
+            "unknown way of testing `cannot: `; expected one of: cycle model, rtl sim, execution-driven cpu model, trace \
+             replay, synthesis, host measurement, cannot: WHY",
+        ),
+        (
+            "hemmert2007.mu.slots",
+            "hemmert2007.Mu",
+            "id found; expected `hemmert2007.what` or `hemmert2007.subject.what` for a claim of paper `hemmert2007`, in \
+             small letters, digits and underscores",
+        ),
+    ] {
+        let id = if new == "hemmert2007.Mu" { new } else { "hemmert2007.mu.slots" };
+        assert_eq!(edited(old, new), Err(format!("try.toml:3: claim `{id}`: {message}")));
+    }
+}
+
+#[test]
+fn an_id_that_is_used_twice_is_refused() {
+    let message = "try.toml:19: claim `hemmert2007.mu.slots`: the id is that of the claim in line 3";
+    assert_eq!(read(&CLAIM.repeat(2)), Err(message.to_owned()));
+}
+
+#[test]
+fn what_is_no_toml_is_refused_with_its_line() {
+    assert_eq!(
+        edited("value = 6", "value = "),
+        Err("try.toml:9: string values must be quoted, expected literal string".to_owned())
+    );
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One test binary, so that what several files of tests measure on is built once.
+
+mod benchmarks;
+mod common;
+mod contradictions;
+mod figure5;
+mod hemmert2007;
+mod layers;
+mod ledger;
+mod processors;
+mod study;
+mod tanabe2013;
+mod verdicts;
+mod xiong2018;
