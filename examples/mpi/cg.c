@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * cg: conjugate gradients on a sparse symmetric positive definite matrix, rows in contiguous blocks over the ranks.
- * The matrix is the 7-point Laplacian of a 3-D grid (zero beyond its border) plus seeded springs between far apart
- * cells, so that neighbour lists are irregular.
- * Who needs which entries is found by nonblocking consensus (synchronous sends, Iprobe, Ibarrier); afterwards every
+ * cg: conjugate gradients on a sparse symmetric positive definite matrix, rows in contiguous blocks
+ * over the ranks. The matrix is the 7-point Laplacian of a 3-D grid (zero beyond its border) plus
+ * seeded springs between far apart cells, so that neighbour lists are irregular. Who needs which
+ * entries is found by nonblocking consensus (synchronous sends, Iprobe, Ibarrier); afterwards every
  * product starts persistent requests, and every scalar product is an allreduce.
- * Check: the right-hand side is made from a known solution, without communication; both the residual, computed afresh,
- * and the distance from that solution must be small.
- * Source of the consensus: Hoefler, Siebert, Lumsdaine, Scalable communication protocols for dynamic sparse data
- * exchange, PPoPP 2010.
+ * Check: the right-hand side is made from a known solution, without communication; both the
+ * residual, computed afresh, and the distance from that solution must be small.
+ * Source of the consensus: Hoefler, Siebert, Lumsdaine, Scalable communication protocols for
+ * dynamic sparse data exchange, PPoPP 2010.
  */
 #include <math.h>
 
@@ -23,8 +23,9 @@ enum { SEED_SPRING = 1, SEED_SOLUTION = 2 };
 
 /* CG stops at this relative residual. */
 static const double RESIDUAL_GOAL = 1e-11;
-/* Largest accepted relative residual, computed afresh, and relative distance from the solution. The grids that the
- * options allow have condition numbers below 1e6 for up to 1000 cells along an axis. */
+/* Largest accepted relative residual, computed afresh, and relative distance from the solution. The
+ * grids that the options allow have condition numbers below 1e6 for up to 1000 cells along an axis.
+ */
 static const double RESIDUAL_LIMIT = 1e-9;
 static const double ERROR_LIMIT = 1e-5;
 
@@ -182,9 +183,9 @@ static void matrix_number_columns(struct matrix *matrix)
     }
 }
 
-/* Tells every owner which of its entries are needed here, and learns who needs which of the own ones.
- * A synchronous send is done when it has been received; when all are, the rank enters the barrier, and when the barrier
- * is done no request can be on its way any more. */
+/* Tells every owner which of its entries are needed here, and learns who needs which of the own
+ * ones. A synchronous send is done when it has been received; when all are, the rank enters the
+ * barrier, and when the barrier is done no request can be on its way any more. */
 static void matrix_find_neighbours(struct matrix *matrix, long rows, MPI_Comm comm, struct tally *tally)
 {
     int ranks;
@@ -341,7 +342,8 @@ int main(int argc, char **argv)
         return status;
     }
 
-    /* A communicator of its own keeps these messages apart from the application's, as solver libraries do. */
+    /* A communicator of its own keeps these messages apart from the application's, as solver
+     * libraries do. */
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     struct tally tally = {0, 0, 0, 0};

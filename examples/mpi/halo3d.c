@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * halo3d: explicit heat conduction with a 27-point stencil on a periodic 3-D grid.
- * Every step exchanges the ghost layer with all 26 neighbours (6 faces, 12 edges, 8 corners), one message per
+ * halo3d: explicit heat conduction with a 27-point stencil on a periodic 3-D grid. Every step
+ * exchanges the ghost layer with all 26 neighbours (6 faces, 12 edges, 8 corners), one message per
  * neighbour and field, receives first, each straight from and into the grid by a subarray type.
- * Check: a product of cosines is an eigenvector of the stencil, so the field after n steps is known in closed form at
- * every cell, and a wrong ghost cell anywhere spoils it.
+ * Check: a product of cosines is an eigenvector of the stencil, so the field after n steps is known
+ * in closed form at every cell, and a wrong ghost cell anywhere spoils it.
  * Cost per step and rank: 26 sends and receives per field; 27 multiply-adds per cell.
  */
 #include <math.h>
@@ -15,9 +15,11 @@
 
 enum { DIRECTIONS = 27, CENTRE = 13 };
 
-/* Weight of a neighbour along one axis; the stencil is the product over the axes. Stable below 1/2. */
+/* Weight of a neighbour along one axis; the stencil is the product over the axes. Stable below 1/2.
+ */
 static const double SIDE = 1.0 / 8;
-/* Every field rests on this level, so that no mode can fade into an answer that any input would give. */
+/* Every field rests on this level, so that no mode can fade into an answer that any input would
+ * give. */
 static const double LEVEL = 2.0;
 /* Largest accepted error; values are near 3 and each step rounds 27 times. */
 static const double LIMIT = 1e-12;
@@ -72,8 +74,8 @@ static void grid_destroy(struct grid *grid)
     }
 }
 
-/* A message's tag tells its field and the direction in which it travels: where an axis has one or two ranks, several
- * messages connect the same pair. */
+/* A message's tag tells its field and the direction in which it travels: where an axis has one or
+ * two ranks, several messages connect the same pair. */
 static void exchange(const struct grid *grid, double *const *fields, int count, MPI_Comm cart, MPI_Request *requests,
                      MPI_Status *statuses, struct tally *tally)
 {
@@ -130,7 +132,8 @@ static double advance(const struct grid *grid, const double *now, double *next)
     return change;
 }
 
-/* The exact field after `steps` steps, at an own cell (from 1). Fields differ in wave number along the first axis. */
+/* The exact field after `steps` steps, at an own cell (from 1). Fields differ in wave number along
+ * the first axis. */
 static double exact(const struct grid *grid, int field, long steps, const int cell[3])
 {
     const double turn = 2 * acos(-1.0);

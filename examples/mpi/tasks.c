@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * tasks: a picture of the Mandelbrot set, in tiles that a master hands out to workers.
- * Every worker holds `ahead` tiles, so that it never waits for the next; a tile that exceeds its budget of iterations
- * comes back as a wish to split, and its four quarters go back into the bag.
- * The tag tells what a message is and results are run-length coded, so the master probes with both wildcards, asks for
- * the size, and receives. Workers take any tag from rank 0.
+ * tasks: a picture of the Mandelbrot set, in tiles that a master hands out to workers. Every worker
+ * holds `ahead` tiles, so that it never waits for the next; a tile that exceeds its budget of
+ * iterations comes back as a wish to split, and its four quarters go back into the bag. The tag
+ * tells what a message is and results are run-length coded, so the master probes with both
+ * wildcards, asks for the size, and receives. Workers take any tag from rank 0.
  * Check: every pixel of the assembled picture equals the one that the master computes alone.
  * With one rank the master does the tiles itself, without messages.
  */
@@ -25,7 +25,8 @@ struct picture {
     long budget; /* iterations of a tile at most, unless it is too small to split */
 };
 
-/* Iterations until the orbit of a pixel leaves the circle of radius 2, over [-2, 0.5] x [-1.25, 1.25]. */
+/* Iterations until the orbit of a pixel leaves the circle of radius 2, over [-2, 0.5] x [-1.25,
+ * 1.25]. */
 static int escape_time(const struct picture *picture, int x, int y)
 {
     double step = 2.5 / (double)picture->size;
@@ -41,7 +42,8 @@ static int escape_time(const struct picture *picture, int x, int y)
     return n;
 }
 
-/* Writes the tile as pairs (length, value), row by row, and returns the number of ints; 0 if the budget ran out. */
+/* Writes the tile as pairs (length, value), row by row, and returns the number of ints; 0 if the
+ * budget ran out. */
 static int tile_compute(const struct picture *picture, const struct tile *tile, int *runs)
 {
     int filled = 0;
@@ -113,7 +115,8 @@ static void board_create(struct board *board, const struct picture *picture, lon
 {
     size_t size = (size_t)picture->size, area = size * size;
     *board = (struct board){.picture = *picture};
-    /* Tiles and their quarters and so on: less than 4/3 of the smallest ones that cover the picture. */
+    /* Tiles and their quarters and so on: less than 4/3 of the smallest ones that cover the
+     * picture. */
     size_t tiles = area / (LEAST_SPLIT * LEAST_SPLIT) * 4 / 3;
     board->open = allocate(tiles, sizeof *board->open);
     board->handed = allocate(tiles, sizeof *board->handed);
@@ -139,8 +142,8 @@ static long board_wrong_pixels(const struct board *board)
     return wrong;
 }
 
-/* A nonblocking send, since the worker may itself be sending; nobody waits for it, since the reply tells that it has
- * arrived. Until then the tile stays where it is. */
+/* A nonblocking send, since the worker may itself be sending; nobody waits for it, since the reply
+ * tells that it has arrived. Until then the tile stays where it is. */
 static void master_hand_out(struct board *board, int worker, MPI_Comm comm, struct tally *tally)
 {
     MPI_Request request;

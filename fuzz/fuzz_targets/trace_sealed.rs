@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A good trace with edits and right checksums: what hides behind the checksums must be found by the rules.
+//! A valid trace with edits and recomputed checksums: the rules must detect what checksums do not.
 
 #![no_main]
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Turns the fuzzer's bytes into the files of a trace and reads them as a user would: open, check, statistics, columns.
+//! Turns the bytes of the fuzzer into the files of a trace and reads them: open, check, statistics,
+//! columns.
 //!
-//! No seeds are needed: the good traces that edits start from are built here, from those of the tests of `workbench/trace`.
+//! No seeds are needed: edits start from valid traces that are built here and in the tests of
+//! `workbench/trace`.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,7 +22,7 @@ type Files = BTreeMap<String, Vec<u8>>;
 /// The run of all traces here.
 const RUN_ID: u64 = 0x5eed;
 
-/// Opens, checks and measures; all outcomes but a panic are fine.
+/// Opens, checks and analyses a trace. Every outcome but a panic is accepted.
 fn read(meta: &[u8], files: &Files) {
     let Ok(trace) = Trace::from_bytes(meta, files) else { return };
     let Ok(comms) = trace.check(|_| ControlFlow::Continue(())) else { return };
@@ -52,7 +54,8 @@ fn rank_file(rank: usize) -> String {
     format!("rank-{rank:05}.mbt")
 }
 
-/// The first byte says what the others are: `meta.json`, a bundle, or equal parts for up to eight rank files.
+/// The first byte selects what the others are: `meta.json`, a bundle, or equal parts for up to
+/// eight rank files.
 pub fn read_raw(data: &[u8]) {
     let Some((&form, rest)) = data.split_first() else { return };
     let ranks = usize::from(form & 7) + 1;
@@ -68,7 +71,7 @@ pub fn read_raw(data: &[u8]) {
     }
 }
 
-/// A good trace: two ranks and a message, every kind of record, or a pattern.
+/// A valid trace: two ranks and a message, every kind of record, or a pattern.
 fn base(which: u8) -> &'static [Vec<Record>] {
     static BASES: LazyLock<[Vec<Vec<Record>>; 5]> = LazyLock::new(|| std::array::from_fn(make_base));
     &BASES[usize::from(which) % 5]
@@ -89,7 +92,8 @@ fn make_base(which: usize) -> Vec<Vec<Record>> {
     }
 }
 
-/// Changes units of 64 bytes, the header among them. Each edit takes 12 bytes: what, file, unit (2), and a value (8).
+/// Changes units of 64 bytes, the header among them. Each edit takes 12 bytes: what, file, unit
+/// (2), and a value (8).
 fn edit(files: &mut [Vec<[u8; RECORD_BYTES]>], edit: &[u8; 12]) {
     let [what, file, unit_low, unit_high, value @ ..] = *edit;
     let count = files.len();
@@ -132,8 +136,8 @@ fn edit(files: &mut [Vec<[u8; RECORD_BYTES]>], edit: &[u8; 12]) {
     }
 }
 
-/// A good trace with edits and right checksums. The first byte chooses the trace and, by its upper bits, whether it is a bundle and
-/// whether the header of each file is made to fit its length.
+/// A valid trace with edits and recomputed checksums. The first byte selects the trace and, in its
+/// upper bits, whether it is a bundle and whether the header of each file is adapted to its length.
 pub fn read_edited(data: &[u8]) {
     let Some((&choice, edits)) = data.split_first() else { return };
     let ranks = base(choice);
@@ -200,9 +204,10 @@ pub fn read_edited(data: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Without edits all bases are good traces, in both forms; else the fuzzer would be stuck at the door.
+    /// Without edits all bases are valid traces, in both forms. Otherwise edited traces would be
+    /// rejected at once.
     #[test]
-    fn the_bases_pass() {
+    fn the_bases_are_valid() {
         for which in 0..4 {
             let trace = Trace::in_memory(base(which).to_vec());
             trace.check(|_| ControlFlow::Continue(())).unwrap();

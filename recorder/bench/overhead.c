@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Times four kernels on two ranks and prints, for each, the median over batches in ns per call that the recorder would record:
- *   null      MPI_Send to MPI_PROC_NULL: nothing but the call
- *   pingpong  MPI_Send and MPI_Recv of 8 bytes; a round trip holds four calls one after the other, two on each rank
- *   waitall   500 MPI_Irecv, 500 MPI_Isend and one MPI_Waitall for the 1000 requests: 1001 calls; each rank sends to itself, so that no
- *             time is spent waiting
- *   wildcard  the same with MPI_ANY_SOURCE and MPI_ANY_TAG, so that the recorder must say of each receive what it took
- * and, to judge the machine by, what one reading of the recorder's clock costs in ns (`clock`); a recorded call takes two.
+ * Times four kernels on two ranks and prints, for each, the median over batches in ns per call that
+ * the recorder would record:   null      MPI_Send to MPI_PROC_NULL: nothing but the call   pingpong
+ * MPI_Send and MPI_Recv of 8 bytes; a round trip holds four calls one after the other, two on each
+ * rank   waitall   500 MPI_Irecv, 500 MPI_Isend and one MPI_Waitall for the 1000 requests: 1001
+ * calls; each rank sends to itself, so that no             time is spent waiting   wildcard  the
+ * same with MPI_ANY_SOURCE and MPI_ANY_TAG, so that the recorder must say of each receive what it
+ * took and, to judge the machine by, what one reading of the recorder's clock costs in ns
+ * (`clock`); a recorded call takes two.
  */
 #include <mpi.h>
 #include <stdio.h>

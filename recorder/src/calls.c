@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The wrappers of all MPI functions in calls.h, under their MPI_ and PMPI_ names (Fortran bindings call either, depending on the
- * library). The real function is the library's PMPI_ one; a thread's pass (trace.h) keeps calls that MPI makes to itself out.
+ * The wrappers of all MPI functions in calls.h, under their MPI_ and PMPI_ names (Fortran bindings
+ * call either, depending on the library). The real function is the library's PMPI_ one; a thread's
+ * pass (trace.h) keeps calls that MPI makes to itself out.
  */
 #define _GNU_SOURCE
 #include "completion.h"
@@ -127,8 +128,8 @@ static void *target_find(const char *name) {
     return found;
 }
 
-/* NAME_target is the address of the MPI library's function. It initially points to code that looks the function up, so that no
- * call has to test whether this was done. */
+/* NAME_target is the address of the MPI library's function. It initially points to code that looks
+ * the function up, so that no call has to test whether this was done. */
 #define TARGET(arity, name)                                                                   \
     static int name##_first(PARAMETERS_##arity);                                              \
     static int (*name##_target)(PARAMETERS_##arity) = name##_first;                           \

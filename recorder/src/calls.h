@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Every recorded MPI function, one line each: CALL(arguments, name, family, role...). A family (calls.c) is the code before and
- * after the call; the role gives the positions of arguments (from 0) where members of a family differ.
- * WIDE also defines the large-count form NAME_c. No include guard: included once per use, with CALL defined by the includer.
+ * Every recorded MPI function, one line each: CALL(arguments, name, family, role...). A family
+ * (calls.c) is the code before and after the call; the role gives the positions of arguments (from
+ * 0) where members of a family differ. WIDE also defines the large-count form NAME_c. No include
+ * guard: included once per use, with CALL defined by the includer.
  */
 
 #define WIDE(arity, name, family, ...)          \
     CALL(arity, name, family, __VA_ARGS__)      \
     CALL(arity, name##_c, family, .wide = 1, __VA_ARGS__)
 
-/* The blocking, nonblocking and persistent form of a collective; `next` and `last` are arity + 1 and + 2. */
+/* The blocking, nonblocking and persistent form of a collective; `next` and `last` are arity + 1
+ * and + 2. */
 #define COLLECTIVE_PLAIN(form, arity, next, last, name, iname, ...)                                              \
     form(arity, name, collective, .flags = BLOCKING, __VA_ARGS__)                                                \
     form(next, iname, collective, .request = arity, __VA_ARGS__)                                                 \
     form(last, name##_init, collective, .request = next, .persistent = 1, __VA_ARGS__)
 
-/* --- sends and receives: (buffer, count, type, peer, tag, communicator [, request or status]) --- */
+/* --- sends and receives: (buffer, count, type, peer, tag, communicator [, request or status]) ---
+ */
 WIDE(6, Send, send, .flags = BLOCKING)
 WIDE(6, Bsend, send, .flags = BLOCKING | BUFFERED)
 WIDE(6, Ssend, send, .flags = BLOCKING | SYNCHRONOUS)
@@ -64,7 +67,8 @@ CALL(1, Request_free, request_free, .flags = 0)
 CALL(1, Start, start, .form = ONE, .requests = 0)
 CALL(2, Startall, start, .form = ALL, .requests = 1)
 
-/* --- collectives: each side is (buffer, count or counts, type or types, how the sizes are given) --- */
+/* --- collectives: each side is (buffer, count or counts, type or types, how the sizes are given)
+ * --- */
 #define COLLECTIVE(...) COLLECTIVE_PLAIN(WIDE, __VA_ARGS__)
 COLLECTIVE_PLAIN(CALL, 1, 2, 3, Barrier, Ibarrier, .operation = BARRIER, .comm = 0)
 COLLECTIVE(5, 6, 7, Bcast, Ibcast, .operation = BCAST, .root = 3, .comm = 4, .sent = {NO_BUFFER, 1, 2, ONE_SIZE},
@@ -110,8 +114,8 @@ COLLECTIVE(9, 10, 11, Neighbor_alltoallv, Ineighbor_alltoallv, .operation = NEIG
 COLLECTIVE(9, 10, 11, Neighbor_alltoallw, Ineighbor_alltoallw, .operation = NEIGHBOR, .comm = 8,
            .sent = {0, 1, 3, COUNTS_AND_TYPES}, .received = {4, 5, 7, COUNTS_AND_TYPES})
 
-/* --- communicators; argument 0 is the parent, except for orphans, whose members have no common one; with `peek` the new one has
- * its parent's members and cannot be asked yet --- */
+/* --- communicators; argument 0 is the parent, except for orphans, whose members have no common
+ * one; with `peek` the new one has its parent's members and cannot be asked yet --- */
 CALL(2, Comm_dup, comm_make, .made = 1)
 CALL(3, Comm_dup_with_info, comm_make, .made = 2)
 CALL(3, Comm_idup, comm_make, .made = 1, .peek = 1)

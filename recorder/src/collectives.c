@@ -99,7 +99,8 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
     return many_sent ? sends : many_received ? receives : 0;
 }
 
-/* Writes the record of a collective with its per-peer sizes; false if the communicator is unknown. */
+/* Writes the record of a collective with its per-peer sizes; false if the communicator is unknown.
+ */
 static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                               struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The identity of a communicator is a hash of its parent's identity, a tag, the world ranks of its group or
- * groups, and the number of earlier communicators with the same data in this process. All members have the same data: MPI
- * requires them to create communicators of one parent in one order; where it does not (MPI_Comm_create_group,
- * MPI_Intercomm_create), the hash covers all members of the group and the tag. Spec: spec/trace.md, section 6.
+ * The identity of a communicator is a hash of its parent's identity, a tag, the world ranks of its
+ * group or groups, and the number of earlier communicators with the same data in this process. All
+ * members have the same data: MPI requires them to create communicators of one parent in one order;
+ * where it does not (MPI_Comm_create_group, MPI_Intercomm_create), the hash covers all members of
+ * the group and the tag. Spec: spec/trace.md, section 6.
  */
 #include "comm.h"
 
@@ -26,7 +27,8 @@ static struct mbr_record comm_record(struct mbr_thread *thread, const struct mbr
                                .cpu_ns = begin->cpu_ns};
 }
 
-/* World ranks of a group as runs of two words: first | stride << 32, length. Returns the number of words. */
+/* World ranks of a group as runs of two words: first | stride << 32, length. Returns the number of
+ * words. */
 static uint64_t runs_of(const int *ranks, int count, uint64_t *words) {
     uint64_t used = 0;
     for (int at = 0; at < count;) {
@@ -41,7 +43,8 @@ static uint64_t runs_of(const int *ranks, int count, uint64_t *words) {
     return used;
 }
 
-/* Writes the world ranks of `group` to `ranks`; `scratch` has the same size. False if a member is outside of the world. */
+/* Writes the world ranks of `group` to `ranks`; `scratch` has the same size. False if a member is
+ * outside of the world. */
 static bool world_ranks(mbr_word group, int count, int *ranks, int *scratch) {
     for (int i = 0; i < count; i++)
         scratch[i] = i;
@@ -58,7 +61,8 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint64_t count)
     return hash;
 }
 
-/* Queries MPI for `shape` and records it as the communicator `handle`. `fixed` is its identity if it has a fixed one. */
+/* Queries MPI for `shape` and records it as the communicator `handle`. `fixed` is its identity if
+ * it has a fixed one. */
 static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr_word handle, mbr_word shape,
                         const uint64_t *fixed, uint64_t seed) {
     int inter = 0, size = 0, remote = 0, rank = 0;

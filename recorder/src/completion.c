@@ -61,7 +61,8 @@ void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const str
     }
 }
 
-/* The Done of a request in the table, which may have been cancelled or be the receiving half of MPI_Isendrecv. */
+/* The Done of a request in the table, which may have been cancelled or be the receiving half of
+ * MPI_Isendrecv. */
 static void list_entry(struct done_list *list, const struct mbr_entry *entry, const void *status, int code) {
     if (!entry->cancelled && !entry->paired) {
         list_finished(list, &entry->use, status, mbr_library.status_layout, code);
@@ -161,7 +162,8 @@ void start_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     frame->begin = mbr_stamp_begin(thread);
 }
 
-/* Writes the record of each persistent request again; only the last one has the spans of the call. */
+/* Writes the record of each persistent request again; only the last one has the spans of the call.
+ */
 void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (error)
         return;

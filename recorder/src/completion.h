@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * All forms of wait and test: one handle, or an array of which all, any or some complete. Inlined into each wrapper, whose form is
- * a constant.
+ * All forms of wait and test: one handle, or an array of which all, any or some complete. Inlined
+ * into each wrapper, whose form is a constant.
  */
 #ifndef MBR_COMPLETION_H
 #define MBR_COMPLETION_H
@@ -9,15 +9,17 @@
 #include "frame.h"
 #include "requests.h"
 
-/* One Done record of a completion call; `more` further requests completed as their own records imply. */
+/* One Done record of a completion call; `more` further requests completed as their own records
+ * imply. */
 struct finished {
     uint32_t request, more;
     uint64_t bytes, peer_and_tag;
     uint64_t flags;
 };
 
-/* The Done records of a call before they are written. `next` is the number of the request that the last of them could include
- * too, if it completed as its own record implies; 0 = none. While it is not 0, `more` of the last one is not yet set. */
+/* The Done records of a call before they are written. `next` is the number of the request that the
+ * last of them could include too, if it completed as its own record implies; 0 = none. While it is
+ * not 0, `more` of the last one is not yet set. */
 struct done_list {
     struct finished *first, *end;
     uint32_t next;
@@ -37,7 +39,8 @@ MBR_INLINE void list_own(struct done_list *list, struct finished done) {
     *list->end++ = done;
 }
 
-/* Appends a request that completed as its own record implies; `done` is its Done if it cannot share one. */
+/* Appends a request that completed as its own record implies; `done` is its Done if it cannot share
+ * one. */
 MBR_INLINE void list_foretold(struct done_list *list, struct finished done) {
     if (__builtin_expect(done.request != list->next, 0))
         list_own(list, done);
@@ -77,15 +80,16 @@ MBR_INLINE void list_finished(struct done_list *list, const struct mbr_use *use,
               use->peer == TRACE_PROC_NULL && !record.flags);
 }
 
-/* Appends the requests of an array that completed without error while they are at the head of the queue, one after the other;
- * returns their number. */
+/* Appends the requests of an array that completed without error while they are at the head of the
+ * queue, one after the other; returns their number. */
 uint64_t finish_line(struct done_list *list, mbr_word handles, uint64_t count, const char *status);
 
-/* Writes the Done records of a list into the reserved slots from this one on, with the times `end`. */
+/* Writes the Done records of a list into the reserved slots from this one on, with the times `end`.
+ */
 void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const struct done_list *list, uint64_t slot);
 
-/* Removes the oldest active use of a handle from the table, if it is not the head of the queue, and appends its Done.
- * With `peek` the request stays, and is not appended again. */
+/* Removes the oldest active use of a handle from the table, if it is not the head of the queue, and
+ * appends its Done. With `peek` the request stays, and is not appended again. */
 void finish(struct done_list *list, uint64_t handle, const void *status, int code, bool peek);
 
 /* The error of completion number `at` of a call that returned `error`, which is not 0. */
@@ -96,7 +100,8 @@ MBR_INLINE void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_
     if (role->flags & BLOCKING)
         frame->open = mbr_append(thread, record_of(thread, frame->begin, WAIT, role->flags));
     frame->count = role->form == ONE ? 1 : (int)a[0] > 0 ? (uint64_t)(int)a[0] : 0;
-    /* The handles as they are before the call; behind them the list of what finished. MPI_Isendrecv ends with two Done records. */
+    /* The handles as they are before the call; behind them the list of what finished. MPI_Isendrecv
+     * ends with two Done records. */
     void *handles = mbr_buffer_fit(&thread->words, (frame->count + 1) * (sizeof(uint64_t) + 2 * sizeof(struct finished)));
     if (!handles)
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Shared by the families of calls.h: the roles of arguments, the state kept from before to after the real function, and parts of
- * records. A family is a pair of functions, NAME_before and NAME_after.
+ * Shared by the families of calls.h: the roles of arguments, the state kept from before to after
+ * the real function, and parts of records. A family is a pair of functions, NAME_before and
+ * NAME_after.
  */
 #ifndef MBR_FRAME_H
 #define MBR_FRAME_H
@@ -81,14 +82,16 @@ MBR_INLINE void close_spans(struct frame *frame, const struct mbr_end *end) { cl
 /* Records a call on a communicator whose creation was not recorded. */
 void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin);
 
-/* A test or probe without result. Adds to the Miss of the same kind if this thread wrote nothing but Misses since, else begins one:
- * a loop that polls with several calls in turn would otherwise fill the disk. */
+/* A test or probe without result. Adds to the Miss of the same kind if this thread wrote nothing
+ * but Misses since, else begins one: a loop that polls with several calls in turn would otherwise
+ * fill the disk. */
 void append_miss(struct mbr_thread *thread, struct mbr_record miss);
 
 static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
 
-/* Counts a send and returns the number of earlier sends to its destination. Called under `mbr_lock`, together with the
- * reservation of the record: in the file these numbers increase, also when several threads send. */
+/* Counts a send and returns the number of earlier sends to its destination. Called under
+ * `mbr_lock`, together with the reservation of the record: in the file these numbers increase, also
+ * when several threads send. */
 MBR_INLINE uint64_t send_count(const struct mbr_comm *comm, int32_t peer) {
     return (uint32_t)peer < comm->peers ? comm->sent[peer]++ : 0; /* a negative peer is none; unsigned it is above all others */
 }
@@ -103,8 +106,8 @@ MBR_INLINE mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, ui
     return *argument;
 }
 
-/* The result of a receive or probe. Source and tag without wildcard are taken from the arguments, because libraries leave the
- * statuses of failed and of some other calls unset. */
+/* The result of a receive or probe. Source and tag without wildcard are taken from the arguments,
+ * because libraries leave the statuses of failed and of some other calls unset. */
 MBR_INLINE void fill_done(struct mbr_record *done, const struct posted *posted, const struct mbr_status *status, int error) {
     if (status->cancelled) {
         done->flags |= CANCELLED;
@@ -131,7 +134,8 @@ MBR_INLINE struct posted posted_of(const struct mbr_record *record) {
 void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, const struct posted *posted,
                  mbr_word status, int error);
 
-/* Families that are functions; send and recv (messages.h) and wait (completion.h) are part of each wrapper. */
+/* Families that are functions; send and recv (messages.h) and wait (completion.h) are part of each
+ * wrapper. */
 #define MBR_FAMILY(name)                                                                                          \
     void name##_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role);     \
     void name##_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error);

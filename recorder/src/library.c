@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Identifies the MPI library and finds its functions, also when a program loaded MPI with dlopen (mpi4py).
- * Layouts that are not part of a public interface are verified on a scratch status before they are used.
+ * Identifies the MPI library and finds its functions, also when a program loaded MPI with dlopen
+ * (mpi4py). Layouts that are not part of a public interface are verified on a scratch status before
+ * they are used.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -181,7 +182,8 @@ uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t co
     const struct mbr_type *known = thread->type.word == type ? &thread->type : &thread->large_type;
     if (known->word != type) {
         int64_t size = 0;
-        /* Querying the size of an invalid type calls an error handler, which may end the program. */
+        /* Querying the size of an invalid type calls an error handler, which may end the program.
+         */
         if (mbr_handle(type) == mbr_handle(mbr_library.no_type) || mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
             return 0; /* not cached: a type that is created later may have this handle */
         struct mbr_type *learnt = (uint64_t)size <= small_bytes ? &thread->type : &thread->large_type;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The MPI library in use: its constants, the layout of its status, its handles, and the functions that the recorder calls.
- * Nothing comes from an mpi.h; everything is determined when MPI_Init returns.
- * Source of the constants: the three binary interfaces (Open MPI since 1.7, the MPICH ABI initiative, MPI-5.0 chapter 20).
+ * The MPI library in use: its constants, the layout of its status, its handles, and the functions
+ * that the recorder calls. Nothing comes from an mpi.h; everything is determined when MPI_Init
+ * returns. Source of the constants: the three binary interfaces (Open MPI since 1.7, the MPICH ABI
+ * initiative, MPI-5.0 chapter 20).
  */
 #ifndef MBR_LIBRARY_H
 #define MBR_LIBRARY_H
@@ -12,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One argument of any MPI function. All of them are integers or pointers, each passed in one register or one 8-byte
- * stack slot (System V x86-64, AAPCS64 on Linux); the upper half of an int argument is undefined. */
+/* One argument of any MPI function. All of them are integers or pointers, each passed in one
+ * register or one 8-byte stack slot (System V x86-64, AAPCS64 on Linux); the upper half of an int
+ * argument is undefined. */
 typedef uintptr_t mbr_word;
 
 /* Layout of size and cancellation in a status. With an unknown layout they are read by calls. */
@@ -48,22 +50,26 @@ extern struct mbr_library mbr_library;
 
 /* The address of `name` in the MPI library, never our own; null if it has none. */
 void *mbr_library_symbol(const char *name);
-/* Fill `mbr_library`; `false` (after a warning) if the MPI library is unknown. MPI must be initialized. */
+/* Fill `mbr_library`; `false` (after a warning) if the MPI library is unknown. MPI must be
+ * initialized. */
 bool mbr_library_learn(void);
 
 /* The general case of mbr_type_bytes: a type that is not cached, a large one, or many elements. */
 uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t count);
 
-/* A handle argument, and the handle number `at` of an array: values that compare equal if the handles do. */
+/* A handle argument, and the handle number `at` of an array: values that compare equal if the
+ * handles do. */
 static inline uint64_t mbr_handle(mbr_word word) { return word & mbr_library.handle_mask; }
 static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
     return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
 }
 
-/* Size of up to INT32_MAX elements of the cached type: each has at most 2^17 bytes, so the sum is at most 2^48. */
+/* Size of up to INT32_MAX elements of the cached type: each has at most 2^17 bytes, so the sum is
+ * at most 2^48. */
 MBR_INLINE uint64_t mbr_type_bytes_near(const struct mbr_thread *thread, int64_t count) { return thread->type.size * (uint64_t)count; }
 
-/* Size of `count` elements; saturates at 2^48, the most that a trace holds. With no elements the type may be no type at all. */
+/* Size of `count` elements; saturates at 2^48, the most that a trace holds. With no elements the
+ * type may be no type at all. */
 MBR_INLINE uint64_t mbr_type_bytes(struct mbr_thread *thread, mbr_word type, int64_t count) {
     if (count <= 0)
         return 0;

@@ -49,7 +49,8 @@ static struct mbr_use posted_use(const struct frame *frame, uint32_t number, uin
                             .kind = RECV};
 }
 
-/* Takes a message out of the table and makes the record of its receive; false if its probe was not seen. */
+/* Takes a message out of the table and makes the record of its receive; false if its probe was not
+ * seen. */
 static bool mrecv_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role, uint64_t key,
                          struct mbr_record *record) {
     *record = record_of(thread, frame->begin, RECV, role->flags);
@@ -108,8 +109,9 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
 
 /* --- a send and a receive in one call: (buffer, count, type, destination, tag, ...) --- */
 
-/* Reserves `count` records and fills the first two with the halves of the call, the second with the spans of all. What was asked for
- * is left in `frame`. Returns the slot of the first, 0 if the communicator is not known. */
+/* Reserves `count` records and fills the first two with the halves of the call, the second with the
+ * spans of all. What was asked for is left in `frame`. Returns the slot of the first, 0 if the
+ * communicator is not known. */
 static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                              uint64_t spans, uint64_t count) {
     struct mbr_record send, recv = record_of(thread, frame->begin, RECV, SENDRECV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * General path of sends and receives: (buffer, count, type, peer, tag, communicator [, request or status]). Inlined into each
- * wrapper, whose role is a constant.
+ * General path of sends and receives: (buffer, count, type, peer, tag, communicator [, request or
+ * status]). Inlined into each wrapper, whose role is a constant.
  */
 #ifndef MBR_MESSAGES_H
 #define MBR_MESSAGES_H
@@ -37,8 +37,8 @@ MBR_INLINE bool message_record(struct mbr_thread *thread, struct mbr_stamp begin
     return true;
 }
 
-/* Takes the shared numbers, which increase in file order, and writes the record; `handle` is that of the request, null if the
- * call blocks. */
+/* Takes the shared numbers, which increase in file order, and writes the record; `handle` is that
+ * of the request, null if the call blocks. */
 MBR_INLINE struct mbr_open message_put(struct mbr_thread *thread, struct mbr_record *record, const uint64_t *handle) {
     mbr_lock_take(&mbr_lock);
     if (record->kind == RECV || handle)

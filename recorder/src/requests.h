@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Maps request handles to the requests of the trace. Most programs wait for requests in the order in which they made them, so a
- * new one is appended to a FIFO queue, and mostly its head completes: neither needs a search. When another one completes that is
- * not in the table (tables.h), the whole queue is moved to the table first.
- * Invariant: requests in the queue are younger than those in the table. So the head is the oldest use of its handle unless the
- * table has that handle too; handles are not unique (tables.h).
+ * Maps request handles to the requests of the trace. Most programs wait for requests in the order
+ * in which they made them, so a new one is appended to a FIFO queue, and mostly its head completes:
+ * neither needs a search. When another one completes that is not in the table (tables.h), the whole
+ * queue is moved to the table first.
+ * Invariant: requests in the queue are younger than those in the table. So the head is the oldest
+ * use of its handle unless the table has that handle too; handles are not unique (tables.h).
  * Callers hold `mbr_lock`.
  */
 #ifndef MBR_REQUESTS_H
@@ -52,10 +53,12 @@ MBR_INLINE void mbr_line_advance(struct mbr_use *head) {
         mbr_line.head = mbr_line.tail = mbr_line.end - MBR_LINE_ROOM;
 }
 
-/* The oldest request of this handle in the table; null if there is none. Valid until the next push. */
+/* The oldest request of this handle in the table; null if there is none. Valid until the next push.
+ */
 struct mbr_entry *mbr_request_find(uint64_t handle);
 
-/* Appends a request with more data than a queue entry holds to the table, after the queue. Null when out of memory. */
+/* Appends a request with more data than a queue entry holds to the table, after the queue. Null
+ * when out of memory. */
 struct mbr_entry *mbr_request_add(struct mbr_use use);
 
 #endif

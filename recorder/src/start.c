@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The launcher writes meta.json before the ranks start, but cannot know the number of ranks or the MPI library; rank 0
- * inserts them after the first brace and replaces the file atomically (recorder/README.md).
+ * The launcher writes meta.json before the ranks start, but cannot know the number of ranks or the
+ * MPI library; rank 0 inserts them after the first brace and replaces the file atomically
+ * (recorder/README.md).
  */
 #define _GNU_SOURCE
 #include "start.h"

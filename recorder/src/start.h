@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Start of recording: reads the environment, creates the rank's file and, on rank 0, completes meta.json.
+ * Start of recording: reads the environment, creates the rank's file and, on rank 0, completes
+ * meta.json.
  * Contract: without MATCHBENCH_RECORD_DIR nothing happens at all.
  */
 #ifndef MBR_START_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Linear probing with backward-shift deletion; at most half full, so a search visits two slots on average.
- * Entries are in one array and linked by index, so that the array may move when it grows.
+ * Linear probing with backward-shift deletion; at most half full, so a search visits two slots on
+ * average. Entries are in one array and linked by index, so that the array may move when it grows.
  */
 #define _GNU_SOURCE
 #include "tables.h"

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * State that outlives a call: the numbers of request and message handles, the communicators of communicator handles, and
- * counters. Open addressing over mapped pages, no allocation per call: memory grows (by doubling) only when more entries are
- * outstanding than ever before. Handles are not unique: an MPI library may give the same one to every send that it completed
- * at once, so each handle has a queue, oldest first.
- * Callers hold `mbr_lock` while they use an entry.
+ * State that outlives a call: the numbers of request and message handles, the communicators of
+ * communicator handles, and counters. Open addressing over mapped pages, no allocation per call:
+ * memory grows (by doubling) only when more entries are outstanding than ever before. Handles are
+ * not unique: an MPI library may give the same one to every send that it completed at once, so each
+ * handle has a queue, oldest first. Callers hold `mbr_lock` while they use an entry.
  */
 #ifndef MBR_TABLES_H
 #define MBR_TABLES_H
 
 #include "trace.h"
 
-/* Data of a persistent collective that MPI_Start writes, besides its entry; `words` are its per-peer sizes. */
+/* Data of a persistent collective that MPI_Start writes, besides its entry; `words` are its
+ * per-peer sizes. */
 struct mbr_kept {
     uint64_t aux, count;
     uint64_t words[];
@@ -71,7 +72,8 @@ extern struct mbr_table {
     uint32_t room, made, free;
 } mbr_table;
 
-/* Fibonacci hashing: handles are addresses or small numbers; the upper bits of the product are well distributed. */
+/* Fibonacci hashing: handles are addresses or small numbers; the upper bits of the product are well
+ * distributed. */
 MBR_INLINE uint64_t mbr_slot_home(uint64_t key) { return key * UINT64_C(0x9e3779b97f4a7c15) >> mbr_table.shift; }
 
 /* The slot of `key`, or the free slot where it would be inserted. */
@@ -88,7 +90,8 @@ MBR_INLINE struct mbr_entry *mbr_entry_oldest(uint64_t key) {
     return slot->key ? &mbr_table.entries[slot->oldest] : NULL;
 }
 
-/* Appends a new entry for `key`, other fields zero; null when out of memory (recording has then stopped). */
+/* Appends a new entry for `key`, other fields zero; null when out of memory (recording has then
+ * stopped). */
 MBR_INLINE struct mbr_entry *mbr_entry_push(uint64_t key) {
     struct mbr_table *table = &mbr_table;
     bool full = (!table->free && table->made == table->room) || 2 * table->used > table->mask;

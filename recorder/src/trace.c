@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Writes the file of one rank. Space is allocated with posix_fallocate, so that a full disk is an error code here and never a
- * SIGBUS in the application, and each thread fills records through its own small mapped window.
- * A killed rank loses nothing it has written: the pages belong to the file, not to the process.
+ * Writes the file of one rank. Space is allocated with posix_fallocate, so that a full disk is an
+ * error code here and never a SIGBUS in the application, and each thread fills records through its
+ * own small mapped window. A killed rank loses nothing it has written: the pages belong to the
+ * file, not to the process.
  * Cost: one fallocate per GROWTH, one mmap per WINDOW and thread; clocks dominate everything else.
  */
 #define _GNU_SOURCE
@@ -28,8 +29,8 @@ enum {
     RECORD_BYTES = 64,
     /* Space allocated at a time, 256 KiB. MPI_Finalize truncates the unused rest. */
     GROWTH_SLOTS = MBR_WINDOW_SLOTS,
-    /* Zeros written at a time. With larger pieces the kernel searches long for contiguous memory (measured on ext4, Linux 6.18:
-     * 14 ns per record with 64 KiB, up to 180 with 128 KiB). */
+    /* Zeros written at a time. With larger pieces the kernel searches long for contiguous memory
+     * (measured on ext4, Linux 6.18: 14 ns per record with 64 KiB, up to 180 with 128 KiB). */
     ZEROS_BYTES = 65536,
     WALL_BITS = 53, /* of a time: spec/trace.md, T-12 */
     HEADER_FINALIZED = 1,
@@ -122,8 +123,8 @@ uint64_t mbr_clock_ns(clockid_t which) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The processor's counter is used only where it runs at one rate on all cores: the processor says that it is invariant,
- * and the kernel, which compares the cores, trusts it too. */
+/* The processor's counter is used only where it runs at one rate on all cores: the processor says
+ * that it is invariant, and the kernel, which compares the cores, trusts it too. */
 static bool counter_is_usable(void) {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
@@ -162,7 +163,8 @@ void mbr_clock_calibrate(void) {
         return;
     }
     if (mbr_clocks.counter) {
-        /* A pair is accurate to about 20 ns, so 20 ms give the rate to 2 ppm; MPI_Init usually takes longer. */
+        /* A pair is accurate to about 20 ns, so 20 ms give the rate to 2 ppm; MPI_Init usually
+         * takes longer. */
         const uint64_t least_ns = 20000000;
         uint64_t passed = mbr_clock_ns(CLOCK_MONOTONIC) - loaded.ns;
         if (passed < least_ns) {
@@ -244,8 +246,8 @@ void mbr_stop(const char *reason) {
 
 bool mbr_stopped(void) { return __atomic_load_n(&file.stopped, __ATOMIC_ACQUIRE); }
 
-/* Sets space aside and writes zeros there: pages that write(2) made are large, and mapping them costs half of what faulting
- * them in one by one does. */
+/* Sets space aside and writes zeros there: pages that write(2) made are large, and mapping them
+ * costs half of what faulting them in one by one does. */
 static int space_take(off_t from, off_t bytes) {
     static const char zeros[ZEROS_BYTES];
     int error;

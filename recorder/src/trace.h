@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Records, clocks and the state of a thread, for writing the file of one rank.
- * Contract: spec/trace.md. The layout mirrors workbench/trace/src/record.rs and shares no code with it.
- * Cost: eight stores and at most nine multiplications per record; no allocation, and a system call only once per window.
+ * Contract: spec/trace.md. The layout mirrors workbench/trace/src/record.rs and shares no code with
+ * it.
+ * Cost: eight stores and at most nine multiplications per record; no allocation, and a system call
+ * only once per window.
  */
 #ifndef MBR_TRACE_H
 #define MBR_TRACE_H
@@ -24,8 +26,9 @@ enum mbr_flag {
 /* Special ranks and tags in the trace, independent of the constants of the MPI library. */
 enum { TRACE_ANY_SOURCE = -1, TRACE_ANY_TAG = -2, TRACE_PROC_NULL = -3, TRACE_ROOT = -4, TRACE_NO_ROOT = -1 };
 
-/* A record before it is written. Its fields are whole words, so that it stays in registers: storing half a word and loading
- * the whole word stalls the processor. `mbr_put` packs it into the 64 bytes of the file. */
+/* A record before it is written. Its fields are whole words, so that it stays in registers: storing
+ * half a word and loading the whole word stalls the processor. `mbr_put` packs it into the 64 bytes
+ * of the file. */
 struct mbr_record {
     uint32_t kind, flags;
     uint64_t origin; /* thread and communicator: see mbr_origin */
@@ -42,8 +45,8 @@ struct mbr_stamp {
     uint32_t carried;
 };
 
-/* The spans of a call up to a timestamp, as stored in a record, and `carried` of that timestamp. Two words, so that they are
- * returned in registers. */
+/* The spans of a call up to a timestamp, as stored in a record, and `carried` of that timestamp.
+ * Two words, so that they are returned in registers. */
 struct mbr_spans {
     uint64_t spans, carried;
 };
@@ -54,13 +57,14 @@ struct mbr_end {
     uint64_t spans;
 };
 
-/* A written record that can still be updated while the thread keeps its window: its address, the 64-bit sum that its checksum
- * is taken from, and the words that can change. */
+/* A written record that can still be updated while the thread keeps its window: its address, the
+ * 64-bit sum that its checksum is taken from, and the words that can change. */
 struct mbr_open {
     uint64_t *place, sum, spans, aux;
 };
 
-/* Memory of one thread that grows by doubling (mmap) and is never returned before the thread ends. */
+/* Memory of one thread that grows by doubling (mmap) and is never returned before the thread ends.
+ */
 struct mbr_buffer {
     void *data;
     size_t bytes;
@@ -76,11 +80,13 @@ struct mbr_comm {
     bool inter;
 };
 
-/* Assumed: polling loops alternate between few calls. One that probes more sources in turn writes a record for each. */
+/* Assumed: polling loops alternate between few calls. One that probes more sources in turn writes a
+ * record for each. */
 enum { MISS_KINDS = 16 };
 
-/* A word that no argument has: neither a pointer nor a sign-extended or zero-extended 32-bit handle. The cached data of a
- * handle is keyed by the raw argument. The upper half of a 32-bit handle is undefined, which at worst costs a table lookup. */
+/* A word that no argument has: neither a pointer nor a sign-extended or zero-extended 32-bit
+ * handle. The cached data of a handle is keyed by the raw argument. The upper half of a 32-bit
+ * handle is undefined, which at worst costs a table lookup. */
 #define MBR_NO_WORD (UINT64_C(1) << 63 | 1)
 
 /* A datatype: the raw argument that named it, and the size of one element. */
@@ -93,8 +99,8 @@ struct mbr_miss {
     struct mbr_open open;
 };
 
-/* Values of `pass`: NEW before the first call of a thread, INSIDE when the thread ended. Between calls it is an even generation,
- * and one more within a call. */
+/* Values of `pass`: NEW before the first call of a thread, INSIDE when the thread ended. Between
+ * calls it is an even generation, and one more within a call. */
 enum mbr_pass { NEW, INSIDE, FIRST_GENERATION };
 
 enum { MBR_RECORD_WORDS = 8 };
@@ -124,9 +130,10 @@ extern _Thread_local struct mbr_thread mbr_self __attribute__((tls_model("initia
 /* The program asked for MPI_THREAD_MULTIPLE: shared state needs its locks. */
 extern bool mbr_threaded;
 extern int mbr_rank;
-/* Generation of cached handles: it increases when a communicator or datatype is freed. MBR_OFF is added unless recording is
- * active. A call is recorded on the fast path if the thread's pass equals `mbr_generation`. This one comparison excludes all
- * other cases: recording off, a call from within MPI, the first call of a thread, a freed handle. */
+/* Generation of cached handles: it increases when a communicator or datatype is freed. MBR_OFF is
+ * added unless recording is active. A call is recorded on the fast path if the thread's pass equals
+ * `mbr_generation`. This one comparison excludes all other cases: recording off, a call from within
+ * MPI, the first call of a thread, a freed handle. */
 #define MBR_OFF (UINT64_C(1) << 63)
 #define MBR_GENERATION_STEP 2
 extern uint64_t mbr_generation;
@@ -168,17 +175,21 @@ struct mbr_spot {
 
 /* Address of a slot outside the thread's window; `nowhere` after recording has stopped. */
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
-/* Allocate file space up to this slot, or stop. The caller holds `mbr_lock` if there are threads. */
+/* Allocate file space up to this slot, or stop. The caller holds `mbr_lock` if there are threads.
+ */
 void mbr_file_grow(uint64_t slots);
-/* Timestamps in the uncommon cases: a gap long enough for the CPU clock's system call, a clock that went back, no counter. */
+/* Timestamps in the uncommon cases: a gap long enough for the CPU clock's system call, a clock that
+ * went back, no counter. */
 void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin);
 struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t begin_wall_ns);
 
-/* --- fast path of every call. Always inlined: a record stored to memory in parts and loaded in words would stall --- */
+/* --- fast path of every call. Always inlined: a record stored to memory in parts and loaded in
+ * words would stall --- */
 
 #define MBR_INLINE static inline __attribute__((always_inline))
 
-/* A window of the file, 256 KiB: large enough that mapping it is cheap per record, small enough for hundreds of threads. */
+/* A window of the file, 256 KiB: large enough that mapping it is cheap per record, small enough for
+ * hundreds of threads. */
 enum { MBR_WINDOW_SLOTS = 4096 };
 /* `window_slot` of a thread without a window. */
 #define MBR_NO_WINDOW (UINT64_C(1) << 63)
@@ -230,7 +241,8 @@ MBR_INLINE uint64_t mbr_clock_wall(uint64_t ticks) {
     return (uint64_t)(((unsigned __int128)((ticks - mbr_clocks.base_ticks) << 8) * mbr_clocks.scale) >> 64);
 }
 
-/* Wall time from the counter. Without a usable counter, mbr_begin_far and mbr_end_far replace it. */
+/* Wall time from the counter. Without a usable counter, mbr_begin_far and mbr_end_far replace it.
+ */
 MBR_INLINE uint64_t mbr_clock_near(void) {
 #if defined(__x86_64__)
     return mbr_clock_wall(__builtin_ia32_rdtsc());
@@ -247,8 +259,8 @@ static inline uint32_t mbr_span(uint64_t begin, uint64_t end) {
     return span > UINT32_MAX ? UINT32_MAX : (uint32_t)span;
 }
 
-/* Timestamps before and after a call. In a short gap, CPU time is assumed to advance with wall time: a preempted thread would
- * be away for longer. */
+/* Timestamps before and after a call. In a short gap, CPU time is assumed to advance with wall
+ * time: a preempted thread would be away for longer. */
 MBR_INLINE struct mbr_stamp mbr_stamp_begin(struct mbr_thread *thread) {
     uint64_t now = mbr_clock_near();
     struct mbr_stamp begin = {now, now - thread->lag_ns, CPU_CARRIED};
@@ -273,7 +285,8 @@ MBR_INLINE struct mbr_end mbr_stamp_end(struct mbr_thread *thread, const struct 
     return (struct mbr_end){{thread->wall_ns, thread->wall_ns - thread->lag_ns, (uint32_t)spans.carried}, spans.spans};
 }
 
-/* Take `count` numbers for requests and probes and return the first. The caller holds `mbr_lock`, as for the next function. */
+/* Take `count` numbers for requests and probes and return the first. The caller holds `mbr_lock`,
+ * as for the next function. */
 MBR_INLINE uint32_t mbr_request_take(uint32_t count) {
     uint64_t first = mbr_shared.next_request;
     mbr_shared.next_request = first + count; /* mbr_file_grow ensures that 32 bits suffice */
@@ -290,8 +303,9 @@ MBR_INLINE uint64_t mbr_reserve(struct mbr_thread *thread, uint64_t count) {
     return slot;
 }
 
-/* Whether the next slot is in this thread's window and no other thread can be in a call. Then it can be reserved without a lock,
- * its space is allocated, and its address is known. `next_slot` is never below the window. */
+/* Whether the next slot is in this thread's window and no other thread can be in a call. Then it
+ * can be reserved without a lock, its space is allocated, and its address is known. `next_slot` is
+ * never below the window. */
 MBR_INLINE bool mbr_is_near(const struct mbr_thread *thread) {
     return __builtin_expect(mbr_shared.next_slot < thread->near_end, 1);
 }
@@ -316,14 +330,16 @@ MBR_INLINE uint64_t *mbr_place(struct mbr_thread *thread, uint64_t slot) {
 /* `origin` of a record. */
 MBR_INLINE uint64_t mbr_origin(uint32_t thread, uint32_t comm) { return thread << 16 | (uint64_t)comm << 32; }
 
-/* What a word of a record and its slot add to the sum whose upper half is the checksum. A slot is the record index plus one. */
+/* What a word of a record and its slot add to the sum whose upper half is the checksum. A slot is
+ * the record index plus one. */
 #define MBR_CHECK(word, value) ((uint64_t)(value) * mbr_check_keys[word])
 #define MBR_CHECK_SLOT(slot) MBR_CHECK(MBR_RECORD_WORDS, slot)
 
 /* The first word of a record. */
 MBR_INLINE uint64_t mbr_head(const struct mbr_record *record) { return record->kind | record->flags << 8 | record->origin; }
 
-/* Fill a reserved record. The kind, in the first word, is stored last: a record is complete or has kind 0. */
+/* Fill a reserved record. The kind, in the first word, is stored last: a record is complete or has
+ * kind 0. */
 MBR_INLINE struct mbr_open mbr_put(struct mbr_spot spot, struct mbr_record record) {
     const uint64_t words[MBR_RECORD_WORDS] = {
         mbr_head(&record),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Fast path of sends and receives: everything that the record needs is cached, so the wrapper calls only MPI. Most calls of
- * most programs take it; all others take the general path (messages.c), which writes the same records.
- * The record and the queued request are drafted in their next slots before the call, so that few words must be kept while MPI
- * runs. The clock is read last before the call and first after it.
- * With MPI_THREAD_MULTIPLE the fast path is off (mbr_is_near is false): nothing here takes a lock.
+ * Fast path of sends and receives: everything that the record needs is cached, so the wrapper calls
+ * only MPI. Most calls of most programs take it; all others take the general path (messages.c),
+ * which writes the same records. The record and the queued request are drafted in their next slots
+ * before the call, so that few words must be kept while MPI runs. The clock is read last before the
+ * call and first after it. With MPI_THREAD_MULTIPLE the fast path is off (mbr_is_near is false):
+ * nothing here takes a lock.
  */
 #ifndef MBR_USUAL_H
 #define MBR_USUAL_H
@@ -16,13 +17,15 @@ struct usual {
     uint64_t *place, sum, wall_ns;
 };
 
-/* Makes the compiler compute this word here, not after the call from words that it would have to keep. */
+/* Makes the compiler compute this word here, not after the call from words that it would have to
+ * keep. */
 #define MBR_COMPUTE(word) __asm__("" : "+r"(word))
 
 /* Stores the checksum of the sum. */
 MBR_INLINE void usual_check(uint64_t *place, uint64_t sum) { ((uint32_t *)(void *)place)[7] = (uint32_t)(sum >> 32); }
 
-/* Starts a call on the fast path; false, without effect, if it cannot take it. Sets the address in `a` where MPI stores the status. */
+/* Starts a call on the fast path; false, without effect, if it cannot take it. Sets the address in
+ * `a` where MPI stores the status. */
 MBR_INLINE bool usual_before(struct mbr_thread *thread, struct usual *usual, mbr_word *a, const struct role *role, uint8_t kind) {
     const bool blocking = role->flags & BLOCKING;
     const int64_t count = count_argument(a[1], role->wide);
@@ -98,7 +101,8 @@ MBR_INLINE void usual_started(struct mbr_thread *thread, struct usual usual, uin
     __atomic_store_n((uint8_t *)place, kind, __ATOMIC_RELEASE);
 }
 
-/* Writes the Done of a blocking receive, whose record is at `place`; `carried` as of the timestamp after the call. */
+/* Writes the Done of a blocking receive, whose record is at `place`; `carried` as of the timestamp
+ * after the call. */
 MBR_INLINE void usual_received(struct mbr_thread *thread, const uint64_t *place, uint32_t carried, const void *status, int error) {
     const uint64_t signs = UINT64_C(0x8000000080000000), peer_and_tag = place[1], room = place[2];
     const uint32_t request = (uint32_t)place[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Command line of the example programs: every option is `--name NUMBER`, with a default and a range.
- * All ranks parse the same words and so reach the same verdict; rank 0 alone prints.
+ * Command line of the example programs: every option is `--name NUMBER`, with a default and a
+ * range. All ranks parse the same words and so reach the same verdict; rank 0 alone prints.
  * Call after MPI_Init; on a verdict other than OPTIONS_RUN finalize and leave with that status.
  */
 #ifndef EXAMPLES_OPTIONS_H

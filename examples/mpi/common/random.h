@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Seeded inputs: a counter in, 64 well-mixed bits out, the same on every rank and machine.
- * The mixing function is SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+ * Seeded inputs: a counter in, 64 well-mixed bits out, the same on every rank and machine. The
+ * mixing function is SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+ * generators, OOPSLA 2014).
  */
 #ifndef EXAMPLES_RANDOM_H
 #define EXAMPLES_RANDOM_H

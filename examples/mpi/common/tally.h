@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What an example program counts about itself: point-to-point messages and payload bytes, sent and received.
- * Collectives, MPI_PROC_NULL and cancelled receives do not count.
- * Received bytes come from the status, not from the posted size, so the two halves are independent.
- * Tests compare the line that `tally_report` prints with the recorded trace.
+ * What an example program counts about itself: point-to-point messages and payload bytes, sent and
+ * received. Collectives, MPI_PROC_NULL and cancelled receives do not count. Received bytes come
+ * from the status, not from the posted size, so the two halves are independent. Tests compare the
+ * line that `tally_report` prints with the recorded trace.
  */
 #ifndef EXAMPLES_TALLY_H
 #define EXAMPLES_TALLY_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * One family of MPI calls per scenario: `calls SCENARIO DIRECTORY` on four ranks. Next to each call stands what the trace must say about it;
- * each rank writes these lines to DIRECTORY/expected-RANK.txt, and the test compares them with its trace.
- * A line is a record: kind, names and values of fields (those not named are zero), flags, words in brackets.
+ * One family of MPI calls per scenario: `calls SCENARIO DIRECTORY` on four ranks. Next to each call
+ * stands what the trace must say about it; each rank writes these lines to
+ * DIRECTORY/expected-RANK.txt, and the test compares them with its trace. A line is a record: kind,
+ * names and values of fields (those not named are zero), flags, words in brackets.
  */
 #include <mpi.h>
 #include <stdarg.h>
@@ -82,7 +83,8 @@ static void blocking(void) {
     }
 }
 
-/* Eager sends may share one request handle; whatever it is, each request is done once and in order. */
+/* Eager sends may share one request handle; whatever it is, each request is done once and in order.
+ */
 static void nonblocking(void) {
     MPI_Request requests[8];
     if (rank == 0) {
@@ -123,8 +125,9 @@ static void nonblocking(void) {
     }
 }
 
-/* Calls one right after the other, without anything between them that takes time, and among them some that MPI refuses, of which
- * the trace says nothing: what is expected is written afterwards. */
+/* Calls one right after the other, without anything between them that takes time, and among them
+ * some that MPI refuses, of which the trace says nothing: what is expected is written afterwards.
+ */
 static void in_a_row(void) {
     enum { ROWS = 50 };
     int accepted = 0;
@@ -164,7 +167,8 @@ static void in_a_row(void) {
         expect("the program sees refusals");
 }
 
-/* What MPI refuses leaves no trace unless it blocks, and the recorder asks MPI nothing that could end the program. */
+/* What MPI refuses leaves no trace unless it blocks, and the recorder asks MPI nothing that could
+ * end the program. */
 static void refused(void) {
     int accepted = 0, value = rank;
     MPI_Comm freed, quiet;
@@ -189,7 +193,8 @@ static void refused(void) {
     MPI_Comm_dup(MPI_COMM_SELF, &freed);
     MPI_Comm_free(&freed); /* a thread remembers none now */
 #ifndef OPEN_MPI
-    /* All ones are not what stands for none; with handles that are pointers MPI itself would look there. */
+    /* All ones are not what stands for none; with handles that are pointers MPI itself would look
+     * there. */
     accepted += MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, room, 1, MPI_INT, 0, 1, (MPI_Comm)-1, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 #endif
     expect("Comm comm 2 peer -1 tag 1 ranks [%d]", rank);
@@ -206,8 +211,9 @@ static void refused(void) {
         expect("the program sees refusals");
 }
 
-/* Requests that are waited for in order, out of order, with gaps, next to older ones that stay, and more at a time than most
- * programs have. Sends may share a handle, so they are waited for as they began. */
+/* Requests that are waited for in order, out of order, with gaps, next to older ones that stay, and
+ * more at a time than most programs have. Sends may share a handle, so they are waited for as they
+ * began. */
 static void orders(void) {
     enum { ROUNDS = 300, LONG_ROUND = 100, LONG = 1500, MOST = 4096 };
     static MPI_Request receives[MOST], sends[MOST], chosen[2 * MOST];
@@ -509,7 +515,8 @@ static void truncation(void) {
     MPI_Irecv(room, 20, MPI_INT, 0, 3, MPI_COMM_WORLD, &requests[1]);
     expect("Recv comm 0 tag 3 bytes 80 request %d", n + 2);
     MPI_Status statuses[2];
-    /* MPICH 5 returns success here; the sizes tell. Others may leave the second request for later, or not. */
+    /* MPICH 5 returns success here; the sizes tell. Others may leave the second request for later,
+     * or not. */
     int pending = MPI_Waitall(2, requests, statuses) != MPI_SUCCESS && statuses[1].MPI_ERROR == MPI_ERR_PENDING;
     expect("Wait aux %d BLOCKING", pending ? 1 : 2);
     expect("Done FAILED request %d", n + 1);

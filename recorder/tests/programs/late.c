@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Knows nothing of MPI: loads the shared object that it is given, with its symbols kept to itself, and runs it.
+ * Knows nothing of MPI: loads the shared object that it is given, with its symbols kept to itself,
+ * and runs it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Ways in which a rank ends, and what shares its process: `lives SCENARIO` on two ranks (threads: also on one).
+ * Ways in which a rank ends, and what shares its process: `lives SCENARIO` on two ranks (threads:
+ * also on one).
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -30,7 +31,8 @@ static void stream(int messages, int die) {
     }
 }
 
-/* Each thread exchanges messages with its counterpart, with a tag of its own, and with itself through one shared stream. */
+/* Each thread exchanges messages with its counterpart, with a tag of its own, and with itself
+ * through one shared stream. */
 static void *exchange(void *argument) {
     int tag = (int)(long)argument, other = size > 1 ? 1 - rank : 0, in[4], out = tag, flag;
     MPI_Request requests[4];

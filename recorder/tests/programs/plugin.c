@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A shared object that uses MPI, on two ranks; late.c loads it, as an interpreter loads its extension modules.
+ * A shared object that uses MPI, on two ranks; late.c loads it, as an interpreter loads its
+ * extension modules.
  */
 #include <mpi.h>
 #include <stddef.h>

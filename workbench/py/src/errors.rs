@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rust errors as the one Python exception tree. The message is the Rust error's own.
+//! Converts Rust errors into Python exceptions with the same message.
 
 use std::fmt::Display;
 
@@ -11,17 +11,17 @@ create_exception!(
     matchbench,
     MatchbenchError,
     PyException,
-    "Bad input, or work that cannot be done; the message says what and where."
+    "Invalid input, or an operation that failed. The message names the place, what was found and what was expected."
 );
 
 create_exception!(
     matchbench,
     TraceError,
     MatchbenchError,
-    "A trace breaks a rule of `spec/trace.md`; the message says which, where, and what was found and expected."
+    "A trace violates a rule of `spec/trace.md`. The message names the place, what was found, what was expected, and the rule."
 );
 
-/// `error` as the exception that its kind calls for.
+/// Converts `error` into the exception for its kind.
 pub(crate) fn trace_error(error: mb_trace::TraceError) -> PyErr {
     match error {
         mb_trace::TraceError::Defect(defect) => TraceError::new_err(defect.to_string()),
@@ -29,7 +29,7 @@ pub(crate) fn trace_error(error: mb_trace::TraceError) -> PyErr {
     }
 }
 
-/// `error` as the exception that ends a command with "bad input".
+/// Converts `error` into the exception for invalid input.
 pub(crate) fn bad_input(error: impl Display) -> PyErr {
     MatchbenchError::new_err(error.to_string())
 }

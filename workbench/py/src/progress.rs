@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Progress of long work, told to a Python callable; what it raises stops the work, and so does Ctrl-C.
+//! Reports progress of long operations to a Python callable. An exception raised by it, or Ctrl-C,
+//! stops the operation.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// Time between two calls of Python, except for the first and the last: often enough for the eye and for Ctrl-C.
+/// Shortest time between two calls of Python, except for the last: short enough for a display and
+/// for Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A callable `progress(done, total)`, or none, and what it raised.
+/// A callable `progress(done, total)`, or none, and the exception it raised.
 pub(crate) struct Progress {
     callable: Option<Py<PyAny>>,
     told: Option<Instant>,
@@ -21,8 +23,9 @@ impl Progress {
         Self { callable, told: None, raised: None }
     }
 
-    /// Tells how far the work is. Call it without the interpreter, and stop when it breaks.
-    #[expect(clippy::disallowed_methods, reason = "how often the user hears of it changes no result")]
+    /// Reports progress. Must be called detached from the interpreter; the caller stops when it
+    /// returns `Break`.
+    #[expect(clippy::disallowed_methods, reason = "the frequency of progress reports changes no result")]
     pub(crate) fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
         if self.raised.is_some() {
             return ControlFlow::Break(());
@@ -44,7 +47,8 @@ impl Progress {
         }
     }
 
-    /// What was raised, if anything: it goes before any result of the work.
+    /// Returns the exception that was raised, if any. It takes precedence over the result of the
+    /// operation.
     pub(crate) fn finish(self) -> PyResult<()> {
         self.raised.map_or(Ok(()), Err)
     }

@@ -49,7 +49,8 @@ impl From<ReplayError> for Refused {
     }
 }
 
-/// Replays `trace`, without the interpreter. A measured engine is timed on this host, and the calling thread pinned meanwhile.
+/// Replays `trace`, without the interpreter. A measured engine is timed on this host, and the
+/// calling thread pinned meanwhile.
 pub(crate) fn run(
     py: Python<'_>,
     trace: &Trace,

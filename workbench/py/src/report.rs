@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A replay's report as columns: a dictionary of lists for each table, named as in `spec/results.md`.
+//! A replay's report as columns: a dictionary of lists for each table, named as in
+//! `spec/results.md`.
 
 use mb_core::Picos;
 use mb_measure::{Found, Kind, host};
@@ -104,7 +105,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
     Ok(all)
 }
 
-/// What was measured for a replay: on what, how, and a row for all operations and for each kind that occurred.
+/// What was measured for a replay: on what, how, and a row for all operations and for each kind
+/// that occurred.
 fn measurement<'py>(py: Python<'py>, found: &Found<()>, core: Option<usize>) -> PyResult<Bound<'py, PyDict>> {
     let measurement = &found.measurement;
     let kinds = Kind::ALL.iter().map(|kind| kind.as_str()).zip(measurement.kinds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace's statistics as Python sees them; the names are those of `spec/results.md`, section 8.
+//! Statistics of a trace for Python. The names are those of `spec/results.md`, section 8.
 
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_trace::{CollectiveOp, Distribution, Stats};
@@ -51,7 +51,7 @@ pub(crate) fn numbers<'py>(py: Python<'py>, rows: &[Stats]) -> PyResult<Bound<'p
     Ok(dict)
 }
 
-/// Smallest and largest number of each bucket, and how many fell into it.
+/// Smallest and largest number of each bucket, and its count.
 type Ranges = Vec<(u64, u64, u64)>;
 
 fn ranges(distribution: &Distribution) -> Ranges {
@@ -68,7 +68,7 @@ pub(crate) fn histograms(stats: &Stats) -> Vec<(&'static str, Ranges)> {
     ]
 }
 
-/// How many collectives of each kind, those that occur.
+/// Number of collectives of each kind that occurs.
 pub(crate) fn collectives(stats: &Stats) -> Vec<(&'static str, u64)> {
     let name = |op| COLLECTIVE_ALGORITHMS.iter().find(|(known, _, _)| *known == op).map_or("neighbor", |found| found.1);
     let counted = (1..).zip(stats.collectives).filter(|(_, count)| *count > 0);

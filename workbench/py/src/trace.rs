@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces as Python sees them: open, check, count, hand out records.
+//! Python class of traces: open, check, statistics, records.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use crate::{report, stats};
 #[pyclass(frozen, module = "matchbench._native")]
 pub(crate) struct Trace {
     pub(crate) trace: mb_trace::Trace,
-    /// Known once the trace was checked.
+    /// Set by the first check.
     communicators: OnceLock<Communicators>,
 }
 
@@ -81,7 +81,8 @@ impl Trace {
         self.checked(py, progress).map(|_| ())
     }
 
-    /// Statistics: one row of numbers per rank and one for all, histograms and collectives of all ranks.
+    /// Statistics: one row of numbers per rank and one for all, histograms and collectives of all
+    /// ranks.
     #[pyo3(signature = (progress=None))]
     fn stats<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         let communicators = self.checked(py, None)?;
@@ -121,7 +122,8 @@ impl Trace {
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 
-    /// Bytes of the records `start` to `stop` (exclusive) of `rank`, 64 each, as in `spec/trace.md`.
+    /// Bytes of the records `start` to `stop` (exclusive) of `rank`, 64 each, as in
+    /// `spec/trace.md`.
     fn record_bytes<'py>(
         &self,
         py: Python<'py>,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages replayed per second on one core: shallow queues (64-rank halo) and searches 64 to 512 entries deep.
+//! Messages replayed per second on one core: shallow queues (64-rank halo) and searches 64 to 512
+//! entries deep.
 //!
-//! The workloads are those of the peers' comparison: w1, w4 and w6 with fewer repetitions (`docs` of `mb_trace::generate` say how to make
-//! the full ones). `elem/s` is messages per second, setting up the ranks and engines included, reading and checking the trace not.
+//! The workloads are those of the peers' comparison: w1, w4 and w6 with fewer repetitions (`docs`
+//! of `mb_trace::generate` say how to make the full ones). `elem/s` is messages per second, setting
+//! up the ranks and engines included, reading and checking the trace not.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

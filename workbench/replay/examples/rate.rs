@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Replays a generated workload again and again: `rate PATTERN RANKS ENGINE REPEATS [key=value...]`. Run it under `time` or a profiler: messages
-//! per CPU second are what is printed divided by its user time.
+//! Replays a generated workload again and again: `rate PATTERN RANKS ENGINE REPEATS
+//! [key=value...]`. Run it under `time` or a profiler: messages per CPU second are what is printed
+//! divided by its user time.
 #![allow(clippy::print_stdout, reason = "this is a program")]
 
 use std::collections::BTreeMap;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which message each receive of one rank took in the recording, and which messages are held back so that it takes it again.
+//! Which message each receive of one rank took in the recording, and which messages are held back
+//! so that it takes it again.
 //!
-//! By the non-overtaking rule, the k-th receive (in posting order) that completed with one source, tag and communicator took
-//! the k-th message of that channel. A receive is *bound* when it could take another message in the replay: it has a
-//! wildcard, or it was cancelled. A message is held back outside the engine while there is an open bound receive that accepts
-//! it and was posted earlier in the recording than the message's own receive. A bound receive is closed when its own message
-//! or its cancel was offered to the engine: later messages queue behind it. (It is not closed only when it is matched: a
-//! probe may have to find a message before an earlier one is received.)
+//! By the non-overtaking rule, the k-th receive (in posting order) that completed with one source,
+//! tag and communicator took the k-th message of that channel. A receive is *bound* when it could
+//! take another message in the replay: it has a wildcard, or it was cancelled. A message is held
+//! back outside the engine while there is an open bound receive that accepts it and was posted
+//! earlier in the recording than the message's own receive. A bound receive is closed when its own
+//! message or its cancel was offered to the engine: later messages queue behind it. (It is not
+//! closed only when it is matched: a probe may have to find a message before an earlier one is
+//! received.)
 //!
-//! In the order of the recording every message is eventually offered, so a faithful trace cannot deadlock.
+//! In the order of the recording every message is eventually offered, so a faithful trace cannot
+//! deadlock.
 //!
-//! Built only for ranks with bound receives; most ranks have none and pay nothing. Memory: 4 bytes per receive of the rank
-//! and 48 per bound one.
+//! Built only for ranks with bound receives; most ranks have none and pay nothing. Memory: 4 bytes
+//! per receive of the rank and 48 per bound one.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +24,8 @@ use mb_core::mpi::{self, ANY_SOURCE, ANY_TAG, Context, PROC_NULL, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{Communicators, Flags, Kind, Record};
 
-/// The pattern of a receive or probe with `peer` and `tag` as recorded, in local communicator `comm` of `rank`.
+/// The pattern of a receive or probe with `peer` and `tag` as recorded, in local communicator
+/// `comm` of `rank`.
 #[inline]
 pub(crate) fn pattern_of(communicators: &Communicators, rank: u32, comm: u32, peer: i32, tag: i32) -> Pattern {
     let view = communicators.view(rank, comm);
@@ -58,8 +63,8 @@ pub(crate) struct Assignment<T> {
     bound: Vec<Bound<T>>,
     /// Ordinals, in order, of receives that took a message although `MPI_Cancel` was called.
     cancelled_too_late: Vec<u32>,
-    /// Ordinals, in order, of wildcard receives without an end in the recording (`MPI_Request_free`, a killed rank). They take
-    /// any message.
+    /// Ordinals, in order, of wildcard receives without an end in the recording
+    /// (`MPI_Request_free`, a killed rank). They take any message.
     unknown: Vec<u32>,
     /// All bound receives before this one are closed.
     first_open: usize,
@@ -147,7 +152,8 @@ impl<T> Assignment<T> {
             let wildcard = receive.pattern.is_wildcard();
             let cancelled = receive.end == End::Cancelled;
             let resolved = receive.resolved.or_else(|| {
-                // A receive without wildcards that was not cancelled takes the message it names, completed or not.
+                // A receive without wildcards that was not cancelled takes the message it names,
+                // completed or not.
                 let named = |initiator| Envelope { bits: receive.pattern.bits, initiator };
                 if wildcard || cancelled { None } else { receive.pattern.initiator.map(named) }
             });
@@ -166,7 +172,8 @@ impl<T> Assignment<T> {
         (!found.bound.is_empty() || !found.cancelled_too_late.is_empty()).then_some(found)
     }
 
-    /// The ordinal of the receive that took the next message of `envelope`'s channel in the recording.
+    /// The ordinal of the receive that took the next message of `envelope`'s channel in the
+    /// recording.
     pub(crate) fn arrival(&mut self, envelope: &Envelope) -> u32 {
         let Some(channel) = self.channels.get_mut(&channel_of(envelope)) else { return NEVER };
         let ordinal = channel.receives.get(channel.arrived).copied().unwrap_or(NEVER);
@@ -174,8 +181,9 @@ impl<T> Assignment<T> {
         ordinal
     }
 
-    /// Returns `held` if it can be offered, or holds it back with the last bound receive that must be closed before (receives
-    /// mostly close in order). Messages of a channel stay in order: a receive that holds back one holds back its successors.
+    /// Returns `held` if it can be offered, or holds it back with the last bound receive that must
+    /// be closed before (receives mostly close in order). Messages of a channel stay in order: a
+    /// receive that holds back one holds back its successors.
     pub(crate) fn admit(&mut self, held: Held<T>) -> Option<Held<T>> {
         let open = &mut self.bound[self.first_open..];
         let before = open.partition_point(|bound| bound.ordinal < held.ordinal);
@@ -193,13 +201,14 @@ impl<T> Assignment<T> {
         self.cancelled_too_late.binary_search(&ordinal).is_ok()
     }
 
-    /// Whether receive `receive` takes a message in the replay that receive `message` took in the recording.
+    /// Whether receive `receive` takes a message in the replay that receive `message` took in the
+    /// recording.
     pub(crate) fn diverges(&self, receive: u32, message: u32) -> bool {
         receive != message && self.unknown.binary_search(&receive).is_err()
     }
 
-    /// Closes receive `ordinal`, which cannot take messages that are offered from now on. Returns the messages that were held
-    /// back for it, to be admitted again.
+    /// Closes receive `ordinal`, which cannot take messages that are offered from now on. Returns
+    /// the messages that were held back for it, to be admitted again.
     pub(crate) fn close(&mut self, ordinal: u32) -> Vec<Held<T>> {
         let Ok(at) = self.bound.binary_search_by_key(&ordinal, |bound| bound.ordinal) else { return Vec::new() };
         self.bound[at].open = false;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Collectives as point-to-point messages: what one rank sends and receives, round by round.
 //!
-//! The receives of a round are posted and its sends started together; the next round starts when all of them are complete.
-//! Local work on the data (reductions, packing) takes no time. Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of
-//! Collective Communication Operations in MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al.
-//! 1997 (allgather).
+//! The receives of a round are posted and its sends started together; the next round starts when
+//! all of them are complete. Local work on the data (reductions, packing) takes no time.
+//! Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+//! MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al. 1997
+//! (allgather).
 
 use mb_trace::CollectiveOp;
 
@@ -57,7 +58,8 @@ impl ScheduleBuilder<'_> {
 }
 
 impl CollectiveCall<'_> {
-    /// Appends the messages of this rank, in order of rounds; receives come before sends in each round.
+    /// Appends the messages of this rank, in order of rounds; receives come before sends in each
+    /// round.
     pub(crate) fn plan(&self, steps: &mut Vec<RoundMessage>) {
         if self.ranks <= 1 {
             return;
@@ -143,8 +145,9 @@ impl CollectiveCall<'_> {
         self.counts.get(peer as usize).copied().unwrap_or(uniform)
     }
 
-    /// Bytes per rank in a gather or scatter. Trees forward whole subtrees. Vector forms are assumed to be uniform at the
-    /// mean size, because the record of a rank holds only its own size.
+    /// Bytes per rank in a gather or scatter. Trees forward whole subtrees. Vector forms are
+    /// assumed to be uniform at the mean size, because the record of a rank holds only its own
+    /// size.
     fn block(&self) -> u64 {
         if !self.counts.is_empty() {
             let sum: u128 = self.counts.iter().map(|&count| u128::from(count)).sum();
@@ -162,7 +165,8 @@ impl CollectiveCall<'_> {
         (relative + root) % self.ranks
     }
 
-    /// Binomial tree towards `root`. `bytes` maps the number of ranks whose data a message carries to its size.
+    /// Binomial tree towards `root`. `bytes` maps the number of ranks whose data a message carries
+    /// to its size.
     fn gather_tree(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u64) -> u64, root: u32) {
         let me = self.relative(root);
         let mut mask = 1;
@@ -222,7 +226,8 @@ impl CollectiveCall<'_> {
         }
     }
 
-    /// Round k: to the rank 2^k above, from 2^k below. `bytes` maps the number of blocks that a message carries to its size.
+    /// Round k: to the rank 2^k above, from 2^k below. `bytes` maps the number of blocks that a
+    /// message carries to its size.
     fn dissemination(&self, plan: &mut ScheduleBuilder, bytes: impl Fn(u64) -> u64) {
         let mut distance = 1;
         while distance < self.ranks {
@@ -257,8 +262,8 @@ impl CollectiveCall<'_> {
         }
     }
 
-    /// Exchanges among the largest power of two of ranks. Each rank beyond it sends its data to a neighbour first and receives
-    /// the result last.
+    /// Exchanges among the largest power of two of ranks. Each rank beyond it sends its data to a
+    /// neighbour first and receives the result last.
     fn recursive_doubling(&self, plan: &mut ScheduleBuilder, bytes: u64) {
         let power = 1 << self.ranks.ilog2();
         let beyond = self.ranks - power;
@@ -304,8 +309,8 @@ mod tests {
         steps
     }
 
-    /// Runs the schedules of all ranks against each other; `Err` if they deadlock. Returns for each rank the set of ranks whose
-    /// data it has.
+    /// Runs the schedules of all ranks against each other; `Err` if they deadlock. Returns for each
+    /// rank the set of ranks whose data it has.
     fn run(op: CollectiveOp, algorithm: Algorithm, ranks: u32, root: u32) -> Result<Vec<u128>, String> {
         let plans: Vec<_> = (0..ranks).map(|rank| plan_of(op, algorithm, rank, ranks, root)).collect();
         let mut knows: Vec<u128> = (0..ranks).map(|rank| 1 << rank).collect();

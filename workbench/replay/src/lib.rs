@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Closed-loop replay of traces. Every rank executes its own records, messages cross a network with `LogGP` parameters, and
-//! each rank receives through one engine, whose completion times delay the calls that depend on them.
+//! Closed-loop replay of traces. Every rank executes its own records, messages cross a network with
+//! `LogGP` parameters, and each rank receives through one engine, whose completion times delay the
+//! calls that depend on them.
 
 mod assignment;
 mod collective;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The result of a replay: totals, one row per rank, distributions. Everything is counted; nothing is sampled.
+//! The result of a replay: totals, one row per rank, distributions. Everything is counted; nothing
+//! is sampled.
 
 use mb_core::time::Picos;
 
-/// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept exactly.
+/// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept
+/// exactly.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -86,7 +88,8 @@ impl Histogram {
         Picos(self.sum.checked_div(self.count).unwrap_or(0))
     }
 
-    /// The smallest bucket bound that at least `share` of the values do not exceed: at most 1/16 above the true quantile.
+    /// The smallest bucket bound that at least `share` of the values do not exceed: at most 1/16
+    /// above the true quantile.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Picos {
         let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
@@ -138,9 +141,11 @@ pub struct Totals {
     pub compute: Picos,
     /// Time spent in calls, waiting included.
     pub in_mpi: Picos,
-    /// Part of `in_mpi` that an engine that takes no time would have saved, computed for each wait separately.
+    /// Part of `in_mpi` that an engine that takes no time would have saved, computed for each wait
+    /// separately.
     pub blocked_on_matching: Picos,
-    /// Time for which messages were held back outside the engine so that wildcard receives took the recorded message.
+    /// Time for which messages were held back outside the engine so that wildcard receives took the
+    /// recorded message.
     pub held: Picos,
     /// How many messages were held back.
     pub held_messages: u64,
@@ -164,8 +169,8 @@ pub struct Totals {
     pub truncated: u64,
     /// With free wildcards: receives that took another message than in the recording.
     pub diverged: u64,
-    /// Probes that found another message than in the recording. With recorded wildcards the program continues with the
-    /// recorded one.
+    /// Probes that found another message than in the recording. With recorded wildcards the program
+    /// continues with the recorded one.
     pub probes_diverged: u64,
     /// Collectives replayed as point-to-point messages.
     pub collectives: u64,
@@ -187,7 +192,8 @@ pub struct Totals {
     pub posted_max: u32,
     /// Longest list of unexpected messages.
     pub unexpected_max: u32,
-    /// From the time at which the later of receive and message was offered to the engine until the match.
+    /// From the time at which the later of receive and message was offered to the engine until the
+    /// match.
     pub match_latency: Histogram,
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The active requests of one rank, by number.
 //!
-//! Request numbers count up (`spec/trace.md`, T-8) and mostly complete in order, so a ring buffer over a window of numbers is
-//! a table without hashing. A request that stays active while thousands of others come and go moves to a tree. So memory is
-//! proportional to the number of active requests: 32 bytes each.
+//! Request numbers count up (`spec/trace.md`, T-8) and mostly complete in order, so a ring buffer
+//! over a window of numbers is a table without hashing. A request that stays active while thousands
+//! of others come and go moves to a tree. So memory is proportional to the number of active
+//! requests: 32 bytes each.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,8 @@ const WINDOW: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    /// The window: numbers from `first` on, `length` of them; number n is at `slots[n % slots.len()]`, a power of two.
+    /// The window: numbers from `first` on, `length` of them; number n is at `slots[n %
+    /// slots.len()]`, a power of two.
     first: u32,
     length: u32,
     slots: Vec<RequestEntry>,
@@ -90,7 +92,8 @@ impl Requests {
         self.old.insert(number, RequestEntry { state, waiter: None });
     }
 
-    /// Makes room for `number` in the window: few active requests move to the tree, for many the window grows.
+    /// Makes room for `number` in the window: few active requests move to the tree, for many the
+    /// window grows.
     #[cold]
     fn make_room(&mut self, number: u32) {
         let open = (self.first..self.first + self.length).map(|open| (open, self.slots[self.slot(open)]));
@@ -138,7 +141,8 @@ impl Requests {
         self.slots[slot] = ABSENT;
         self.open -= 1;
         if self.open == 0 {
-            // The common case: a wait completes all active requests. Otherwise `make_room` drops the entries at the front.
+            // The common case: a wait completes all active requests. Otherwise `make_room` drops
+            // the entries at the front.
             self.first += self.length;
             self.length = 0;
         }

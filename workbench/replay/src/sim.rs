@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The simulation loop: windows of one network latency, within which ranks cannot influence each other.
+//! The simulation loop: windows of one network latency, within which ranks cannot influence each
+//! other.
 //!
-//! A packet that leaves a rank at time t reaches another rank no earlier than t + latency. With T the earliest event of any
-//! rank, the events in [T, T + latency) can therefore be simulated rank by rank. A heap with one valid entry per rank finds
-//! the next window; outdated entries are skipped. The order of ranks within a window does not change the result, because
-//! each rank sorts its arrivals by time and source.
+//! A packet that leaves a rank at time t reaches another rank no earlier than t + latency. With T
+//! the earliest event of any rank, the events in [T, T + latency) can therefore be simulated rank
+//! by rank. A heap with one valid entry per rank finds the next window; outdated entries are
+//! skipped. The order of ranks within a window does not change the result, because each rank sorts
+//! its arrivals by time and source.
 //!
 //! Cost: O(messages * log(messages per rank and window) + windows * log ranks).
 
@@ -46,14 +48,15 @@ pub enum ReplayError {
     BadParameter(String),
 }
 
-/// Windows between two calls of the progress callback, which is also how an interruption is noticed. One window of many
-/// simulated processors can take tens of milliseconds.
+/// Windows between two calls of the progress callback, which is also how an interruption is
+/// noticed. One window of many simulated processors can take tens of milliseconds.
 const PROGRESS_WINDOWS: u64 = 8;
 
 /// Replays `trace` with one engine per rank, built by `build` and placed as `placement` states.
 ///
-/// `communicators` is the result of [`Trace::check`] for this trace; the replay relies on every rule that the check covers.
-/// `progress` is called regularly with the number of records done and their total.
+/// `communicators` is the result of [`Trace::check`] for this trace; the replay relies on every
+/// rule that the check covers. `progress` is called regularly with the number of records done and
+/// their total.
 ///
 /// # Errors
 /// [`ReplayError`]. Deadlocks and mismatched traces are results: see [`Report::unfinished`].
@@ -121,7 +124,8 @@ pub fn replay(
     Ok(report(&world, ranks, out))
 }
 
-/// A rank and the time of its next event, packed into one number (time in the upper bits) that compares without a branch.
+/// A rank and the time of its next event, packed into one number (time in the upper bits) that
+/// compares without a branch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due(u128);
 
@@ -169,7 +173,8 @@ fn notes(total: &Totals, wildcards: Wildcards) -> Vec<String> {
     note(total.truncated, "message was", "messages were", "longer than the receive that took it");
     note(total.diverged, "receive", "receives", "took another message than in the recording");
     if wildcards == Wildcards::Free {
-        // With recorded wildcards the program continues with the recorded message, whichever the search found first.
+        // With recorded wildcards the program continues with the recorded message, whichever the
+        // search found first.
         note(total.probes_diverged, "probe", "probes", "found another message than in the recording");
     }
     let what = "of a form that is not expanded; no time is simulated for it";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Distributions gathered while replaying: match latency by search depth, and queue lengths over time.
+//! Distributions gathered while replaying: match latency by search depth, and queue lengths over
+//! time.
 
 use mb_core::time::Picos;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a replay promises whatever the numbers: every message once, order kept, the recording's choices kept, deadlocks named.
+//! What a replay promises whatever the numbers: every message once, order kept, the recording's
+//! choices kept, deadlocks named.
 
 mod common;
 #[path = "../../trace/tests/common/expand_done.rs"]
@@ -81,7 +82,8 @@ fn one_done_of_several_requests_is_as_good_as_one_of_each() {
 
 #[test]
 fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
-    // The pair of workloads that peers predict to take equally long: receives posted in order of arrival, and in reverse.
+    // The pair of workloads that peers predict to take equally long: receives posted in order of
+    // arrival, and in reverse.
     let alltoall = |order: &str| {
         let settings = [("iterations", "2"), ("bytes", "64"), ("order", order)];
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -178,7 +180,8 @@ fn a_large_blocking_send_that_nobody_receives_never_returns() {
     assert_eq!(report.total.never_received, 1);
 }
 
-/// A master receives one message from each of `workers` with both wildcards, in the order of rank; in the replay they come in the opposite order.
+/// A master receives one message from each of `workers` with both wildcards, in the order of rank;
+/// in the replay they come in the opposite order.
 fn race(workers: u32) -> Vec<Vec<Record>> {
     let mut master = RankBuilder::new(0, workers + 1);
     for worker in 1..=workers as i32 {
@@ -470,7 +473,8 @@ fn what_a_thread_does_after_anothers_call_has_returned_comes_later() {
     other.send(0, 0, 1, 8);
     other.recv(0, 0, 2, 8, status(0, 2));
     let report = replayed(vec![both.finalize(), other.finalize()], &engine("ideal:zero"), &plain());
-    // There and back: two sends, two latencies, two receives; the first send may overlap with nothing.
+    // There and back: two sends, two latencies, two receives; the first send may overlap with
+    // nothing.
     assert_eq!(report.total.time, Picos::from_ns(50_000 + 2 * (100 + 1000 + 8 + 50)));
 }
 

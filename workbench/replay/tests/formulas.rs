@@ -7,7 +7,8 @@ use common::{ANY, engine, network, replayed};
 use mb_core::time::Picos;
 use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status};
 
-/// The network of these tests, in ns: latency, sender's and receiver's overhead, gap, per byte, copy per byte.
+/// The network of these tests, in ns: latency, sender's and receiver's overhead, gap, per byte,
+/// copy per byte.
 const LATENCY: u64 = 1000;
 const SEND: u64 = 100;
 const RECV: u64 = 50;
@@ -28,7 +29,8 @@ fn times(ranks: Vec<Vec<Record>>, spec: &str) -> Vec<Picos> {
     report.ranks.iter().map(|rank| rank.totals.time).collect()
 }
 
-/// Rank 1 posts `depth` receives that nothing matches before the barrier-free end, then the wanted one; rank 0 sends after `late` ns.
+/// Rank 1 posts `depth` receives that nothing matches before the barrier-free end, then the wanted
+/// one; rank 0 sends after `late` ns.
 fn preposted(depth: u64, bytes: u64, late: u64) -> Vec<Vec<Record>> {
     let mut sender = RankBuilder::new(0, 2);
     sender.compute(late);
@@ -47,14 +49,16 @@ fn preposted(depth: u64, bytes: u64, late: u64) -> Vec<Vec<Record>> {
 
 #[test]
 fn a_preposted_receive_at_depth_d_takes_latency_plus_the_engines_search() {
-    // linear: a fixed time per operation and per entry. The wait ends after o_s + L + op + (d + 1) * entry + o_r.
+    // linear: a fixed time per operation and per entry. The wait ends after o_s + L + op + (d + 1)
+    // * entry + o_r.
     for depth in [0_u64, 1, 5, 16, 17, 100, 700] {
         let (entry, operation, late) = (7, 40, 1_000_000);
         let spec = format!("linear:qsnet2 entry={entry} operation={operation}");
         let config = network([LATENCY, SEND, RECV, GAP, BYTE, COPY, EAGER]);
         let report = replayed(preposted(depth, 0, late), &engine(&spec), &config);
         let wait = late + SEND + LATENCY + operation + (depth + 1) * entry + RECV;
-        // Then it computes for a millisecond; the others have long arrived, each found at the head, and cost o_r each.
+        // Then it computes for a millisecond; the others have long arrived, each found at the head,
+        // and cost o_r each.
         let expected = ns(wait + 1_000_000 + depth * RECV);
         assert_eq!(report.ranks[1].totals.time, expected, "depth {depth}");
         assert_eq!(u64::from(report.total.visits_max), depth + 1);
@@ -159,7 +163,8 @@ fn a_matched_probe_takes_the_message_and_its_receive_searches_nothing() {
     receiver.wait(&[receive.from(0, 7, 10)]);
     let ranks = vec![sender.finalize(), receiver.finalize()];
     let (entry, operation) = (100, 30);
-    // The first probe visits nothing, the message finds no receive, the second probe visits one entry; the data are there by then.
+    // The first probe visits nothing, the message finds no receive, the second probe visits one
+    // entry; the data are there by then.
     let found = SEND + LATENCY + operation + operation + entry;
     let end = found + 10 * COPY + RECV;
     assert_eq!(times(ranks, "linear:qsnet2 entry=100 operation=30")[1], ns(end));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs, recorded by a reference execution that knows no time, are replayed on several engines and networks: every rank
-//! finishes, every receive takes what it took, and nothing depends on how an engine hands out its answers.
-//! `PROPTEST_CASES` raises the number of programs.
+//! Random programs, recorded by a reference execution that knows no time, are replayed on several
+//! engines and networks: every rank finishes, every receive takes what it took, and nothing depends
+//! on how an engine hands out its answers. `PROPTEST_CASES` raises the number of programs.
 
 mod common;
 #[path = "common/reference.rs"]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Speed of the check (bytes per second), of the statistics (messages) and of the generator (records), on workloads of about a
-//! hundred thousand messages: a halo on 64 ranks, and an all-to-all on 256 whose receives are posted in reverse order.
+//! Speed of the check (bytes per second), of the statistics (messages) and of the generator
+//! (records), on workloads of about a hundred thousand messages: a halo on 64 ranks, and an
+//! all-to-all on 256 whose receives are posted in reverse order.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace as a table, in batches of columns: a row per record, with words for kinds and global numbers for communicators and
-//! peers. Extra records belong to the row before and have none of their own.
+//! A trace as a table, in batches of columns: one row per record, with names for kinds and global
+//! numbers for communicators and peers. Extra records have no row. A Done of several requests has
+//! one row for each.
 //!
-//! A Done that ends several requests has a row for each.
-//! One pass; memory is one batch, and 8 bytes per request of the rank at hand (a Done says nothing of its communicator).
+//! One pass. Memory: one batch, and 8 bytes per request of the current rank, because a Done does
+//! not hold its communicator.
 
 use mb_core::mpi::PROC_NULL;
 
@@ -79,7 +80,7 @@ const OPERATIONS: [&str; 13] = [
 /// Modes of sending.
 const MODES: [&str; 4] = ["standard", "synchronous", "buffered", "ready"];
 
-/// Rows in the making.
+/// Rows of the current batch.
 #[derive(Default)]
 struct Rows {
     rank: Vec<u32>,
@@ -135,7 +136,7 @@ impl Rows {
             let view = view?;
             (0..comms.size(view.remote) as i32).contains(&peer).then(|| comms.world_rank(view.remote, peer as u32))
         };
-        // What a send finishes with, and what was cancelled, has no status.
+        // Completed sends and cancelled requests have no status.
         let has_peer = has_envelope || kind == Kind::Collective;
         self.rank.push(rank);
         self.index.push(index);
@@ -218,14 +219,15 @@ pub struct Batches<'a> {
     rows: usize,
     rank: u32,
     index: usize,
-    /// Requests of the Done at hand that have their row.
+    /// Requests of the current Done that already have a row.
     within: u32,
     /// Index of the Recv or Probe by request, plus one; 0 for those whose end has no status.
     begun: Vec<u64>,
 }
 
 impl Trace {
-    /// The trace as columns, `rows` records at a time. `comms` are those that [`Trace::check`] returned.
+    /// The trace as columns, `rows` records at a time. `comms` are those that [`Trace::check`]
+    /// returned.
     #[must_use]
     pub fn batches<'a>(&'a self, comms: &'a Communicators, rows: usize) -> Batches<'a> {
         Batches { trace: self, comms, rows: rows.max(1), rank: 0, index: 0, within: 0, begun: Vec::new() }
@@ -233,7 +235,7 @@ impl Trace {
 }
 
 impl Batches<'_> {
-    /// The local communicator that `record` speaks of.
+    /// The local communicator of `record`.
     fn comm(&mut self, kind: Kind, record: &Record) -> Option<u32> {
         match kind {
             Kind::Recv | Kind::Probe => {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The communicators of a whole trace: global numbers for the local ones of each rank, and their members.
+//! The communicators of a whole trace: global numbers for the local ones of each rank, and their
+//! members.
 //!
-//! A group is a list of runs of world ranks. It is stored once, however many communicators and ranks share it; the world
-//! and the one-rank groups of `MPI_COMM_SELF` are not stored. Translating a rank to a world rank is O(1) in a group of one
-//! run, and a binary search over the runs otherwise. Memory: 16 bytes per rank and communicator beyond world and self, and
-//! 12 per run of each distinct group.
+//! A group is a list of runs of world ranks. It is stored once, however many communicators and
+//! ranks share it; the world and the one-rank groups of `MPI_COMM_SELF` are not stored. Translating
+//! a rank to a world rank is O(1) in a group of one run, and a binary search over the runs
+//! otherwise. Memory: 16 bytes per rank and communicator beyond world and self, and 12 per run of
+//! each distinct group.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +65,9 @@ impl RankRun {
         if shorter.length == 1 {
             return longer.position(shorter.first).is_some();
         }
-        // first + stride * i = first' + stride' * j has integer solutions i = i0 + k * period if the greatest common
-        // divisor of the strides divides the distance; one of them must lie in both runs.
+        // first + stride * i = first' + stride' * j has integer solutions i = i0 + k * period if
+        // the greatest common divisor of the strides divides the distance; one of them must lie in
+        // both runs.
         let (a, b) = (i128::from(shorter.stride), i128::from(longer.stride));
         let distance = i128::from(longer.first) - i128::from(shorter.first);
         let (divisor, x) = extended_gcd(a, b);
@@ -88,7 +91,8 @@ impl RankRun {
     }
 }
 
-/// Greatest common divisor of `a` and `b` (both not 0), positive, and `x` with `a * x = divisor` modulo `b`.
+/// Greatest common divisor of `a` and `b` (both not 0), positive, and `x` with `a * x = divisor`
+/// modulo `b`.
 fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
     let (mut old, mut new, mut old_x, mut new_x) = (a, b, 1, 0);
     while new != 0 {
@@ -99,11 +103,12 @@ fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
     if old < 0 { (-old, -old_x) } else { (old, old_x) }
 }
 
-/// A communicator from the point of view of one process. Numbers of communicators and groups are global and dense.
+/// A communicator from the point of view of one process. Numbers of communicators and groups are
+/// global and dense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommView {
-    /// The communicator: 0 is `MPI_COMM_WORLD`, 1 + r `MPI_COMM_SELF` of world rank r, others follow in order of their
-    /// first record, by rank.
+    /// The communicator: 0 is `MPI_COMM_WORLD`, 1 + r `MPI_COMM_SELF` of world rank r, others
+    /// follow in order of their first record, by rank.
     pub comm: u32,
     /// Group of this process.
     pub local: u32,
@@ -191,7 +196,8 @@ impl Communicators {
         }
     }
 
-    /// Whether the messages that `rank` receives may depend on the order of arrivals: it uses wildcards or cancels receives.
+    /// Whether the messages that `rank` receives may depend on the order of arrivals: it uses
+    /// wildcards or cancels receives.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -340,7 +346,8 @@ impl Builder {
         Ok(group)
     }
 
-    /// Checks that no world rank is listed twice. Cost: the smaller of the overlapping pairs of runs and the members.
+    /// Checks that no world rank is listed twice. Cost: the smaller of the overlapping pairs of
+    /// runs and the members.
     fn distinct(&mut self, runs: &[RankRun]) -> Result<(), String> {
         let mut by_low: Vec<&RankRun> = runs.iter().collect();
         by_low.sort_unstable_by_key(|run| run.bounds());

@@ -39,7 +39,8 @@ impl Counts {
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mask = self.slots.len() - 1;
-        // Fibonacci hashing: the upper bits of the product with 2^64 / golden ratio. The length is a power of two above 1.
+        // Fibonacci hashing: the upper bits of the product with 2^64 / golden ratio. The length is
+        // a power of two above 1.
         let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.slots.len().ilog2())) as usize;
         while self.slots[at].0 != key && self.slots[at].0 != Self::FREE {
             at = (at + 1) & mask;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Errors of traces: file, place in it, what was found, what was expected, what to do, and the violated rule.
+//! Errors of traces: file, place in it, what was found, what was expected, what to do, and the
+//! violated rule.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads, checks, writes, analyses and generates traces of MPI programs. The format is `spec/trace.md`.
+//! Reads, checks, writes, analyses and generates traces of MPI programs. The format is
+//! `spec/trace.md`.
 //!
-//! - [`Trace::open`] maps a trace and checks its headers; [`Trace::rank`] returns the records of a rank, in place.
-//! - [`Trace::check`] checks every rule of the format and returns the [`Communicators`], which translate local communicator
-//!   numbers and ranks into global ones. After a check, code may index by any field of a record.
-//! - [`RankBuilder`] builds the records of a rank in program order. [`TraceWriter`] stores them; [`Trace::in_memory`] does not
-//!   use the disk.
+//! - [`Trace::open`] maps a trace and checks its headers; [`Trace::rank`] returns the records of a
+//!   rank, in place.
+//! - [`Trace::check`] checks every rule of the format and returns the [`Communicators`], which
+//!   translate local communicator numbers and ranks into global ones. After a check, code may index
+//!   by any field of a record.
+//! - [`RankBuilder`] builds the records of a rank in program order. [`TraceWriter`] stores them;
+//!   [`Trace::in_memory`] does not use the disk.
 //!
 //! ```
 //! use std::ops::ControlFlow;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `meta.json`: the description of a trace (`spec/trace.md`, section 2). Unknown keys are preserved.
+//! `meta.json`: the description of a trace (`spec/trace.md`, section 2). Unknown keys are
+//! preserved.
 
 use std::path::Path;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Opens traces: maps the files, checks headers and index, finds the end of killed ranks (`spec/trace.md`, 1 to 3).
+//! Opens traces: maps the files, checks headers and index, finds the end of killed ranks
+//! (`spec/trace.md`, 1 to 3).
 //!
-//! Records are read in place. Cost of opening: one mapping per file, and a pass over the ranks that did not finish.
+//! Records are read in place. Cost of opening: one mapping per file, and a pass over the ranks that
+//! did not finish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,8 +25,8 @@ pub(crate) const ENDING: &str = ".mbt";
 /// Largest `meta.json` accepted. A real one (a command line and 65,536 host names) is far smaller.
 const META_LIMIT_BYTES: u64 = 64 << 20;
 
-/// With more files than this, small files are read instead of mapped: Linux allows 65,530 mappings per process by
-/// default (`vm.max_map_count`), and the process itself needs some.
+/// With more files than this, small files are read instead of mapped: Linux allows 65,530 mappings
+/// per process by default (`vm.max_map_count`), and the process itself needs some.
 const MAPPED_FILES_LIMIT: usize = 32_768;
 
 /// Largest file that is read instead of mapped when there are too many files.
@@ -65,9 +67,10 @@ impl Content {
         if length == 0 || (!map && length <= SMALL_FILE_BYTES) {
             return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
         }
-        // SAFETY: the map is read-only and private to this process, and every bit pattern is a valid `Record`. Trace
-        // files are written once. If another process truncates one while it is open, this process receives SIGBUS,
-        // which no user of mmap can prevent (documented at `Trace::open`).
+        // SAFETY: the map is read-only and private to this process, and every bit pattern is a
+        // valid `Record`. Trace files are written once. If another process truncates one while it
+        // is open, this process receives SIGBUS, which no user of mmap can prevent (documented at
+        // `Trace::open`).
         let mapped = unsafe { Mmap::map(&file) }.map_err(|error| TraceError::Refused {
             path: path.to_owned(),
             reason: format!("cannot be mapped ({error}); raise vm.max_map_count or store the trace as a bundle, which needs one mapping"),
@@ -124,8 +127,8 @@ impl Trace {
     /// Opens the trace in directory `path`. Its files must not be shortened while it is open.
     ///
     /// # Errors
-    /// When a file cannot be read or violates one of the rules T-1 to T-5. Records are not checked (see [`Trace::check`]),
-    /// except to find the end of ranks that did not finish.
+    /// When a file cannot be read or violates one of the rules T-1 to T-5. Records are not checked
+    /// (see [`Trace::check`]), except to find the end of ranks that did not finish.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let meta_path = path.join(META_FILE);
@@ -156,7 +159,8 @@ impl Trace {
         Self::assemble(Path::new(""), meta, &names, |name| Ok(Content::owned(&files[name])))
     }
 
-    /// A finalized trace of these records (see [`crate::RankBuilder`]), with checksums filled in. Unchecked, as after [`Trace::open`].
+    /// A finalized trace of these records (see [`crate::RankBuilder`]), with checksums filled in.
+    /// Unchecked, as after [`Trace::open`].
     ///
     /// # Panics
     /// When there is no rank, or more than 2^31 - 1.
@@ -462,13 +466,14 @@ impl Header {
     }
 }
 
-/// Number of records of a rank that did not finish (T-5): those in front of the first unwritten one, without the ones
-/// whose write was interrupted.
+/// Number of records of a rank that did not finish (T-5): those in front of the first unwritten
+/// one, without the ones whose write was interrupted.
 fn written(units: &[Record]) -> u64 {
     let count = units.iter().position(|record| record.kind == 0).unwrap_or(units.len());
     let valid = |index: usize| units[index].check == checksum(&units[index], index as u64);
     let Some(wrong) = (0..count).find(|&index| !valid(index)) else { return count as u64 };
-    // Extra records have no thread of their own, and the count of a Miss may grow while later records are written.
+    // Extra records have no thread of their own, and the count of a Miss may grow while later
+    // records are written.
     let inconclusive = [Kind::Extra as u8, Kind::Miss as u8];
     let thread = units[wrong].thread;
     let thread_continues = (wrong + 1..count)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Builds the records of one rank in program order: numbers requests, counts sends, keeps the clock.
+//! Builds the records of one rank in program order: numbers requests, counts sends, advances the
+//! clock.
 //!
-//! What it writes satisfies every rule of the format as long as the caller completes what it names; tests that need broken records
-//! change the result. A call takes no time; [`RankBuilder::compute`] passes it.
+//! The records satisfy every rule of the format if the caller completes each request at most once.
+//! Tests that need invalid records modify the result. Calls take no time; [`RankBuilder::compute`]
+//! advances it.
 
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
@@ -21,25 +23,26 @@ pub struct Status {
     pub bytes: u64,
 }
 
-/// A started operation, and the status it will finish with.
+/// A started operation, and the status with which it will complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct Request {
     /// Its number in the rank.
     pub number: u32,
-    /// Zeros for sends; as posted for receives, until [`Request::from`] says otherwise.
+    /// Zeros for sends; as posted for receives, unless set by [`Request::from`].
     pub status: Status,
-    /// The status that its record foretells (`spec/trace.md`, T-9); a receive with a wildcard foretells none.
+    /// The status that its record implies (`spec/trace.md`, T-9); `None` for a receive with a
+    /// wildcard.
     pub implied: Option<Status>,
 }
 
 impl Request {
-    /// The same receive, finishing with the message of `source` with `tag` and `bytes`.
+    /// The same receive, completed by the message of `source` with `tag` and `bytes`.
     pub const fn from(self, source: i32, tag: i32, bytes: u64) -> Self {
         Self { status: Status { source, tag, bytes }, ..self }
     }
 
-    /// Of a send or a collective, whose status is zeros.
+    /// A send or a collective, whose status is zeros.
     fn implied(number: u32) -> Self {
         Self { number, status: Status::default(), implied: Some(Status::default()) }
     }
@@ -49,7 +52,7 @@ impl Request {
     }
 }
 
-/// The records of one rank in the making.
+/// Builder of the records of one rank.
 #[derive(Clone, Debug)]
 pub struct RankBuilder {
     rank: u32,
@@ -94,7 +97,7 @@ impl RankBuilder {
         &self.records
     }
 
-    /// Hands out the records since the last time and forgets them, so that long ranks need not be held as a whole.
+    /// Returns and removes the records so far, so that long ranks need not be kept in memory.
     #[must_use]
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
@@ -106,7 +109,7 @@ impl RankBuilder {
         self.wall_ns
     }
 
-    /// Appends `record` as thread and time of the program stand.
+    /// Appends `record` with the current thread and time.
     pub fn push(&mut self, record: Record) {
         let (thread, wall_ns, cpu_ns) = (self.thread, self.wall_ns, self.cpu_ns);
         self.records.push(Record { thread, wall_ns, cpu_ns, ..record });
@@ -133,7 +136,7 @@ impl RankBuilder {
         self.requests
     }
 
-    /// Starts a send with `flags` beside those that the number needs.
+    /// Starts a send.
     fn start_send(&mut self, flags: u8, request: u32, comm: u32, peer: i32, tag: i32, bytes: u64) {
         let aux = if peer == PROC_NULL { 0 } else { self.sends.next(destination(comm, peer)) };
         self.push(Record { kind: Kind::Send as u8, flags, comm, peer, tag, bytes, request, aux, ..Record::default() });
@@ -156,7 +159,8 @@ impl RankBuilder {
         self.start_send(Flags::BLOCKING, 0, comm, peer, tag, bytes);
     }
 
-    /// `MPI_Irecv` with `room` bytes of buffer; it is taken to finish with what it asks for.
+    /// `MPI_Irecv` with `room` bytes of buffer. Unless changed, it completes with the status that
+    /// it was posted with.
     pub fn irecv(&mut self, comm: u32, source: i32, tag: i32, room: u64) -> Request {
         self.irecv_with(0, comm, source, tag, room)
     }
@@ -205,13 +209,13 @@ impl RankBuilder {
         }
     }
 
-    /// `MPI_Waitall`, or a wait for those of its requests that finished. Neighbours that finished as their records foretell
-    /// share one [`Kind::Done`].
+    /// `MPI_Waitall`, or another wait that completed these requests. Consecutive requests that
+    /// completed as their records imply share one [`Kind::Done`].
     pub fn wait(&mut self, finished: &[Request]) {
         self.finish(Flags::BLOCKING, finished);
     }
 
-    /// A `MPI_Test*` that found these finished.
+    /// A `MPI_Test*` that completed these requests.
     pub fn test(&mut self, finished: &[Request]) {
         self.finish(0, finished);
     }
@@ -243,7 +247,8 @@ impl RankBuilder {
         self.push(Record { kind: Kind::Done as u8, flags, peer, tag, bytes, request, ..Record::default() });
     }
 
-    /// A probe that found `status`; with [`Flags::MATCHED`] the returned number is for [`RankBuilder::mrecv`].
+    /// A probe that found `status`; with [`Flags::MATCHED`] the returned number is for
+    /// [`RankBuilder::mrecv`].
     pub fn probe(&mut self, flags: u8, comm: u32, source: i32, tag: i32, status: Status) -> u32 {
         let number = self.number();
         self.push(Record {
@@ -259,7 +264,7 @@ impl RankBuilder {
         number
     }
 
-    /// `MPI_Imrecv` of what matched probe number `probe` took.
+    /// `MPI_Imrecv` of the message of matched probe `probe`.
     pub fn mrecv(&mut self, comm: u32, probe: u32, room: u64) -> Request {
         let number = self.number();
         self.push(Record {
@@ -276,12 +281,12 @@ impl RankBuilder {
         Request { number, status: Status::default(), implied: None }
     }
 
-    /// `calls` tests in a row that found nothing.
+    /// `calls` unsuccessful tests in a row.
     pub fn miss(&mut self, calls: u64) {
         self.push(Record { kind: Kind::Miss as u8, aux: calls, ..Record::default() });
     }
 
-    /// `calls` probes in a row that found nothing.
+    /// `calls` unsuccessful probes in a row.
     pub fn probe_miss(&mut self, comm: u32, source: i32, tag: i32, calls: u64) {
         let flags = Flags::PROBE;
         self.push(Record { kind: Kind::Miss as u8, flags, comm, peer: source, tag, aux: calls, ..Record::default() });
@@ -297,8 +302,8 @@ impl RankBuilder {
         self.push(Record { kind: Kind::Free as u8, request: request.number, ..Record::default() });
     }
 
-    /// A blocking collective: `root` or -1, bytes sent and received as in [`Kind::Collective`]; `words` are the counts
-    /// per peer of a vector form.
+    /// A blocking collective: `root` or -1, bytes sent and received as in [`Kind::Collective`];
+    /// `words` are the counts per peer of a vector form.
     pub fn collective(&mut self, op: CollectiveOp, comm: u32, root: i32, sent: u64, received: u64, words: &[u64]) {
         self.start_collective(Flags::BLOCKING, 0, op, comm, root, (sent, received), words);
     }
@@ -335,7 +340,8 @@ impl RankBuilder {
         self.extra(words);
     }
 
-    /// A communicator with these groups; `remote` makes it an intercommunicator. Returns its local number.
+    /// A communicator with these groups; `remote` makes it an intercommunicator. Returns its local
+    /// number.
     ///
     /// # Panics
     /// When a group has more than 2^31 - 1 members.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The 64-byte record and the 64-byte file header, field by field as in `spec/trace.md`, sections 3 and 4.
+//! The 64-byte record and the 64-byte file header, field by field as in `spec/trace.md`, sections 3
+//! and 4.
 
 use mb_core::mpi::{ANY_TAG, PROC_NULL};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -23,10 +24,10 @@ pub struct Header {
     pub version: u16,
     /// [`RECORD_BYTES`].
     pub record_bytes: u16,
-    /// Bit 0: finalized, i.e. the program called `MPI_Finalize` and `records` is exact. Bit 1: the recorder stopped
-    /// early (full disk). Other bits zero.
+    /// Bit 0: finalized, i.e. the program called `MPI_Finalize` and `records` is exact. Bit 1: the
+    /// recorder stopped early (full disk). Other bits zero.
     pub flags: u32,
-    /// World rank of the first (mostly: only) segment in this file.
+    /// World rank of the first segment in this file, mostly the only one.
     pub first_rank: u32,
     /// Segments in this file: 1, or more in a bundle, whose index follows the header.
     pub segments: u32,
@@ -40,7 +41,8 @@ pub struct Header {
     pub epoch_ns: u64,
     /// The run this file belongs to: equal in all files of a trace.
     pub run_id: u64,
-    /// Checksum of the 56 bytes before it, see [`checksum`] with index [`HEADER_INDEX`], widened to 64 bits.
+    /// Checksum of the 56 bytes before it, see [`checksum`] with index [`HEADER_INDEX`], widened to
+    /// 64 bits.
     pub check: u64,
 }
 
@@ -72,20 +74,20 @@ pub struct Record {
     pub thread: u16,
     /// Local number of the communicator (0 is `MPI_COMM_WORLD`, 1 `MPI_COMM_SELF`).
     pub comm: u32,
-    /// Destination, posted source, resolved source or root: a rank of the communicator (remote group of an
-    /// intercommunicator), or a wildcard or `MPI_PROC_NULL` as in [`mb_core::mpi`].
+    /// Destination, posted source, resolved source or root: a rank of the communicator (remote
+    /// group of an intercommunicator), or a wildcard or `MPI_PROC_NULL` as in [`mb_core::mpi`].
     pub peer: i32,
     /// Tag, or `MPI_ANY_TAG` (-2). In collectives: the [`CollectiveOp`].
     pub tag: i32,
-    /// Bytes sent, room in a receive's buffer, or bytes received.
+    /// Bytes sent, buffer size of a receive, or bytes received.
     pub bytes: u64,
     /// Number of the request, of the message taken by a matched probe, or 0.
     pub request: u32,
     /// Checksum of this record with this field zero, and of its index.
     pub check: u32,
-    /// Wall time at the begin of the call, ns since the rank's first record.
+    /// Wall time at the start of the call, ns since the rank's first record.
     pub wall_ns: u64,
-    /// CPU time of the calling thread at the begin of the call, ns.
+    /// CPU time of the calling thread at the start of the call, ns.
     pub cpu_ns: u64,
     /// Wall time within the call, ns; saturates at 2^32 - 1.
     pub wall_span_ns: u32,
@@ -98,7 +100,7 @@ pub struct Record {
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES && size_of::<Header>() == RECORD_BYTES);
 const _: () = assert!(cfg!(target_endian = "little"), "traces are read in place: the host must be little-endian");
 
-/// What a record tells. The numbers are part of the format; 0 means "not written".
+/// The kind of a record. The numbers are part of the format; 0 means "not written".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -106,44 +108,50 @@ pub enum Kind {
     Init = 1,
     /// `MPI_Finalize`.
     Finalize = 2,
-    /// A send was started: every blocking, nonblocking and persistent form, and the sending half of `MPI_Sendrecv`.
-    /// `aux` = number of earlier sends from this rank to the same destination in the same communicator.
+    /// A send was started: every blocking, nonblocking and persistent form, and the sending half of
+    /// `MPI_Sendrecv`. `aux` = number of earlier sends from this rank to the same destination in
+    /// the same communicator.
     Send = 3,
-    /// A receive was posted: every form, and the receiving half of `MPI_Sendrecv`; or, with [`Flags::MATCHED`], a
-    /// receive of the message that the matched probe numbered `aux` took.
+    /// A receive was posted: every form, and the receiving half of `MPI_Sendrecv`; or, with
+    /// [`Flags::MATCHED`], a receive of the message that the matched probe numbered `aux` took.
     Recv = 4,
-    /// A request, a blocking receive or a probe finished. `peer`, `tag`, `bytes` are the status; `request` is that of
-    /// the [`Kind::Send`], [`Kind::Recv`], [`Kind::Probe`] or [`Kind::Collective`] that finished. Cancelled:
-    /// [`Flags::CANCELLED`]; an error in the status (truncation): [`Flags::FAILED`]. With `aux` above 0 it also ends the `aux`
-    /// requests numbered behind it, and each has the status that its own record foretells: [`Record::done_of`].
+    /// A request, a blocking receive or a probe completed. `peer`, `tag`, `bytes` are the status;
+    /// `request` is that of the completed [`Kind::Send`], [`Kind::Recv`], [`Kind::Probe`] or
+    /// [`Kind::Collective`]. Cancelled: [`Flags::CANCELLED`]; an error in the status (truncation):
+    /// [`Flags::FAILED`]. With `aux` above 0 it also completes the next `aux` request numbers, each
+    /// with the status that its own record implies: [`Record::done_of`].
     Done = 5,
-    /// `MPI_Wait*` or a `MPI_Test*` that returned something. `aux` = number of [`Kind::Done`] records that follow for it.
+    /// `MPI_Wait*` or a successful `MPI_Test*`. `aux` = number of [`Kind::Done`] records that
+    /// follow for it.
     Wait = 6,
-    /// A probe: [`Flags::BLOCKING`] for `MPI_Probe`/`MPI_Mprobe`, [`Flags::MATCHED`] for the M forms. `request` is its
-    /// number. Found: a [`Kind::Done`] with that number follows.
+    /// A probe: [`Flags::BLOCKING`] for `MPI_Probe`/`MPI_Mprobe`, [`Flags::MATCHED`] for the M
+    /// forms. `request` is its number. Found: a [`Kind::Done`] with that number follows.
     Probe = 7,
-    /// `aux` calls of `MPI_Test*` (with [`Flags::PROBE`]: of `MPI_Iprobe`/`MPI_Improbe` with `peer` and `tag`) that found
-    /// nothing since the thread's last record of another kind, collapsed into one record.
+    /// `aux` calls of `MPI_Test*` (with [`Flags::PROBE`]: of `MPI_Iprobe`/`MPI_Improbe` with `peer`
+    /// and `tag`) that were unsuccessful since the last record of another kind in the thread,
+    /// collapsed into one record.
     Miss = 8,
     /// `MPI_Cancel` of `request`.
     Cancel = 9,
     /// `MPI_Request_free` of an active `request`.
     Free = 10,
-    /// A collective; `tag` = [`CollectiveOp`], `peer` = root or -1, `bytes` = bytes this rank contributes (to each peer
-    /// in all-to-all forms), `aux` = bytes it receives (from each peer, likewise). [`Flags::BLOCKING`] unless nonblocking;
-    /// [`Flags::VECTOR`]: per-peer byte counts follow in [`Kind::Extra`] records (sent ones, then received ones).
+    /// A collective; `tag` = [`CollectiveOp`], `peer` = root or -1, `bytes` = bytes this rank
+    /// contributes (to each peer in all-to-all forms), `aux` = bytes it receives (from each peer,
+    /// likewise). [`Flags::BLOCKING`] unless nonblocking; [`Flags::VECTOR`]: per-peer byte counts
+    /// follow in [`Kind::Extra`] records (sent ones, then received ones).
     Collective = 11,
-    /// A communicator came to be: `comm` = its local number, `aux` = its identity, equal on all its processes and unlike
-    /// any other; `bytes` = number of extra words that follow, `tag` = size of the local group, `peer` = size of the remote
-    /// group or -1. Words: runs of world ranks, see `spec/trace.md` section 6.
+    /// A new communicator: `comm` = its local number, `aux` = its identity, equal on all its
+    /// processes and different from all others; `bytes` = number of extra words that follow, `tag`
+    /// = size of the local group, `peer` = size of the remote group or -1. Words: runs of world
+    /// ranks, see `spec/trace.md` section 6.
     Comm = 12,
     /// `MPI_Comm_free` of `comm`.
     CommFree = 13,
-    /// Up to six words that belong to the record before: `tag` = number of words here, and the words are in place of other
-    /// fields. See [`Record::extra_words`].
+    /// Up to six words that belong to the record before: `tag` = number of words here, and the
+    /// words are in place of other fields. See [`Record::extra_words`].
     Extra = 14,
-    /// A call that matters for communication but is not recorded in detail (one-sided, I/O, spawn, partitioned); `aux` =
-    /// index in the list `other_calls` of `meta.json`.
+    /// A call that matters for communication but is not recorded in detail (one-sided, I/O, spawn,
+    /// partitioned); `aux` = index in the list `other_calls` of `meta.json`.
     Other = 15,
 }
 
@@ -180,8 +188,8 @@ impl Kind {
 pub struct Flags;
 
 impl Flags {
-    /// The call returns only when the operation is complete (`MPI_Send`, `MPI_Recv`, `MPI_Probe`, blocking collectives,
-    /// `MPI_Wait*`); in [`Kind::Wait`] its absence means a `MPI_Test*`.
+    /// The call returns only when the operation is complete (`MPI_Send`, `MPI_Recv`, `MPI_Probe`,
+    /// blocking collectives, `MPI_Wait*`); in [`Kind::Wait`] its absence means a `MPI_Test*`.
     pub const BLOCKING: u8 = 1;
     /// Started by `MPI_Start(all)` from a persistent request.
     pub const PERSISTENT: u8 = 2;
@@ -203,8 +211,8 @@ impl Flags {
     pub const VECTOR: u8 = 32;
     /// Send, Recv: half of a `MPI_Sendrecv` form.
     pub const SENDRECV: u8 = 64;
-    /// `cpu_ns` was carried forward from wall time because the gap to the previous call was too short to be worth a
-    /// reading of the CPU clock.
+    /// `cpu_ns` was advanced with wall time, because the gap to the previous call was too short for
+    /// reading the CPU clock.
     pub const CPU_CARRIED: u8 = 128;
 }
 
@@ -260,10 +268,10 @@ impl CollectiveOp {
     }
 }
 
-/// Odd multipliers of the checksum, one for each 8-byte word of a record and one for its index. Digits of pi in hexadecimal,
-/// made odd: nothing-up-my-sleeve numbers whose high and low halves are both far from all zeros and all ones, so
-/// that no flip of a single bit leaves the upper half of a product sum unchanged (test
-/// `every_single_bit_flip_is_found`).
+/// Odd multipliers of the checksum, one for each 8-byte word of a record and one for its index.
+/// Digits of pi in hexadecimal, made odd: nothing-up-my-sleeve numbers whose high and low halves
+/// are both far from all zeros and all ones, so that no flip of a single bit leaves the upper half
+/// of a product sum unchanged (test `every_single_bit_flip_is_found`).
 pub const CHECK_KEYS: [u64; 9] = [
     0x243f_6a88_85a3_08d3,
     0x1319_8a2e_0370_7345,
@@ -308,7 +316,7 @@ impl Record {
         Self { check: checksum(&self, index), ..self }
     }
 
-    /// The kind, or `None` when the byte is none.
+    /// The kind, or `None` if the number is invalid.
     #[must_use]
     #[inline]
     pub fn kind(&self) -> Option<Kind> {
@@ -322,8 +330,9 @@ impl Record {
         self.flags & flag != 0
     }
 
-    /// The six words of a [`Kind::Extra`] record in their order: `comm | peer << 32`, `bytes`, `wall_ns`, `cpu_ns`,
-    /// `wall_span_ns | cpu_span_ns << 32`, `aux`. Only the first `tag` of them count.
+    /// The six words of a [`Kind::Extra`] record in their order: `comm | peer << 32`, `bytes`,
+    /// `wall_ns`, `cpu_ns`, `wall_span_ns | cpu_span_ns << 32`, `aux`. Only the first `tag` of them
+    /// count.
     #[must_use]
     pub const fn extra_words(&self) -> [u64; 6] {
         [
@@ -336,7 +345,7 @@ impl Record {
         ]
     }
 
-    /// Numbers of the requests that a [`Kind::Done`] ends: its own, and `aux` more.
+    /// Numbers of the requests that a [`Kind::Done`] completes: its own, and `aux` more.
     #[inline]
     pub fn ended(&self) -> impl Iterator<Item = u32> + use<> {
         let first = u64::from(self.request);
@@ -344,8 +353,9 @@ impl Record {
         (first..behind).map(|number| number as u32)
     }
 
-    /// The part of a [`Kind::Done`] that ends request `number`, which the record `begun` started: as a Done that ends only
-    /// this one. A Done of several says nothing of sizes: what was received is what was asked for.
+    /// The part of a [`Kind::Done`] that completes request `number`, started by the record `begun`,
+    /// as a Done of this request alone. A Done of several has no sizes: each receive received as
+    /// many bytes as its buffer holds.
     #[must_use]
     #[inline]
     pub fn done_of(&self, number: u32, begun: &Self) -> Self {

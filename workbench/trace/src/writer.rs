@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Writes traces rank by rank, as rank files or as a bundle. Memory does not grow with the trace.
 //!
-//! Headers are written last, that of a bundle after all ranks. If the writer stops early, no reader accepts what is left.
+//! Headers are written last, that of a bundle after all ranks. If the writer stops early, no reader
+//! accepts what is left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -171,7 +172,8 @@ impl Output {
     }
 }
 
-/// Offset of the first segment of a bundle: after the header and the index, which is padded with zeros.
+/// Offset of the first segment of a bundle: after the header and the index, which is padded with
+/// zeros.
 fn first_segment(ranks: u32) -> u64 {
     RECORD_BYTES as u64 + (16 * u64::from(ranks)).next_multiple_of(RECORD_BYTES as u64)
 }

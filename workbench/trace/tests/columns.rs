@@ -105,7 +105,8 @@ fn peers_are_world_ranks_in_any_communicator_and_nothing_when_wild() {
     };
     let pairs =
         |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
-    // Rank 2 in the intercommunicator, number 7: its partner is rank 1 of the odd half, world rank 3.
+    // Rank 2 in the intercommunicator, number 7: its partner is rank 1 of the odd half, world rank
+    // 3.
     let inter = of(&|row| ranks[row] == "2" && comms[row] == "7" && kinds[row] != "comm");
     assert_eq!(inter, pairs(&[("1", "3"), ("1", "3"), ("1", "3")]), "send, receive, and what it finished with");
     let wild = of(&|row| ranks[row] == "0" && kinds[row] == "recv" && peers[row] == "-1");

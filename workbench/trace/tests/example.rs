@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The worked example of `spec/trace.md`, section 8, is read out of the text and must be the trace that it says it is.
+//! The worked example of `spec/trace.md`, section 8, is read out of the text and must be the trace
+//! that it says it is.
 
 mod common;
 

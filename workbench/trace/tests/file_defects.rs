@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every violated rule of files is an error with file, what was found, what was expected and what to do, word for word; and
-//! the end of a killed rank is found.
+//! Every violated rule of files is an error with file, what was found, what was expected and what
+//! to do, word for word; and the end of a killed rank is found.
 
 mod common;
 

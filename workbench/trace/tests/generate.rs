@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every pattern makes a whole trace: it passes the check, every message has its receive, and the same plan makes the same bytes.
+//! Every pattern makes a whole trace: it passes the check, every message has its receive, and the
+//! same plan makes the same bytes.
 
 mod common;
 
@@ -110,7 +111,8 @@ fn another_seed_makes_another_trace() {
     assert_ne!(make(1).rank(0), make(2).rank(0));
 }
 
-/// The halo of the published comparison: neighbours in +x, -x, +y, -y, +z, -z, the direction as tag.
+/// The halo of the published comparison: neighbours in +x, -x, +y, -y, +z, -z, the direction as
+/// tag.
 #[test]
 fn the_halo_sends_to_six_neighbours() {
     let trace = plan("halo3d", 64, &[("iterations", "1")]).in_memory();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs: what is written comes back and passes; statistics equal those of a plain walk of two lists.
+//! Random programs: what is written comes back and passes; statistics equal those of a plain walk
+//! of two lists.
 
 mod common;
 
@@ -11,7 +12,8 @@ use mb_trace::{Distribution, Form, Kind, Meta, Origin, RankBuilder, Record, Stat
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A message between ranks of a small world, with the steps of time before its send and before its receive is posted.
+/// A message between ranks of a small world, with the steps of time before its send and before its
+/// receive is posted.
 #[derive(Clone, Debug)]
 struct Message {
     source: u32,
@@ -42,7 +44,8 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
     vec(message, 0..60)
 }
 
-/// Each rank starts its sends and posts its receives, in turns, and waits for all when everything has arrived.
+/// Each rank starts its sends and posts its receives, in turns, and waits for all when everything
+/// has arrived.
 fn programs(messages: &[Message]) -> Vec<Vec<Record>> {
     let one = |rank: u32| {
         let mut program = RankBuilder::new(rank, WORLD);
@@ -190,7 +193,8 @@ proptest! {
         }
     }
 
-    /// One field of one record takes any value: the check says yes or no, and what passes can be measured.
+    /// One field of one record takes any value: the check says yes or no, and what passes can be
+    /// measured.
     #[test]
     fn no_value_of_a_field_is_too_much(at: prop::sample::Index, field in 0..10_u8, value: u64, small in -4..8_i64, take_small: bool) {
         let value = if take_small { small as u64 } else { value };

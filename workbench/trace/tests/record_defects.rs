@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every violated rule of records is an error with file, rank, record, what was found and what was expected, word for word.
+//! Every violated rule of records is an error with file, rank, record, what was found and what was
+//! expected, word for word.
 
 mod common;
 

@@ -82,7 +82,8 @@ fn the_depth_pattern_searches_as_deep_as_it_says() {
     }
 }
 
-/// Tanabe and Ohta, Table 1: average search depth of the unexpected messages; half of the messages are unexpected.
+/// Tanabe and Ohta, Table 1: average search depth of the unexpected messages; half of the messages
+/// are unexpected.
 #[test]
 fn table_1_is_met_at_its_columns() {
     for (application, row) in [("ft", [5.0, 10.0, 27.0]), ("its", [7.0, 13.0, 21.0])] {
@@ -141,7 +142,8 @@ fn recorded_times_decide_what_was_unexpected() {
     assert_eq!((ranks[1].unexpected, ranks[1].unexpected_depth.sum, ranks[1].posted_depth.sum), (1, 1, 1));
 }
 
-/// The sender's clock is late: the message must have arrived before its receive was done, and those before it too.
+/// The sender's clock is late: the message must have arrived before its receive was done, and those
+/// before it too.
 #[test]
 fn a_message_arrives_no_later_than_its_receive_finished() {
     let mut sender = RankBuilder::new(0, 2);

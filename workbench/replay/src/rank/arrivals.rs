@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Packets on their way to a rank or waiting at its NIC, in order of arrival.
 //!
-//! Other ranks push in any order of time; the packets of one source are in order. The rank sorts before it runs. Cost: a sort
-//! of the new packets, which are nearly sorted, and a merge with older ones where their times overlap.
+//! Other ranks push in any order of time; the packets of one source are in order. The rank sorts
+//! before it runs. Cost: a sort of the new packets, which are nearly sorted, and a merge with older
+//! ones where their times overlap.
 
 use mb_core::time::Picos;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Collectives in progress. Blocking and nonblocking ones progress alike, independently of the program: a round starts when
-//! the previous one is complete (not modelled: libraries that make progress only within MPI calls).
+//! Collectives in progress. Blocking and nonblocking ones progress alike, independently of the
+//! program: a round starts when the previous one is complete (not modelled: libraries that make
+//! progress only within MPI calls).
 
 use mb_core::matching::{Initiator, Op, RecvId};
 use mb_core::mpi::{self, Context, Traffic};
@@ -95,7 +96,8 @@ impl Rank<'_> {
         schedule.time = now;
         schedule.ideal = now;
         schedule.received = 0;
-        // One more than the messages, so that the round does not end while its messages are started.
+        // One more than the messages, so that the round does not end while its messages are
+        // started.
         schedule.pending = (to - from) as u32 + 1;
         let (comm, group, tag) = (schedule.comm, schedule.group, schedule.tag);
         let mut clock = now;

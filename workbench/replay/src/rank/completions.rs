@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Offers operations to the engine and handles its completions.
 //!
-//! Effects on matching (a held-back message is offered, a probe searches again) happen at the time of the completion, not
-//! when it becomes known. So an engine that computes completions ahead of time is replayed like one that does not.
+//! Effects on matching (a held-back message is offered, a probe searches again) happen at the time
+//! of the completion, not when it becomes known. So an engine that computes completions ahead of
+//! time is replayed like one that does not.
 
 use mb_core::engine::{Accepted, Completion};
 use mb_core::matching::{MsgId, Op, Outcome, RecvId};
@@ -163,8 +164,9 @@ impl Rank<'_> {
         }
     }
 
-    /// Compares a match at `at` with the recording. `receive` and `message` are ordinals of receives; they are equal if the
-    /// receive took this message in the recording. If not, messages held back for the receive can be offered.
+    /// Compares a match at `at` with the recording. `receive` and `message` are ordinals of
+    /// receives; they are equal if the receive took this message in the recording. If not, messages
+    /// held back for the receive can be offered.
     pub(super) fn compare(&mut self, (receive, message): (u32, u32), at: Picos) {
         if receive == message {
             return;
@@ -180,8 +182,8 @@ impl Rank<'_> {
         self.rare_at = self.rare_at.min(at);
     }
 
-    /// Delivers the message in `slot` to `target`. It was matched at `matched`; an engine that takes no time would have
-    /// matched it at `ideal`.
+    /// Delivers the message in `slot` to `target`. It was matched at `matched`; an engine that
+    /// takes no time would have matched it at `ideal`.
     #[inline(always)]
     pub(super) fn transfer(
         &mut self,

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One rank: its program, its NIC and its receive engine.
 //!
-//! [`Rank::advance`] runs the events of this rank before a given time, in order of time. At equal times the engine comes
-//! first, then retries, deferred effects and collectives, then packets from the network, then the program. Packets for other
-//! ranks leave through [`SharedSink::outbox`] and arrive at least one network latency later, so ranks can be simulated one
-//! after the other within a window of that length.
+//! [`Rank::advance`] runs the events of this rank before a given time, in order of time. At equal
+//! times the engine comes first, then retries, deferred effects and collectives, then packets from
+//! the network, then the program. Packets for other ranks leave through [`SharedSink::outbox`] and
+//! arrive at least one network latency later, so ranks can be simulated one after the other within
+//! a window of that length.
 //!
-//! Records are executed in the order of the file. Each thread has its own clock. A record starts when its thread is ready,
-//! no earlier than the records before it, and no earlier than the return of the calls whose Done records precede it. Compute
-//! time is the CPU time of the thread between the end of one call and the start of the next.
+//! Records are executed in the order of the file. Each thread has its own clock. A record starts
+//! when its thread is ready, no earlier than the records before it, and no earlier than the return
+//! of the calls whose Done records precede it. Compute time is the CPU time of the thread between
+//! the end of one call and the start of the next.
 
 #![expect(clippy::inline_always, reason = "calls on the path of every message cost a tenth of the replay's time")]
 
@@ -76,8 +78,8 @@ pub(crate) enum PacketKind {
     Eager,
     /// Header of a rendezvous message, whose data follows the reply. `token`: the sender's slot.
     RequestToSend,
-    /// Reply: the receiver is ready. `token`: the sender's slot; `tag`: the receiver's message slot; `bytes`: the time in ps
-    /// that matching took.
+    /// Reply: the receiver is ready. `token`: the sender's slot; `tag`: the receiver's message
+    /// slot; `bytes`: the time in ps that matching took.
     ClearToSend,
     /// Data of a rendezvous message. `token`: the receiver's message slot.
     Data,
@@ -103,7 +105,8 @@ impl Packet {
         mpi::envelope(Context::new(self.comm), self.traffic, Initiator(self.source), self.tag)
     }
 
-    /// Order of arrival: by time, then source. A reply precedes other packets that its sender injects at the same time.
+    /// Order of arrival: by time, then source. A reply precedes other packets that its sender
+    /// injects at the same time.
     #[inline]
     fn key(&self) -> u128 {
         u128::from(self.at.0) << 64
@@ -212,7 +215,8 @@ struct Finished {
 
 /// An effect of a completion that happens at the time of the completion, not when it becomes known.
 enum DeferredEffect {
-    /// The receive took another message than in the recording: messages held back for it can be offered.
+    /// The receive took another message than in the recording: messages held back for it can be
+    /// offered.
     CloseReceive(u32),
     /// The thread's probe is offered again.
     OfferProbe(u16),
@@ -326,13 +330,15 @@ impl<'a> Rank<'a> {
         rank
     }
 
-    /// Prefetches the next records. The records of all ranks form too many streams for the hardware prefetcher.
+    /// Prefetches the next records. The records of all ranks form too many streams for the hardware
+    /// prefetcher.
     #[inline]
     pub(crate) fn prefetch(&self) {
         #[cfg(target_arch = "x86_64")]
         for record in self.records.iter().skip(self.cursor).take(PREFETCHED) {
             use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            // SAFETY: a prefetch has no architectural effect and cannot fault; the pointer is that of a valid record.
+            // SAFETY: a prefetch has no architectural effect and cannot fault; the pointer is that
+            // of a valid record.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(record).cast()) };
         }
     }
@@ -383,7 +389,8 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// Runs the engine, whose next event is at `now`, up to `until`. With a backlog it stops at each event to offer the backlog again.
+    /// Runs the engine, whose next event is at `now`, up to `until`. With a backlog it stops at
+    /// each event to offer the backlog again.
     #[inline]
     fn run_engine(&mut self, world: &World, now: Picos, until: Picos, out: &mut SharedSink) {
         if !self.backlog.is_empty() {
@@ -434,7 +441,8 @@ fn compute_time(world: &World, ns: u64) -> Picos {
     }
     let picos = ns.saturating_mul(1000);
     let scale = world.config.cpu_scale;
-    // Exact in the common case. Otherwise the 53 bits of a float are enough for 2.5 hours in picoseconds.
+    // Exact in the common case. Otherwise the 53 bits of a float are enough for 2.5 hours in
+    // picoseconds.
     #[expect(clippy::float_cmp, reason = "exactly one means: do not scale")]
     let unscaled = scale == 1.0;
     let scaled = if unscaled { picos } else { (picos as f64 * scale) as u64 };
@@ -453,6 +461,6 @@ fn after(at: Picos, span: Picos) -> Picos {
     Picos(at.0.saturating_add(span.0).min(2 * END.0))
 }
 
-/// The end of simulated time, 2^62 ps or 53 days. Spans are limited to it and their sums to twice as much, so that no extreme
-/// size or time overflows before the replay reaches the end and stops.
+/// The end of simulated time, 2^62 ps or 53 days. Spans are limited to it and their sums to twice
+/// as much, so that no extreme size or time overflows before the replay reaches the end and stops.
 pub(crate) const END: Picos = Picos(1 << 62);

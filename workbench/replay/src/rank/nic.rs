@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The NIC: injection, arrival, and the three packets of a rendezvous message. See [`crate::network`] for the model.
+//! The NIC: injection, arrival, and the three packets of a rendezvous message. See
+//! [`crate::network`] for the model.
 
 use std::collections::VecDeque;
 
@@ -49,7 +50,8 @@ impl Rank<'_> {
         inject
     }
 
-    /// Sends `item`, which leaves at `leaves`. Packets of a rank to itself do not cross the network.
+    /// Sends `item`, which leaves at `leaves`. Packets of a rank to itself do not cross the
+    /// network.
     #[inline(always)]
     pub(super) fn launch(
         &mut self,
@@ -112,7 +114,8 @@ impl Rank<'_> {
         }
     }
 
-    /// Offers a message to the engine, unless a bound receive must be closed first. Returns whether it was offered.
+    /// Offers a message to the engine, unless a bound receive must be closed first. Returns whether
+    /// it was offered.
     fn admit(&mut self, world: &World, now: Picos, held: Held<Packet>, out: &mut SharedSink) -> bool {
         let recorded = world.config.wildcards == Wildcards::Recorded;
         let Some(assignment) = self.assignment.as_mut().filter(|_| recorded) else {
@@ -125,8 +128,8 @@ impl Rank<'_> {
         true
     }
 
-    /// Closes receive `ordinal`, which cannot take later messages: offers the messages held back for it, and in turn those held
-    /// back for their receives.
+    /// Closes receive `ordinal`, which cannot take later messages: offers the messages held back
+    /// for it, and in turn those held back for their receives.
     pub(super) fn close(&mut self, world: &World, now: Picos, ordinal: u32, out: &mut SharedSink) {
         let mut closed = VecDeque::from([ordinal]);
         while let Some(ordinal) = closed.pop_front() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Probes. A probe that was successful in the recording waits until the replay has its message, and searches again whenever an
-//! unexpected message arrives that it accepts. An unsuccessful probe searches once. Repeated searches of a polling program
-//! in between are not modelled.
+//! Probes. A probe that was successful in the recording waits until the replay has its message, and
+//! searches again whenever an unexpected message arrives that it accepts. An unsuccessful probe
+//! searches once. Repeated searches of a polling program in between are not modelled.
 
 use mb_core::matching::{Envelope, Initiator, MsgId, Op, ProbeId};
 use mb_core::mpi::{self, Context, PROC_NULL, Traffic};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Executes the records of point-to-point calls: sends, receives, waits, cancels.
 //!
-//! The recorded CPU time inside MPI calls is not replayed. The overheads of the network replace it and, for an engine on the
-//! host, the completion times of the engine. A wait ends when the requests that it completed in the recording are complete.
-//! Completions are processed in order of time, with one receive overhead per received message.
+//! The recorded CPU time inside MPI calls is not replayed. The overheads of the network replace it
+//! and, for an engine on the host, the completion times of the engine. A wait ends when the
+//! requests that it completed in the recording are complete. Completions are processed in order of
+//! time, with one receive overhead per received message.
 
 use mb_core::matching::{Op, Pattern, RecvId};
 use mb_core::mpi::{PROC_NULL, Traffic};
@@ -43,7 +44,8 @@ impl Rank<'_> {
             }
             let state = &mut self.threads[thread];
             if state.cpu_end_ns == u64::MAX {
-                // The time of a thread before its first call is not in the trace: the thread is assumed to start here.
+                // The time of a thread before its first call is not in the trace: the thread is
+                // assumed to start here.
                 state.clock = self.floor;
                 state.cpu_end_ns = record.cpu_ns;
             }
@@ -224,7 +226,8 @@ impl Rank<'_> {
         }
     }
 
-    /// Ends a wait or blocking receive whose requests are all complete. The processor handles them in order of completion.
+    /// Ends a wait or blocking receive whose requests are all complete. The processor handles them
+    /// in order of completion.
     pub(super) fn finish_wait(&mut self, world: &World, thread: u16, out: &mut SharedSink) {
         let state = &self.threads[usize::from(thread)];
         let at = state.record;
@@ -296,7 +299,8 @@ struct WaitEnd<'a> {
     begin: Picos,
     /// Receive overhead per message.
     overhead: Picos,
-    /// The clock after the requests that were complete at the start of the call. Only their overheads count, in any order.
+    /// The clock after the requests that were complete at the start of the call. Only their
+    /// overheads count, in any order.
     clock: Picos,
     /// Requests that were completed later.
     later: &'a mut Vec<Finished>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of a replay: unreceived messages, unmatched receives, and the calls that ranks are blocked in.
+//! The end of a replay: unreceived messages, unmatched receives, and the calls that ranks are
+//! blocked in.
 
 use mb_core::matching::{Initiator, Pattern};
 use mb_core::mpi;
@@ -29,7 +30,8 @@ impl Rank<'_> {
         }
     }
 
-    /// The call that blocks the program longest: its record, start time, a description, and the ranks it waits for.
+    /// The call that blocks the program longest: its record, start time, a description, and the
+    /// ranks it waits for.
     pub(crate) fn blocked_call(&self, world: &World) -> Option<(u64, Picos, String, Vec<u32>)> {
         if self.finished {
             return None;

@@ -28,7 +28,8 @@ pub(crate) fn engine(spec: &str) -> EngineChoice {
     choice
 }
 
-/// A configuration with these times in ns: latency, send, receive overhead, gap, per byte, copy per byte; and the eager limit.
+/// A configuration with these times in ns: latency, send, receive overhead, gap, per byte, copy per
+/// byte; and the eager limit.
 pub(crate) fn network(values: [u64; 7]) -> ReplayConfig {
     let mut network = Network::preset("slingshot").expect("the default network");
     let keys = ["latency", "send_overhead", "recv_overhead", "gap", "per_byte", "copy_per_byte", "eager_limit"];
@@ -55,7 +56,8 @@ pub(crate) fn replayed_trace(trace: &Trace, choice: &EngineChoice, config: &Repl
     report
 }
 
-/// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at once.
+/// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at
+/// once.
 pub(crate) struct Narrow {
     inner: Box<dyn ReplayEngine>,
     pending: VecDeque<Completion>,

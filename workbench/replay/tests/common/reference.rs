@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random MPI programs, executed without time by a random scheduler: every trace that comes out is the recording of a possible run.
+//! Random MPI programs, executed without time by a random scheduler: every trace that comes out is
+//! the recording of a possible run.
 //!
-//! What a receive or probe takes is decided by the reference matcher, one per rank; messages are delivered one by one, in order per pair of ranks.
-//! A thread blocks only on ranks that can still help it (no cycle of ranks), so that every run can be brought to an end: helpers then send, receive or enter
-//! what is missing. Sends above the eager limit and synchronous ones complete with their receive; collectives when all have entered.
+//! What a receive or probe takes is decided by the reference matcher, one per rank; messages are
+//! delivered one by one, in order per pair of ranks. A thread blocks only on ranks that can still
+//! help it (no cycle of ranks), so that every run can be brought to an end: helpers then send,
+//! receive or enter what is missing. Sends above the eager limit and synchronous ones complete with
+//! their receive; collectives when all have entered.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -68,7 +68,8 @@ impl RankCheck<'_> {
         Ok(1 + records)
     }
 
-    /// Collects `count` words from the Extra records after the one at `index`; returns how many records these are.
+    /// Collects `count` words from the Extra records after the one at `index`; returns how many
+    /// records these are.
     pub(super) fn words(&mut self, index: usize, count: u64) -> Result<usize, Violation> {
         self.scratch.words.clear();
         let behind = (self.records.len() - index - 1) as u64;

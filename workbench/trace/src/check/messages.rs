@@ -169,7 +169,8 @@ impl RankCheck<'_> {
         Ok(())
     }
 
-    /// A Done of several requests. The loop ends at the first inactive one, so a large `aux` costs nothing.
+    /// A Done of several requests. The loop ends at the first inactive one, so a large `aux` costs
+    /// nothing.
     pub(super) fn done_of_several(&mut self, record: &Record) -> Result<(), Violation> {
         only(record, Fields::REQUEST.and(Fields::AUX), 0)?;
         for number in u64::from(record.request)..=u64::from(record.request).saturating_add(record.aux) {

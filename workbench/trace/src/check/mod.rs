@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Checks the rules of records, T-6 to T-16, rank by rank, and collects the communicators.
 //!
-//! One pass. Time: linear in the records. Memory: 8 bytes per request between the oldest active one and the newest,
-//! 16 to 32 per distinct destination of a rank's sends, and the communicators. All of it is bounded by the number of
-//! records present, whatever sizes the records claim.
+//! One pass. Time: linear in the records. Memory: 8 bytes per request between the oldest active one
+//! and the newest, 16 to 32 per distinct destination of a rank's sends, and the communicators. All
+//! of it is bounded by the number of records present, whatever sizes the records claim.
 
 mod fields;
 mod groups;
@@ -27,10 +27,12 @@ const MAX_TIME_NS: u64 = 1 << 53;
 const NUMBERS_AHEAD: u64 = 1 << 10;
 
 impl Trace {
-    /// Checks every field of every record. `progress` receives the number of ranks done after each one, and can stop the check.
+    /// Checks every field of every record. `progress` receives the number of ranks done after each
+    /// one, and can stop the check.
     ///
     /// # Errors
-    /// The first defect, with file, rank, record and rule; [`TraceError::Interrupted`] when `progress` breaks.
+    /// The first defect, with file, rank, record and rule; [`TraceError::Interrupted`] when
+    /// `progress` breaks.
     pub fn check(&self, mut progress: impl FnMut(u32) -> ControlFlow<()>) -> Result<Communicators, TraceError> {
         let mut builder = Builder::new(self.ranks());
         let mut scratch = Scratch::default();
@@ -149,7 +151,8 @@ impl<'a> RankCheck<'a> {
         Ok(record)
     }
 
-    /// Checks the record at `index` and its Extra records; returns how many records these are in total.
+    /// Checks the record at `index` and its Extra records; returns how many records these are in
+    /// total.
     #[inline]
     fn record(&mut self, index: usize) -> Result<usize, Violation> {
         let record = self.sealed(index)?;

@@ -14,12 +14,14 @@ pub(super) enum Stage {
     Completed,
 }
 
-/// Requests by number. A deque over the numbers that may still be active; completed ones at its front are dropped.
+/// Requests by number. A deque over the numbers that may still be active; completed ones at its
+/// front are dropped.
 #[derive(Default)]
 pub(super) struct Requests {
     /// Numbers below this one are completed; number `first + i` is at `slots[i]`.
     first: u32,
-    /// 0: unused. All ones: completed. Bit 0 set: active, index above it. Else: probed, index + 1 above it.
+    /// 0: unused. All ones: completed. Bit 0 set: active, index above it. Else: probed, index + 1
+    /// above it.
     slots: VecDeque<u64>,
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Generates traces of any size from communication patterns.
 //!
-//! The records of a rank depend only on pattern, number of ranks, seed and parameters: they are identical, bit for bit, on
-//! every machine. Ranks are generated one by one, so 65,536 ranks need the memory of one iteration of one rank. Every
-//! message has a receive. Calls take no time; a barrier, or a delay between sender and receiver, passes one microsecond, so
-//! that the recorded times order sends and receives as the pattern intends.
+//! The records of a rank depend only on pattern, number of ranks, seed and parameters: they are
+//! identical, bit for bit, on every machine. Ranks are generated one by one, so 65,536 ranks need
+//! the memory of one iteration of one rank. Every message has a receive. Calls take no time; a
+//! barrier, or a delay between sender and receiver, passes one microsecond, so that the recorded
+//! times order sends and receives as the pattern intends.
 
 mod patterns;
 
@@ -110,7 +111,8 @@ impl RankOutput<'_> {
 const LATEST_NS: u64 = 1 << 53;
 
 impl Plan {
-    /// Pattern `name` on `ranks` ranks. `settings` maps parameter keys to texts; the others keep their defaults.
+    /// Pattern `name` on `ranks` ranks. `settings` maps parameter keys to texts; the others keep
+    /// their defaults.
     ///
     /// # Errors
     /// When the pattern is unknown, or ranks or parameters are out of range.
@@ -133,11 +135,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the trace as a bundle into directory `path`. `progress` receives the number of ranks done after each one, and
-    /// can stop the generation.
+    /// Writes the trace as a bundle into directory `path`. `progress` receives the number of ranks
+    /// done after each one, and can stop the generation.
     ///
     /// # Errors
-    /// When the directory already contains a trace or cannot be written; [`TraceError::Interrupted`] when `progress` breaks.
+    /// When the directory already contains a trace or cannot be written;
+    /// [`TraceError::Interrupted`] when `progress` breaks.
     pub fn write(
         &self,
         path: impl AsRef<Path>,
@@ -179,7 +182,8 @@ impl Plan {
         (output.out)(&output.program.finalize())
     }
 
-    /// The description of the trace, with everything that determines it: pattern, ranks, seed and parameters.
+    /// The description of the trace, with everything that determines it: pattern, ranks, seed and
+    /// parameters.
     fn meta(&self) -> Meta {
         let settings: BTreeMap<_, _> =
             self.parameters.iter().map(|(spec, parameter)| (spec.key, parameter.value.to_string())).collect();

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Matching statistics of a trace: messages, queue lengths, search depths, unexpected messages, wildcards.
+//! Matching statistics of a trace: messages, queue lengths, search depths, unexpected messages,
+//! wildcards.
 //!
-//! A trace does not record when a message arrived. Each message is assumed to arrive as early as the recorded times allow:
-//! when its send began (by the recorded wall clocks), but no later than the return of the call that completed its receive,
-//! and no later than any later message of the same sender. Calls of the receiver at the same time come first, because a
-//! message takes some time.
+//! A trace does not record when a message arrived. Each message is assumed to arrive as early as
+//! the recorded times allow: when its send began (by the recorded wall clocks), but no later than
+//! the return of the call that completed its receive, and no later than any later message of the
+//! same sender. Calls of the receiver at the same time come first, because a message takes some
+//! time.
 //!
-//! Each receive takes the message that it took in the recording: the k-th send of a (communicator, source, tag) belongs to
-//! the k-th receive that completed with these values, as MPI's ordering rule demands. The result is a lower bound of the
-//! PRQ length and an upper bound of the UMQ length for ranks on one host. Clocks of several hosts that differ by more than
-//! a latency shift both. `matchbench compare` simulates arrival times instead.
+//! Each receive takes the message that it took in the recording: the k-th send of a (communicator,
+//! source, tag) belongs to the k-th receive that completed with these values, as MPI's ordering
+//! rule demands. The result is a lower bound of the PRQ length and an upper bound of the UMQ length
+//! for ranks on one host. Clocks of several hosts that differ by more than a latency shift both.
+//! `matchbench compare` simulates arrival times instead.
 //!
 //! Each rank has one PRQ and one UMQ for all communicators, searched from the oldest entry on.
 //!
-//! Cost: O(log n) per search, whatever its depth. Memory: 40 bytes per message of the current block of ranks, and the
-//! queues of the largest rank. Each block reads the trace once more.
+//! Cost: O(log n) per search, whatever its depth. Memory: 40 bytes per message of the current block
+//! of ranks, and the queues of the largest rank. Each block reads the trace once more.
 
 mod arrivals;
 mod distribution;
@@ -56,7 +59,8 @@ pub struct Stats {
     pub received_bytes: u64,
     /// Messages sent to this rank that were never received.
     pub never_received: u64,
-    /// Receives that completed with a message whose send is not in the trace, because the sender's records are cut off.
+    /// Receives that completed with a message whose send is not in the trace, because the sender's
+    /// records are cut off.
     pub without_send: u64,
     /// Receives posted, without those from `MPI_PROC_NULL` and those of matched probes.
     pub receives: u64,
@@ -98,7 +102,8 @@ pub struct Stats {
     pub posted_depth: Distribution,
     /// UMQ length at each posted receive or matched probe.
     pub unexpected_length: Distribution,
-    /// UMQ search depth of each receive or matched probe that matched: entries visited, the matching one included.
+    /// UMQ search depth of each receive or matched probe that matched: entries visited, the
+    /// matching one included.
     pub unexpected_depth: Distribution,
     /// Largest PRQ length at any time.
     pub posted_max: u64,
@@ -164,7 +169,8 @@ impl Stats {
             other.unexpected,
         ];
         for (mine, theirs) in mine.into_iter().zip(theirs) {
-            // Unsuccessful tests and probes are numbers read from the trace, so their sum can overflow.
+            // Unsuccessful tests and probes are numbers read from the trace, so their sum can
+            // overflow.
             *mine = mine.saturating_add(theirs);
         }
         for (mine, theirs) in self.collectives.iter_mut().zip(other.collectives) {
@@ -227,8 +233,9 @@ impl Stats {
 }
 
 impl Trace {
-    /// Computes the statistics of each rank, passes them to `each` in order of ranks, and returns those of all ranks.
-    /// `comms` are those that [`Trace::check`] returned. `each` can stop the computation.
+    /// Computes the statistics of each rank, passes them to `each` in order of ranks, and returns
+    /// those of all ranks. `comms` are those that [`Trace::check`] returned. `each` can stop the
+    /// computation.
     ///
     /// # Errors
     /// [`TraceError::Interrupted`] when `each` breaks.

@@ -40,8 +40,8 @@ impl Queue {
         self.longest = self.longest.max(self.length);
     }
 
-    /// Removes `item` and returns the number of entries that a search for it visits, itself included; `None` when it is
-    /// not in the queue.
+    /// Removes `item` and returns the number of entries that a search for it visits, itself
+    /// included; `None` when it is not in the queue.
     pub(super) fn remove(&mut self, item: u32) -> Option<u64> {
         let at = std::mem::take(&mut self.position[item as usize]).checked_sub(1)? as usize;
         let depth = prefix_sum(&self.present, at);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The queues of one rank: pairs its receives with the messages sent to it and runs both through the PRQ and the UMQ.
+//! The queues of one rank: pairs its receives with the messages sent to it and runs both through
+//! the PRQ and the UMQ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,8 @@ struct Receive {
     at: EventTime,
     /// Index of its record. Orders the receives of a channel.
     order: u64,
-    /// Channel of the message that it took, or `None`. Until its Done record is read: communicator, group of the sources, 0.
+    /// Channel of the message that it took, or `None`. Until its Done record is read: communicator,
+    /// group of the sources, 0.
     channel: Option<Channel>,
     /// When the call returned that completed it.
     done: EventTime,
@@ -46,7 +48,8 @@ pub(super) struct RankQueues<'a> {
 }
 
 impl RankQueues<'_> {
-    /// Counts everything that depends on both the records of this rank and the `messages` sent to it.
+    /// Counts everything that depends on both the records of this rank and the `messages` sent to
+    /// it.
     pub(super) fn count(mut self, messages: &mut [Message]) {
         let (mut receives, calls) = self.read_calls();
         self.count_distinct(&receives);
@@ -61,9 +64,11 @@ impl RankQueues<'_> {
         let epoch = self.trace.epoch_ns(self.rank);
         let mut receives: Vec<Receive> = Vec::new();
         let mut calls: Vec<(EventTime, Call)> = Vec::new();
-        // Receive of each request, plus one. Request numbers count up, so this is at most as long as the rank.
+        // Receive of each request, plus one. Request numbers count up, so this is at most as long
+        // as the rank.
         let mut of_request: Vec<u32> = Vec::new();
-        // By thread: when its last wait, receive or probe returns, and the index behind the Done records of that call.
+        // By thread: when its last wait, receive or probe returns, and the index behind the Done
+        // records of that call.
         let mut returns: BTreeMap<u16, EventTime> = BTreeMap::new();
         let mut cancels: Vec<(u32, usize)> = Vec::new();
         let mut now = 0;
@@ -163,7 +168,8 @@ impl RankQueues<'_> {
         self.communicators.extend(communicators.iter().map(|&comm| comm as u32));
     }
 
-    /// Assigns the k-th message of each channel to the k-th receive of that channel. `messages` are sorted by channel.
+    /// Assigns the k-th message of each channel to the k-th receive of that channel. `messages` are
+    /// sorted by channel.
     fn assign_messages(&mut self, receives: &mut [Receive], messages: &[Message]) {
         let mut order: Vec<u32> =
             (0..receives.len() as u32).filter(|&at| receives[at as usize].channel.is_some()).collect();

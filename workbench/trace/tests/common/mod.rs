@@ -63,7 +63,8 @@ fn everything_of(rank: u32) -> Vec<Record> {
     program.wait(&halves);
     program.collective(CollectiveOp::Barrier, 0, -1, 0, 0, &[]);
 
-    // A duplicate of the world, a half of it, the two halves as an intercommunicator, and one in another order.
+    // A duplicate of the world, a half of it, the two halves as an intercommunicator, and one in
+    // another order.
     let duplicate = program.comm(identity(1), &all, None);
     let mine = program.comm(identity(2 + u64::from(rank % 2)), &half(rank % 2), None);
     let inter = program.comm(identity(4), &half(rank % 2), Some(&half(1 - rank % 2)));

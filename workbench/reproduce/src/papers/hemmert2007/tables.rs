@@ -13,7 +13,10 @@ use super::figure5::HEADERS;
 use mb_core::Cycles;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
 use mb_processor::hierarchy::{Access, Hierarchy, HierarchyConfig, Reply};
-use mb_processor::{InstructionClass, BranchKind, Fault, Hart, Isa, Memory, Ppc32, Register, Retired, StaticInstruction, Step, SyscallHandler};
+use mb_processor::{
+    BranchKind, Fault, Hart, InstructionClass, Isa, Memory, Ppc32, Register, Retired, StaticInstruction, Step,
+    SyscallHandler,
+};
 
 use super::figure5::cores::{self, CorePass};
 use super::figure5::{BenchmarkRun, MarkHost};

@@ -47,7 +47,8 @@ fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
         let program = &mut output.program;
         program.compute(plan.ns("compute"));
         match (plan.word("queue"), rank % 2) {
-            // The sender waits until all receives are posted, sends the matching message, and the others after the reply.
+            // The sender waits until all receives are posted, sends the matching message, and the
+            // others after the reply.
             ("posted", 0) => {
                 recv(program, TURN, 0);
                 program.idle(TURN_NS);

@@ -29,14 +29,16 @@ pub(super) fn exchange(program: &mut RankBuilder, receives: &[Message], sends: &
     program.wait(&requests);
 }
 
-/// A barrier, and a delay after it: every later call has a later time than every earlier call of any rank.
+/// A barrier, and a delay after it: every later call has a later time than every earlier call of
+/// any rank.
 pub(super) fn barrier(program: &mut RankBuilder) {
     program.collective(CollectiveOp::Barrier, 0, -1, 0, 0, &[]);
     program.idle(TURN_NS);
 }
 
 impl Plan {
-    /// Reorders `receives`, given in the order in which their messages are sent, as the parameter `order` requires.
+    /// Reorders `receives`, given in the order in which their messages are sent, as the parameter
+    /// `order` requires.
     pub(super) fn ordered(&self, receives: &mut [Message], path: &[u64]) {
         match self.word("order") {
             "reverse" => receives.reverse(),
@@ -59,8 +61,9 @@ impl Plan {
     }
 }
 
-/// One step in which each rank receives `depth` unexpected messages from `sources` ranks, then as many expected ones.
-/// `arrange` orders the receives of the unexpected messages (argument 0) and of the expected ones (argument 1).
+/// One step in which each rank receives `depth` unexpected messages from `sources` ranks, then as
+/// many expected ones. `arrange` orders the receives of the unexpected messages (argument 0) and of
+/// the expected ones (argument 1).
 pub(super) fn both_queues(
     plan: &Plan,
     program: &mut RankBuilder,

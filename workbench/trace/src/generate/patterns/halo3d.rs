@@ -38,7 +38,8 @@ fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
         let [x, y, z] = std::array::from_fn(|axis| (at[axis] + step[axis]).rem_euclid([size_x, size_y, size_z][axis]));
         (x + size_x * (y + size_y * z)) as u32
     };
-    // Opposite directions are adjacent: a message sent in `direction` comes from the neighbour in direction ^ 1.
+    // Opposite directions are adjacent: a message sent in `direction` comes from the neighbour in
+    // direction ^ 1.
     let mut steps: Vec<[i64; 3]> = Vec::new();
     if plan.word("neighbours") == "6" {
         steps.extend([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The patterns, one per file.
 //!
-//! Their parameters set the number, size and distance in time of the messages, and the depth of the queues.
+//! Their parameters set the number, size and distance in time of the messages, and the depth of the
+//! queues.
 //!
-//! The workloads on which other replay simulators were measured can be generated message for message. All use the
-//! default sizes and times: 4 KiB and 10 us in the halo, 64 bytes and 10 us in the all-to-all.
+//! The workloads on which other replay simulators were measured can be generated message for
+//! message. All use the default sizes and times: 4 KiB and 10 us in the halo, 64 bytes and 10 us in
+//! the all-to-all.
 //!
 //! | workload | pattern and parameters |
 //! |---|---|
@@ -30,8 +32,9 @@ mod xiong2018_depths;
 
 use super::Pattern;
 
-/// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a small message on a
-/// present-day network. Only the order of the recorded times that it produces matters.
+/// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a
+/// small message on a present-day network. Only the order of the recorded times that it produces
+/// matters.
 const TURN_NS: u64 = 1_000;
 
 /// Upper bound of the sum of all [`TURN_NS`] delays in one step of any pattern, ns.

@@ -6,8 +6,9 @@ use super::parameters::{bytes, choice, compute, iterations};
 use crate::error::TraceError;
 use crate::generate::{Pattern, Plan, RankOutput};
 
-/// Columns of tanabe2013, Table 1: average search depth of the unexpected-message queue by number of ranks. The paper quotes
-/// them from Brightwell et al.; the last column is its own linear estimate.
+/// Columns of tanabe2013, Table 1: average search depth of the unexpected-message queue by number
+/// of ranks. The paper quotes them from Brightwell et al.; the last column is its own linear
+/// estimate.
 const TABLE1_RANKS: [u64; 4] = [32, 64, 128, 16_384];
 const TABLE1_FT: [u64; 4] = [5, 10, 27, 3_837];
 const TABLE1_ITS: [u64; 4] = [7, 13, 21, 2_344];
@@ -27,7 +28,8 @@ pub(super) const PATTERN: Pattern = Pattern {
     run,
 };
 
-/// Average search depth at `ranks`: linear interpolation between the columns of the table, and extrapolation beyond them.
+/// Average search depth at `ranks`: linear interpolation between the columns of the table, and
+/// extrapolation beyond them.
 fn table1_depth(row: [u64; 4], ranks: u64) -> f64 {
     let column = TABLE1_RANKS.partition_point(|&at| at <= ranks).clamp(1, 3);
     let [(x0, y0), (x1, y1)] = [column - 1, column].map(|at| (TABLE1_RANKS[at] as f64, row[at] as f64));
@@ -38,7 +40,8 @@ fn table1_depth(row: [u64; 4], ranks: u64) -> f64 {
 
 fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
     let row = if plan.word("application") == "ft" { TABLE1_FT } else { TABLE1_ITS };
-    // Taking n messages from the back of the queue visits n, n - 1, ..., 1 entries: (n + 1) / 2 on average.
+    // Taking n messages from the back of the queue visits n, n - 1, ..., 1 entries: (n + 1) / 2 on
+    // average.
     let length = (2.0 * table1_depth(row, u64::from(plan.ranks)) - 1.0).round().max(1.0) as u64;
     for _ in 0..plan.whole("iterations") {
         output.program.compute(plan.ns("compute"));

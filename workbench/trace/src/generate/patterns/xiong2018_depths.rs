@@ -25,9 +25,10 @@ pub(super) const PATTERN: Pattern = Pattern {
     run,
 };
 
-/// A queue length, distributed as xiong2018, section II.B, quotes Klenk and Fröning: below 128 in half of all data points,
-/// below 512 in three quarters, and up to a few thousand in the others. Assumed, because the text gives only these
-/// quartiles and the order of magnitude of the longest: uniform in the first two classes, log-uniform above them.
+/// A queue length, distributed as xiong2018, section II.B, quotes Klenk and Fröning: below 128 in
+/// half of all data points, below 512 in three quarters, and up to a few thousand in the others.
+/// Assumed, because the text gives only these quartiles and the order of magnitude of the longest:
+/// uniform in the first two classes, log-uniform above them.
 fn xiong2018_length(random: &mut Random, longest: u64) -> u64 {
     match random.below(4) {
         0 | 1 => random.within(1, 127),

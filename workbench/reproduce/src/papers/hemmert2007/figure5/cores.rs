@@ -14,7 +14,7 @@ use mb_core::Cycles;
 use mb_processor::barrel::{self, Barrel, Stacks};
 use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
 use mb_processor::out_of_order::{self, OutOfOrder};
-use mb_processor::{InstructionClass, BranchKind, Hart, Memory, Ppc32, Program, Register, Rv64, StaticInstruction};
+use mb_processor::{BranchKind, Hart, InstructionClass, Memory, Ppc32, Program, Register, Rv64, StaticInstruction};
 
 use super::super::processors::{Build, Delivery, Setup};
 use super::watch::{Mark, MarkHost, Watch, Watched};
@@ -117,7 +117,11 @@ fn arguments_of_calls(hart: &Ppc32, code: Range<u64>) -> BTreeSet<u64> {
         shape.class == InstructionClass::Integer && shape.branch == BranchKind::None && !written.is_empty() && only
     };
     let mut free = BTreeSet::new();
-    for call in code.clone().step_by(4).filter(|&pc| hart.instruction_at(pc).is_some_and(|shape| shape.class == InstructionClass::System)) {
+    for call in code
+        .clone()
+        .step_by(4)
+        .filter(|&pc| hart.instruction_at(pc).is_some_and(|shape| shape.class == InstructionClass::System))
+    {
         let before = (code.start..call).rev().filter(|pc| pc % 4 == 0);
         free.extend(before.take_while(|&pc| hart.instruction_at(pc).is_some_and(|shape| prepares(&shape))));
     }

@@ -53,7 +53,11 @@ impl MatchUnitSystem {
 /// # Errors
 /// When the program breaks the protocol of the list manager or a header does not match where it
 /// should.
-pub fn run(words: &[Word], memory: ListManagerParameters, length: usize) -> Result<BenchmarkRun<UnitPass>, MeasureError> {
+pub fn run(
+    words: &[Word],
+    memory: ListManagerParameters,
+    length: usize,
+) -> Result<BenchmarkRun<UnitPass>, MeasureError> {
     super::run(&mut MatchUnitSystem::new(words, memory, length)?, length)
 }
 
