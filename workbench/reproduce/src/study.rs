@@ -136,7 +136,7 @@ pub struct Design {
     /// its own.
     #[serde(default)]
     pub engine: Option<String>,
-    /// ParameterSet that are not the preset's, `key=value`.
+    /// Parameters that are not the preset's, `key=value`.
     #[serde(default)]
     pub settings: Vec<String>,
     /// Lengths of the list, where a figure's are too many.
@@ -159,7 +159,7 @@ pub struct Design {
 pub struct Variant {
     /// Its name.
     pub name: String,
-    /// ParameterSet besides those of the design, `key=value`.
+    /// Parameters besides those of the design, `key=value`.
     pub settings: Vec<String>,
 }
 
