@@ -23,7 +23,11 @@ def programs() -> list[object]:
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         message = json.loads(line)
-        if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+        if (
+            message.get("reason") == "compiler-artifact"
+            and message["profile"]["test"]
+            and message["executable"]
+        ):
             folder = Path(message["manifest_path"]).parent
             name = f"{folder.relative_to(ROOT)}:{message['target']['name']}"
             found.append(pytest.param(Path(message["executable"]), folder, id=name))
