@@ -291,7 +291,8 @@ def test_an_engine_takes_parameters_as_keywords() -> None:
         (
             "qsnet2",
             {"entry": -1},
-            "engine `linear`: parameter `entry`: found `-1`, expected 0 to 1000000 ns with at most three decimals",
+            "engine `linear`: parameter `entry`: found `-1`, "
+            "expected 0 to 1000000 ns with at most three decimals",
         ),
         (
             "qsnet3",

@@ -74,7 +74,8 @@ def choose_engines(
         Values by `key`, for every chosen engine that has the key, or by `engine.key`.
     mpi_bench
         Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
-        `software` and `software_l2` of `linear` take their costs if they are chosen. `parameters` replace them.
+        `software` and `software_l2` of `linear` take their costs if they are chosen.
+        `parameters` replace them.
 
     Raises
     ------

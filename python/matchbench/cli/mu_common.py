@@ -63,7 +63,12 @@ def inputs(function: Function) -> Function:
 
 
 def setup_from(
-    program: str, items: Path | None, headers: Path, preset: str, parameters: tuple[str, ...], after_match: str
+    program: str,
+    items: Path | None,
+    headers: Path,
+    preset: str,
+    parameters: tuple[str, ...],
+    after_match: str,
 ) -> Setup:
     """Read the inputs of a run."""
     return Setup(
