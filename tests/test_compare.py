@@ -263,3 +263,46 @@ def test_a_signal_ends_a_comparison_with_one_line_and_no_output(
     assert time.monotonic() - begin < 20
     assert (process.returncode, stdout, stderr) == (128 + number, "", f"matchbench: {said}\n")
     assert [entry.name for entry in tmp_path.iterdir()] == ["long"]
+
+
+def test_an_engine_takes_parameters_as_keywords() -> None:
+    engine = mb.engine("linear", preset="qsnet2", entry="0.025 us")
+    assert repr(engine) == 'Engine("linear:qsnet2", entry="25 ns")'
+    assert engine == mb.engine("linear:qsnet2", entry=25)
+    assert engine != mb.engine("linear:qsnet2")
+    assert repr(mb.engine("lhs", hwp=True, join=0.5)) == 'Engine("lhs:dimmnet2", join="0.5 ns", hwp="on")'
+    assert repr(mb.Network("papers200", latency=500)) == 'Network("papers200", latency="500 ns")'
+
+
+@pytest.mark.parametrize(
+    ("preset", "parameters", "message"),
+    [
+        (
+            "qsnet2",
+            {"entyr": 3},
+            "engine `linear`: unknown parameter `entyr`; expected one of: entry, operation, placement",
+        ),
+        (
+            "qsnet2",
+            {"entry": "25 MHz"},
+            "engine `linear`: parameter `entry`: found `25 MHz`, "
+            "expected a number without a unit or with one of: ps, ns, us, ms, s",
+        ),
+        (
+            "qsnet2",
+            {"entry": -1},
+            "engine `linear`: parameter `entry`: found `-1`, "
+            "expected 0 to 1000000 ns with at most three decimals",
+        ),
+        (
+            "qsnet3",
+            {},
+            "engine `linear` has no preset `qsnet3`; "
+            "expected one of: qsnet2, bgp, dimmnet2, dimmnet2_lhs, software, software_l2",
+        ),
+    ],
+)
+def test_a_wrong_parameter_is_refused(preset: str, parameters: dict[str, str | int], message: str) -> None:
+    with pytest.raises(mb.MatchbenchError) as refused:
+        mb.engine("linear", preset=preset, **parameters)
+    assert str(refused.value) == message

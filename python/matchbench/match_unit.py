@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
@@ -82,15 +83,15 @@ class Setup:
         parameters: Mapping[str, Value] | None = None,
         remove: bool = False,
     ) -> None:
-        parameters = parameters or {}
+        values: dict[str, Any] = dict(parameters or {})
         for key in ("program", "commands"):
-            if key in parameters:
+            if key in values:
                 why = "give PROGRAM instead" if key == "program" else "headers come from a file"
                 msg = f"parameter `{key}`: has no effect here; {why}"
                 raise MatchbenchError(msg)
         self.name = program
         self.program = load_program(program)
-        self.engine = _native.Engine("microcode", preset=preset, **parameters)
+        self.engine = _native.Engine("microcode", preset=preset, **values)
         self.items = items
         self.headers = headers
         self.remove = remove

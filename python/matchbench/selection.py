@@ -4,6 +4,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError
@@ -33,7 +34,8 @@ def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> E
     >>> engine("linear", preset="qsnet2", entry="25 ns")
     Engine("linear:qsnet2", entry="25 ns")
     """
-    return Engine(name, preset=preset, **parameters)
+    values: dict[str, Any] = dict(parameters)
+    return Engine(name, preset=preset, **values)
 
 
 def parse_assignments(texts: Iterable[str], *, option: str = "--set") -> dict[str, Value]:
@@ -72,7 +74,8 @@ def choose_engines(
         Values by `key`, for every chosen engine that has the key, or by `engine.key`.
     mpi_bench
         Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
-        `software` and `software_l2` of `linear` take their costs if they are chosen. `parameters` replace them.
+        `software` and `software_l2` of `linear` take their costs if they are chosen.
+        `parameters` replace them.
 
     Raises
     ------
@@ -96,10 +99,10 @@ def choose_engines(
     return list({(each.name, each.preset, each.changed): each for each in found}.values())
 
 
-def _by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
+def _by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
     """Return the parameters of each chosen engine."""
     keys = {each.name: [parameter["name"] for parameter in each.parameters()] for each in chosen}
-    found: dict[str, dict[str, Value]] = {name: {} for name in keys}
+    found: dict[str, dict[str, Any]] = {name: {} for name in keys}
     for key, value in parameters.items():
         name, dot, own = key.partition(".")
         if dot:

@@ -4,7 +4,7 @@
 //! Contract: the processor owns both lists; a unit holds the oldest entries of its list, as many as were moved into it, and
 //! always a prefix, so that what it finds is older than all that the processor could find. One operation is served after the
 //! other; an insert session runs behind the answer of the operation that caused it and overlaps with the next one.
-//! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next one starts.
+//! At most `commands` operations wait; with the queue full an offer is refused until the next one starts.
 //! Lists refuse nothing: what has no cell is walked by the processor.
 //! Cost on the host: see [`mb_kit::lists`]; and a few operations for each block and cycle in which cells move.
 //! Source: what is public of the design of Underwood et al. (2005); see the model card.
@@ -19,7 +19,7 @@ use mb_kit::{InputQueue, MatchLists, Served, Server, Service};
 pub use cells::Cells;
 use session::{Interface, Session};
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "alpu",
@@ -109,7 +109,7 @@ pub struct Alpu {
     session: Option<(List, Session)>,
     /// When the processor has ended its last session.
     processor: Picos,
-    /// When the processor knew the last answer.
+    /// When the processor had the last answer.
     answered: Picos,
     /// When the last answer was known to whoever waited for it.
     reported: Picos,
@@ -160,7 +160,7 @@ impl Alpu {
         }
     }
 
-    /// The entries compared by a search that begins at `start`, and when the processor knows its answer.
+    /// The entries compared by a search that begins at `start`, and when the processor has its answer.
     fn find(&mut self, start: Picos, search: Search) -> (usize, Picos) {
         let Search { list, found, length, takes } = search;
         let visits_of_a_walk = found.unwrap_or(length);
@@ -194,7 +194,7 @@ impl Alpu {
         (compared + walked, at + self.entry * walked as u64)
     }
 
-    /// When a cancel of the posted receive at rank `found` is answered. The processor knows where its receive is. A unit has
+    /// When a cancel of the posted receive at rank `found` is answered. The processor has the position of its receive. A unit has
     /// no command that empties one cell, so a receive in a cell costs a reset, and a session that inserts the others anew; the
     /// answer waits for the reset, after which no search finds the receive.
     fn cancel(&mut self, start: Picos, found: Option<usize>) -> Picos {
@@ -222,7 +222,7 @@ impl Alpu {
         }
     }
 
-    /// Brings a session on `list` to `edge`; tells whether it is open then.
+    /// Brings a session on `list` to `edge`; returns whether it is open then.
     fn run_session(&mut self, list: List, edge: u64) -> bool {
         let Some((of, session)) = &mut self.session else { return false };
         if *of != list {

@@ -57,7 +57,7 @@ impl Session {
         Self { now, left: entries }
     }
 
-    /// Runs until all is inserted and STOP obeyed, or until `edge`, whichever comes first; tells the end of the session once it is reached.
+    /// Runs until all is inserted and STOP obeyed, or until `edge`, whichever comes first; returns the end of the session once it is reached.
     pub(crate) fn run(&mut self, interface: &Interface, cells: &mut Cells, edge: u64) -> Option<Picos> {
         loop {
             let written = interface.edge(self.now + interface.write);

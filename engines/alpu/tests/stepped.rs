@@ -134,7 +134,7 @@ struct Model {
     cycle: u64,
     /// Posted receives and unexpected messages.
     units: [Unit; 2],
-    /// Both lists as the processor knows them, and how many entries of each are in the unit.
+    /// Both lists of the processor, and how many entries of each are in the unit.
     lists: [Vec<Entry>; 2],
     inside: [usize; 2],
     header: Option<Header>,

@@ -200,7 +200,8 @@ fn entries_wait_for_a_batch() {
     assert_eq!(engine.service().occupied(), (0, 0));
     assert_eq!(answered(&mut engine, LATER, arrive(3)), LATER + Picos(OPERATION + 3 * ENTRY_PICOS));
     let now = LATER + LATER;
-    fill(&mut engine, [post(5)]);
+    assert_eq!(engine.offer(LATER, post(5)), Accepted::Yes);
+    engine.settle(&mut Vec::new());
     let posted = answered(&mut engine, now, post(6));
     let session = WRITE + READ + 5 * WRITE + WRITE;
     assert_eq!(answered(&mut engine, posted, arrive(0)), posted + Picos(session + IN_UNIT));

@@ -5,8 +5,8 @@
 //! Contract: arrivals and cancels search the posted receives, posts and probes the unexpected messages. Each of the two
 //! has a machine of its own; their searches overlap, their results take effect in order of acceptance. A search sees the entries
 //! that were in place when it began; a comparator watches those that are put in place while it goes on, so that none is missed.
-//! Operations wait in a queue of `fifo` places at each side; with all of them taken an offer is refused until the next one
-//! starts. Full queues refuse nothing: order would forbid the very operation that makes room, so entries beyond the lists
+//! At most `fifo` operations wait at each side; with a queue full an offer is refused until the next one
+//! starts. Full lists refuse nothing, since an operation behind the refused one could be the one that frees an entry: entries beyond the lists
 //! go to host memory.
 //! Cost: that of [`mb_kit::lists`], and for several lists a scan of a two-hundredth of the entries in them.
 
@@ -19,7 +19,7 @@ use crate::levels::Levels;
 use crate::parameters::{Arbiter, CamListParameters, HardwareConfig, Order};
 use crate::stepped::Stepped;
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "cam_list",

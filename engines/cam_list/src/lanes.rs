@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! In which of several lists each entry is, in order of age: tells how many of the oldest entries are in each list
+//! In which of several lists each entry is, in order of age: counts how many of the oldest entries are in each list
 //! without walking them.
 //!
 //! Entries are kept in blocks with a count for each list; a block that has become small is merged with the one behind it.

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use crate::lanes::Lanes;
 use crate::parameters::HardwareConfig;
 
-/// What a search does, in cycles from its begin.
+/// What a search does, in cycles from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Search {
     /// Cycles until its result is known.
@@ -139,7 +139,7 @@ impl Levels {
         cycles
     }
 
-    /// Appends to the next list in turn that has room; one has.
+    /// Appends to the next list in turn with a free entry; there is one.
     fn append_to_list(&mut self, parameters: &HardwareConfig) {
         while self.lanes.lengths()[self.turn] as usize == parameters.entries_per_list {
             self.turn = (self.turn + 1) % parameters.lists;

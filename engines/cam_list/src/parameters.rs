@@ -39,10 +39,10 @@ pub struct CamListParameters {
     /// Taking an entry out, after the answer.
     #[parameter(range = 0..=MOST_CYCLES)]
     pub remove: Cycles,
-    /// From the head of an input queue to the begin of the search.
+    /// From the head of an input queue to the start of the search.
     #[parameter(range = 0..=MOST_CYCLES)]
     pub dispatch: Cycles,
-    /// Whether the lists are walked after the CAM found nothing, or from the begin on.
+    /// Whether the lists are walked after the CAM found nothing, or from the start.
     #[parameter]
     pub search: ListSearch,
     /// Whether a search of one queue may overlap one of the other, or operations follow each other.

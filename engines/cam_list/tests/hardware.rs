@@ -48,8 +48,8 @@ fn variant(values: &[&str; 16]) -> CamListParameters {
 }
 
 /// Answers in order of acceptance: cycle and outcome.
-fn stepped(settings: &CamListParameters, offers: &[Offer]) -> Result<Machine, String> {
-    let mut machine = Machine::new(&HardwareConfig::new(settings).unwrap(), Corrections::ALL);
+fn stepped(parameters: &CamListParameters, offers: &[Offer]) -> Result<Machine, String> {
+    let mut machine = Machine::new(&HardwareConfig::new(parameters).unwrap(), Corrections::ALL);
     for offer in offers {
         while machine.now() < CLOCK.edge_at_or_after(offer.at).0 {
             machine.step();
@@ -66,8 +66,8 @@ fn stepped(settings: &CamListParameters, offers: &[Offer]) -> Result<Machine, St
 }
 
 /// The completions of the hardware as an engine, in order of time.
-fn as_an_engine(settings: &CamListParameters, offers: &[Offer]) -> Vec<Completion> {
-    let mut engine = Stepped::new(settings, Corrections::ALL).unwrap();
+fn as_an_engine(parameters: &CamListParameters, offers: &[Offer]) -> Vec<Completion> {
+    let mut engine = Stepped::new(parameters, Corrections::ALL).unwrap();
     let mut done = Vec::new();
     for offer in offers {
         engine.run_until(offer.at, &mut done);
@@ -84,11 +84,11 @@ fn as_an_engine(settings: &CamListParameters, offers: &[Offer]) -> Vec<Completio
 #[test]
 fn the_engine_is_the_hardware_cycle_by_cycle() {
     for values in VARIANTS {
-        let settings = variant(values);
+        let parameters = variant(values);
         let judged = streams::check(300, |offers| {
-            let mut engine = Server::new(CamList::new(&settings).unwrap());
+            let mut engine = Server::new(CamList::new(&parameters).unwrap());
             let answers = judge(&mut engine, offers, Fetch::RunUntil, Visits::Own)?;
-            let machine = stepped(&settings, offers)?;
+            let machine = stepped(&parameters, offers)?;
             let mut done = machine.done().to_vec();
             done.sort_by_key(|done| done.number);
             if done.len() != answers.len() {
@@ -106,7 +106,7 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             }
             let mut expected: Vec<_> = answers.iter().map(|answer| answer.completion).collect();
             expected.sort_by_key(|completion| completion.at);
-            if as_an_engine(&settings, offers) != expected {
+            if as_an_engine(&parameters, offers) != expected {
                 return Err("the hardware as an engine answers otherwise".to_owned());
             }
             let QueueLengths { unexpected, .. } = machine.queue_lengths();

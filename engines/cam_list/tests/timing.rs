@@ -32,7 +32,7 @@ fn with(changes: &[(&str, &str)]) -> CamListParameters {
         ("fifo", "1000000"),
     ];
     for (key, value) in changes {
-        let place = values.iter_mut().find(|(other, _)| other == key).expect("the setting exists");
+        let place = values.iter_mut().find(|(other, _)| other == key).expect("the parameter exists");
         place.1 = value;
     }
     parameters(&values)
@@ -138,7 +138,7 @@ fn probes_search_and_cancels_search_without_an_insertion() {
 }
 
 #[test]
-fn masks_and_ages_cost_what_their_settings_say() {
+fn masks_and_ages_cost_what_their_parameters_say() {
     let changes = [("ternary", "1"), ("age_cam", "2"), ("age_lists", "5")];
     assert_takes(&mut engine(&changes), (1..=256).map(post), arrive(256), CAM + 3);
     assert_takes(&mut engine(&changes), (1..=1000).map(post), arrive(1000), CAM + 3 + 3 * 186 + 5);
@@ -214,8 +214,8 @@ fn searches_of_the_two_queues_overlap_unless_the_arbiter_is_serial() {
 #[test]
 fn the_papers_depth_of_1000_takes_the_time_of_its_clock() {
     for (preset, us) in [("two_level", 6.947), ("p2l4", 2.385), ("p2l64", 0.214)] {
-        let (clock, settings) = preset_settings(preset);
-        let mut engine = Server::new(CamList::new(&settings).unwrap());
+        let (clock, parameters) = preset_parameters(preset);
+        let mut engine = Server::new(CamList::new(&parameters).unwrap());
         fill(&mut engine, (1..=1000).map(post));
         let before = engine.service().counters().walking;
         fill(&mut engine, [arrive(1000)].into_iter());
@@ -233,8 +233,8 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
         ("p2l4", 30_000, 331_809_448, 1.418),
         ("p2l64", 30_000, 20_780_176, 0.1237),
     ] {
-        let (clock, settings) = preset_settings(preset);
-        let lists = settings.lists.to_string();
+        let (clock, parameters) = preset_parameters(preset);
+        let lists = parameters.lists.to_string();
         let mut unloaded = engine(&[("lists", &lists), ("search", "with_cam")]);
         fill(&mut unloaded, (1..=length).map(post));
         let before = unloaded.service().counters();
@@ -247,14 +247,14 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
     }
 }
 
-fn preset_settings(name: &str) -> (Clock, CamListParameters) {
+fn preset_parameters(name: &str) -> (Clock, CamListParameters) {
     let (lists, clock) = match name {
         "two_level" => ("1", "321.3"),
         "p2l4" => ("4", "234"),
         _ => ("64", "168"),
     };
-    let settings = with(&[("lists", lists), ("clock", clock)]);
-    (settings.clock, settings)
+    let parameters = with(&[("lists", lists), ("clock", clock)]);
+    (parameters.clock, parameters)
 }
 
 #[test]

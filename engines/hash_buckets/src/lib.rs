@@ -4,8 +4,8 @@
 //! Contract: each queue is split into lists by a key of its entries; ages keep the order across lists, wildcards included. One
 //! list manager serves both queues, one operation after the other, and takes `operation + list * lists + element * elements`
 //! cycles for what it reads; linking and unlinking follow the answer.
-//! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next one starts.
-//! A full memory refuses nothing: what makes room would be behind the refused operation; entries go to host memory.
+//! At most `commands` operations wait; with the queue full an offer is refused until the next one starts.
+//! A full memory refuses nothing, since an operation behind the refused one could be the one that frees an entry; entries go to host memory.
 //! Cost on the host: in proportion to the elements that the modelled search reads.
 //! Source: `xiong2018`, sections III-C2 and IV-B, and the libraries named by the presets.
 
@@ -22,7 +22,7 @@ use mb_kit::{InputQueue, Served, Server, Service};
 use memory::Memory;
 use queue::{Effort, Queue};
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "hash_buckets",

@@ -9,7 +9,7 @@
 //! ```
 //! A receive whose pattern leaves its key open goes to a list that more messages look at. An arrival merges its lists by
 //! age: the oldest of their first elements that were not yet compared is compared next. A search for an unexpected message looks
-//! at one list if its pattern has a key; otherwise it walks the chain of all, or makes a tour of the lists: in each it goes on to
+//! at one list if its pattern has a key; otherwise it walks the chain of all, or every list: in each it goes on to
 //! the first match, or to the first element that is younger than the best match so far.
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use mb_kit::Server;
 use mb_testkit::drive::Offer;
 use mb_testkit::{parameters, streams};
 
-/// A list of a queue; the order is that of a tour, if it has one.
+/// A list of a queue, in the order in which a search without a key visits them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum List {
     Bucket(u64),

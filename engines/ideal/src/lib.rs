@@ -10,7 +10,7 @@ use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{Clock, Cycles, Op, Parameters, Picos, QueueLengths};
 use mb_kit::{InTurn, MatchLists, Served, Server, Service};
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "ideal",

@@ -21,7 +21,7 @@ pub const WORD: u64 = 8;
 /// Bytes of an MPI envelope.
 pub const ENVELOPE: u64 = 16;
 
-/// What software tells the controller.
+/// Registers that software writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     /// Size information location register: byte of the header at which the length begins, 32 bits, low byte first.

@@ -5,7 +5,7 @@
 //! Contract: a message is divided by the NIC when it arrives and matched by the host, which compares it with the posted receives
 //! first and leaves it where it is if none accepts it. The host serves one operation after the other; the NIC divides the
 //! next message meanwhile. Nothing is refused: what finds no slot of the LH buffer lies in the large memory.
-//! Visits are the envelopes that the host compares, dead ones included, or the posted receives.
+//! Visits are the envelopes that the host compares, removed ones included, or the posted receives.
 //! Cost on the host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_kit::lists`] for posted receives.
 //! Source: `tanabe2013`.
 
@@ -25,7 +25,7 @@ pub use parameters::{Attribute, LhsParameters};
 use queue::{Group, Message};
 use search::Searcher;
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "lhs",
@@ -46,8 +46,8 @@ pub const ENTRY: EngineEntry = EngineEntry {
 pub struct Occupancy {
     /// Unexpected messages with their heads in an LH buffer.
     pub heads: usize,
-    /// Slots that hold the head of a message that is gone.
-    pub dead: usize,
+    /// Slots that hold the head of a removed message.
+    pub stale: usize,
     /// Unexpected messages that lie wholly in the large memory.
     pub large: usize,
 }
@@ -91,7 +91,7 @@ impl Lhs {
         for group in &self.groups {
             let (slots, large) = (group.occupied(), group.in_large());
             sum.heads += group.len() - large;
-            sum.dead += slots - (group.len() - large);
+            sum.stale += slots - (group.len() - large);
             sum.large += large;
         }
         sum

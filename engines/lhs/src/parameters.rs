@@ -28,7 +28,7 @@ pub struct LhsParameters {
     /// Byte of the envelope at which a message's length begins (size information location register).
     #[parameter(range = 0..=ENVELOPE - 4)]
     pub size_location: u64,
-    /// Bytes of every message, envelope included; no operation tells its size.
+    /// Bytes of every message, envelope included; operations have no size.
     #[parameter(range = ENVELOPE..=1 << 30)]
     pub message: u64,
     /// LH buffers, which share the entries; the sender's rank modulo their number selects one.

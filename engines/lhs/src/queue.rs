@@ -2,12 +2,12 @@
 //! The unexpected messages of a group: heads in a ring of slots, and what found no free slot in the large memory.
 //!
 //! ```text
-//!   LH buffer      [ 3 | 4 | x | 6 | x | x | 9 | . | . ]   x: dead, taken out of the middle
+//!   LH buffer      [ 3 | 4 | x | 6 | x | x | 9 | . | . ]   x: stale, removed from the middle
 //!                    oldest                youngest
 //!   large memory   10, 11        came while no slot was free
 //! ```
 //! The numbers are ages, which are the sequence numbers in the heads: they say when the walk turns from one memory to the
-//! other. A slot at either end of the ring is free as soon as its message is gone; one between them is dead, and read by every
+//! other. A slot at either end of the ring is free as soon as its message is gone; one between them is stale, and read by every
 //! walk that passes, until all older ones or all younger ones are gone.
 
 use std::collections::VecDeque;
@@ -48,17 +48,17 @@ pub(crate) struct Group {
     /// never more gaps than messages, and none is first.
     large: VecDeque<Option<Message>>,
     gaps: usize,
-    living: usize,
+    stored: usize,
 }
 
 impl Group {
     pub(crate) const fn new(slots: usize) -> Self {
-        Self { slots, first: 0, heads: VecDeque::new(), large: VecDeque::new(), gaps: 0, living: 0 }
+        Self { slots, first: 0, heads: VecDeque::new(), large: VecDeque::new(), gaps: 0, stored: 0 }
     }
 
     /// The number of messages.
     pub(crate) const fn len(&self) -> usize {
-        self.living
+        self.stored
     }
 
     /// Whether the next message finds a slot.
@@ -66,7 +66,7 @@ impl Group {
         self.heads.len() < self.slots
     }
 
-    /// Occupied slots, dead ones included.
+    /// Occupied slots, removed ones included.
     pub(crate) fn occupied(&self) -> usize {
         self.heads.len()
     }
@@ -124,12 +124,12 @@ impl Group {
         } else {
             self.large.push_back(Some(message));
         }
-        self.living += 1;
+        self.stored += 1;
     }
 
     /// Takes a message out.
     pub(crate) fn take(&mut self, place: Place) {
-        self.living -= 1;
+        self.stored -= 1;
         match place {
             Place::Large(index) => {
                 self.large[index] = None;

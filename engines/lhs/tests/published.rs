@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The settings of Tanabe and Ohta's figures 4, 5 and 6: the times that the model card shows.
+//! The variants of Tanabe and Ohta's figures 4, 5 and 6: the times that the model card shows.
 
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, Shortcuts};
 use mb_kit::Server;
@@ -25,7 +25,7 @@ fn thousand(preset: &str, changes: &[(&str, &str)]) -> u64 {
 const ENTRY_IS_A_LINE: [(&str, &str); 2] = [("entry", "64"), ("pointer", "8")];
 
 #[test]
-fn the_settings_of_figure_5_take_what_the_card_says() {
+fn the_variants_of_figure_5_take_what_the_card_says() {
     // Hardware prefetcher, software prefetch, its offset; 16 bytes for each entry, and 64.
     for (hwp, swp, offset, packed, lines) in [
         ("off", "off", "0", 47_500_000, 87_500_000),
@@ -43,7 +43,7 @@ fn the_settings_of_figure_5_take_what_the_card_says() {
 }
 
 #[test]
-fn the_settings_of_figure_6_take_what_the_card_says() {
+fn the_variants_of_figure_6_take_what_the_card_says() {
     for (attribute, hwp, packed, lines) in [
         ("uncacheable", "off", 428_438_000, 428_438_000),
         ("write_back", "off", 40_938_000, 78_438_000),

@@ -227,7 +227,7 @@ fn the_walk_turns_from_one_memory_to_the_other_by_age() {
     let mut engine = engine(&[("slots", "8"), ("attribute", "cached")]);
     fill(&mut engine, (1..=10).map(arrive).chain([post(1), post(2), arrive(11), arrive(12)]));
     // 3 to 8 and 11, 12 in slots, 9 and 10 in the large memory.
-    assert_eq!(engine.service().occupancy(), Occupancy { heads: 8, dead: 0, large: 2 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 8, stale: 0, large: 2 });
     for (number, visits, large) in [(8, 6, 0), (9, 7, 1), (10, 8, 2), (11, 9, 2), (12, 10, 2)] {
         let expected = (OPERATION + visits * LOOP + large * LARGE, visits as u32);
         assert_eq!(served(&mut engine, Picos(LATER.0 * number), probe(Pattern::exactly(envelope(number)))), expected);
@@ -238,7 +238,7 @@ fn the_walk_turns_from_one_memory_to_the_other_by_age() {
 fn dead_entries_are_read_until_an_end_of_the_ring_reaches_them() {
     let mut engine = engine(&[]);
     fill(&mut engine, (1..=100).map(arrive).chain((20..30).map(post)));
-    assert_eq!(engine.service().occupancy(), Occupancy { heads: 90, dead: 10, large: 0 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 90, stale: 10, large: 0 });
     let last =
         |engine: &mut Server<Lhs>, at: u64| served(engine, Picos(LATER.0 * at), probe(Pattern::exactly(envelope(100))));
     assert_eq!(last(&mut engine, 1), (OPERATION + 100 * LOOP + 25 * LATENCY, 100));
@@ -247,12 +247,12 @@ fn dead_entries_are_read_until_an_end_of_the_ring_reaches_them() {
     for (at, number) in (2..).zip(1..20) {
         assert_eq!(served(&mut engine, Picos(LATER.0 * at), post(number)).1, 1);
     }
-    assert_eq!(engine.service().occupancy(), Occupancy { heads: 71, dead: 0, large: 0 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 71, stale: 0, large: 0 });
     assert_eq!(last(&mut engine, 30), (OPERATION + 71 * LOOP + 18 * LATENCY, 71));
     for (at, number) in [(31, 99), (32, 100)] {
         served(&mut engine, Picos(LATER.0 * at), post(number));
     }
-    assert_eq!(engine.service().occupancy(), Occupancy { heads: 69, dead: 0, large: 0 });
+    assert_eq!(engine.service().occupancy(), Occupancy { heads: 69, stale: 0, large: 0 });
 }
 
 #[test]

@@ -20,7 +20,7 @@ use mb_kit::MatchLists;
 use crate::machine::{Machine, Served};
 use crate::parameters::{ListMtParameters, Parameters};
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "list_mt",

@@ -21,8 +21,8 @@ const VARIANTS: [(&str, &[(&str, &str)]); 5] = [
 
 fn every_variant(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
     for (name, changes) in VARIANTS {
-        let settings = preset(&ENTRY, name, changes);
-        let make = || Box::new(ListMt::new(&settings).unwrap()) as Box<dyn ReplayEngine>;
+        let parameters = preset(&ENTRY, name, changes);
+        let make = || Box::new(ListMt::new(&parameters).unwrap()) as Box<dyn ReplayEngine>;
         if let Err(objection) = judge(&make) {
             panic!("{name} with {changes:?}: {objection}");
         }

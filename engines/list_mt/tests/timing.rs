@@ -161,7 +161,7 @@ fn an_operation_too_many_is_refused_until_another_is_answered() {
     let mut at = now;
     while let Accepted::Busy { retry_at } = engine.offer(at, post(3)) {
         assert!(retry_at > at);
-        assert_eq!(done, [], "there would have been room");
+        assert_eq!(done, [], "a context was free");
         at = retry_at;
         engine.run_until(at, &mut done);
     }

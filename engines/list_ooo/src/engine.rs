@@ -17,7 +17,7 @@ use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, Picos};
 use crate::machine::Machine;
 use crate::parameters::{ListOooParameters, Parameters};
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "list_ooo",

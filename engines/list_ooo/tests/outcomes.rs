@@ -41,8 +41,8 @@ fn presets_are_the_cores_of_the_processor_library() {
 
 #[test]
 fn caches_that_cannot_be_built_are_refused() {
-    let settings = preset(&ENTRY, "hemmert2007", &[("data_ways", "3")]);
-    let error = ListOoo::new(&settings).expect_err("1024 lines in sets of 3");
+    let parameters = preset(&ENTRY, "hemmert2007", &[("data_ways", "3")]);
+    let error = ListOoo::new(&parameters).expect_err("1024 lines in sets of 3");
     let reason = "data cache: bytes is 32768 with 3 ways of 32-byte lines; expected a power of two of sets";
     assert!(error.to_string().ends_with(reason), "{error}");
 }

@@ -3,8 +3,8 @@
 //!
 //! Contract: arrivals search the posted list, posts and probes the unexpected list, each by the selected program; cancels go
 //! by handle. One operation is served after the other, and appending is part of the search that found nothing.
-//! Operations wait in a queue of `commands` places; with all of them taken an offer is refused until the next
-//! one starts. Full lists refuse nothing: order would forbid the very operation that makes room, so items beyond
+//! At most `commands` operations wait; with the queue full an offer is refused until the next
+//! one starts. Full lists refuse nothing, since an operation behind the refused one could be the one that frees an item: items beyond
 //! `capacity` go to host memory.
 //! Cost: that of the words the unit issues, see [`mb_unit::match_processor`]; items that fail alike cost a few nanoseconds.
 
@@ -20,7 +20,7 @@ use mb_unit::list_manager::{List, ListManagerParameters, MAX_HEAD_CACHE, SearchR
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
 
-/// What the catalog knows of this engine.
+/// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
         name: "microcode",

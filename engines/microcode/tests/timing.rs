@@ -12,7 +12,7 @@ use mb_testkit::{cases, parameters, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 
-/// An engine with other settings than those of the preset `hemmert2007`.
+/// An engine with other parameters than those of the preset `hemmert2007`.
 fn engine(changes: &[(&str, &str)]) -> Server<Microcode> {
     let mut values = vec![
         ("clock", "500"),

@@ -43,10 +43,9 @@ pub struct QueueLengths {
 
 /// A receive engine: one receiver's posted receives and unexpected messages, and the time that matching takes.
 ///
-/// The caller guarantees that ids are unique among outstanding operations, and that time is monotonic: neither the
-/// `now` of [`offer`](Engine::offer) nor the `until` of [`run_until`](Engine::run_until) is before a time given
-/// earlier to either. In return completions come out in the order of their times, none before the operation that
-/// caused it was offered.
+/// The caller guarantees that ids are unique among outstanding operations, and that time is monotonic: the `now` of
+/// [`offer`](Engine::offer) never decreases, and neither does the `until` of [`run_until`](Engine::run_until). In
+/// return completions come out in the order of their times, none before its operation was offered.
 pub trait Engine: Send {
     /// Offers `op` at time `now`. First brings the engine to `now`; completions due by then stay inside until
     /// the next [`run_until`](Engine::run_until).

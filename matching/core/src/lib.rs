@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What every other crate of matchbench agrees on: units, match operations, the engine interface.
+//! Definitions that every other crate of matchbench uses: units, match operations, the engine interface.
 //!
 //! - [`time`]: [`Picos`], [`Cycles`], [`Clock`], [`Bytes`]. No conversion between them is implicit.
 //! - [`matching`]: envelopes, patterns, operations and outcomes (`spec/matching.md`).
 //! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
-//! - [`random`]: the one generator of numbers; every stream starts from a seed that the caller gives.
+//! - [`random`]: the generator of random numbers; every stream starts from a seed that the caller gives.
 //! - [`engine`]: the [`Engine`] trait and what the catalog holds of an engine.
 //! - [`parameters`]: typed parameters, and their values with sources.
 //!

@@ -112,7 +112,7 @@ pub enum Op {
     },
 }
 
-/// What became of an operation. Every accepted operation has exactly one outcome, decided by the
+/// The result of an operation. Every accepted operation has exactly one outcome, decided by the
 /// sequence of accepted operations alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outcome {

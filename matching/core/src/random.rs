@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014): one 64-bit word of
-//! state, the same numbers on every machine. Streams for different purposes start from different words of [`Random::of`].
+//! `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014) from the crate
+//! `rand_xoshiro`, and the streams that are derived from a seed.
+//!
+//! The numbers are part of the format of generated traces: they are the same on every machine and never change.
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
-/// 2^64 divided by the golden ratio, made odd: the step of the state.
+/// What `SplitMix64` adds to its state for each number: 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn mix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+/// The first number of the generator whose state is `seed`.
+fn first(seed: u64) -> u64 {
+    SplitMix64::seed_from_u64(seed).next_u64()
 }
 
 impl Random {
     /// The stream that belongs to `path` under `seed`.
     #[must_use]
     pub fn of(seed: u64, path: &[u64]) -> Self {
-        Self(path.iter().fold(seed, |state, &word| mix(state.wrapping_add(STEP) ^ mix(word.wrapping_add(STEP)))))
+        let mixed = |state: u64, &word: &u64| first((state.wrapping_add(STEP) ^ first(word)).wrapping_sub(STEP));
+        Self(SplitMix64::seed_from_u64(path.iter().fold(seed, mixed)))
     }
 
     /// The next 64 bits.
     #[expect(clippy::should_implement_trait, reason = "a stream of numbers has no end")]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        mix(self.0)
+        self.0.next_u64()
     }
 
     /// A number below `limit` (not 0). Some numbers are likelier than others by at most `limit` in 2^64.
@@ -39,7 +43,7 @@ impl Random {
         low + self.below(high - low + 1)
     }
 
-    /// One of `choices`, of which there is at least one.
+    /// One of `choices`; there must be at least one.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
@@ -59,9 +63,23 @@ mod tests {
     #[test]
     fn the_numbers_are_those_of_the_published_algorithm() {
         // First outputs for the seed 1234567, as other implementations print them.
-        let mut random = Random(1_234_567);
+        let mut random = Random(SplitMix64::seed_from_u64(1_234_567));
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!(std::array::from_fn::<u64, 3, _>(|_| random.next()), expected);
+    }
+
+    #[test]
+    fn every_path_has_its_stream() {
+        let firsts = [&[][..], &[1], &[1, 2], &[u64::MAX]].map(|path| Random::of(7, path).next());
+        assert_eq!(
+            firsts,
+            [
+                7_191_089_600_892_374_487,
+                14_347_407_146_253_168_036,
+                10_289_345_546_243_594_472,
+                6_537_229_883_484_817_796
+            ]
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! - [`kanata`]: pipeline diagrams.
 //! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
 //!   visiting them.
-//! - [`server`]: what becomes of an operation, made an engine that knows every answer at the offer.
+//! - [`server`]: the engine around a service that computes every answer at the offer.
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
 

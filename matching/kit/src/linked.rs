@@ -6,7 +6,7 @@
 //!   head -> [entry, next] -> [entry, next] -> [entry, next] <- tail          lists 0, 1, ...
 //!   free head -> [    , next] -> ... <- free tail                            taken at its head, given back at its tail
 //! ```
-//! Whoever walks holds the slot before the one it looks at, which is what unlinking needs; the memory knows no way back.
+//! A walk holds the slot before the one it visits, which unlinking needs: links lead one way.
 //! Time is the caller's: an append writes the element at the free head, whose old link becomes the free head, and the link of
 //! the tail; an unlink writes the link before the element and the link of the free tail.
 //! Cost: constant per access; memory grows with the slots that were ever in use.

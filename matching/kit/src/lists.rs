@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Posted receives and unexpected messages in order of age.
 //!
-//! Every search also tells its *visits*: how many entries a walk from the oldest entry would compare, the hit
+//! Every search also returns its *visits*: how many entries a walk from the oldest entry would compare, the hit
 //! included, or the whole list on a miss (`spec/matching.md`, part V). They are counted without being visited, so
 //! that a replay's own cost does not grow with the depth that it models.
 //! Cost: a scan of at most 16 entries while a list is short; beyond, some hash look-ups and the rank of an age.

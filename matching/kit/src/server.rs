@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Engines that know every answer when they take the operation.
+//! Engines that compute every answer when they accept the operation.
 //!
-//! Nothing that is offered later changes such an answer, so an engine is no more than a [`Service`], which says what becomes of an
-//! operation and when; a [`Server`] around it keeps the answers until their times, or hands them out ahead of them
+//! Nothing that is offered later changes such an answer. A [`Service`] computes outcome and time of an operation;
+//! a [`Server`] around it keeps the answers until their times, or hands them out ahead of them
 //! ([`Shortcuts::answer`], [`Shortcuts::settle`]). [`InTurn`] and [`InputQueue`] are what most services have inside.
 //! Cost: constant per operation.
 
@@ -19,7 +19,7 @@ pub struct Served {
     pub busy: Picos,
 }
 
-/// What becomes of the operations of a receiver, and when.
+/// Computes outcomes and times of the operations of a receiver.
 pub trait Service: Send {
     /// When to offer `op` again, if it cannot be taken at `now`.
     #[inline]
@@ -48,19 +48,34 @@ pub struct Server<S> {
     /// Answers that were not handed out.
     pending: VecDeque<Served>,
     busy: Picos,
+    /// The time of the last offer, to check that offers are in order of time.
+    #[cfg(debug_assertions)]
+    now: Picos,
 }
 
 impl<S> Server<S> {
     /// Owes no answer.
     #[must_use]
     pub const fn new(service: S) -> Self {
-        Self { service, pending: VecDeque::new(), busy: Picos::ZERO }
+        Self {
+            service,
+            pending: VecDeque::new(),
+            busy: Picos::ZERO,
+            #[cfg(debug_assertions)]
+            now: Picos::ZERO,
+        }
     }
 
     /// The service inside.
     #[must_use]
     pub const fn service(&self) -> &S {
         &self.service
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_time(&mut self, now: Picos) {
+        assert!(now >= self.now, "offered at {now}, after an offer at {}", self.now);
+        self.now = now;
     }
 
     #[inline]
@@ -75,6 +90,8 @@ impl<S> Server<S> {
 impl<S: Service> Engine for Server<S> {
     #[inline]
     fn offer(&mut self, now: Picos, op: Op) -> Accepted {
+        #[cfg(debug_assertions)]
+        self.check_time(now);
         if let Some(retry_at) = self.service.refuses_until(now, &op) {
             return Accepted::Busy { retry_at };
         }
@@ -108,6 +125,8 @@ impl<S: Service> Engine for Server<S> {
 impl<S: Service> Shortcuts for Server<S> {
     #[inline]
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
+        #[cfg(debug_assertions)]
+        self.check_time(now);
         if !self.pending.is_empty() || self.service.refuses_until(now, &op).is_some() {
             return None;
         }
@@ -153,28 +172,28 @@ impl InTurn {
     }
 }
 
-/// Places in which operations wait for their start. With all of them taken, more are refused.
+/// A bounded queue of operations that wait for their start. When it is full, more are refused.
 #[derive(Clone, Debug)]
 pub struct InputQueue {
-    places: usize,
+    capacity: usize,
     /// Starts of the operations that may not have started.
     starts: VecDeque<Picos>,
 }
 
 impl InputQueue {
-    /// A queue of `places` places, all of them free.
+    /// An empty queue for `capacity` operations.
     #[must_use]
-    pub const fn new(places: usize) -> Self {
-        Self { places, starts: VecDeque::new() }
+    pub const fn new(capacity: usize) -> Self {
+        Self { capacity, starts: VecDeque::new() }
     }
 
-    /// When a place becomes free, if none is at `now`, which never goes back.
+    /// When an entry becomes free, if none is at `now`, which never decreases.
     #[inline]
     pub fn full_until(&mut self, now: Picos) -> Option<Picos> {
         while self.starts.front().is_some_and(|&start| start <= now) {
             self.starts.pop_front();
         }
-        if self.starts.len() < self.places { None } else { self.starts.front().copied() }
+        if self.starts.len() < self.capacity { None } else { self.starts.front().copied() }
     }
 
     /// Takes an operation that starts at `start`, which is not before the start of the one taken last.
@@ -249,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_free_when_its_operation_starts_and_not_a_picosecond_earlier() {
+    fn an_entry_is_free_when_its_operation_starts_and_not_a_picosecond_earlier() {
         let mut server = server();
         // Started at once, and two that wait until 110 and 120.
         for now in [100, 101, 102] {

@@ -254,7 +254,7 @@ struct Translation<'a> {
     comms: &'a BTreeMap<String, RawComm>,
     /// Persistent receives and their patterns; `None` for those of `MPI_PROC_NULL`.
     persistent: BTreeMap<u64, Option<Pattern>>,
-    /// Messages that a matched probe took and nobody has received.
+    /// Messages that a matched probe took and that are not received yet.
     taken: BTreeSet<MsgId>,
 }
 

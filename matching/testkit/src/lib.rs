@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Judges that every engine's tests use. They know engines by their interface alone.
+//! Checks that every engine's tests use. They use the interface of engines only.
 //!
 //! - [`cases`]: the corpus of `spec/cases/`, read strictly and run on an engine.
 //! - [`drive`]: offers operations to an engine, compares every outcome with the oracle's and checks the interface's
 //!   promises on times.
 //! - [`streams`]: random operation streams, skewed to what engines get wrong, and the relations between runs.
 //!
-//! Every judge returns its objection as text, so that a test can also show that a wrong engine is rejected.
+//! Every check returns its error as text, so that a test can also show that a wrong engine is rejected.
 
 pub mod cases;
 pub mod drive;

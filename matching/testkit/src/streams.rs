@@ -2,7 +2,7 @@
 //! Random operation streams, skewed to what engines get wrong, and relations that must hold between runs.
 //!
 //! Skews: few different envelopes (duplicates), wildcards of every kind, lists that fill before they drain, bursts of
-//! cancels of the living and the dead, probes between, offers at one and the same time.
+//! cancels of posted and of completed receives, probes between, several offers at the same time.
 //! A stream is decoded from small numbers, so a failing one shrinks to a few operations.
 //! The number of streams is an eighth of proptest's `cases` (256, or `PROPTEST_CASES`); seed 0 unless
 //! `PROPTEST_RNG_SEED` says otherwise.

@@ -135,22 +135,22 @@ fn what_cannot_be_made_is_refused_in_words() {
     assert_eq!(refuse("transpose", 1, &[]), "pattern `transpose`: 1 ranks found, expected 2 to 2147483647");
     assert_eq!(
         refuse("halo3d", 8, &[("grid_x", "3"), ("grid_y", "1"), ("grid_z", "1")]),
-        "settings contradict each other: grid 3 x 1 x 1: 3 ranks found, expected 8"
+        "parameters contradict each other: grid 3 x 1 x 1: 3 ranks found, expected 8"
     );
     assert_eq!(
         refuse("transpose", 8, &[("compute", "0.5")]),
-        "settings contradict each other: compute: fraction of a nanosecond found, expected whole nanoseconds"
+        "parameters contradict each other: compute: fraction of a nanosecond found, expected whole nanoseconds"
     );
     assert_eq!(
         refuse("transpose", 8, &[("compute", "1000000000000"), ("iterations", "1000000000")]),
-        "settings contradict each other: compute: 1000000000 steps of 1000000000000 ns found, expected at most 2^53 ns in total"
+        "parameters contradict each other: compute: 1000000000 steps of 1000000000000 ns found, expected at most 2^53 ns in total"
     );
     assert_eq!(
         refuse("random", 8, &[("bytes_min", "9"), ("bytes_max", "8")]),
-        "settings contradict each other: bytes_min: 9 found, expected at most bytes_max, 8"
+        "parameters contradict each other: bytes_min: 9 found, expected at most bytes_max, 8"
     );
     assert_eq!(
         refuse("many_to_one", 100, &[("ahead", "1"), ("compute", "10")]),
-        "settings contradict each other: compute: 10 ns found, expected at least 99000 ns for this number of receives"
+        "parameters contradict each other: compute: 10 ns found, expected at least 99000 ns for this number of receives"
     );
 }

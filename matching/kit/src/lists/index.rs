@@ -6,7 +6,7 @@
 //!                 |
 //!   links         v  next -> next -> next           prev of the head is the tail
 //! ```
-//! The table knows keys by their slots: the caller compares them. Hashes have no random seed, so two runs do the same.
+//! The table stores slots, not keys: the caller compares the keys. Hashes have no random seed, so two runs do the same.
 //! Cost: constant on average; 8 bytes for each link and 10 to 22 for each different key.
 
 use mb_core::{Envelope, Initiator, Pattern};
@@ -55,7 +55,7 @@ impl Key {
     /// Mixes the key into 32 bits.
     #[inline]
     pub(super) fn hash(self) -> u32 {
-        // Odd constants of no meaning: the fractions of the golden ratio and of the square root of two.
+        // Any odd constants: the fractions of the golden ratio and of the square root of two.
         let mixed = (self.bits ^ u64::from(self.initiator).wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .wrapping_mul(0x6a09_e667_f3bc_c909);
         ((mixed ^ mixed >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32

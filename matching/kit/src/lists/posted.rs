@@ -95,7 +95,7 @@ impl PostedReceives {
         }
     }
 
-    /// Takes the oldest receive that accepts `envelope`; also tells the visits.
+    /// Takes the oldest receive that accepts `envelope`; also returns the visits.
     #[inline]
     pub fn take(&mut self, envelope: &Envelope) -> (Option<RecvId>, u32) {
         if self.many.is_some() {
@@ -107,7 +107,7 @@ impl PostedReceives {
         }
     }
 
-    /// Takes `recv` back; tells whether it was there, and the visits of a walk that looks for its name.
+    /// Removes `recv`; returns whether it was there, and the visits of a walk that compares ids.
     pub fn cancel(&mut self, recv: RecvId) -> (bool, u32) {
         let Some(many) = &mut self.many else {
             return match self.few.iter().position(|entry| entry.recv == recv.0) {
@@ -174,7 +174,7 @@ impl Many {
         self.enter(slot);
     }
 
-    /// The class of a shape, made if there is room for one more.
+    /// The class of a shape, created if the table is not full.
     fn class_of(&mut self, shape: Shape) -> u8 {
         if let Some(class) = self.classes.iter().position(|class| class.shape == shape) {
             return class as u8;
@@ -264,7 +264,7 @@ impl Many {
         (true, visits)
     }
 
-    /// Renumbers the ring and enters every slot anew; entries without a class get one if there is room by now.
+    /// Renumbers the ring and enters every slot anew; entries without a class get one if the table is no longer full.
     fn renumber(&mut self) {
         let names_are_used = self.names.as_ref().is_some_and(|names| names.used);
         self.ring.renumber();

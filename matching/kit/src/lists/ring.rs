@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Entries in order of age in a ring of slots, with the rank of a slot: how many living entries are as old or older.
+//! Entries in order of age in a ring of slots, with the rank of a slot: how many stored entries are as old or older.
 //!
 //! ```text
 //!   slots    . . a . b c . . d . . .        a: front, the oldest      rank(c) = 3
 //!   live     0 0 1 0 1 1 0 0 1 0 0 0        bits, and their number in blocks of 256 slots as a Fenwick tree
 //! ```
 //! An entry keeps its slot until the ring is renumbered, which happens when its window is full: the caller
-//! then rebuilds what it knows about slots. Cost: push, remove and rank take a constant and the logarithm of
+//! then rebuilds what it holds by slot. Cost: push, remove and rank take a constant and the logarithm of
 //! the number of blocks; renumbering is paid by the pushes before it.
 
 const WORD: usize = 64;
@@ -23,19 +23,19 @@ pub(super) struct Ring<E> {
     slots: Vec<E>,
     /// One bit for each slot.
     live: Vec<u64>,
-    /// Fenwick tree over the number of living entries in each block.
+    /// Fenwick tree over the number of stored entries in each block.
     blocks: Vec<u32>,
-    /// The oldest living entry, when there is one.
+    /// The oldest stored entry, if there is one.
     front: usize,
     /// Slots from the front to the youngest entry.
     window: usize,
     count: usize,
-    /// Living entries in slots below the front: those pushed after the ring's end was reached.
+    /// Stored entries in slots below the front: those pushed after the ring's end was reached.
     wrapped: usize,
 }
 
 impl<E: Copy + Default> Ring<E> {
-    /// An empty ring with room for twice `count` entries.
+    /// An empty ring with slots for twice `count` entries.
     pub(super) fn for_count(count: usize) -> Self {
         Self::with_slots((2 * count).next_power_of_two().max(SMALLEST))
     }
@@ -83,7 +83,7 @@ impl<E: Copy + Default> Ring<E> {
         &mut self.slots[slot as usize]
     }
 
-    /// A number that orders living slots by age; smaller is older.
+    /// A number that orders occupied slots by age; smaller is older.
     #[inline]
     pub(super) fn age(&self, slot: u32) -> usize {
         (slot as usize).wrapping_sub(self.front) & (self.slots.len() - 1)
@@ -115,7 +115,7 @@ impl<E: Copy + Default> Ring<E> {
         self.slots[slot]
     }
 
-    /// How many living entries are as old as that in `slot` or older.
+    /// How many stored entries are as old as that in `slot` or older.
     #[inline]
     pub(super) fn rank(&self, slot: u32) -> u32 {
         let slot = slot as usize;
@@ -123,14 +123,14 @@ impl<E: Copy + Default> Ring<E> {
         (if slot >= self.front { up_to - self.wrapped } else { self.count - self.wrapped + up_to }) as u32
     }
 
-    /// Living slots, oldest first.
+    /// Occupied slots, oldest first.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
         let oldest = self.words(self.front, self.slots.len());
         let wrapped = self.words(0, self.front);
         oldest.chain(wrapped)
     }
 
-    /// Makes room at the end: moves the living entries to the first slots of a ring of fitting size.
+    /// Frees slots at the end: moves the stored entries to the first slots of a ring of fitting size.
     pub(super) fn renumber(&mut self) {
         let slots = self.capacity();
         let slots = if self.count * 2 > slots {
@@ -147,7 +147,7 @@ impl<E: Copy + Default> Ring<E> {
         *self = renumbered;
     }
 
-    /// Living slots of `from..to`, where `from` may lie in the middle of a word.
+    /// Occupied slots of `from..to`, where `from` may lie in the middle of a word.
     fn words(&self, from: usize, to: usize) -> impl Iterator<Item = u32> {
         (from / WORD..to.div_ceil(WORD)).flat_map(move |word| {
             let mut bits = self.live[word];
@@ -165,7 +165,7 @@ impl<E: Copy + Default> Ring<E> {
         })
     }
 
-    /// Living entries in slots `0..=slot`.
+    /// Stored entries in slots `0..=slot`.
     #[inline]
     fn living_up_to(&self, slot: usize) -> usize {
         let word = slot / WORD;
@@ -182,7 +182,7 @@ impl<E: Copy + Default> Ring<E> {
         sum + (self.live[word] << (WORD - 1 - slot % WORD)).count_ones() as usize
     }
 
-    /// Adds to the number of living entries of a block; `u32::MAX` takes one away.
+    /// Adds to the number of stored entries of a block; `u32::MAX` takes one away.
     #[inline]
     fn add_to_block(&mut self, block: usize, number: u32) {
         let mut node = block + 1;
@@ -192,7 +192,7 @@ impl<E: Copy + Default> Ring<E> {
         }
     }
 
-    /// Moves the front from a slot that died to the oldest living one.
+    /// Moves the front from a freed slot to the oldest occupied one.
     fn advance_front(&mut self) {
         if self.count == 0 {
             (self.front, self.window) = (0, 0);

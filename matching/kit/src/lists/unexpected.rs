@@ -73,7 +73,7 @@ impl UnexpectedMessages {
         }
     }
 
-    /// Finds the oldest message that `pattern` accepts and leaves it; also tells the visits.
+    /// Finds the oldest message that `pattern` accepts and leaves it; also returns the visits.
     ///
     /// Takes `self` as mutable because a search may make an index.
     #[inline]
@@ -92,7 +92,7 @@ impl UnexpectedMessages {
         }
     }
 
-    /// Takes the oldest message that `pattern` accepts; also tells the visits.
+    /// Takes the oldest message that `pattern` accepts; also returns the visits.
     #[inline]
     pub fn take(&mut self, pattern: &Pattern) -> (Option<MsgId>, u32) {
         if self.many.is_some() {
@@ -205,7 +205,7 @@ impl Many {
         found.map_or(Hit::Nothing, |found| Hit::InClass(number, found))
     }
 
-    /// The class of a shape, made if there is room for one more.
+    /// The class of a shape, created if the table is not full.
     #[inline]
     fn class_of(&mut self, shape: Shape) -> Option<usize> {
         if let Some(number) = self.classes.iter().position(|class| class.shape == shape) {
