@@ -26,8 +26,8 @@ MPIS += [
 ]
 # Finding and shrinking a fault takes a minute, so that only `make nightly` breaks all MPIs.
 BROKEN = MPIS if os.environ.get("MATCHBENCH_MPI_PREFIXES") else MPIS[-1:]
-# Known faults that do not concern order: MPICH 4.0.2 sets a wrong status for MPI_Irecv from MPI_PROC_NULL, and
-# Open MPI writes past the end of short buffers.
+# Known faults that do not concern order: MPICH 4.0.2 sets a wrong status for MPI_Irecv from MPI_PROC_NULL,
+# and Open MPI writes past the end of short buffers.
 WITHOUT_KNOWN_FAULTS = ["--without", "null", "--without", "truncation"]
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The Rust test programs, as `cargo test` runs them: `make test` builds them and lists them in `target/tests.json`.
+"""The Rust test programs, as `cargo test` runs them.
 
-Run from pytest they share its processes and its list of the slowest tests.
+`make test` builds them and lists them in `target/tests.json`. Run from pytest they share its processes and
+its list of the slowest tests.
 """
 
 import json
@@ -10,12 +11,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "target" / "tests.json"
 
 
-def programs() -> list[object]:
+def programs() -> list[ParameterSet]:
     """Read the list that cargo wrote: one parameter for each test program, with the folder of its crate."""
     if not LIST.exists():
         reason = "target/tests.json is missing; run `make test`, or `cargo test` for the Rust tests alone"

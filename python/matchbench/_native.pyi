@@ -189,4 +189,7 @@ def study_text(name: str) -> str:
 
 def program_features() -> list[str]: ...
 def runner_sources() -> list[tuple[str, str]]:
-    """Source files of the C program that performs test programs, with their text; all `.c` files are compiled together."""
+    """Source files, with their text, of the C program that performs test programs.
+
+    All `.c` files are compiled together.
+    """

@@ -50,12 +50,12 @@ class Findings(TypedDict):
     """Claims of a paper and our measurements; the columns are those of `docs/reproduce.md`."""
 
     claims: Columns
-    readings: Columns
+    interpretations: Columns
     contradictions: Columns
     curves: Columns
-    anchors: Columns
+    data_points: Columns
     agreements: Columns
-    answers: Columns
+    assumption_values: Columns
     areas: Columns
     storage: Columns
     parameters: Columns

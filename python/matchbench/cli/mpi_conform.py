@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from matchbench import __version__, tables
-from matchbench._native import revision, program_features
+from matchbench._native import program_features, revision
 from matchbench.cli.progress import progress_bar
 from matchbench.mpi.conform import Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
 from matchbench.mpi.launch import find
@@ -167,7 +167,8 @@ def _show(found: Conformance, plan: Plan) -> None:
         ("receives cancelled", f"{counts['cancelled']}"),
         (
             "probes",
-            f"{counts['probes_found']} found a message without taking it, {counts['probes_missed']} found none",
+            f"{counts['probes_found']} found a message without taking it, "
+            f"{counts['probes_missed']} found none",
         ),
         ("more than one outcome", f"permitted for at least {counts['free']} programs"),
         ("no order of arrivals", f"explains {counts['unexplained_by_arrival']} programs, which MPI permits"),

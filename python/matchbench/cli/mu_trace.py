@@ -59,7 +59,7 @@ def trace(
                     if "vcd" in files:
                         files["vcd"].write(piece["vcd"])
                     if not quiet:
-                        with tables.even_unread() if files else nullcontext():
+                        with tables.ignoring_closed_pipe() if files else nullcontext():
                             sys.stdout.writelines(listing(setup, piece, window))
             except ProtocolError as error:
                 # The files are kept, since they show what led to the error.

@@ -272,7 +272,8 @@ def shrink(runner: Runner, plan: Plan, failure: Failure, progress: Callable[[int
     """
     programs = TestPrograms(plan.seed, failure.number, 1, ranks=plan.ranks, without=plan.without)
     is_ending = failure.kind in ENDINGS
-    # A program takes about a millisecond, so a shorter limit detects a hang; the final runs use the full limit.
+    # A program takes about a millisecond, so a shorter limit detects a hang.
+    # The final runs use the full limit.
     limit = max(1, plan.limit_seconds // 5) if is_ending else plan.limit_seconds
     confirmed = _repeat(runner, programs, failure.kind, _ENDING_RUNS if is_ending else _CONFIRM, limit)
     if confirmed is None:
@@ -323,8 +324,8 @@ def _first_failing(
 ) -> Shrunk | None:
     """Return the first candidate that fails, and fails again in a job of its own.
 
-    The second job is needed because a faulty library may corrupt its state, so that later programs of the job fail
-    through no fault of their own.
+    The second job is needed because a faulty library may corrupt its state, so that later programs of the
+    job fail through no fault of their own.
     """
     batch = max(1, _MAX_RUNS // times)
     for start in range(0, len(candidates), batch):
