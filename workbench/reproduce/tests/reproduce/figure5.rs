@@ -156,7 +156,7 @@ fn a_cold_item_costs_its_misses_and_what_is_between() {
     for latency in [10, 20, 40] {
         for line in [32, 64] {
             let (latency_text, line_text) = (latency.to_string(), line.to_string());
-            let changes = [("list", "cold"), ("memory_latency", &*latency_text), ("line", &*line_text)];
+            let changes = [("list_cache", "cold"), ("memory_latency", &*latency_text), ("line", &*line_text)];
             let miss = latency + line / 16;
             assert_item_costs(&on_ooo(Guest::Bench, &changes), miss + 9);
             let last = if line == 32 { 2 * miss + 5 } else { miss + 9 };
@@ -250,8 +250,8 @@ fn what_the_paper_leaves_open_costs_threads_what_it_says() {
     let (first, last) = cycles("mt16", &[]);
     // Matches of the first item are a chain: each has the item's lock until it is done, and what it
     // waits for is in the chain 64 times; a lock is handed off once less.
-    assert_eq!(cycles("mt16", &[("create", "12")]).0, first + HEADERS * 10);
-    assert_eq!(cycles("mt16", &[("hand_over", "9")]).0, first + (HEADERS - 1) * 8);
+    assert_eq!(cycles("mt16", &[("thread_create", "12")]).0, first + HEADERS * 10);
+    assert_eq!(cycles("mt16", &[("lock_handoff", "9")]).0, first + (HEADERS - 1) * 8);
     // A header's line takes ten cycles and one for each width of memory more, where a hit takes
     // one.
     assert_eq!(cycles("mt16", &[("header", "cache")]).0, first - HEADERS * 9);
@@ -262,10 +262,10 @@ fn what_the_paper_leaves_open_costs_threads_what_it_says() {
     let spinning = cycles("mt16", &[("placement", "fill"), ("locks", "spin")]).1;
     assert!(2 * last < filled && filled < spinning, "{last}, {filled}, {spinning}");
     for worse in [
-        &[("list", "cold")][..],
+        &[("list_cache", "cold")][..],
         &[("coherence", "invalidate"), ("locks", "spin")],
         &[("lock_transfer", "10")],
-        &[("taken", "3")],
+        &[("branch_taken", "3")],
     ] {
         let (near, far) = cycles("mt16", worse);
         assert!(near >= first && far > last, "{worse:?}: {near}, {far}");
