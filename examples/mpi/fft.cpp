@@ -4,8 +4,8 @@
 // The transpose is point-to-point: the receives for all pieces of all other ranks are posted first, then each group of
 // rows leaves as soon as it is transformed, so communication hides behind the work on later rows.
 // Every rank posts about N / group receives per peer and transpose, tagged with the first row of the group.
-// Check: the input is a sum of plane waves, so every bin of the spectrum is known; the inverse must give the input back.
-// Cost per transform and rank: 2 N^2/P log2 N butterflies, (P - 1) N/(P group) messages each way.
+// Check: the input is a sum of plane waves, so every bin of the spectrum is known; the inverse must
+// give the input back. Cost per transform and rank: 2 N^2/P log2 N butterflies, (P - 1) N/(P group) messages each way.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -78,8 +78,8 @@ public:
         MPI_Comm_size(comm, &ranks);
         blocks_ = {size, ranks};
         moved_.resize(static_cast<std::size_t>(size * blocks_.count(rank_)));
-        // One received row becomes one column here: a vector with the stride of a row, and the extent of one element, so
-        // that several rows side by side are several such columns.
+        // One received row becomes one column here: a vector with the stride of a row, and the
+        // extent of one element, so that several rows side by side are several such columns.
         MPI_Datatype column;
         MPI_Type_vector(blocks_.count(rank_), 1, static_cast<int>(size), MPI_CXX_DOUBLE_COMPLEX, &column);
         MPI_Type_create_resized(column, 0, sizeof(Complex), &column_);
@@ -90,7 +90,8 @@ public:
     Fourier &operator=(const Fourier &) = delete;
     ~Fourier() { MPI_Type_free(&column_); }
 
-    /// Transforms `rows` in place. The result is transposed: forward and inverse exchange the roles of rows and columns.
+    /// Transforms `rows` in place. The result is transposed: forward and inverse exchange the roles
+    /// of rows and columns.
     void run(std::vector<Complex> &rows, bool inverse, bool corrupt, tally *count) {
         transform_and_transpose(rows, inverse, count);
         rows.swap(moved_);

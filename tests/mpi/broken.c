@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Plants one of three faults in an MPI library, to show that `matchbench mpi conform` finds it. Preloaded into every rank;
+/* Plants one of three faults in an MPI library, to show that `matchbench mpi conform` finds it.
+ * Preloaded into every rank;
  * the variable MATCHBENCH_BREAK selects the fault:
  *
  *   swap     a receive is posted after the next receive

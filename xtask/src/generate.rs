@@ -31,7 +31,8 @@ type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 const GENERATORS: &[Generator] =
     &[isa::match_unit, conform::codes, engines::list, engines::cards, engine_page::list, layers::picture];
 
-/// Puts every generated file in place; a file that is fresh is not touched. A generator sees what those before it wrote.
+/// Puts every generated file in place; a file that is fresh is not touched. A generator sees what
+/// those before it wrote.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     for generator in GENERATORS {
         let tree = Tree::read(root).map_err(|error| format!("{}: {error}", root.display()))?;

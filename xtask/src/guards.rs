@@ -10,6 +10,7 @@ mod headers;
 mod layers;
 mod machine;
 mod models;
+mod width;
 
 use std::fmt;
 
@@ -48,6 +49,7 @@ const GUARDS: &[Guard] = &[
     ("layers", layers::check),
     ("models", models::check),
     ("headers", headers::check),
+    ("width", width::check),
     ("machine", machine::check),
     ("cards", cards::check),
     ("clauses", clauses::check),

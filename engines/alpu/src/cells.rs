@@ -7,9 +7,10 @@
 //!              |_______<          at the next edge d closes the hole; its block has then room at its end,
 //!         [a b d e]   [f g h i]              and the block behind it moves up at the edge after
 //! ```
-//! Order is position, so no cell has an age. At every clock edge, in every block, the cells behind the oldest hole move one
-//! place towards the head; a block behind one whose last cell was empty before the edge moves as a whole, its first entry
-//! across the boundary. A hole thus passes one block per cycle, and entries never overtake.
+//! Order is position, so no cell has an age. At every clock edge, in every block, the cells behind
+//! the oldest hole move one place towards the head; a block behind one whose last cell was empty
+//! before the edge moves as a whole, its first entry across the boundary. A hole thus passes one
+//! block per cycle, and entries never overtake.
 //!
 //! Contents play no part here: the n-th occupied cell holds the n-th oldest entry of the unit.
 //! Cost on the host: a few operations per block for each cycle in which something moves; nothing while all is compact.
@@ -175,7 +176,8 @@ mod tests {
             for cell in 0..blocks * block as usize {
                 let mut cells = full(blocks, block);
                 cells.remove(cell + 1, 1000);
-                // One edge brings the hole to the end of its block, unless it is there, and one through each block behind.
+                // One edge brings the hole to the end of its block, unless it is there, and one
+                // through each block behind.
                 let (in_block, at_end) = (cell / block as usize, (cell + 1) % block as usize == 0);
                 let edges = (blocks - 1 - in_block) as u64 + u64::from(!at_end);
                 let mut late = cells.clone();
@@ -196,8 +198,8 @@ mod tests {
     }
 
     proptest! {
-        /// The same unit cell by cell: an entry moves if a cell ahead of it in its block is empty, or the last cell of the
-        /// block ahead.
+        /// The same unit cell by cell: an entry moves if a cell ahead of it in its block is empty,
+        /// or the last cell of the block ahead.
         #[test]
         fn cells_move_as_one_by_one(
             blocks in 1_usize..6,

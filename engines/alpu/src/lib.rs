@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The associative list processing unit (ALPU): two arrays of ternary cells beside the processor of a NIC.
 //!
-//! Contract: the processor owns both lists; a unit holds the oldest entries of its list, as many as were moved into it, and
-//! always a prefix, so that what it finds is older than all that the processor could find. One operation is served after the
-//! other; an insert session runs behind the answer of the operation that caused it and overlaps with the next one.
-//! At most `commands` operations wait; with the queue full an offer is refused until the next one starts.
-//! Lists refuse nothing: what has no cell is walked by the processor.
-//! Cost on the host: see [`mb_kit::lists`]; and a few operations for each block and cycle in which cells move.
-//! Source: what is public of the design of Underwood et al. (2005); see the model card.
+//! Contract: the processor owns both lists; a unit holds the oldest entries of its list, as many as
+//! were moved into it, and always a prefix, so that what it finds is older than all that the
+//! processor could find. One operation is served after the other; an insert session runs behind the
+//! answer of the operation that caused it and overlaps with the next one. At most `commands`
+//! operations wait; with the queue full an offer is refused until the next one starts. Lists refuse
+//! nothing: what has no cell is walked by the processor. Cost on the host: see [`mb_kit::lists`];
+//! and a few operations for each block and cycle in which cells move. Source: what is public of the
+//! design of Underwood et al. (2005); see the model card.
 
 mod cells;
 mod session;
@@ -194,9 +195,10 @@ impl Alpu {
         (compared + walked, at + self.entry * walked as u64)
     }
 
-    /// When a cancel of the posted receive at rank `found` is answered. The processor has the position of its receive. A unit has
-    /// no command that empties one cell, so a receive in a cell costs a reset, and a session that inserts the others anew; the
-    /// answer waits for the reset, after which no search finds the receive.
+    /// When a cancel of the posted receive at rank `found` is answered. The processor has the
+    /// position of its receive. A unit has no command that empties one cell, so a receive in a cell
+    /// costs a reset, and a session that inserts the others anew; the answer waits for the reset,
+    /// after which no search finds the receive.
     fn cancel(&mut self, start: Picos, found: Option<usize>) -> Picos {
         self.end_session();
         let at = start.max(self.processor) + self.operation;

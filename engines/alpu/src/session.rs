@@ -6,9 +6,10 @@
 //!   unit             free n
 //!   searches    ----|== hits are reported, failures held ==|-- held searches are repeated
 //! ```
-//! START is answered with the number of empty cells; it is written behind the answer of an operation, so a search that begins later
-//! counts as after it. Each INSERT waits for an empty last cell. Without the hold, a search could fail in the unit just before an
-//! entry moves in, and then fail in the rest of the list, which the entry has just left.
+//! START is answered with the number of empty cells; it is written behind the answer of an
+//! operation, so a search that begins later counts as after it. Each INSERT waits for an empty last
+//! cell. Without the hold, a search could fail in the unit just before an entry moves in, and then
+//! fail in the rest of the list, which the entry has just left.
 
 use mb_core::{Clock, Cycles, Picos};
 
@@ -46,18 +47,21 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Writes START at `at`, reads the number of empty cells, which the unit sends at the next edge, and goes on to insert `entries`.
+    /// Writes START at `at`, reads the number of empty cells, which the unit sends at the next
+    /// edge, and goes on to insert `entries`.
     pub(crate) fn start(interface: &Interface, at: Picos, entries: usize) -> Self {
         let obeyed = interface.edge(at + interface.write);
         Self { now: interface.time(obeyed) + interface.read, left: entries }
     }
 
-    /// Goes on to insert `entries` after a RESET that was obeyed at `now`: it leaves the unit empty and open for inserts.
+    /// Goes on to insert `entries` after a RESET that was obeyed at `now`: it leaves the unit empty
+    /// and open for inserts.
     pub(crate) const fn after_reset(now: Picos, entries: usize) -> Self {
         Self { now, left: entries }
     }
 
-    /// Runs until all is inserted and STOP obeyed, or until `edge`, whichever comes first; returns the end of the session once it is reached.
+    /// Runs until all is inserted and STOP obeyed, or until `edge`, whichever comes first; returns
+    /// the end of the session once it is reached.
     pub(crate) fn run(&mut self, interface: &Interface, cells: &mut Cells, edge: u64) -> Option<Picos> {
         loop {
             let written = interface.edge(self.now + interface.write);

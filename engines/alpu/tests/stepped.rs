@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The computed times of `alpu` against a second model that steps through every cycle: units whose cells hold patterns and
-//! envelopes and compare them, and a processor that obeys the protocol, with lists of its own.
+//! The computed times of `alpu` against a second model that steps through every cycle: units whose
+//! cells hold patterns and envelopes and compare them, and a processor that obeys the protocol, with lists of its own.
 
 use mb_alpu::Alpu;
 use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Picos, Shortcuts};

@@ -124,8 +124,9 @@ fn a_hole_is_refilled_with_the_oldest_of_the_rest() {
     fill(&mut engine, (1..=40).map(post));
     assert_eq!(engine.service().occupied(), (32, 0));
     let first = answered(&mut engine, LATER, arrive(5));
-    // The session: START, free cells, one INSERT, STOP. An arrival of receive 33 begins long before the INSERT; it fails, is
-    // held, and finds the receive in the unit after STOP. Then 34 moves in, and 36 is the second behind the unit.
+    // The session: START, free cells, one INSERT, STOP. An arrival of receive 33 begins long before
+    // the INSERT; it fails, is held, and finds the receive in the unit after STOP. Then 34 moves
+    // in, and 36 is the second behind the unit.
     let stop = first + Picos(WRITE + READ + WRITE + WRITE);
     assert_eq!(answered(&mut engine, first, arrive(33)), stop + Picos(IN_UNIT));
     assert_eq!(engine.queue_lengths(), QueueLengths { posted: 38, unexpected: 0 });
@@ -165,8 +166,9 @@ fn an_entry_inserted_in_time_is_found_within_the_session() {
 
 #[test]
 fn an_insert_waits_for_the_hole_to_reach_the_last_cell() {
-    // With commands that cost nothing the session waits for the cells alone: entry 1 is removed at `removed`, its hole is at
-    // the end of its block one edge later, passes the three blocks behind, and the INSERT is obeyed at the edge after.
+    // With commands that cost nothing the session waits for the cells alone: entry 1 is removed at
+    // `removed`, its hole is at the end of its block one edge later, passes the three blocks
+    // behind, and the INSERT is obeyed at the edge after.
     let mut engine = engine(&[("write", "0"), ("read", "0"), ("operation", "0"), ("block", "8")]);
     fill(&mut engine, (1..=40).map(post));
     let removed = answered(&mut engine, LATER, arrive(1));
@@ -227,7 +229,8 @@ fn the_way_to_the_processor_delays_answers_and_not_the_next_operation() {
         engine.offer(Picos::ZERO, arrive(number));
     }
     engine.settle(&mut done);
-    // The first finds both units empty; each later one searches no unit either, but the processor inserts the one before it.
+    // The first finds both units empty; each later one searches no unit either, but the processor
+    // inserts the one before it.
     let session = WRITE + READ + WRITE + WRITE;
     let ends: Vec<u64> = done.iter().map(|completion| completion.at.0).collect();
     assert_eq!(ends, [0, 1, 2, 3].map(|before| OPERATION + before * (session + OPERATION) + 970_000));
@@ -280,7 +283,8 @@ fn the_presets_are_what_they_were_calibrated_on() {
         fill(&mut engine, (1..=depth).map(op));
         (answered(&mut engine, LATER, last(depth)) - LATER).0
     };
-    // Tanabe and Ohta: faster than DIMMnet-3, 30 ns per message, up to a depth of 600; always faster than DIMMnet-2, 44.4 ns.
+    // Tanabe and Ohta: faster than DIMMnet-3, 30 ns per message, up to a depth of 600; always
+    // faster than DIMMnet-2, 44.4 ns.
     let tanabe2013 = |depth| latency(include_str!("../presets/tanabe2013.toml"), depth, arrive, post);
     assert!(tanabe2013(600) <= 600 * 30_000 && tanabe2013(601) > 601 * 30_000);
     for depth in [1, 2, 127, 128, 129, 600, 1024, 5000] {

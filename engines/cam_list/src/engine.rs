@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `cam_list`: the receive engine of xiong2018 figure 1 with its two queues of two levels, corrected to keep MPI's order;
-//! the preset `paper_literal`, which is not, is [`crate::stepped`].
+//! The engine `cam_list`: the receive engine of xiong2018 figure 1 with its two queues of two
+//! levels, corrected to keep MPI's order; the preset `paper_literal`, which is not, is [`crate::stepped`].
 //!
 //! Contract: arrivals and cancels search the posted receives, posts and probes the unexpected messages. Each of the two
-//! has a machine of its own; their searches overlap, their results take effect in order of acceptance. A search sees the entries
-//! that were in place when it began; a comparator watches those that are put in place while it goes on, so that none is missed.
-//! At most `fifo` operations wait at each side; with a queue full an offer is refused until the next one
-//! starts. Full lists refuse nothing, since an operation behind the refused one could be the one that frees an entry: entries beyond the lists
-//! go to host memory.
+//! has a machine of its own; their searches overlap, their results take effect in order of
+//! acceptance. A search sees the entries that were in place when it began; a comparator watches
+//! those that are put in place while it goes on, so that none is missed. At most `fifo` operations
+//! wait at each side; with a queue full an offer is refused until the next one starts. Full lists
+//! refuse nothing, since an operation behind the refused one could be the one that frees an entry:
+//! entries beyond the lists go to host memory.
 //! Cost: that of [`mb_kit::lists`], and for several lists a scan of a two-hundredth of the entries in them.
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing};

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receive engine stepped from cycle to cycle: every slot of the CAMs, every element of the lists with its link, the two
-//! machines that search, the data movers, the data memory and the completion unit.
+//! The receive engine stepped from cycle to cycle: every slot of the CAMs, every element of the
+//! lists with its link, the two machines that search, the data movers, the data memory and the completion unit.
 //!
 //! ```text
-//!  command --> [fifo] --> command machine --searches--> unexpected messages: CAM <- mover <- lists <- mover <- host memory
+//!  command --> [fifo] --> command machine --searches--> unexpected messages: CAM <- mover <- lists
+//!  <- mover <- host memory
 //!                                 |      \_miss: inserts_
 //!                                 v                      \
 //!                          completion unit                X        the miss of each goes into the queue of the other
 //!                                 ^       _miss: inserts_/
 //!                                 |      /
-//!  network --> [fifo] --> network machine --searches--> posted receives:     CAM <- mover <- lists <- mover <- host memory
+//!  network --> [fifo] --> network machine --searches--> posted receives:     CAM <- mover <- lists
+//!  <- mover <- host memory
 //! ```
-//! With all [`Corrections`] this is [`crate::CamList`], which calculates the same cycles without stepping. With one left out the
-//! design does there what the paper says, and MPI's order breaks; without any it is the preset `paper_literal`.
-//! Cost: each cycle is stepped, each entry compared; for tests and studies.
+//! With all [`Corrections`] this is [`crate::CamList`], which calculates the same cycles without
+//! stepping. With one left out the design does there what the paper says, and MPI's order breaks;
+//! without any it is the preset `paper_literal`. Cost: each cycle is stepped, each entry compared;
+//! for tests and studies.
 
 mod machine;
 mod queue;
@@ -31,8 +34,8 @@ pub enum Hazard {
     ParallelLists,
     /// The data mover takes the first entry of one list after the other, not the oldest.
     Refill,
-    /// A request that searches the unexpected messages and a message that searches the posted receives at the same time pass
-    /// each other.
+    /// A request that searches the unexpected messages and a message that searches the posted
+    /// receives at the same time pass each other.
     Race,
 }
 

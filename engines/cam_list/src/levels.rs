@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the entries of one queue are: the oldest in the CAM, those behind them in the lists, the youngest in host memory.
+//! Where the entries of one queue are: the oldest in the CAM, those behind them in the lists, the
+//! youngest in host memory.
 //!
 //! ```text
 //!   rank     1 ... cam        cam + 1 ...                        the rest
 //!           [   CAM   ]  <-  [ list 0 | list 1 | ... ]    <-    host memory
 //! ```
-//! Contract: entries are known by their rank in age; what they are is known to whoever matches. Insertions come in order of
-//! age, and those that are not visible to a search are the youngest.
-//! Invariant: lists hold entries only if the CAM is full, and host memory only if all lists are, whenever no mover is at work;
-//! so a search that waits for the movers finds the levels in order of age. (Test: `the_engine_is_the_hardware_cycle_by_cycle`.)
+//! Contract: entries are known by their rank in age; what they are is known to whoever matches.
+//! Insertions come in order of age, and those that are not visible to a search are the youngest.
+//! Invariant: lists hold entries only if the CAM is full, and host memory only if all lists are,
+//! whenever no mover is at work; so a search that waits for the movers finds the levels in order of
+//! age. (Test: `the_engine_is_the_hardware_cycle_by_cycle`.)
 
 use std::collections::VecDeque;
 
@@ -43,8 +45,9 @@ pub(crate) struct Levels {
     spilled: usize,
     /// The list whose turn it is.
     turn: usize,
-    /// When each of the youngest entries is in place, for those that a search may not see. An operation that takes one out takes
-    /// effect when all are in place, before the next search: nothing but time empties this.
+    /// When each of the youngest entries is in place, for those that a search may not see. An
+    /// operation that takes one out takes effect when all are in place, before the next search:
+    /// nothing but time empties this.
     fresh: VecDeque<u64>,
     /// When the movers have done what they have to do.
     pub(crate) movers_free: u64,

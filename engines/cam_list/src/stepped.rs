@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The stepped hardware as an engine: what a published design does to MPI's order, on any stream of operations.
 //!
-//! Contract: that of [`crate::CamList`], but for outcomes where a correction is missing; with all of them it gives the same
-//! completions, busy answers apart. Answers are known when their cycle has been stepped, so none is handed out ahead of time, and
-//! the lengths of the queues are those of the entries in place.
-//! Cost: a transition of a machine for each cycle in which something happens, and a look at every slot of a CAM for each search.
+//! Contract: that of [`crate::CamList`], but for outcomes where a correction is missing; with all
+//! of them it gives the same completions, busy answers apart. Answers are known when their cycle
+//! has been stepped, so none is handed out ahead of time, and the lengths of the queues are those
+//! of the entries in place. Cost: a transition of a machine for each cycle in which something
+//! happens, and a look at every slot of a CAM for each search.
 
 use std::collections::VecDeque;
 

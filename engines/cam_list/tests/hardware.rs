@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine that calculates against the hardware that is stepped: two ways to the same cycle; and the hardware as an engine,
-//! which passes cycles in which nothing happens.
+//! The engine that calculates against the hardware that is stepped: two ways to the same cycle; and
+//! the hardware as an engine, which passes cycles in which nothing happens.
 
 use mb_cam_list::{CamList, CamListParameters, Corrections, HardwareConfig, Machine, Stepped};
 use mb_core::{Accepted, Clock, Completion, Engine, Picos, QueueLengths};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the design as published breaks MPI's order: for each hazard a few operations that go wrong without its correction,
-//! and right with it.
+//! Where the design as published breaks MPI's order: for each hazard a few operations that go wrong
+//! without its correction, and right with it.
 
 #[path = "../examples/price_of_order.rs"]
 mod price_of_order;
@@ -110,7 +110,8 @@ fn the_shorter_list_finds_a_younger_receive_first() {
 
 #[test]
 fn refilling_in_turn_brings_a_younger_receive_into_the_cam() {
-    // As above; then two slots of the CAM are refilled, from each list once: with receives 3 and 8, while 5 stays behind.
+    // As above; then two slots of the CAM are refilled, from each list once: with receives 3 and 8,
+    // while 5 stays behind.
     let posts = [post(1, 1), post(2, 2), post(3, 3), post(4, 4), post(5, SAME), post(6, 6), post(7, 7), post(8, SAME)];
     let arrivals = [arrive(1, 4), arrive(2, 6), arrive(3, 1), arrive(4, 2), arrive(5, SAME)];
     let ops = [posts.as_slice(), &arrivals].concat();

@@ -54,7 +54,8 @@ fn arrive(number: u64) -> Op {
     Op::Arrive { msg: MsgId(number), envelope: envelope(number) }
 }
 
-/// Has `before` answered, then offers `op`: it must be answered after so many cycles of 234 MHz, and not a picosecond earlier.
+/// Has `before` answered, then offers `op`: it must be answered after so many cycles of 234 MHz,
+/// and not a picosecond earlier.
 #[track_caller]
 fn assert_takes(engine: &mut Server<CamList>, before: impl Iterator<Item = Op>, op: Op, cycles: u64) {
     let mut done = Vec::new();
@@ -162,8 +163,8 @@ fn lists_that_matches_have_made_uneven_cost_the_longest() {
 fn an_insertion_waits_for_the_mover_and_a_search_does_too() {
     let transfer = 7;
     let changes = [("transfer", "7")];
-    // The arrival frees a slot of the full CAM after dispatch, search and removal; the post, which has found nothing meanwhile,
-    // is put behind the lists when the mover has filled that slot.
+    // The arrival frees a slot of the full CAM after dispatch, search and removal; the post, which
+    // has found nothing meanwhile, is put behind the lists when the mover has filled that slot.
     let mut one = engine(&changes);
     let mut done = Vec::new();
     for op in (1..=300).map(post) {
@@ -273,8 +274,8 @@ fn a_full_input_queue_refuses_until_an_operation_starts() {
     assert_eq!(one.offer(retry_at, post(4)), Accepted::Yes);
 }
 
-/// A refusal until there is room would wait for ever: what makes room is behind the refused operation. So queues go on in host
-/// memory, and refusals end with time alone.
+/// A refusal until there is room would wait for ever: what makes room is behind the refused
+/// operation. So queues go on in host memory, and refusals end with time alone.
 #[test]
 fn queues_without_room_take_every_operation() {
     let changes = [("cam", "2"), ("list_entries", "4"), ("fifo", "1"), ("spill", "5")];

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Lists by hash: the hash-based MPI processor that Xiong et al. compare with, and what MPI libraries do today.
 //!
-//! Contract: each queue is split into lists by a key of its entries; ages keep the order across lists, wildcards included. One
-//! list manager serves both queues, one operation after the other, and takes `operation + list * lists + element * elements`
-//! cycles for what it reads; linking and unlinking follow the answer.
-//! At most `commands` operations wait; with the queue full an offer is refused until the next one starts.
-//! A full memory refuses nothing, since an operation behind the refused one could be the one that frees an entry; entries go to host memory.
-//! Cost on the host: in proportion to the elements that the modelled search reads.
-//! Source: `xiong2018`, sections III-C2 and IV-B, and the libraries named by the presets.
+//! Contract: each queue is split into lists by a key of its entries; ages keep the order across
+//! lists, wildcards included. One list manager serves both queues, one operation after the other,
+//! and takes `operation + list * lists + element * elements` cycles for what it reads; linking and
+//! unlinking follow the answer. At most `commands` operations wait; with the queue full an offer is
+//! refused until the next one starts. A full memory refuses nothing, since an operation behind the
+//! refused one could be the one that frees an entry; entries go to host memory. Cost on the host:
+//! in proportion to the elements that the modelled search reads. Source: `xiong2018`, sections
+//! III-C2 and IV-B, and the libraries named by the presets.
 
 mod memory;
 mod queue;
@@ -76,7 +77,8 @@ pub struct HashBucketsParameters {
     /// What decides an entry's list: the source modulo `buckets`; communicator and source; a hash of all.
     #[parameter]
     pub key: Key,
-    /// Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two; without effect for `peer`.
+    /// Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two;
+    /// without effect for `peer`.
     #[parameter(range = 1..=65_536)]
     pub buckets: u64,
     /// How an unexpected message is looked for without a key: in one list after the other, or along a chain of all.

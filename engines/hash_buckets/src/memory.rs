@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One memory for the entries of both queues, linked into lists; elements beyond its capacity lie in host memory.
 //!
-//! An entry is in one list, and, if its queue keeps one, also in the chain of all entries of that queue in order of age.
-//! Links go both ways, for the host's sake: what a one-way list costs its owner is counted in [`crate::queue`].
-//! Elements are taken from the memory as long as it has a free one, and stay where they are.
-//! Cost: constant per access.
+//! An entry is in one list, and, if its queue keeps one, also in the chain of all entries of that
+//! queue in order of age. Links go both ways, for the host's sake: what a one-way list costs its
+//! owner is counted in [`crate::queue`]. Elements are taken from the memory as long as it has a
+//! free one, and stay where they are. Cost: constant per access.
 
 use mb_core::{Envelope, Initiator, Pattern};
 

@@ -7,10 +7,11 @@
 //!             [bucket 1] -> e                                [bucket 1] -> e -> e -> e
 //!   the rest: [any]      -> e -> e                 chain of all: e -> e -> e -> e -> e   (if there is one)
 //! ```
-//! A receive whose pattern leaves its key open goes to a list that more messages look at. An arrival merges its lists by
-//! age: the oldest of their first elements that were not yet compared is compared next. A search for an unexpected message looks
-//! at one list if its pattern has a key; otherwise it walks the chain of all, or every list: in each it goes on to
-//! the first match, or to the first element that is younger than the best match so far.
+//! A receive whose pattern leaves its key open goes to a list that more messages look at. An
+//! arrival merges its lists by age: the oldest of their first elements that were not yet compared
+//! is compared next. A search for an unexpected message looks at one list if its pattern has a key;
+//! otherwise it walks the chain of all, or every list: in each it goes on to the first match, or to
+//! the first element that is younger than the best match so far.
 
 use std::collections::BTreeMap;
 
@@ -214,8 +215,9 @@ impl Queue {
     }
 }
 
-/// The bucket of an envelope as UCX and Open MPI make it: a word of 24 bits of tag, 20 of rank and 20 of communicator, whose
-/// halves are taken modulo the buckets and combined by exclusive or. The kind of traffic is the sign of the tag.
+/// The bucket of an envelope as UCX and Open MPI make it: a word of 24 bits of tag, 20 of rank and
+/// 20 of communicator, whose halves are taken modulo the buckets and combined by exclusive or. The
+/// kind of traffic is the sign of the tag.
 fn hash(bits: u64, initiator: u32, buckets: u64) -> u32 {
     let tag = (bits ^ (bits >> 32 & 1) << 23) & 0xff_ffff;
     let word = tag << 40 | (u64::from(initiator) & 0xf_ffff) << 20 | bits >> 33 & 0xf_ffff;

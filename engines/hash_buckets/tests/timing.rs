@@ -112,7 +112,8 @@ fn a_search_reads_the_bucket_of_its_source_up_to_the_match() {
 
 #[test]
 fn a_receive_of_any_source_is_in_a_list_of_its_own_that_every_arrival_merges() {
-    // Three receives for others in the bucket, one of any source between them that does not match, then the one that does.
+    // Three receives for others in the bucket, one of any source between them that does not match,
+    // then the one that does.
     let receives = [post(1, exact(1, 7)), post(2, any_source(9)), post(3, exact(2, 7)), post(4, exact(3, 7))];
     assert_takes(&mut engine(SOURCE), receives, arrive(1, envelope(3, 7)), cost(2, 4));
     // The one of any source is the oldest: the head of the bucket is read, and not compared.
@@ -127,7 +128,8 @@ fn a_search_without_a_source_tours_all_buckets_and_takes_the_oldest() {
     // In sources 0 to 99, two messages each; tag 5 is the second of each. The first bucket is walked to its match, the
     // second of four or two; in every other the first message is read, and the second, which is younger than the best.
     let messages = (0..200_u64).map(|number| arrive(number, envelope(4 + number / 100, (number % 100) as u32)));
-    // Sources 0 and 64 share bucket 0, and so up to 35 and 99: their second message is the third or later of the bucket.
+    // Sources 0 and 64 share bucket 0, and so up to 35 and 99: their second message is the third or
+    // later of the bucket.
     let first = 3;
     let shared = 35 * 3;
     let single = 28 * 2;
@@ -192,7 +194,8 @@ fn elements_beyond_the_capacity_are_read_in_host_memory() {
     let mut engine = engine(&[("capacity", "10")]);
     let receives = (0..30_u64).map(|tag| post(tag, exact(tag, 7)));
     assert_takes(&mut engine, receives, arrive(1, envelope(24, 7)), cost(1, 10) + 15 * 100);
-    // A place that becomes free is taken by the next entry, wherever it is in its list: 9 and 19 elements are left, then it.
+    // A place that becomes free is taken by the next entry, wherever it is in its list: 9 and 19
+    // elements are left, then it.
     let mut done = Vec::new();
     engine.offer(CLOCK.span(Cycles(1_000_000_000)), arrive(2, envelope(3, 7)));
     engine.offer(CLOCK.span(Cycles(1_000_000_000)), post(31, exact(31, 7)));

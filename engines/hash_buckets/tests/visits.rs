@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The elements that `hash_buckets` reads, against plain lists in order of age from which each search picks what its lists hold.
+//! The elements that `hash_buckets` reads, against plain lists in order of age from which each
+//! search picks what its lists hold.
 
 use std::collections::BTreeSet;
 

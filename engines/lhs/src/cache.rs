@@ -6,9 +6,9 @@
 //!   sector   [ line | line ]                      what a read from memory fetches, the line asked for first
 //!   bus      one sector after the other: `transfer` for each line; the first one is there `latency` after its turn
 //! ```
-//! A search begins with no line in the cache and an idle bus: what was read is flushed behind it, since the host's caches do not
-//! see what the NIC writes. Addresses are those of one LH buffer; each begins at a page of its own.
-//! Cost on the host: constant per line.
+//! A search begins with no line in the cache and an idle bus: what was read is flushed behind it,
+//! since the host's caches do not see what the NIC writes. Addresses are those of one LH buffer;
+//! each begins at a page of its own. Cost on the host: constant per line.
 
 use mb_core::Picos;
 
@@ -90,7 +90,8 @@ impl Bus {
         now.max(lines.ready[(address >> self.config.line) as usize].1)
     }
 
-    /// Fetches the sector of `address` unless its line is there or on its way. Beyond the buffer there is nothing to fetch.
+    /// Fetches the sector of `address` unless its line is there or on its way. Beyond the buffer
+    /// there is nothing to fetch.
     #[inline]
     pub(crate) fn request(&mut self, lines: &mut Lines, stream: &mut Stream, address: u64, now: Picos) {
         let line = address >> self.config.line;

@@ -7,10 +7,11 @@
 //!                                             \-> [ rest ............ ] large memory
 //!   no free slot        [ header ................. payload ]            large memory
 //! ```
-//! It takes a word of eight bytes in each cycle and reads the message's length where the size information location register
-//! says. Words before the pointer's place belong to the LH buffer whatever the length; the pointer is written in the cycle of
-//! the first word of the rest, when the LH buffer has nothing else to take. A last cycle makes the entry valid.
-//! Source: `tanabe2013`, section 3; the width and the cycles are ours.
+//! It takes a word of eight bytes in each cycle and reads the message's length where the size
+//! information location register says. Words before the pointer's place belong to the LH buffer
+//! whatever the length; the pointer is written in the cycle of the first word of the rest, when the
+//! LH buffer has nothing else to take. A last cycle makes the entry valid. Source: `tanabe2013`,
+//! section 3; the width and the cycles are ours.
 
 use mb_core::{Cycles, ParameterError};
 
@@ -56,8 +57,8 @@ impl Registers {
     /// The registers that `parameters` describe.
     ///
     /// # Errors
-    /// [`ParameterError::Contradiction`] when the length is not in one word of the envelope, or an entry is not a power of
-    /// two of bytes that holds an envelope beside the pointer.
+    /// [`ParameterError::Contradiction`] when the length is not in one word of the envelope, or an
+    /// entry is not a power of two of bytes that holds an envelope beside the pointer.
     pub fn new(parameters: &LhsParameters) -> Result<Self, ParameterError> {
         let &LhsParameters { size_location, entry, pointer, .. } = parameters;
         let refuse = |why: String| Err(ParameterError::Contradiction(why));
@@ -127,8 +128,8 @@ impl Divider {
 mod tests {
     use super::*;
 
-    /// Divides a message word by word: bytes in the entry, whether there is a pointer, bytes in large memory, and the cycle after
-    /// the last word or pointer that the entry waits for.
+    /// Divides a message word by word: bytes in the entry, whether there is a pointer, bytes in
+    /// large memory, and the cycle after the last word or pointer that the entry waits for.
     fn divided(registers: Registers, length: u64, has_slot: bool) -> (u64, bool, u64, u64) {
         let mut divider = Divider::new(registers, has_slot);
         let (mut head, mut pointer, mut large, mut visible) = (0, false, 0, 0);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Limited-length head separation: the NIC puts the heads of messages into a small fast buffer, and the host walks them through
-//! its caches.
+//! Limited-length head separation: the NIC puts the heads of messages into a small fast buffer, and
+//! the host walks them through its caches.
 //!
-//! Contract: a message is divided by the NIC when it arrives and matched by the host, which compares it with the posted receives
-//! first and leaves it where it is if none accepts it. The host serves one operation after the other; the NIC divides the
-//! next message meanwhile. Nothing is refused: what finds no slot of the LH buffer lies in the large memory.
-//! Visits are the envelopes that the host compares, removed ones included, or the posted receives.
-//! Cost on the host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_kit::lists`] for posted receives.
-//! Source: `tanabe2013`.
+//! Contract: a message is divided by the NIC when it arrives and matched by the host, which
+//! compares it with the posted receives first and leaves it where it is if none accepts it. The
+//! host serves one operation after the other; the NIC divides the next message meanwhile. Nothing
+//! is refused: what finds no slot of the LH buffer lies in the large memory. Visits are the
+//! envelopes that the host compares, removed ones included, or the posted receives. Cost on the
+//! host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_kit::lists`] for
+//! posted receives. Source: `tanabe2013`.
 
 mod cache;
 mod divider;
@@ -136,7 +137,8 @@ impl Lhs {
         }
     }
 
-    /// The NIC divides a message that comes at `now`: when the host can see it, and how long it takes to read the envelope.
+    /// The NIC divides a message that comes at `now`: when the host can see it, and how long it
+    /// takes to read the envelope.
     fn divide(&mut self, now: Picos, envelope: Envelope) -> (Picos, Picos) {
         let Design { nic, registers, message, attribute, cache, uncached, large, .. } = self.design;
         let has_slot = self.groups[self.group_of(envelope)].has_slot();
@@ -163,7 +165,8 @@ impl Lhs {
         envelope.initiator.0 as usize % self.design.groups
     }
 
-    /// The oldest message that `pattern` accepts, which leaves if it is taken; the messages compared, and the time of that.
+    /// The oldest message that `pattern` accepts, which leaves if it is taken; the messages
+    /// compared, and the time of that.
     fn find(&mut self, pattern: &Pattern, takes: bool) -> (Option<MsgId>, u32, Picos) {
         let (hit, visits, span) = self.searcher.find(&self.design, &self.groups, pattern);
         let found = hit.map(|hit| {

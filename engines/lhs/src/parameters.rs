@@ -132,8 +132,8 @@ pub(crate) struct Design {
 }
 
 impl Design {
-    /// How many heads from `slot` on are read without a word to the bus once the first one is there: those of its line, which ends
-    /// with the ring at the latest.
+    /// How many heads from `slot` on are read without a word to the bus once the first one is
+    /// there: those of its line, which ends with the ring at the latest.
     #[inline]
     pub(crate) const fn read_at_once(&self, slot: usize) -> usize {
         match self.attribute {

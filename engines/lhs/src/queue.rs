@@ -6,9 +6,10 @@
 //!                    oldest                youngest
 //!   large memory   10, 11        came while no slot was free
 //! ```
-//! The numbers are ages, which are the sequence numbers in the heads: they say when the walk turns from one memory to the
-//! other. A slot at either end of the ring is free as soon as its message is gone; one between them is stale, and read by every
-//! walk that passes, until all older ones or all younger ones are gone.
+//! The numbers are ages, which are the sequence numbers in the heads: they say when the walk turns
+//! from one memory to the other. A slot at either end of the ring is free as soon as its message is
+//! gone; one between them is stale, and read by every walk that passes, until all older ones or all
+//! younger ones are gone.
 
 use std::collections::VecDeque;
 
@@ -44,8 +45,8 @@ pub(crate) struct Group {
     /// The slot of the oldest head.
     first: usize,
     heads: VecDeque<Head>,
-    /// Messages in order of age, with a gap for each that was taken from the middle since the gaps were closed last; there are
-    /// never more gaps than messages, and none is first.
+    /// Messages in order of age, with a gap for each that was taken from the middle since the gaps
+    /// were closed last; there are never more gaps than messages, and none is first.
     large: VecDeque<Option<Message>>,
     gaps: usize,
     stored: usize,

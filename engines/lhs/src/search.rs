@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The host's search: from the oldest message on, envelope by envelope, by one core or by several.
 //!
-//! A search for a named sender walks that sender's group. One for any sender walks all groups: core `c` of `n` takes groups
-//! `c`, `c + n`, ..., and stops in each at its first match, or at a message younger than the best match of that core; the oldest
-//! of the cores' matches wins. Cores have caches of their own and share the bus, which serves requests in the order of
-//! their times.
+//! A search for a named sender walks that sender's group. One for any sender walks all groups: core
+//! `c` of `n` takes groups
+//! `c`, `c + n`, ..., and stops in each at its first match, or at a message younger than the best
+//! match of that core; the oldest of the cores' matches wins. Cores have caches of their own and
+//! share the bus, which serves requests in the order of their times.
 //! Cost on the host: some nanoseconds for each message that the modelled host reads.
 
 use mb_core::{Pattern, Picos};
@@ -94,9 +95,9 @@ impl Searcher {
 }
 
 impl Walk {
-    /// Reads and compares one head and all behind it that are in the cache with it, or messages in the large memory up to the next
-    /// head; false when there is none left for this core. Neither asks the bus for more than that head's line, so the bus gets its
-    /// requests in order all the same.
+    /// Reads and compares one head and all behind it that are in the cache with it, or messages in
+    /// the large memory up to the next head; false when there is none left for this core. Neither
+    /// asks the bus for more than that head's line, so the bus gets its requests in order all the same.
     #[inline]
     fn step(
         &mut self,
@@ -108,7 +109,8 @@ impl Walk {
     ) -> bool {
         loop {
             let Some(group) = groups.get(self.group) else { return false };
-            // Nothing is read that is younger than the best match, and no head before an older message in the large memory.
+            // Nothing is read that is younger than the best match, and no head before an older
+            // message in the large memory.
             let best = self.best.map_or(u64::MAX, |best| best.age);
             let large = group.large(self.large).filter(|(large, _)| large.age < best);
             let end = large.map_or(best, |(large, _)| large.age);

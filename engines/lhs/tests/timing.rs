@@ -105,7 +105,8 @@ fn served(engine: &mut Server<Lhs>, now: Picos, op: Op) -> (u64, u32) {
     ((event - now).0, done[0].visits)
 }
 
-/// The time of a search that finds the message at `depth` among 2000, in an engine with `changes`, without the fixed time.
+/// The time of a search that finds the message at `depth` among 2000, in an engine with `changes`,
+/// without the fixed time.
 fn search(changes: Changes<'_>, depth: u64) -> u64 {
     let mut engine = engine(changes);
     fill(&mut engine, (1..=2000).map(arrive));
@@ -179,8 +180,9 @@ fn the_prefetcher_starts_anew_in_the_buffer_of_each_group() {
 
 #[test]
 fn a_bus_that_is_too_slow_sets_the_pace_of_a_prefetched_walk() {
-    // One line for each envelope: 64 bytes at 1000 MB/s take 64 ns, longer than the loop. The second miss is followed on the bus by
-    // all that is prefetched, so line n is there n - 2 transfers after the second.
+    // One line for each envelope: 64 bytes at 1000 MB/s take 64 ns, longer than the loop. The
+    // second miss is followed on the bus by all that is prefetched, so line n is there n - 2
+    // transfers after the second.
     let slow = [("hwp", "on"), ("entry", "64"), ("pointer", "8"), ("bandwidth", "1000"), ("hwp_page", "65536")];
     for depth in [3, 4, 5, 10, 100, 1000] {
         let second = LATENCY + LOOP + LATENCY;
@@ -196,12 +198,12 @@ fn software_prefetches_cost_their_instruction_and_hide_what_they_are_ahead() {
         // At the envelope itself: nothing is gained.
         let late = search(&[("swp", "on")], depth);
         assert_eq!(late, depth * (LOOP + SWP) + lines * LATENCY);
-        // 256 bytes ahead: the first four lines miss, and each waits behind the prefetch of the instruction before; all others
-        // are there.
+        // 256 bytes ahead: the first four lines miss, and each waits behind the prefetch of the
+        // instruction before; all others are there.
         let ahead = search(&[("swp", "on"), ("swp_offset", "256")], depth);
         assert_eq!(ahead, depth * (LOOP + SWP) + lines.min(4) * (LINE + LATENCY));
-        // One line ahead, and the loop over a line is shorter than the latency: each line was asked for when the one before
-        // it was begun, so what that one was waited for counts.
+        // One line ahead, and the loop over a line is shorter than the latency: each line was asked
+        // for when the one before it was begun, so what that one was waited for counts.
         let short = search(&[("swp", "on"), ("swp_offset", "64"), ("loop", "10")], depth);
         let waits = std::iter::successors(Some(LINE + LATENCY), |before| {
             Some(LATENCY.saturating_sub(4 * (4000 + SWP) + before))
@@ -307,7 +309,8 @@ fn a_group_holds_and_walks_its_senders_alone() {
 fn an_open_sender_asks_every_group_for_messages_older_than_the_best() {
     let mut engine = engine(&[("groups", "4"), ("attribute", "cached")]);
     fill(&mut engine, (1..=800).map(arrive));
-    // Group 0 has it, so the others are left at the first younger message; group 3 has it, so the others are walked whole.
+    // Group 0 has it, so the others are left at the first younger message; group 3 has it, so the
+    // others are walked whole.
     for (number, visits) in [(400, 400), (403, 600 + 101)] {
         let answer = served(&mut engine, Picos(LATER.0 * number), probe(from_anyone(number)));
         assert_eq!(answer, (OPERATION + visits * LOOP, visits as u32));
@@ -366,8 +369,8 @@ fn the_oldest_of_the_groups_matches_wins_whichever_core_finds_it_first() {
     }
 }
 
-/// Heads of a line are walked at once; with a prefetch instruction in the loop, head by head. One that costs nothing and points
-/// beyond the buffer must not be seen.
+/// Heads of a line are walked at once; with a prefetch instruction in the loop, head by head. One
+/// that costs nothing and points beyond the buffer must not be seen.
 #[test]
 fn a_line_walked_at_once_is_the_line_walked_head_by_head() {
     for changes in [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Host speed: operations per second of the engine by preset and depth of its posted list, one at a time and many at once.
+//! Host speed: operations per second of the engine by preset and depth of its posted list, one at a
+//! time and many at once.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::{Accepted, Completion, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};

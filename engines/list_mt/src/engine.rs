@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The engine `list_mt`: a thread of the firmware of `guest/queue.c` performs each operation of a receiver.
 //!
-//! Contract: outcomes and visits are what the firmware answers and reads; its threads overlap, and why that changes when and
-//! never what is argued in `README.md`. An operation is delivered at the clock's first edge at or after its offer, and
-//! answered at the edge that ends the cycle in which its thread says so; later operations can delay that. With
-//! `operations` of them under way, an offer is refused. Lengths of the lists are those in order of acceptance, which the
-//! firmware's own reach when all is done, so they are kept beside it.
+//! Contract: outcomes and visits are what the firmware answers and reads; its threads overlap, and
+//! why that changes when and never what is argued in `README.md`. An operation is delivered at the
+//! clock's first edge at or after its offer, and answered at the edge that ends the cycle in which
+//! its thread says so; later operations can delay that. With
+//! `operations` of them under way, an offer is refused. Lengths of the lists are those in order of
+//! acceptance, which the firmware's own reach when all is done, so they are kept beside it.
 //! Cost: that of the instructions that are simulated; see `README.md` for operations per second.
 
 use std::collections::VecDeque;

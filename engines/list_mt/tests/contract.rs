@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Overlapping threads keep the contract, whatever the cores: outcomes and visits are those of a walk in order of acceptance.
+//! Overlapping threads keep the contract, whatever the cores: outcomes and visits are those of a
+//! walk in order of acceptance.
 
 use mb_core::ReplayEngine;
 use mb_list_mt::{ENTRY, ListMt};

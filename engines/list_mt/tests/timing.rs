@@ -53,7 +53,8 @@ fn alone(engine: &mut ListMt, now: &mut Picos, op: Op) -> (u64, u32) {
 
 #[test]
 fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
-    // Of one visit: instructions of the compiled code, a branch or two among them that costs nothing more, and two calls.
+    // Of one visit: instructions of the compiled code, a branch or two among them that costs
+    // nothing more, and two calls.
     for (name, changes, first, visit) in [
         ("mt1", &[][..], 161, 24),
         ("mt1", &[("lock_acquire", "5")], 161 + 3 * 4, 24 + 4),

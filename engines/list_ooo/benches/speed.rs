@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Host speed: operations per second of the engine by depth of its posted list, and instructions per second of its core.
+//! Host speed: operations per second of the engine by depth of its posted list, and instructions
+//! per second of its core.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, Pattern, RecvId};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The engine `list_ooo`: every operation of a receiver is performed by the firmware of `guest/queue.c`.
 //!
-//! Contract: outcomes and visits are what the firmware answers and reads. One operation is performed after the other, and
-//! begins in the cycle in which the core waits for it or, if that is later, at the clock's first edge at or after its offer.
-//! Nothing is refused: memory grows with the longest that the lists were.
-//! Cost: that of the instructions that are simulated, at each offer; see `README.md` for operations per second.
+//! Contract: outcomes and visits are what the firmware answers and reads. One operation is
+//! performed after the other, and begins in the cycle in which the core waits for it or, if that is
+//! later, at the clock's first edge at or after its offer. Nothing is refused: memory grows with
+//! the longest that the lists were. Cost: that of the instructions that are simulated, at each
+//! offer; see `README.md` for operations per second.
 
 use std::collections::VecDeque;
 

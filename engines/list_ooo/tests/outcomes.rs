@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The firmware's answers, and the entries that it reads, are those of the contract: on both instruction sets, with both
-//! programs, and whatever caches and headers are assumed to do.
+//! The firmware's answers, and the entries that it reads, are those of the contract: on both
+//! instruction sets, with both programs, and whatever caches and headers are assumed to do.
 
 use mb_core::ReplayEngine;
 use mb_list_ooo::parameters::Parameters;
@@ -25,7 +25,8 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
     }
 }
 
-/// The presets write out what `mb_processor` has as cores; multipliers and dividers apart, which the firmware has no use for.
+/// The presets write out what `mb_processor` has as cores; multipliers and dividers apart, which
+/// the firmware has no use for.
 #[test]
 fn presets_are_the_cores_of_the_processor_library() {
     for (name, (mut core, hierarchy)) in

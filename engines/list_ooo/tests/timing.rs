@@ -39,8 +39,8 @@ fn an_operation_begins_when_the_core_sleeps_and_its_answer_comes_to_the_picoseco
     let ops = [post(1), post(2), arrive(2)];
     let times = back_to_back(&ops);
     let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
-    // From the call that answers to the sleep; the first time, the instructions between are in no cache, and a miss costs 12
-    // cycles where a hit costs 1.
+    // From the call that answers to the sleep; the first time, the instructions between are in no
+    // cache, and a miss costs 12 cycles where a hit costs 1.
     assert_eq!(gaps, [4 + 12 - 1, 4]);
     let mut engine = ListOoo::new(&preset(&ENTRY, "hemmert2007", &[])).unwrap();
     for op in ops {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The engine `microcode`: every operation of a receiver runs on the match unit and its list manager.
 //!
-//! Contract: arrivals search the posted list, posts and probes the unexpected list, each by the selected program; cancels go
-//! by handle. One operation is served after the other, and appending is part of the search that found nothing.
-//! At most `commands` operations wait; with the queue full an offer is refused until the next
-//! one starts. Full lists refuse nothing, since an operation behind the refused one could be the one that frees an item: items beyond
+//! Contract: arrivals search the posted list, posts and probes the unexpected list, each by the
+//! selected program; cancels go by handle. One operation is served after the other, and appending
+//! is part of the search that found nothing. At most `commands` operations wait; with the queue
+//! full an offer is refused until the next one starts. Full lists refuse nothing, since an
+//! operation behind the refused one could be the one that frees an item: items beyond
 //! `capacity` go to host memory.
-//! Cost: that of the words the unit issues, see [`mb_unit::match_processor`]; items that fail alike cost a few nanoseconds.
+//! Cost: that of the words the unit issues, see [`mb_unit::match_processor`]; items that fail alike
+//! cost a few nanoseconds.
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
@@ -229,8 +231,8 @@ impl Service for Microcode {
     }
 }
 
-/// The process id that goes with an initiator. Initiator 2^32 - 1 is the network id that stands for any, so a pattern that
-/// names it is told from one that does not by the process id.
+/// The process id that goes with an initiator. Initiator 2^32 - 1 is the network id that stands for
+/// any, so a pattern that names it is told from one that does not by the process id.
 const fn pid(initiator: Initiator) -> u16 {
     if initiator.0 == ANY_NID { 1 } else { 0 }
 }

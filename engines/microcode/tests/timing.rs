@@ -68,8 +68,9 @@ fn assert_takes(engine: &mut Server<Microcode>, op: Op, cycles: u64) {
     assert_eq!(done.len(), 1, "too late");
 }
 
-/// Words that a program issues, from hemmert2007 table 1 and its like: the words of the header; the words of an item up to the one
-/// that sends the last word of the answer, if it matches and if it is the end of the list; and those in the unexpected list.
+/// Words that a program issues, from hemmert2007 table 1 and its like: the words of the header; the
+/// words of an item up to the one that sends the last word of the answer, if it matches and if it
+/// is the end of the list; and those in the unexpected list.
 struct Words {
     program: &'static str,
     matched: u64,
@@ -87,8 +88,9 @@ const WORDS: &[Words] = &[
     Words { program: "portals4", matched: 5 + 12 + 5, ended: 5 + 4, found: 7, not_found: 6 },
 ];
 
-/// Cycles from the offer to the answer in an idle engine: one until the unit sees the first header word, the words up to the last
-/// word of the answer, two until it is written and one until the list manager acts on it.
+/// Cycles from the offer to the answer in an idle engine: one until the unit sees the first header
+/// word, the words up to the last word of the answer, two until it is written and one until the
+/// list manager acts on it.
 fn latency(items_before: u64, words: u64) -> u64 {
     1 + HEADER + 8 * items_before + (words - 1) + 2 + 1
 }

@@ -183,8 +183,8 @@ impl MatchProgram {
         self.words[at].branch.is_some_and(|branch| branch.condition == Condition::Always)
     }
 
-    /// For each word, whether it is reachable from reset outside the delay slots of taken branches, so that its own branch
-    /// takes effect. A conditional branch may go either way. Linear in the number of words.
+    /// For each word, whether it is reachable from reset outside the delay slots of taken branches,
+    /// so that its own branch takes effect. A conditional branch may go either way. Linear in the number of words.
     fn reachable(&self) -> Vec<bool> {
         let mut reachable = vec![false; self.words.len()];
         let mut open = vec![0];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Golden functions: the expected answers of the programs in `ucode/`, written from the semantics alone.
 //!
-//! Sources: [`portals_hemmert2007`] is Hemmert et al. (`hemmert2007`) figure 1; [`mpi`] is `spec/matching.md`, clause G-1;
+//! Sources: [`portals_hemmert2007`] is Hemmert et al. (`hemmert2007`) figure 1; [`mpi`] is
+//! `spec/matching.md`, clause G-1;
 //! [`portals4`] follows the Portals 4 specification (see its own text). Cost: one pass over the list.
 
 use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
@@ -109,7 +110,8 @@ pub mod portals4_flags {
 /// The first match list entry that accepts the header: handle, offset, length, flags.
 ///
 /// An entry matches on process, match bits and, unless it truncates, on the remaining space. The operation is checked
-/// afterwards: a matching entry that does not permit it drops the message. The offset is the entry's local offset unless
+/// afterwards: a matching entry that does not permit it drops the message. The offset is the
+/// entry's local offset unless
 /// [`options::REMOTE_OFFSET`] is set; nothing is received beyond the length. The entry unlinks after one use
 /// ([`options::USE_ONCE`]), or when its local offset leaves less than its min free size ([`options::MIN_FREE`]).
 #[must_use]

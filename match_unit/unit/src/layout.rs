@@ -13,9 +13,9 @@
 //!   w7   start address
 //! ```
 //!
-//! Source: the fields of hemmert2007 figure 1, in the order in which the function tests them. The packing is ours, since
-//! the paper prints none. It differs between header and item, because hemmert2007 4.3 describes header code that
-//! rearranges fields.
+//! Source: the fields of hemmert2007 figure 1, in the order in which the function tests them. The
+//! packing is ours, since the paper prints none. It differs between header and item, because
+//! hemmert2007 4.3 describes header code that rearranges fields.
 
 /// Words of an item and of a header: 64 bytes (hemmert2007 3.1).
 pub const WORDS: usize = 8;
@@ -52,7 +52,8 @@ pub mod options {
     pub const END: u16 = 0x8000;
 }
 
-/// Operations in a header's top byte. Others than put and get pass every operation test (hemmert2007 figure 1, lines 21 and 22).
+/// Operations in a header's top byte. Others than put and get pass every operation test
+/// (hemmert2007 figure 1, lines 21 and 22).
 pub mod op {
     /// Data is written to the target.
     pub const PUT: u8 = 1;

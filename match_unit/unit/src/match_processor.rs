@@ -212,8 +212,8 @@ impl MatchProcessor {
             .ok_or(ProtocolError::Unanswered { pc: self.unit.pc(), item: self.lists.answered() })
     }
 
-    /// As [`MatchProcessor::search`], without an observer. Consecutive items that fail in the same way are skipped in one
-    /// step; result and state are the same.
+    /// As [`MatchProcessor::search`], without an observer. Consecutive items that fail in the same
+    /// way are skipped in one step; result and state are the same.
     ///
     /// # Errors
     /// As [`MatchProcessor::search`].

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The unit executes a word whole when it issues. Here it is held, on random programs with random waits for input, against
-//! a second model that has what the paper draws: three stages with latches between them, register files with their port
-//! order, forwarding paths, a predicate unit that is a stage late, and a branch that waits for its delay slots.
+//! The unit executes a word whole when it issues. Here it is held, on random programs with random
+//! waits for input, against a second model that has what the paper draws: three stages with latches
+//! between them, register files with their port order, forwarding paths, a predicate unit that is a
+//! stage late, and a branch that waits for its delay slots.
 //!
-//! What the model shows beyond the paper's text: the FIFO port writes two stages before a result of the word before it does, so
-//! a pop must cancel an older result on its way to the same register.
+//! What the model shows beyond the paper's text: the FIFO port writes two stages before a result of
+//! the word before it does, so a pop must cancel an older result on its way to the same register.
 
 use std::collections::VecDeque;
 
@@ -232,8 +233,8 @@ impl<'a> Pipeline<'a> {
         let copied = word.copy.map_or(0, |copy| alu(copy.rs));
         self.operate = Some(Read { word, first, second, masked, copied });
 
-        // The branch reads its predicate in its second cycle. Nothing else can move it in between but the word before it,
-        // whose results are in the latch to the write stage.
+        // The branch reads its predicate in its second cycle. Nothing else can move it in between
+        // but the word before it, whose results are in the latch to the write stage.
         let wanted = word.branch.is_some_and(|branch| match branch.condition {
             Condition::Always => true,
             Condition::If(predicate) => self.after(predicate, ahead),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The list manager computes when each word enters the FIFO. Here it is held against a model that goes cycle by cycle: a
-//! queue of words, a memory with requests in flight, and answers on their way; each search at a random time, with every
-//! program and memories fast and slow.
+//! The list manager computes when each word enters the FIFO. Here it is held against a model that
+//! goes cycle by cycle: a queue of words, a memory with requests in flight, and answers on their
+//! way; each search at a random time, with every program and memories fast and slow.
 
 use std::collections::{BTreeMap, VecDeque};
 

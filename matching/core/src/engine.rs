@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The interface of a receive engine: operations go in, in order; outcomes come out, each at its time.
 //!
-//! Invariant: outcomes are a function of the sequence of accepted operations alone; times do not change them. (Test: `stretching_offered_times_never_changes_outcomes` in `matching/testkit`, run on every engine.)
+//! Invariant: outcomes are a function of the sequence of accepted operations alone; times do not
+//! change them. (Test: `stretching_offered_times_never_changes_outcomes` in `matching/testkit`, run
+//! on every engine.)
 
 use crate::matching::{Op, Outcome};
 use crate::parameters::{Choice, ParameterError, ParameterSet, ParameterSpec};
@@ -117,7 +119,8 @@ pub trait BareRun: Send {
     /// Empties the lists and goes back to the first operation.
     fn rewind(&mut self);
 
-    /// Performs the next `count` operations, or those that are left, and nothing that a caller of the structure would not.
+    /// Performs the next `count` operations, or those that are left, and nothing that a caller of
+    /// the structure would not.
     fn perform(&mut self, count: usize);
 
     /// The outcomes of the operations performed since the last [`rewind`](Self::rewind), in their order.

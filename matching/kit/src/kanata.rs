@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pipeline diagrams as Konata draws them: files in the Kanata format, version 0004.
 //!
-//! Contract: rows are added in the order in which they retire; what begins before the [`flush`](Diagram::flush) of its first
-//! cycle is written there, so only rows that overlap are kept. The same rows give the same bytes.
-//! Cost: about 200 bytes of file for each row.
+//! Contract: rows are added in the order in which they retire; what begins before the
+//! [`flush`](Diagram::flush) of its first cycle is written there, so only rows that overlap are
+//! kept. The same rows give the same bytes. Cost: about 200 bytes of file for each row.
 //! Source: the format as its viewer documents it.
 
 use std::collections::BTreeMap;
@@ -26,8 +26,9 @@ impl Diagram {
         Self::default()
     }
 
-    /// Adds a row: its name, what a click on it shows, and the first cycles and names of its stages, each of which ends where
-    /// the next begins, and the last in `end`. Tabs and line ends in texts become spaces.
+    /// Adds a row: its name, what a click on it shows, and the first cycles and names of its
+    /// stages, each of which ends where the next begins, and the last in `end`. Tabs and line ends
+    /// in texts become spaces.
     ///
     /// # Panics
     /// When there is no stage, or a cycle comes before one that was flushed.

@@ -7,8 +7,8 @@
 //!   free head -> [    , next] -> ... <- free tail                            taken at its head, given back at its tail
 //! ```
 //! A walk holds the slot before the one it visits, which unlinking needs: links lead one way.
-//! Time is the caller's: an append writes the element at the free head, whose old link becomes the free head, and the link of
-//! the tail; an unlink writes the link before the element and the link of the free tail.
+//! Time is the caller's: an append writes the element at the free head, whose old link becomes the
+//! free head, and the link of the tail; an unlink writes the link before the element and the link of the free tail.
 //! Cost: constant per access; memory grows with the slots that were ever in use.
 //! Source: the list manager of the hash-based MPI processor as `xiong2018` describes it, section III-C2.
 
@@ -96,7 +96,8 @@ impl<E: Copy> LinkedMemory<E> {
         &self.elements[slot as usize].entry
     }
 
-    /// Takes the element after `previous`, or the first one if there is none, out of `list` and appends it to the free list.
+    /// Takes the element after `previous`, or the first one if there is none, out of `list` and
+    /// appends it to the free list.
     ///
     /// # Panics
     /// When `previous` is the last element of `list`, or the list is empty.

@@ -149,8 +149,8 @@ impl<S: Service> Measurable for Server<S> {
     }
 }
 
-/// One operation after the other, in order of acceptance: each starts when it can or when the one before it ends, whichever is
-/// later, so that `at = max(start, free) + span`.
+/// One operation after the other, in order of acceptance: each starts when it can or when the one
+/// before it ends, whichever is later, so that `at = max(start, free) + span`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InTurn {
     free: Picos,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The match lists have the outcomes, visits and lengths of the reference matcher, however deep they get, and stay small.
+//! The match lists have the outcomes, visits and lengths of the reference matcher, however deep
+//! they get, and stay small.
 
 use mb_core::random::Random;
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, ProbeId, RecvId};

@@ -193,7 +193,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs to the time of one event after the other, or beyond it from completion to completion, until the engine is idle.
+    /// Runs to the time of one event after the other, or beyond it from completion to completion,
+    /// until the engine is idle.
     fn drain(&mut self) -> Result<(), String> {
         for _ in 0..PATIENCE {
             let Some(event) = self.engine.next_event() else { return Ok(()) };

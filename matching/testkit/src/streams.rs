@@ -157,7 +157,8 @@ fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), S
     format!("{reason}, in the stream\n{}", lines.join("\n"))
 }
 
-/// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand out the same completions.
+/// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand
+/// out the same completions.
 ///
 /// # Errors
 /// The objection to the smallest failing stream.

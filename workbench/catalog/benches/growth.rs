@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the cost of an engine on this host grows with the depth of its lists, against the work of the hardware that it models.
+//! How the cost of an engine on this host grows with the depth of its lists, against the work of
+//! the hardware that it models.
 //!
-//! Prints a table in Markdown: for each engine and kind of list, at depths of 16 and of 10 000, for each operation nanoseconds of
-//! this host, entries that the modelled hardware compares, and the time that it takes, and by how much each grows. A host cost
-//! that grows faster than the hardware's work would be a model that does more than its hardware.
-//! Times are the least of many short runs in turn, the two depths after each other, so that a busy machine disturbs both.
+//! Prints a table in Markdown: for each engine and kind of list, at depths of 16 and of 10 000, for
+//! each operation nanoseconds of this host, entries that the modelled hardware compares, and the
+//! time that it takes, and by how much each grows. A host cost that grows faster than the
+//! hardware's work would be a model that does more than its hardware. Times are the least of many
+//! short runs in turn, the two depths after each other, so that a busy machine disturbs both.
 //!
 //! `cargo bench -p mb-catalog --bench growth -- lhs` prints the engines whose names contain `lhs`.
 

@@ -118,8 +118,8 @@ impl PartialEq for Engine {
 
 #[pymethods]
 impl Engine {
-    /// Finds `engine` or `engine:preset`, replaces parameters by measured ones (key, value and how), and then by those given
-    /// as keywords.
+    /// Finds `engine` or `engine:preset`, replaces parameters by measured ones (key, value and
+    /// how), and then by those given as keywords.
     #[new]
     #[pyo3(signature = (spec, /, *, preset=None, measured=Vec::new(), **parameters))]
     fn new(

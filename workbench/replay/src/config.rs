@@ -21,7 +21,8 @@ pub enum Wildcards {
 pub enum Algorithm {
     /// A binomial tree.
     Binomial,
-    /// Exchanges with partners at distances 1, 2, 4, ...; ranks beyond the largest power of two take part through a neighbour.
+    /// Exchanges with partners at distances 1, 2, 4, ...; ranks beyond the largest power of two
+    /// take part through a neighbour.
     RecursiveDoubling,
     /// In round k every rank sends to the rank 2^k above and receives from 2^k below.
     Dissemination,

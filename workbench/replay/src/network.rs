@@ -11,8 +11,8 @@
 //!
 //! Up to `eager_limit` bytes travel with the header. Larger (and synchronous) messages send a header alone; when the
 //! receiver's engine has matched it, a reply crosses back, then the data. NICs do this without their hosts
-//! (not modelled: protocols that need the sender's CPU to notice the reply). Topology and contention inside the network are not modelled;
-//! contention at both NICs is.
+//! (not modelled: protocols that need the sender's CPU to notice the reply). Topology and
+//! contention inside the network are not modelled; contention at both NICs is.
 //!
 //! Model: Alexandrov, Ionescu, Schauser, Scheiman, "`LogGP`", SPAA 1995.
 

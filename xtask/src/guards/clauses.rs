@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every clause of a specification that code, cases or prose cite exists, and no number is given twice.
 //!
-//! A clause is defined by a line of a file in `spec/` that starts with its id and a full stop (`T-1. A directory holds ...`)
-//! and cited by its id anywhere. Letters that no file of `spec/` defines are not clause ids.
+//! A clause is defined by a line of a file in `spec/` that starts with its id and a full stop
+//! (`T-1. A directory holds ...`) and cited by its id anywhere. Letters that no file of `spec/`
+//! defines are not clause ids.
 
 use std::collections::BTreeMap;
 

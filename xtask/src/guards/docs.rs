@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Prose does not rot: paths and links in it exist, tests it names exist, and its commands are ones that a user can type.
+//! Prose does not rot: paths and links in it exist, tests it names exist, and its commands are ones
+//! that a user can type.
 //!
 //! Reads Markdown, and the comments of sources as far as they name paths and tests in back-ticks.
 
@@ -76,7 +77,8 @@ pub(crate) fn named_tests(tree: &Tree) -> Vec<Objection> {
     objections
 }
 
-/// Objects to commands of README and CONTRIBUTING that nobody can type: unknown words and make targets that do not exist.
+/// Objects to commands of README and CONTRIBUTING that nobody can type: unknown words and make
+/// targets that do not exist.
 pub(crate) fn commands(tree: &Tree) -> Vec<Objection> {
     let makefile = tree.text("Makefile").unwrap_or_default();
     let targets: BTreeSet<&str> = makefile

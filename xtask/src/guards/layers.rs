@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Dependencies between crates point down. The rules are those of `ARCHITECTURE.md`; the dependencies come from the manifests.
+//! Dependencies between crates point down. The rules are those of `ARCHITECTURE.md`; the
+//! dependencies come from the manifests.
 //!
 //! 1. A crate depends on crates of lower layers and of its own product, never on another product of its layer.
 //! 2. An engine never depends on another engine.

@@ -4,7 +4,8 @@
 use super::Objection;
 use crate::tree::Tree;
 
-/// Starts of paths that exist on one machine only, and registry hosts; written in halves so that this file passes itself.
+/// Starts of paths that exist on one machine only, and registry hosts; written in halves so that
+/// this file passes itself.
 const BANNED: &[(&str, &str)] = &[
     ("/ro", "ot/"),
     ("/wo", "rk/"),

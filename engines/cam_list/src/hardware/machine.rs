@@ -189,8 +189,8 @@ impl Machine {
         self.data.in_use
     }
 
-    /// Waits as `MPI_Waitall` does on this engine: steps until the completion unit has counted to `count`, and returns that
-    /// cycle; `None` if the engine becomes idle before.
+    /// Waits as `MPI_Waitall` does on this engine: steps until the completion unit has counted to
+    /// `count`, and returns that cycle; `None` if the engine becomes idle before.
     pub fn wait(&mut self, count: u64) -> Option<u64> {
         while self.completed < count {
             if self.is_idle() {
@@ -235,8 +235,9 @@ impl Machine {
 
     /// Does all that happens in the current cycle.
     pub fn settle(&mut self) {
-        // Everything that ends or begins in this cycle, until nothing does. Where entries may not pass the lists, the movers
-        // go first; where they may, an insertion takes an empty slot before the mover has seen its counter.
+        // Everything that ends or begins in this cycle, until nothing does. Where entries may not
+        // pass the lists, the movers go first; where they may, an insertion takes an empty slot
+        // before the mover has seen its counter.
         let movers_first = self.corrections.has(Hazard::CamBeforeLists);
         loop {
             let moved = movers_first && self.step_movers();
@@ -360,8 +361,8 @@ impl Machine {
         };
         self.answer(side, outcome);
         if let (true, Some(place)) = (is_taken, place) {
-            // The payload goes to the receive; that of a matched probe waits in its buffer for the receive that names it, which
-            // is no matching operation, and is counted as gone here.
+            // The payload goes to the receive; that of a matched probe waits in its buffer for the
+            // receive that names it, which is no matching operation, and is counted as gone here.
             if let Some(What::Message(_, _, buffer)) = what {
                 self.data.release(buffer);
             }

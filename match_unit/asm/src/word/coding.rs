@@ -38,7 +38,8 @@ pub enum DecodeError {
     },
 }
 
-/// A word's 164 bits; bit 0 is bit 0 of the first element. Bits beyond the word are zero in what [`Word::encode`] makes.
+/// A word's 164 bits; bit 0 is bit 0 of the first element. Bits beyond the word are zero in what
+/// [`Word::encode`] makes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Encoded(
     /// The bits, least significant element first.

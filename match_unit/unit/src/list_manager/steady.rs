@@ -69,8 +69,8 @@ impl ListManager {
         slots.windows(2).take_while(|pair| local(pair[1]) && holds(&self.items.slots[pair[0] as usize].words)).count()
     }
 
-    /// Advances by `items` items that fail after eight cycles each; returns the words of the last one and the first word
-    /// of the following item.
+    /// Advances by `items` items that fail after eight cycles each; returns the words of the last
+    /// one and the first word of the following item.
     pub(crate) fn skip(&mut self, items: usize) -> (Words, u64) {
         let StreamPosition::Item(item, _) = self.search.cursor else { unreachable!("an item has begun") };
         let (words, cycles) = (WORDS * items, (WORDS * items) as u64);

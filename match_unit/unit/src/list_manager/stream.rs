@@ -27,7 +27,8 @@ pub(super) struct Search {
     pub(super) cursor: StreamPosition,
     /// Cycle of the last request to memory.
     pub(super) requested: u64,
-    /// Slot of the current item ([`NO_SLOT`] for the end-of-list item), and the cycle in which its first word can enter.
+    /// Slot of the current item ([`NO_SLOT`] for the end-of-list item), and the cycle in which its
+    /// first word can enter.
     pub(super) slot: u32,
     pub(super) available: u64,
     /// Cycles in which recent items began to enter, by position modulo [`MAX_HEAD_CACHE`].

@@ -32,8 +32,8 @@ impl Kept {
     }
 }
 
-/// Every engine in each of its structures: presets with other words or sizes. Those that differ in times alone cost the same
-/// on the host.
+/// Every engine in each of its structures: presets with other words or sizes. Those that differ in
+/// times alone cost the same on the host.
 pub(crate) fn structures() -> Vec<EngineChoice> {
     let structure = |choice: &EngineChoice| {
         let structural =

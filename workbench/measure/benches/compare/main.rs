@@ -3,7 +3,8 @@
 //!
 //! ```console
 //! $ cargo bench --package mb-measure --bench compare
-//! $ cargo bench --package mb-measure --bench compare -- --rounds 3 --depths 1,64,4096 --csv out/mbmatch.csv drain_posted
+//! $ cargo bench --package mb-measure --bench compare -- --rounds 3 --depths 1,64,4096 --csv
+//! out/mbmatch.csv drain_posted
 //! ```
 //!
 //! Each contender has a process of its own. All are pinned to one core and take turns at each

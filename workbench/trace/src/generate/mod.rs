@@ -220,7 +220,8 @@ impl Plan {
         self.time(key).0 / 1000
     }
 
-    /// Rejects computation times with fractions of a nanosecond, and totals over `steps` that exceed the range of a trace.
+    /// Rejects computation times with fractions of a nanosecond, and totals over `steps` that
+    /// exceed the range of a trace.
     fn check_time(&self, steps: u64) -> Result<(), ParameterError> {
         let Picos(compute) = self.time("compute");
         if !compute.is_multiple_of(1000) {

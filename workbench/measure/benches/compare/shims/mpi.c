@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// An MPI library through its own calls: nonblocking on both sides of MPI_COMM_SELF, then two waits. The times contain what
-// an MPI does besides matching: argument checks, request objects, the copy of 8 bytes.
+// An MPI library through its own calls: nonblocking on both sides of MPI_COMM_SELF, then two waits.
+// The times contain what an MPI does besides matching: argument checks, request objects, the copy of 8 bytes.
 #include <mpi.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
 // The interface of the benchmark to another library. A message has 8 bytes and is sent to oneself; the request and the
-// message of the same number belong together. Bits 0 to 30 are the tag and bit 40 is the source: there is one source, and
-// a receive or probe that ignores the bit accepts any. Errors print a message and end the program.
+// message of the same number belong together. Bits 0 to 30 are the tag and bit 40 is the source:
+// there is one source, and a receive or probe that ignores the bit accepts any. Errors print a
+// message and end the program.
 #pragma once
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// UCX's tag matching through its own calls: a worker with an endpoint to itself over the transport `self`, which delivers
-// a message before the send returns. The times contain request objects and the copy of 8 bytes.
+// UCX's tag matching through its own calls: a worker with an endpoint to itself over the transport
+// `self`, which delivers a message before the send returns. The times contain request objects and the copy of 8 bytes.
 #include <ucp/api/ucp.h>
 
 #include "shim.h"
