@@ -10,7 +10,8 @@ import pytest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group tests for `--dist loadgroup`, except those marked `alone`, which run anywhere.
 
-    Tests of the examples and of the recorder build into one folder and stay together; others are grouped by file.
+    Tests of the examples and of the recorder build into one folder and stay together.
+    Others are grouped by file.
     """
     here = Path(__file__).parent / "tests"
     for item in items:

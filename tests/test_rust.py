@@ -7,6 +7,7 @@ its list of the slowest tests.
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -36,13 +37,20 @@ def programs() -> list[ParameterSet]:
     return found
 
 
+def libraries() -> str:
+    """Return the folder of Rust's own shared libraries, which tests of procedural macros load."""
+    words = [shutil.which("rustc") or "rustc", "--print", "target-libdir"]
+    asked = subprocess.run(words, capture_output=True, text=True, check=True)
+    return asked.stdout.strip()
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize(("program", "folder"), programs())
 def test_rust(program: Path, folder: Path) -> None:
     done = subprocess.run(
         [program, "--quiet"],
         cwd=folder,
-        env={**os.environ, "CARGO_MANIFEST_DIR": str(folder)},
+        env={**os.environ, "CARGO_MANIFEST_DIR": str(folder), "LD_LIBRARY_PATH": libraries()},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
