@@ -155,7 +155,7 @@ impl Model {
     fn wait(&mut self, cycles: u64) {
         for _ in 0..cycles {
             self.cycle += 1;
-            assert!(self.cycle < 10_000_000, "the processor waits in vain");
+            assert!(self.cycle < 10_000_000, "the processor waits forever");
             for unit in &mut self.units {
                 unit.edge(self.cycle, self.times.search);
             }

@@ -78,7 +78,7 @@ def test_trace_counts_what_the_program_counts(mpi: Mpi, variant: str, ranks: int
     assert counts.unfinalized == []
     assert counts.tally == read_tally(program, done.stdout)
     assert [trait for trait in TRAITS[variant] if counts.traits[trait] == 0] == []
-    # Polls in vain are counted in one record for each of three calls at most, however long a rank polls.
+    # Unsuccessful polls are counted in one record for each of three calls at most, however long a rank polls.
     misses = counts.traits["Miss"]
     assert misses <= 3 * (counts.records - misses)
     checked = check(trace)

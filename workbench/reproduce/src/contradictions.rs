@@ -23,7 +23,7 @@ pub struct Contradiction<S: 'static> {
     pub counts: &'static str,
 }
 
-/// A contradiction with what came of it.
+/// A contradiction with the measurements of both statements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContradictionResult {
     /// Its number.

@@ -150,7 +150,7 @@ const WARM: &str = "With the list in its cache, as section 6.1 says, a visit of 
                     is 22 to 24 cycles.";
 
 /// Why 16 cores are faster here.
-const OVERLAP: &str = "Threads that take locks hand over hand follow each other one item apart, so that a further item costs a \
+const OVERLAP: &str = "Threads that use lock coupling follow each other one item apart, so that a further item costs a \
                        match 1 to 2 cycles on 16 cores. If new threads fill core after core and do not spread, 10 items take \
                        145 cycles in place of 69, near the paper's 169. The 8 and more cycles for each further item between 10 \
                        and 100 come out under no set of assumptions: they ask for something that one thread has at a time.";
