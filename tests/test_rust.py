@@ -34,6 +34,10 @@ def programs() -> list[ParameterSet]:
             folder = Path(message["manifest_path"]).parent
             name = f"{folder.relative_to(ROOT)}:{message['target']['name']}"
             found.append(pytest.param(Path(message["executable"]), folder, id=name))
+    if not found:
+        # Without parameters pytest would skip the test, and no Rust test would run unnoticed.
+        msg = f"{LIST}: no test program found, expected those of the workspace; run `make test`"
+        raise ValueError(msg)
     return found
 
 
