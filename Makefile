@@ -35,11 +35,12 @@ run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
 test: check .venv/mpi.stamp .venv/guest.stamp ## every test, after the checks; ends with the ten slowest
-	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
+	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
+	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
 	cargo test --quiet --workspace --exclude mb-py --doc
 	# Built here, run by tests/test_rust.py beside the other tests.
 	cargo test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
-	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup --durations 10
+	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
 
 check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guards, generated files
 	cargo fmt --check

@@ -48,7 +48,6 @@ def libraries() -> str:
     return asked.stdout.strip()
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("program", "folder"), programs())
 def test_rust(program: Path, folder: Path) -> None:
     done = subprocess.run(
