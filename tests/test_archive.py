@@ -3,8 +3,11 @@
 
 import io
 import lzma
+import shutil
 import tarfile
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -110,6 +113,36 @@ def test_a_sparse_file_of_a_million_terabytes_is_refused(tmp_path: Path) -> None
     member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.size": str(1 << 60), "GNU.sparse.map": "0,0"}
     path = pack(tmp_path / "x.tar.xz", [(member, b"")])
     assert refusal(path, tmp_path) == "found the member `t/bundle.mbt`, expected the files of one trace"
+
+
+def test_a_file_longer_than_its_header_says_is_refused_before_it_is_unpacked(
+    halo: mb.Trace, tmp_path: Path
+) -> None:
+    bundle = halo.directory / "bundle.mbt"
+    length = bundle.stat().st_size
+    content = bundle.read_bytes() + bytes(10 << 20)
+    path = pack(tmp_path / "x.tar.xz", [file("t/bundle.mbt", content)])
+    expected = f"bundle.mbt: file of {len(content)} bytes found, expected {length} by its header"
+    assert refusal(path, tmp_path) == expected
+    assert sum(each.stat().st_size for each in (tmp_path / "inside" / "t").iterdir()) == 0
+
+
+@pytest.mark.parametrize("content", [bytes(63), bytes(64), b"x" * (10 << 20)])
+def test_a_file_without_a_header_is_refused_before_it_is_unpacked(tmp_path: Path, content: bytes) -> None:
+    path = pack(tmp_path / "x.tar.xz", [file("t/rank-00000.mbt", content)])
+    assert refusal(path, tmp_path).startswith("rank-00000.mbt: f")
+    assert sum(each.stat().st_size for each in (tmp_path / "inside" / "t").iterdir()) == 0
+
+
+def test_a_file_larger_than_the_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = pack(tmp_path / "x.tar.xz", [file("t/bundle.mbt", bytes(2000))])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1999))
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    with pytest.raises(mb.MatchbenchError) as error:
+        unpack(path, inside)
+    found = f"{path}: member `t/bundle.mbt` needs 2000 bytes, found 1999 in {tempfile.gettempdir()}; "
+    assert str(error.value).startswith(found)
 
 
 def test_an_empty_archive_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -132,7 +132,10 @@ def test_a_full_disk_is_one_line(unbuffered: str) -> None:
             check=False,
             timeout=300,
         )
-    assert (done.returncode, done.stderr) == (BAD_INPUT, "matchbench: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        BAD_INPUT,
+        "matchbench: standard output: No space left on device\n",
+    )
 
 
 @pytest.mark.parametrize("words", [("info",), ("check",), ("stats",), ("export", "-o", "x.parquet")])
@@ -153,6 +156,37 @@ def test_a_file_that_is_not_a_trace_is_refused(matchbench: Command, tmp_path: Pa
     (tmp_path / "notes.txt").write_text("no trace")
     message = "notes.txt: not a trace; name a trace's directory or NAME.tar.xz"
     assert_refused(matchbench("trace", "info", "notes.txt"), message)
+
+
+@pytest.mark.parametrize("name", ["meta.json", "bundle.mbt"])
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (os.mkfifo, "FIFO, socket or device"),
+        (Path.mkdir, "directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "FIFO, socket or device"),
+    ],
+)
+def test_a_file_that_is_not_regular_is_refused_at_once(
+    matchbench: Command,
+    halo: mb.Trace,
+    tmp_path: Path,
+    name: str,
+    make: Callable[[Path], None],
+    found: str,
+) -> None:
+    """A FIFO without a writer would hang in `open`, beyond SIGTERM."""
+    shutil.copytree(halo.directory, tmp_path / "x")
+    (tmp_path / "x" / name).unlink()
+    make(tmp_path / "x" / name)
+    message = f"{found} found, expected a regular file; copy the file of the trace here"
+    assert_refused(matchbench("trace", "stats", "x"), f"x/{name}: {message}")
+
+
+def test_a_packed_trace_that_is_a_fifo_is_refused(matchbench: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.tar.xz")
+    message = "x.tar.xz: FIFO, socket or device found, expected a regular file"
+    assert_refused(matchbench("trace", "stats", "x.tar.xz"), message)
 
 
 def test_a_good_trace_passes_its_check(matchbench: Command, halo: mb.Trace) -> None:
@@ -241,6 +275,22 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
     assert matchbench(*words, "--force").returncode == 0
 
 
+def test_a_comparison_without_plots_has_tables_only(halo: mb.Trace, tmp_path: Path) -> None:
+    """And does not import matplotlib."""
+    code = (
+        "import sys; from matchbench.cli import main; status = main(sys.argv[1:]); "
+        "sys.exit(status or 'matplotlib' in sys.modules)"
+    )
+    words = ["compare", str(halo.path), "-e", "ideal", "--table-only", "-o", "r"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "r" / "results.parquet").exists()
+    assert not (tmp_path / "r" / "plots").exists()
+    assert "<figure>" not in (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+
+
 def test_an_unwritable_output_is_refused_before_the_replays(
     matchbench: Command, halo: mb.Trace, tmp_path: Path
 ) -> None:
@@ -297,12 +347,12 @@ def test_a_wrong_choice_is_refused(
 
 
 def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: mb.Trace) -> None:
-    done = matchbench("compare", halo.path, "--engine", "ideal", TERM="xterm-256color")
+    done = matchbench("compare", halo.path, "--engine", "ideal", "--table-only", TERM="xterm-256color")
     assert "\x1b" not in done.stdout + done.stderr
 
 
 def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Command, halo: mb.Trace) -> None:
-    words = ("compare", halo.path, "-e", "linear:qsnet2", "--force", "-o", "r")
+    words = ("compare", halo.path, "-e", "linear:qsnet2", "--table-only", "--force", "-o", "r")
     terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}  # a dumb terminal always has 80 columns
     printed = [matchbench(*words, **terminal, COLUMNS=width) for width in ("300", "120", "80")]
     styled = re.compile(r"\x1b\[[0-9;]*m")
@@ -337,7 +387,7 @@ def test_an_unfinished_replay_names_the_waiting_ranks(matchbench: Command, tmp_p
     checked = matchbench("trace", "check", "killed")
     assert (checked.returncode, checked.stderr) == (0, "")
     assert checked.stdout.endswith("\nrank 3 ends after 100 records: it did not reach MPI_Finalize\n")
-    done = matchbench("compare", "killed", "-e", "ideal", "-o", "r")
+    done = matchbench("compare", "killed", "-e", "ideal", "--table-only", "-o", "r")
     assert done.returncode == CHECK_FAILED
     assert "ideal:zero  nic  bound   not finished" in done.stdout
     lines = done.stderr.splitlines()

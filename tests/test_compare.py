@@ -265,6 +265,52 @@ def test_a_signal_ends_a_comparison_with_one_line_and_no_output(
     assert [entry.name for entry in tmp_path.iterdir()] == ["long"]
 
 
+@pytest.mark.parametrize("module", ["click", "polars", "rich.console", "matplotlib.figure"])
+def test_an_interrupt_of_an_import_is_one_line(deep: mb.Trace, tmp_path: Path, module: str) -> None:
+    code = """
+import os, signal, sys
+
+class Interrupting:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupting)
+from matchbench.__main__ import main
+sys.exit(main())
+"""
+    words = [module, "compare", str(deep.path), "-e", "ideal", "-o", "r"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "matchbench: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_of_the_plots_is_one_line(deep: mb.Trace, halo: mb.Trace, tmp_path: Path) -> None:
+    """As from a terminal: it reaches the processes that draw, too, while they import matplotlib."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchbench", "compare", deep.path, halo.path, "-e", "linear", "-o", "r"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".r.partial-*/plots")):
+        assert time.monotonic() < until
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "matchbench: interrupted\n"
+    assert process.returncode == 128 + signal.SIGINT
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_engine_takes_parameters_as_keywords() -> None:
     engine = mb.engine("linear", preset="qsnet2", entry="0.025 us")
     assert repr(engine) == 'Engine("linear:qsnet2", entry="25 ns")'

@@ -194,3 +194,41 @@ def test_a_recorded_program_is_replayed_message_by_message(
     assert results["sent_user"].to_list() == [total["sent"]] * 2
     assert results.select(pl.col("received") == pl.col("sent")).to_series().all()
     assert os.listdir(tmp_path) == ["t"]  # noqa: PTH208 - names suffice
+
+
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> list[mb.Trace]:
+    """Record a program that sends nothing, on one rank and on two."""
+    directory = tmp_path_factory.mktemp("silent")
+    source = directory / "silent.c"
+    source.write_text("#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }\n")
+    compiler = ["mpicc.mpich", "-o", str(directory / "silent"), str(source)]
+    subprocess.run(compiler, check=True)
+    for ranks in (1, 2):
+        launch = ["mpiexec.mpich", "-n", str(ranks), str(directory / "silent")]
+        assert mb.record(launch, directory / f"ranks{ranks}").complete
+    return [mb.Trace.open(directory / f"ranks{ranks}") for ranks in (1, 2)]
+
+
+def test_a_program_without_messages_has_a_result_on_every_engine(
+    silent: list[mb.Trace], matchbench: Command, tmp_path: Path
+) -> None:
+    done = matchbench("compare", *(trace.path for trace in silent), "-o", "r")
+    assert done.returncode == 0
+    for trace in silent:
+        assert f"{trace.name}: This program sent no messages: matching costs it nothing.\n" in done.stdout
+    rows = pl.read_parquet(tmp_path / "r" / "results.parquet")
+    assert rows["matches"].sum() == 0
+    assert set(rows["slowdown"]) == {1.0}
+    assert {plot.name for plot in (tmp_path / "r" / "plots").iterdir()} == {
+        f"{trace.name}.slowdown.{ending}" for trace in silent for ending in ("png", "svg")
+    }
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<p>This program sent no messages: matching costs it nothing.</p>") == len(silent)
+
+
+def test_a_program_without_messages_has_statistics(silent: list[mb.Trace], matchbench: Command) -> None:
+    done = matchbench("trace", "stats", silent[0].path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nmessages sent       0, 0 B\n" in done.stdout
+    assert silent[1].stats().total["received"] == 0

@@ -5,26 +5,16 @@
 >>> trace = mb.Trace.open("traces/halo3d-64.tar.xz")  # doctest: +SKIP
 >>> mb.compare(trace, ["ideal", "linear:qsnet2"]).results  # doctest: +SKIP
 
-`docs/python.md` shows more. What needs polars is imported at its first use, so that the command starts fast.
+`docs/python.md` shows more. All names are imported at their first use, so that the command starts fast.
 """
 
 import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
 
-from matchbench._native import (
-    Engine,
-    MatchbenchError,
-    Network,
-    TraceError,
-    engines,
-    networks,
-    revision,
-    version,
-)
-
+TYPE_CHECKING = False  # as that of `typing`, which takes longer to import than this package
 if TYPE_CHECKING:
+    from matchbench._native import Engine, MatchbenchError, Network, TraceError, engines, networks, revision
     from matchbench.compare import compare
     from matchbench.comparison import Comparison, Remark
     from matchbench.generate import generate
@@ -34,7 +24,7 @@ if TYPE_CHECKING:
     from matchbench.selection import choose_engines, engine
     from matchbench.trace import Trace, TraceStats
 
-__version__ = version()
+    __version__: str
 
 __all__ = [
     "Comparison",
@@ -61,6 +51,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "_native": ("Engine", "MatchbenchError", "Network", "TraceError", "engines", "networks", "revision"),
     "compare": ("compare",),
     "comparison": ("Comparison", "Remark"),
     "generate": ("generate",),
@@ -89,6 +80,14 @@ def _lazy(module: str, name: str) -> property:
 
     return property(get, ignore)
 
+
+def _version(_package: ModuleType) -> str:
+    from matchbench._native import version
+
+    return version()
+
+
+_Package.__version__ = property(_version)  # type: ignore[attr-defined] # as the other names
 
 for _module, _names in _LAZY.items():
     for _name in _names:

@@ -1,8 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`python -m matchbench` is the command `matchbench`."""
+"""The command `matchbench`, also as `python -m matchbench`."""
 
+import signal
 import sys
+from types import FrameType
 
-from matchbench.cli import main
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
-sys.exit(main())
+_RETRY_SECONDS = 0.005
+
+
+def main() -> int:
+    """Run the command line, and print one line for Ctrl-C even while modules are imported."""
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as in the background
+            signal.signal(signal.SIGALRM, _interrupt)
+            sys.unraisablehook = _swallowed
+        from matchbench.cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        sys.stderr.write("matchbench: interrupted\n")
+        return 128 + signal.SIGINT
+    finally:
+        # The exit status is known; the interpreter would print a traceback for a signal while it ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _swallowed(what: "UnraisableHookArgs") -> None:
+    """Retry an interrupt that a callback swallowed, such as that of a weak reference."""
+    if what.exc_type is KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
+    else:
+        sys.__unraisablehook__(what)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

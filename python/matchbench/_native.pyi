@@ -140,6 +140,9 @@ class MatchUnit:
     def state(self) -> State: ...
     def entries(self, list: str) -> list[Entry]: ...  # noqa: A002 - binding's name
 
+def trace_file_bytes(path: str, first: bytes) -> int | None:
+    """Length of a finalized trace file by its first 64 bytes; None for a rank that did not finish."""
+
 def match_programs() -> list[tuple[str, str]]:
     """Every match program of the engine `microcode`: name and text."""
 

@@ -10,9 +10,10 @@ import lzma
 import re
 import shutil
 import tarfile
+import tempfile
 from pathlib import Path, PurePosixPath
 
-from matchbench._native import MatchbenchError
+from matchbench._native import MatchbenchError, TraceError, trace_file_bytes
 
 LIMIT_BYTES = 64 << 30
 """Unpacked size above which an archive is refused: 2^30 records."""
@@ -20,6 +21,7 @@ LIMIT_BYTES = 64 << 30
 _MEMBER = re.compile(r"meta\.json|bundle\.mbt|rank-\d{5,}\.mbt|README\.md")
 _DICTIONARY_BYTES = 256 << 20  # xz -9 needs 65 MiB to unpack
 _HEADER_BYTES = 4 << 20  # largest header between the contents of two members
+_TRACE_HEADER_BYTES = 64  # T-3
 _CHUNK_BYTES = 1 << 18
 
 
@@ -77,7 +79,7 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
     Raises
     ------
     MatchbenchError
-        When the file is not a packed trace; names the file and the first defect.
+        When the file is not a packed trace, or the disk is too small; names the file and the first defect.
     """
     top: str | None = None
     left_bytes = limit_bytes
@@ -96,10 +98,22 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                 if left_bytes < 0:
                     msg = f"unpacked size exceeds {limit_bytes} bytes"
                     raise tarfile.ReadError(msg)
+                free_bytes = shutil.disk_usage(into).free
+                if member.size > free_bytes:
+                    msg = (
+                        f"{path}: member `{member.name}` needs {member.size} bytes, found {free_bytes} "
+                        f"in {tempfile.gettempdir()}; set TMPDIR to a directory with more free space"
+                    )
+                    raise MatchbenchError(msg)
                 stream.allow(member.size)
                 (into / parts[0]).mkdir(exist_ok=True)
                 if is_file:
                     _store(archive, member, into / parts[0] / parts[1])
+    except OSError as error:
+        if error.filename:
+            raise
+        msg = f"{path}: cannot be unpacked to {into}: {error.strerror}; TMPDIR sets another directory"
+        raise MatchbenchError(msg) from error
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
         msg = f"{path}: not a packed trace: {error}"
         raise MatchbenchError(msg) from error
@@ -116,4 +130,19 @@ def _store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
         msg = f"member `{member.name}` has no content"
         raise tarfile.ReadError(msg)
     with content, target.open("wb") as file:
+        if target.suffix == ".mbt":
+            first = content.read(_TRACE_HEADER_BYTES)
+            _check_size(member, target, first)
+            file.write(first)
         shutil.copyfileobj(content, file)
+
+
+def _check_size(member: tarfile.TarInfo, target: Path, first: bytes) -> None:
+    """Refuse a file that is longer than its header says, before the disk is full of it."""
+    try:
+        expected = trace_file_bytes(target.name, first)
+    except TraceError as error:
+        raise tarfile.ReadError(str(error)) from error
+    if expected is not None and member.size != expected:
+        msg = f"{target.name}: file of {member.size} bytes found, expected {expected} by its header"
+        raise tarfile.ReadError(msg)

@@ -10,7 +10,7 @@ import polars as pl
 
 from matchbench import columns
 from matchbench.native_types import Progress
-from matchbench.output import whole_directory
+from matchbench.output import whole_directory, write_file, write_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,7 @@ class Comparison:
         directory: str | os.PathLike[str],
         *,
         force: bool = False,
+        plots: bool = True,
         jobs: int = 1,
         progress: Progress | None = None,
     ) -> None:
@@ -81,6 +82,8 @@ class Comparison:
             A directory that does not exist or is empty.
         force
             Replace earlier results there.
+        plots
+            Draw plots; without, the report has tables only and matplotlib is not imported.
         jobs
             Plots drawn in parallel. Above 1 they are drawn in new processes, which import the main module of
             the program: its work must be under `if __name__ == "__main__":`.
@@ -91,18 +94,18 @@ class Comparison:
         ------
         MatchbenchError
             When the directory is in use.
+        OSError
+            When a file cannot be written.
         """
-        # Imported here because matplotlib takes a second to load.
+        # Imported here because it imports this module.
         from matchbench.report import write_report
 
         with whole_directory(Path(directory), marker="results.json", force=force) as partial:
             for name in columns.TABLES:
-                table: pl.DataFrame = getattr(self, name)
-                table.write_csv(partial / f"{name}.csv")
-                table.write_parquet(partial / f"{name}.parquet")
+                write_table(getattr(self, name), partial, name)
             rows = self.results.to_dicts()
-            (partial / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-            write_report(self, partial, jobs=jobs, progress=progress)
+            write_file(partial / "results.json", json.dumps(rows, indent=1) + "\n")
+            write_report(self, partial, plots=plots, jobs=jobs, progress=progress)
 
     def __repr__(self) -> str:
         """Give the number of traces and engine presets, and of replays that did not finish."""

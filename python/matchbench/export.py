@@ -73,7 +73,11 @@ def export(
         Called as `progress(records done, records)`.
     """
     done = 0
-    with whole_file(path, force=force) as partial, pq.ParquetWriter(partial, _SCHEMA) as writer:
+    with (
+        whole_file(path, force=force) as partial,
+        partial.open("wb") as file,
+        pq.ParquetWriter(file, _SCHEMA) as writer,
+    ):
         for rank, count in enumerate(trace.rank_records()):
             for start in range(0, count, _BATCH):
                 stop = min(start + _BATCH, count)

@@ -56,5 +56,8 @@ def generate(
             raise MatchbenchError(msg)
     texts = [(name, str(value)) for name, value in (settings or {}).items()]
     with whole_directory(Path(directory), marker="meta.json", force=force) as partial:
-        _native.generate(pattern, partial, ranks=ranks, seed=seed, settings=texts, progress=progress)
+        try:
+            _native.generate(pattern, partial, ranks=ranks, seed=seed, settings=texts, progress=progress)
+        except MatchbenchError as error:
+            raise type(error)(str(error).replace(str(partial), str(directory))) from None
     return Trace.open(directory)

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Atomic output: written under a temporary name, renamed when complete."""
+"""Atomic output: written under a temporary name, renamed when complete; one writer at a time."""
 
+from __future__ import annotations
+
+import fcntl
+import io
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matchbench._native import MatchbenchError
+
+if TYPE_CHECKING:  # most commands write no table
+    import polars as pl
+
+_reserved: set[Path] = set()
+"""Directories that this process has reserved."""
 
 
 def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
@@ -43,8 +54,69 @@ def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
 
 
 @contextmanager
+def reserved_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[None]:
+    """Keep other processes from writing to `path` while the block runs.
+
+    A lock on the file `.NAME.lock` beside the directory; the system releases it when the process ends.
+    On file systems without locks, the directory is not reserved.
+
+    Parameters
+    ----------
+    path, marker, force
+        As of `whole_directory`.
+
+    Raises
+    ------
+    MatchbenchError
+        As `check_directory`, and when another process has reserved `path`.
+    """
+    shown, path = path, path.absolute()
+    if path in _reserved:
+        yield
+        return
+    check_directory(shown, marker=marker, force=force)
+    made = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        descriptor = _locked(lock, shown)
+        _reserved.add(path)
+        try:
+            yield
+        finally:
+            _reserved.discard(path)
+            lock.unlink(missing_ok=True)
+            os.close(descriptor)
+    finally:
+        with suppress(OSError):  # not empty
+            for parent in made:
+                parent.rmdir()
+
+
+def _locked(lock: Path, path: Path) -> int:
+    """Create and lock the file `lock`; return its descriptor."""
+    while True:
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            msg = f"{path}: another process is writing to it; wait until it ends or choose another directory"
+            raise MatchbenchError(msg) from None
+        except OSError:  # the file system has no locks
+            return descriptor
+        # The last holder may have removed the file after it was opened here.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                return descriptor
+        os.close(descriptor)
+
+
+@contextmanager
 def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[Path]:
     """Yield a new directory, which is renamed to `path` when the block ends without an exception.
+
+    The directory is reserved for this process meanwhile.
 
     Parameters
     ----------
@@ -60,22 +132,18 @@ def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator
     MatchbenchError
         When `path` is in use without `force`, has other contents, or cannot be written.
     """
-    check_directory(path, marker=marker, force=force)
-    path = path.absolute()
-    made = [parent for parent in path.parents if not parent.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    shown, path = path, path.absolute()
     partial = _partial(path)
-    partial.mkdir()
-    try:
-        yield partial
-        if path.exists():
-            shutil.rmtree(path)
-        partial.rename(path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        with suppress(OSError):  # not empty
-            for parent in made:
-                parent.rmdir()
+    with reserved_directory(shown, marker=marker, force=force):
+        partial.mkdir()
+        try:
+            with _named(partial, shown):
+                yield partial
+            if path.exists():
+                shutil.rmtree(path)
+            partial.rename(path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextmanager
@@ -96,10 +164,58 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
     path.absolute().parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
     try:
-        yield partial
+        with _named(partial, path):
+            yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_file(path: Path, content: bytes | str) -> None:
+    """Write a new file; unlike those of `Path.write_bytes`, errors of the write name the file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        Its content; text is written as UTF-8.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written, for example because the disk is full.
+    """
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write_table(table: pl.DataFrame, directory: Path, name: str) -> None:
+    """Write a table as `NAME.csv` and `NAME.parquet`.
+
+    Not written by polars itself, whose errors do not name the file.
+    """
+    content = io.BytesIO()
+    table.write_csv(content)
+    write_file(directory / f"{name}.csv", content.getvalue())
+    content = io.BytesIO()
+    table.write_parquet(content)
+    write_file(directory / f"{name}.parquet", content.getvalue())
+
+
+@contextmanager
+def _named(partial: Path, path: Path) -> Iterator[None]:
+    """Name the output in errors of the operating system, which name its temporary path or none."""
+    try:
+        yield
+    except OSError as error:
+        file = Path(os.fsdecode(error.filename)) if error.filename else partial
+        if not file.is_relative_to(partial):
+            raise
+        file = path / file.relative_to(partial)
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from error
 
 
 def _partial(path: Path) -> Path:

@@ -9,6 +9,7 @@ With too many presets for one legend, each engine has a panel and a hue, and eac
 import io
 import itertools
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,16 @@ import matplotlib as mpl
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
+
+from matchbench.output import write_file
 
 LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
 """Line style by kind of time."""
@@ -43,11 +48,12 @@ STYLE: dict[Any, Any] = {
     "font.size": 10,
     "grid.alpha": 0.3,
     "legend.frameon": False,
-    "savefig.dpi": 150,
+    "text.parse_math": False,  # names may have a dollar sign
     "svg.hashsalt": "matchbench",  # the same data give the same file
 }
 """Settings of matplotlib for drawing and saving."""
 
+_DPI = 150
 _LOG_RATIO = 20  # ratio of largest to smallest value above which an axis is logarithmic
 _FEW = 1000  # range of an axis, as a ratio, up to which 2 and 5 times powers of ten are labelled
 _MARKERS = "os^vDP*Xph"
@@ -242,7 +248,7 @@ class Plot:
 
 
 def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> list[Plot]:
-    """List every plot of a comparison.
+    """List the plots of a comparison; a trace without matches, for example, has no plot of latencies.
 
     Parameters
     ----------
@@ -251,16 +257,15 @@ def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame)
     """
     colour = colours(_labels(results))
     kinds = {
-        "slowdown": (results, "application slowdown by engine"),
-        "latency": (depths, "match latency against search depth"),
+        "slowdown": (results.filter(pl.col("slowdown").is_not_null()), "application slowdown by engine"),
+        "latency": (_found(depths), "match latency against search depth"),
         "queues": (timeline, "queue lengths over time"),
     }
     return [
-        Plot(
-            trace=trace, kind=kind, title=f"{trace}: {title}", table=table.filter(trace=trace), colour=colour
-        )
+        Plot(trace=trace, kind=kind, title=f"{trace}: {title}", table=rows, colour=colour)
         for trace in results["trace"].unique(maintain_order=True)
         for kind, (table, title) in kinds.items()
+        if (rows := table.filter(trace=trace)).height
     ]
 
 
@@ -281,14 +286,17 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
     bytes
         The PNG.
     """
-    picture = io.BytesIO()
-    with mpl.rc_context(STYLE):
-        figure.savefig(picture, format="png")
-        # The computed layout serves both files; computing it takes longer than drawing.
+    png, svg = io.BytesIO(), io.BytesIO()
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # in the name of a trace
+        # `Figure.savefig` draws twice for each file, the first time for a layout that both files can share.
+        figure.set_dpi(_DPI)
+        FigureCanvasAgg(figure).print_png(png)  # type: ignore[no-untyped-call]
         figure.set_layout_engine("none")
-        figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
-    (directory / f"{name}.png").write_bytes(picture.getvalue())
-    return picture.getvalue()
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    write_file(directory / f"{name}.png", png.getvalue())
+    write_file(directory / f"{name}.svg", svg.getvalue())
+    return png.getvalue()
 
 
 def _slowdowns(plot: Plot) -> Figure:
@@ -310,11 +318,11 @@ def _slowdowns(plot: Plot) -> Figure:
 
 def _latency(plot: Plot) -> Figure:
     """Draw all engine presets on the same axes, or each engine in a panel with the others in grey."""
-    found = _found(plot.table)
+    found = plot.table
     labels = _labels(found)
     if len(labels) <= _CROWD:
         figure = Figure(figsize=(9, 4.8))
-        latency_by_depth(figure.subplots(), plot.table, colour=plot.colour)
+        latency_by_depth(figure.subplots(), found, colour=plot.colour)
         _legend(figure)
     else:
         figure = _latency_panels(found, labels, plot.colour)

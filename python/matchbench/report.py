@@ -16,17 +16,28 @@ from typing import TYPE_CHECKING
 import jinja2
 import polars as pl
 
-from matchbench import _native, plots, summary
+from matchbench import _native, summary
+from matchbench.output import write_file
 
-if TYPE_CHECKING:  # comparison imports this module when it writes
+if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
     from matchbench.comparison import Comparison
     from matchbench.native_types import Progress
+    from matchbench.plots import Plot
+
+
+_WORTH_A_PROCESS = 3
+"""Plots below which another process takes longer to start than to draw them."""
 
 
 def write_report(
-    comparison: Comparison, directory: Path, *, jobs: int = 1, progress: Progress | None = None
+    comparison: Comparison,
+    directory: Path,
+    *,
+    plots: bool = True,
+    jobs: int = 1,
+    progress: Progress | None = None,
 ) -> None:
-    """Write `plots/` and `report.html`.
+    """Write `report.html`, and `plots/` unless no plots are wanted.
 
     Parameters
     ----------
@@ -34,12 +45,14 @@ def write_report(
         The comparison to report.
     directory
         An existing directory.
+    plots
+        Draw plots.
     jobs
         Plots drawn in parallel, above 1 each in its own process.
     progress
         Called as `progress(plots drawn, plots)`.
     """
-    drawn = _draw(comparison, directory / "plots", jobs, progress)
+    drawn = _draw(comparison, directory / "plots", jobs, progress) if plots else []
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -56,21 +69,24 @@ def write_report(
         plots=drawn,
         parameters=_parameters(comparison.parameters),
     )
-    (directory / "report.html").write_text(page, encoding="utf-8")
+    write_file(directory / "report.html", page)
 
 
 def _draw(
     comparison: Comparison, directory: Path, jobs: int, progress: Progress | None
 ) -> list[dict[str, str]]:
     """Draw every plot, and give its entry on the page."""
+    from matchbench.plots import planned as plan
+
     directory.mkdir()
-    planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
+    planned = plan(comparison.results, comparison.depths, comparison.timeline)
     drawn = []
     with ExitStack() as stack:
         pictures: Iterator[bytes] = map(_save, planned, repeat(directory))
-        if jobs > 1:
-            pool = stack.enter_context(_processes(min(jobs, len(planned))))
-            pictures = pool.map(_save, planned, repeat(directory))
+        if min(jobs, len(planned) // _WORTH_A_PROCESS) > 1:
+            pool = stack.enter_context(_processes(min(jobs, len(planned) // _WORTH_A_PROCESS)))
+            with _without_interrupts():
+                pictures = pool.map(_save, planned, repeat(directory))
         for plot, picture in zip(planned, pictures, strict=True):
             png = base64.b64encode(picture).decode()
             drawn.append({"trace": plot.trace, "name": plot.name, "title": plot.title, "png": png})
@@ -79,23 +95,33 @@ def _draw(
     return drawn
 
 
-def _save(plot: plots.Plot, directory: Path) -> bytes:
-    return plots.save(plot.draw(), directory, plot.name)
+def _save(plot: Plot, directory: Path) -> bytes:
+    from matchbench.plots import save
+
+    return save(plot.draw(), directory, plot.name)
 
 
 @contextmanager
 def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Start processes by spawning, because our threads may hold locks; only this process handles Ctrl-C."""
-    pool = ProcessPoolExecutor(
-        count,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    )
+    """Use processes that are spawned, because our threads may hold locks."""
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block SIGINT for the processes that are started in the block; only this process handles Ctrl-C.
+
+    A new process inherits the mask. To ignore the signal there would leave its start, an import, unprotected.
+    """
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _parameters(parameters: pl.DataFrame) -> list[dict[str, object]]:

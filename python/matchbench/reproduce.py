@@ -12,7 +12,7 @@ import polars as pl
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError
-from matchbench.output import whole_directory
+from matchbench.output import whole_directory, write_file, write_table
 
 VERDICTS = ("holds", "near", "differs", "not testable")
 """Every verdict, the best first."""
@@ -317,10 +317,8 @@ class Reproduction:
         """
         with whole_directory(Path(directory), marker=MARKER, force=force) as partial:
             for name in TABLES:
-                table: pl.DataFrame = getattr(self, name)
-                table.write_csv(partial / f"{name}.csv")
-                table.write_parquet(partial / f"{name}.parquet")
-            (partial / MARKER).write_text(json.dumps(self._rows(), indent=1) + "\n", encoding="utf-8")
+                write_table(getattr(self, name), partial, name)
+            write_file(partial / MARKER, json.dumps(self._rows(), indent=1) + "\n")
             if figures:
                 # Drawing needs matplotlib, which takes a second to load and is needed here alone.
                 from matchbench import verdicts

@@ -140,11 +140,16 @@ def _results(
         "revision": _native.revision(),
         "host": measured and measured["host"],
         "repetitions": measured and measured["repetitions"],
-        **{name: measured and measured["kinds"][name][0] for name in _OPERATION},
+        **_operation(measured),
         "finished": finished,
         "slowdown": time_ns / reference_ns if finished and reference_ns else None,
         "blocked_share": blocked_ns / (trace.ranks * time_ns) if time_ns else None,
     }
+
+
+def _operation(measured: Measured | None) -> dict[str, float | None]:
+    """Give the times of an operation of any kind; None without a measurement, or without operations."""
+    return {name: next(iter(measured["kinds"][name]), None) if measured else None for name in _OPERATION}
 
 
 def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, object]) -> pl.DataFrame:
@@ -168,10 +173,9 @@ def disturbed(measured: Measured | None) -> list[str]:
     measured
         The measurement of a replay; None for a model.
     """
-    if not measured:
-        return []
-    low, high = (measured["kinds"][name][0] for name in ("operation_low_ns", "operation_high_ns"))
-    if high <= _QUIET_HOST * low:
+    times_ns = _operation(measured)
+    low, high = times_ns["operation_low_ns"], times_ns["operation_high_ns"]
+    if low is None or high is None or high <= _QUIET_HOST * low:
         return []
     return ["the quartiles of the repetitions lie far apart: something else ran on this host"]
 

@@ -97,6 +97,8 @@ class Block:
         Title of the measured rows, with the host.
     measured
         Measured rows: cells in the order of `MEASURED`.
+    note
+        A sentence if the trace has nothing to match, otherwise empty.
     """
 
     trace: str
@@ -104,6 +106,7 @@ class Block:
     rows: list[tuple[str, ...]]
     measured_title: str
     measured: list[tuple[str, ...]]
+    note: str
 
     @property
     def engines(self) -> int:
@@ -137,7 +140,16 @@ def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
             rows=[_cells(row) for row in rows.iter_rows(named=True) if row["timing"] != "measured"],
             measured_title=f"measured on this host ({taken[0]['host']}), not ranked" if taken else "",
             measured=[_measured_cells(row) for row in taken],
+            note=_note(first),
         )
+
+
+def _note(row: Mapping[str, Any]) -> str:
+    if row["matches"] or not row["finished"]:
+        return ""
+    if row["sent"]:
+        return "No message matched a receive: matching costs this program nothing."
+    return "This program sent no messages: matching costs it nothing."
 
 
 def remarks_once(remarks: Sequence[Remark]) -> dict[str, dict[str, list[str]]]:

@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Aligned text tables on standard output, with colours on a terminal only."""
+"""Aligned text tables on standard output, with colours on a terminal only.
+
+rich is imported when something is printed, so that `--help` is fast.
+"""
+
+from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 _ENDLESS = 100_000  # columns; the width of anything but a terminal
 _GAP = 2  # columns between two cells
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\udc80-\udcff]")
 _WORDS = 24  # width to which a wider text cell may be folded
 
 
@@ -38,10 +46,14 @@ def show(
     spare
         Positions of columns that a narrow terminal omits: sets in the order in which they are omitted.
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     console = Console(file=sys.stdout, highlight=False)
     edge = console.width if console.is_terminal else _ENDLESS
     cells = [[column.removeprefix(">") for column in columns]]
-    cells += [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    cells += [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in cells) for at in range(len(columns))]
     kept = list(range(len(columns)))
     for positions in spare:
@@ -69,11 +81,27 @@ def _width(columns: Sequence[int]) -> int:
 
 
 def line(text: str = "", *, style: str = "") -> None:
-    """Print one line."""
-    _print(Text(text, style=style))
+    """Print a line, or several."""
+    from rich.text import Text
+
+    _print(Text("\n".join(map(printable, text.split("\n"))), style=style))
+
+
+def printable(text: str) -> str:
+    r"""Replace control characters, and bytes of a path that are not UTF-8, by escapes such as `\x1b`."""
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    # A byte that is not UTF-8 is a surrogate (PEP 383).
+    return f"\\x{code - 0xDC00:02x}" if code >= 0xDC80 else f"\\x{code:02x}"
 
 
 def _print(what: Table | Text, width: int = _ENDLESS) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
     is_terminal = Console(file=sys.stdout).is_terminal
     # Not directly to standard output: a rich console exits the process on a closed pipe.
     text = io.StringIO()

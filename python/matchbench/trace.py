@@ -16,6 +16,7 @@ from matchbench import _native, columns
 from matchbench._native import MatchbenchError
 from matchbench.archive import unpack
 from matchbench.native_types import Progress
+from matchbench.tables import printable
 
 PACKED = ".tar.xz"
 
@@ -94,7 +95,7 @@ class Trace:
         """
         path = Path(path)
         if path.is_dir():
-            if not (path / "meta.json").is_file():
+            if not (path / "meta.json").exists():
                 msg = f"{path}: not a trace: no meta.json in it; name a trace's directory or NAME{PACKED}"
                 raise MatchbenchError(msg)
             return cls(path, path)
@@ -103,6 +104,9 @@ class Trace:
             raise MatchbenchError(msg)
         if not path.name.endswith(PACKED):
             msg = f"{path}: not a trace; name a trace's directory or NAME{PACKED}"
+            raise MatchbenchError(msg)
+        if not path.is_file():
+            msg = f"{path}: FIFO, socket or device found, expected a regular file"
             raise MatchbenchError(msg)
         unpacked = tempfile.TemporaryDirectory(prefix="matchbench-", ignore_cleanup_errors=True)
         try:
@@ -125,8 +129,8 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The last part of the path, without `.tar.xz`."""
-        return self.path.absolute().name.removesuffix(PACKED)
+        r"""The last part of the path, without `.tar.xz`; what cannot be printed is written as `\xff`."""
+        return printable(self.path.absolute().name.removesuffix(PACKED))
 
     @property
     def ranks(self) -> int:

@@ -9,6 +9,7 @@ Ctrl-C, 141 for a closed pipe, as in `| head`. An error is one line on standard 
 import contextlib
 import importlib
 import io
+import os
 import signal
 import sys
 import threading
@@ -17,7 +18,7 @@ from types import FrameType
 
 import click
 
-from matchbench import MatchbenchError, __version__
+from matchbench import MatchbenchError, __version__, tables
 
 COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
@@ -106,13 +107,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MatchbenchError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        _discard_output()
+        tables.discard()
         return _BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
-        _discard_output()
-        return _refuse(
-            f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-        )
+        tables.discard()
+        # Errors of files name them (`matchbench.output`).
+        where = os.fsdecode(error.filename) if error.filename else "standard output"
+        return _refuse(f"{where}: {error.strerror or error}")
     except KeyboardInterrupt:
         _refuse("interrupted")
         return _BY_SIGNAL + signal.SIGINT
@@ -149,14 +150,7 @@ def _orderly_end() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _discard_output() -> None:
-    # Imported here because rich slows the start of every command.
-    from matchbench import tables
-
-    tables.discard()
-
-
 def _refuse(message: str) -> int:
     with contextlib.suppress(OSError):  # standard error is closed
-        sys.stderr.write(f"matchbench: {' '.join(message.split())}\n")
+        sys.stderr.write(f"matchbench: {tables.printable(' '.join(message.split()))}\n")
     return BAD_INPUT

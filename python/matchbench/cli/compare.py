@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench compare`: replay traces on engines, print the table, write the results."""
+"""`matchbench compare`: replay traces on engines, print the table, write the results.
+
+What needs polars is imported when the command runs, so that `--help` is fast.
+"""
+
+from __future__ import annotations
 
 import datetime as dt
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from matchbench import _native, summary, tables
+from matchbench import _native, tables
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
-from matchbench.compare import compare
-from matchbench.output import check_directory
+from matchbench.output import reserved_directory
 from matchbench.replay_config import ReplayConfig
-from matchbench.selection import choose_engines, parse_assignments
-from matchbench.trace import Trace
+
+if TYPE_CHECKING:
+    from matchbench.comparison import Comparison
 
 CHECK_FAILED = 1
 
@@ -97,6 +103,7 @@ CHECK_FAILED = 1
     type=click.Path(path_type=Path),
     help="Directory of the results. [out/compare-DATE-TIME]",
 )
+@click.option("--table-only", is_flag=True, help="Draw no plots; the report has tables only.")
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 def command(
     paths: tuple[Path, ...],
@@ -111,15 +118,19 @@ def command(
     output: Path | None,
     *,
     free_wildcards: bool,
+    table_only: bool,
     force: bool,
 ) -> int:
     """Replay traces on receive engines and compare the cost of matching.
 
     Prints one table per trace, and writes tables, plots and an HTML report to DIR.
     """
+    from matchbench.compare import compare
+    from matchbench.selection import choose_engines, parse_assignments
+    from matchbench.trace import Trace
+
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
-    check_directory(output, marker="results.json", force=force)
     chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench)
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
@@ -129,11 +140,25 @@ def command(
         collectives=dict(map(_assignment, collectives)),
     )
     with ExitStack() as stack:
+        # Before the work: another command may be writing to it.
+        stack.enter_context(reserved_directory(output, marker="results.json", force=force))
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
+        _show(comparison)
+        with progress_bar("drawing") as progress:
+            comparison.write(output, force=force, plots=not table_only, jobs=jobs, progress=progress)
+    tables.line(f"results: {output}/report.html")
+    return 0 if comparison.finished else CHECK_FAILED
+
+
+def _show(comparison: Comparison) -> None:
+    from matchbench import summary
+
     with tables.ignoring_closed_pipe():
         for block in summary.blocks(comparison.results, comparison.measured):
+            if block.note:
+                tables.line(f"{block.trace}: {block.note}")
             tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
             if block.measured:
                 tables.line()
@@ -142,10 +167,6 @@ def command(
             tables.line()
     with tables.ignoring_closed_pipe():
         sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
-    with progress_bar("drawing") as progress:
-        comparison.write(output, force=force, jobs=jobs, progress=progress)
-    tables.line(f"results: {output}/report.html")
-    return 0 if comparison.finished else CHECK_FAILED
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -7,8 +7,9 @@ import click
 
 from matchbench import _native, tables
 from matchbench.cli.progress import progress_bar
-from matchbench.generate import MOST_SEED, generate
 from matchbench.native_types import Pattern
+
+_MOST_SEED = (1 << 64) - 1
 
 
 class Patterns(click.Group):
@@ -43,6 +44,9 @@ def _command(pattern: Pattern) -> click.Command:
     name = pattern["name"]
 
     def run(output: Path, ranks: int, seed: int, *, force: bool, **settings: str | None) -> None:
+        # Imported here because polars slows `--help`.
+        from matchbench.generate import generate
+
         given = {key: value for key, value in settings.items() if value is not None}
         with progress_bar("generating") as progress:
             trace = generate(
@@ -69,7 +73,7 @@ def _command(pattern: Pattern) -> click.Command:
             ["--seed"],
             default=1,
             show_default=True,
-            type=click.IntRange(0, MOST_SEED),
+            type=click.IntRange(0, _MOST_SEED),
             metavar="N",
             help="Seed of the random choices.",
         ),

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi bench`: measure the cost of deep queues in the user's MPI."""
+"""`matchbench mpi bench`: measure the cost of deep queues in the user's MPI.
+
+What needs numpy is imported when the command runs, so that `--help` is fast.
+"""
+
+from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from matchbench import tables
 from matchbench.cli.progress import progress_bar
-from matchbench.mpi.bench import SERIES, Plan, measure
-from matchbench.mpi.launch import find
-from matchbench.mpi.results import FILE, Row, document, read_rows, write
-from matchbench.output import check_directory, whole_directory
+from matchbench.output import whole_directory
+
+if TYPE_CHECKING:
+    from matchbench.mpi.results import Row
 
 QUICK = {
     "depths": (0, 4, 64, 256, 1024),
@@ -131,6 +136,10 @@ def command(
     posted receives that do not match, receives and probes behind unexpected messages, draining a queue in
     several orders, and memory per queued item, and infers the library's data structures from the times.
     """
+    from matchbench.mpi.bench import Plan, measure
+    from matchbench.mpi.launch import find
+    from matchbench.mpi.results import FILE, document, read_rows, write
+
     mpi = find(mpicc, launcher, hostfile)
     if output is None:
         output = Path("out") / f"mpi-bench-{dt.datetime.now():%Y%m%d-%H%M%S}"
@@ -142,7 +151,6 @@ def command(
     }
     plan = Plan(**asked, stall_seconds=time_limit, pin=pin, series=_chosen(series))
     others = [row for path in beside for row in read_rows(path)]
-    check_directory(output, marker=FILE, force=force)
     with whole_directory(output, marker=FILE, force=force) as directory:
         with progress_bar("starting") as tell:
             measurement = measure(mpi, plan, directory, tell)
@@ -157,6 +165,8 @@ def command(
 
 def _chosen(names: Sequence[str]) -> tuple[str, ...]:
     """Select series by name or kind, in the order of measurement."""
+    from matchbench.mpi.bench import SERIES
+
     if not names:
         return SERIES
     for name in names:

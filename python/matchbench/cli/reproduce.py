@@ -119,7 +119,9 @@ def command(
             found.write(target, figures=figures, force=force)
         with tables.ignoring_closed_pipe() if target is not None else nullcontext():
             if several:
-                tables.line(f"{'' if paper == papers[0] else chr(10)}{paper}", style="bold")
+                if paper != papers[0]:
+                    tables.line()
+                tables.line(paper, style="bold")
             _show(found, whole=not (systems or ids or verdicts))
             if target is not None:
                 tables.line(f"results: {target}/report.html" if figures else f"results: {target}")

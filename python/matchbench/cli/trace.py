@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench trace`: inspect, check, count and export a trace."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from matchbench import tables
 from matchbench._native import TraceError
 from matchbench.cli.progress import progress_bar
-from matchbench.trace import Trace, TraceStats
+
+if TYPE_CHECKING:
+    from matchbench.trace import Trace, TraceStats
 
 CHECK_FAILED = 1
 
 trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
+
+
+def _open(path: Path) -> Trace:
+    # Imported here because polars slows `--help`.
+    from matchbench.trace import Trace
+
+    return Trace.open(path)
 
 
 @click.group(
@@ -41,7 +52,7 @@ def command() -> None:
 @trace_argument
 def info(path: Path) -> None:
     """Print the origin and size of a trace, without checking its records."""
-    trace = Trace.open(path)
+    trace = _open(path)
     meta = trace.meta
     ends: Counter[str] = Counter(trace.native.ends())
     words: list[tuple[str, object]] = [
@@ -89,7 +100,7 @@ def check(paths: tuple[Path, ...]) -> int:
 
 def _check(path: Path) -> int:
     try:
-        trace = Trace.open(path)
+        trace = _open(path)
         with progress_bar("checking") as progress:
             trace.check(progress=progress)
     except TraceError as error:
@@ -125,7 +136,7 @@ def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
     A trace does not hold arrival times: each message is assumed to arrive as early as the recorded times
     allow.
     """
-    trace = Trace.open(path)
+    trace = _open(path)
     with progress_bar("checking") as progress:
         trace.check(progress=progress)
     with progress_bar("counting") as progress:
@@ -243,7 +254,7 @@ def _show_ranks(found: TraceStats) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
 def export(path: Path, output: Path, *, force: bool) -> None:
     """Write all records to a Parquet file, one row each (`spec/results.md`, section 7)."""
-    trace = Trace.open(path)
+    trace = _open(path)
     with progress_bar("checking") as progress:
         trace.check(progress=progress)
     with progress_bar("exporting") as progress:

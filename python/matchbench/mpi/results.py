@@ -3,6 +3,7 @@
 
 import csv
 import datetime as dt
+import io
 import json
 import math
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from matchbench._native import MatchbenchError, revision, version
 from matchbench.mpi.bench import Measurement, Series, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
 from matchbench.mpi.structure import statements
+from matchbench.output import write_file
 
 FORMAT = "matchbench-mpi-bench"
 VERSION = 1
@@ -150,13 +152,12 @@ def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | Non
 
 def write(directory: Path, whole: Mapping[str, Any]) -> None:
     """Write `mpi-bench.json` and `rows.csv`."""
-    (directory / FILE).write_text(
-        json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-    )
-    with (directory / "rows.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(ROWS), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(whole["rows"])
+    write_file(directory / FILE, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    rows = io.StringIO()
+    writer = csv.DictWriter(rows, list(ROWS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(whole["rows"])
+    write_file(directory / "rows.csv", rows.getvalue())
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use super::reproduce::{describe_benchmark, papers, reproduce, study_text};
     #[pymodule_export]
-    use super::trace::Trace;
+    use super::trace::{Trace, trace_file_bytes};
     #[pymodule_export]
     use super::{revision, version};
 }

@@ -15,6 +15,12 @@ use crate::progress::Progress;
 use crate::replay::{self, Options};
 use crate::{report, stats};
 
+/// The length of a finalized trace file by its first bytes; None for a rank that did not finish.
+#[pyfunction]
+pub(crate) fn trace_file_bytes(path: PathBuf, first: &[u8]) -> PyResult<Option<u64>> {
+    mb_trace::file_bytes(path, first).map_err(trace_error)
+}
+
 /// An open trace.
 #[pyclass(frozen, module = "matchbench._native")]
 pub(crate) struct Trace {

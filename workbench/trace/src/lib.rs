@@ -39,7 +39,7 @@ mod writer;
 pub use communicators::{CommView, Communicators, RankRun};
 pub use error::{Defect, Place, TraceError};
 pub use meta::{Meta, Origin};
-pub use open::{RankEnd, Trace};
+pub use open::{RankEnd, Trace, file_bytes};
 pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
 pub use stats::{Distribution, Stats};

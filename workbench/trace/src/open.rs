@@ -62,8 +62,8 @@ impl Content {
     }
 
     fn read(path: &Path, map: bool) -> Result<Self, TraceError> {
+        let length = regular_file(path)?;
         let file = File::open(path).map_err(TraceError::io(path))?;
-        let length = file.metadata().map_err(TraceError::io(path))?.len();
         if length == 0 || (!map && length <= SMALL_FILE_BYTES) {
             return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
         }
@@ -132,7 +132,7 @@ impl Trace {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let meta_path = path.join(META_FILE);
-        let length = std::fs::metadata(&meta_path).map_err(TraceError::io(&meta_path))?.len();
+        let length = regular_file(&meta_path)?;
         if length > META_LIMIT_BYTES {
             let reason = format!("has {length} bytes, expected at most {META_LIMIT_BYTES}");
             return Err(TraceError::defect(meta_path, Place::File, 0, reason));
@@ -295,49 +295,13 @@ impl Trace {
                 format!("file of {} bytes found, expected at least a header of {RECORD_BYTES}", content.length()),
             );
         };
-        let header: Header = zerocopy::transmute!(*first);
-        if header.magic != MAGIC {
-            return defect(
-                3,
-                format!("first bytes are {:02x?}, expected {MAGIC:02x?}; this is not a trace file", header.magic),
-            );
-        }
-        if header.version != VERSION {
-            return defect(
-                3,
-                format!("version is {}, expected {VERSION}; read it with the release that wrote it", header.version),
-            );
-        }
-        if header.check != header.expected_check() {
-            let expected = header.expected_check();
-            return defect(
-                13,
-                format!(
-                    "checksum of the header is {:016x}, expected {expected:016x}; copy or record this file again",
-                    header.check
-                ),
-            );
-        }
-        if usize::from(header.record_bytes) != RECORD_BYTES {
-            return defect(3, format!("record_bytes is {}, expected {RECORD_BYTES}", header.record_bytes));
-        }
-        if header.flags & !(Header::FINALIZED | Header::STOPPED) != 0
-            || header.flags == Header::FINALIZED | Header::STOPPED
-        {
-            return defect(3, format!("flags are {:#x}, expected 0, 1 or 2", header.flags));
-        }
-        if header.reserved != 0 {
-            return defect(3, format!("reserved field is {:#x}, expected 0", header.reserved));
-        }
+        let header = Header::parse(path, first)?;
         if header.world != self.ranks() {
             return defect(1, format!("world is {}, expected {} as in {META_FILE}", header.world, self.ranks()));
         }
         if header.run_id != self.meta.run_id() {
             let expected = self.meta.run_id();
             return defect(1, format!("run_id is {:016x}, expected {expected:016x} as in {META_FILE}", header.run_id));
-        }
-        if header.flags != Header::FINALIZED && header.records != 0 {
-            return defect(3, format!("records is {}, expected 0 in a file that is not finalized", header.records));
         }
         Ok(header)
     }
@@ -444,7 +408,64 @@ impl Trace {
     }
 }
 
+/// The length of the file `path` in bytes, symbolic links followed.
+///
+/// A FIFO or a device is refused before it is opened, which could wait for ever.
+fn regular_file(path: &Path) -> Result<u64, TraceError> {
+    let metadata = std::fs::metadata(path).map_err(TraceError::io(path))?;
+    if metadata.is_file() {
+        return Ok(metadata.len());
+    }
+    let found = if metadata.is_dir() { "directory" } else { "FIFO, socket or device" };
+    let reason = format!("{found} found, expected a regular file; copy the file of the trace here");
+    Err(TraceError::Refused { path: path.to_owned(), reason })
+}
+
 impl Header {
+    /// The header in the first 64 bytes of the file `path`.
+    ///
+    /// # Errors
+    /// When it is none, has another version or a wrong checksum (T-3, T-13).
+    fn parse(path: &Path, first: &Record) -> Result<Self, TraceError> {
+        let defect = |rule, reason| Err(TraceError::defect(path, Place::File, rule, reason));
+        let header: Self = zerocopy::transmute!(*first);
+        if header.magic != MAGIC {
+            return defect(
+                3,
+                format!("first bytes are {:02x?}, expected {MAGIC:02x?}; this is not a trace file", header.magic),
+            );
+        }
+        if header.version != VERSION {
+            return defect(
+                3,
+                format!("version is {}, expected {VERSION}; read it with the release that wrote it", header.version),
+            );
+        }
+        if header.check != header.expected_check() {
+            let expected = header.expected_check();
+            return defect(
+                13,
+                format!(
+                    "checksum of the header is {:016x}, expected {expected:016x}; copy or record this file again",
+                    header.check
+                ),
+            );
+        }
+        if usize::from(header.record_bytes) != RECORD_BYTES {
+            return defect(3, format!("record_bytes is {}, expected {RECORD_BYTES}", header.record_bytes));
+        }
+        if header.flags & !(Self::FINALIZED | Self::STOPPED) != 0 || header.flags == Self::FINALIZED | Self::STOPPED {
+            return defect(3, format!("flags are {:#x}, expected 0, 1 or 2", header.flags));
+        }
+        if header.reserved != 0 {
+            return defect(3, format!("reserved field is {:#x}, expected 0", header.reserved));
+        }
+        if header.flags != Self::FINALIZED && header.records != 0 {
+            return defect(3, format!("records is {}, expected 0 in a file that is not finalized", header.records));
+        }
+        Ok(header)
+    }
+
     /// The header of the file of `rank`, which has `records` and ends with Finalize.
     #[must_use]
     pub fn finalized(meta: &Meta, rank: u32, records: u64) -> Self {
@@ -464,6 +485,26 @@ impl Header {
         };
         Self { check: header.expected_check(), ..header }
     }
+}
+
+/// The length in bytes of the finalized trace file `path` by its header; None for a rank that did not finish, whose
+/// header does not say. The file of a packed trace is checked with it before it is unpacked.
+///
+/// # Errors
+/// When `first` is shorter than a header, or not the header of a trace file (T-3, T-13).
+pub fn file_bytes(path: impl AsRef<Path>, first: &[u8]) -> Result<Option<u64>, TraceError> {
+    let path = path.as_ref();
+    let Ok((record, _)) = Record::read_from_prefix(first) else {
+        let reason = format!("file of {} bytes found, expected at least a header of {RECORD_BYTES}", first.len());
+        return Err(TraceError::defect(path, Place::File, 3, reason));
+    };
+    let header = Header::parse(path, &record)?;
+    if header.flags != Header::FINALIZED {
+        return Ok(None);
+    }
+    let is_bundle = path.file_name().is_some_and(|name| name == BUNDLE_FILE);
+    let index_units = if is_bundle { u64::from(header.world).div_ceil(4) } else { 0 };
+    Ok(Some(header.records.saturating_add(1 + index_units).saturating_mul(RECORD_BYTES as u64)))
 }
 
 /// Number of records of a rank that did not finish (T-5): those in front of the first unwritten
