@@ -112,7 +112,7 @@ pub struct Alpu {
     processor: Picos,
     /// When the processor had the last answer.
     answered: Picos,
-    /// When the last answer was known to whoever waited for it.
+    /// When the last answer reached the unit that waited for it.
     reported: Picos,
     queue: InputQueue,
 }

@@ -31,7 +31,7 @@ const WORKLOADS: [Named; 5] = [
         let messages = (0..LENGTH).map(|number| arrive(LENGTH + number));
         vec![(0..LENGTH).map(post).collect(), messages.collect(), pairs.collect()]
     }),
-    // Messages that nobody has asked for search while the receives before them are still being posted.
+    // Unexpected messages search while earlier receives are still being posted.
     ("at once", || vec![(0..LENGTH).map(post).chain((0..LENGTH).map(|number| arrive(LENGTH + number))).collect()]),
 ];
 

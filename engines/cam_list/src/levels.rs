@@ -6,7 +6,7 @@
 //!   rank     1 ... cam        cam + 1 ...                        the rest
 //!           [   CAM   ]  <-  [ list 0 | list 1 | ... ]    <-    host memory
 //! ```
-//! Contract: entries are known by their rank in age; what they are is known to whoever matches.
+//! Contract: entries are known by their rank in age; the caller that matches knows their contents.
 //! Insertions come in order of age, and those that are not visible to a search are the youngest.
 //! Invariant: lists hold entries only if the CAM is full, and host memory only if all lists are,
 //! whenever no mover is at work; so a search that waits for the movers finds the levels in order of
@@ -86,7 +86,7 @@ impl Levels {
         if depth <= in_cam {
             return Search { cycles: parameters.cam_search, rows: 0, compared: in_cam as u32 };
         }
-        // With the next link lies the age of the next entry, so a list is left before its first younger entry.
+        // The age of the next entry is stored with the link to it, so a walk ends before the first younger entry.
         let (behind, listed) = (depth - in_cam, (visible - in_cam).min(self.lanes.len()));
         let passed = behind.min(self.lanes.len());
         let spilled = behind - passed;

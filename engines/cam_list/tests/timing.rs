@@ -274,7 +274,7 @@ fn a_full_input_queue_refuses_until_an_operation_starts() {
     assert_eq!(one.offer(retry_at, post(4)), Accepted::Yes);
 }
 
-/// A refusal until there is room would wait for ever: what makes room is behind the refused
+/// A refusal until there is room would never end: what makes room is behind the refused
 /// operation. So queues go on in host memory, and refusals end with time alone.
 #[test]
 fn queues_without_room_take_every_operation() {

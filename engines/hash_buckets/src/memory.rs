@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One memory for the entries of both queues, linked into lists; elements beyond its capacity lie in host memory.
+//! One memory for the entries of both queues, linked into lists; elements beyond its capacity are in host memory.
 //!
 //! An entry is in one list, and, if its queue keeps one, also in the chain of all entries of that
 //! queue in order of age. Links go both ways, for the host's sake: what a one-way list costs its
@@ -78,7 +78,7 @@ impl Memory {
         self.links[slot as usize][chain as usize].next
     }
 
-    /// Whether `slot` lies in host memory.
+    /// Whether `slot` is in host memory.
     pub(crate) const fn is_spilled(&self, slot: u32) -> bool {
         slot >= self.capacity
     }

@@ -5,7 +5,7 @@
 //! Contract: a message is divided by the NIC when it arrives and matched by the host, which
 //! compares it with the posted receives first and leaves it where it is if none accepts it. The
 //! host serves one operation after the other; the NIC divides the next message meanwhile. Nothing
-//! is refused: what finds no slot of the LH buffer lies in the large memory. Visits are the
+//! is refused: a head without a slot in the LH buffer is stored in the large memory. Visits are the
 //! envelopes that the host compares, removed ones included, or the posted receives. Cost on the
 //! host: that of the modelled walk, some nanoseconds for each envelope; see [`mb_kit::lists`] for
 //! posted receives. Source: `tanabe2013`.
@@ -49,7 +49,7 @@ pub struct Occupancy {
     pub heads: usize,
     /// Slots that hold the head of a removed message.
     pub stale: usize,
-    /// Unexpected messages that lie wholly in the large memory.
+    /// Unexpected messages that are wholly in the large memory.
     pub large: usize,
 }
 

@@ -93,7 +93,7 @@ impl Group {
         Some((head, if slot < self.slots { slot } else { slot - self.slots }))
     }
 
-    /// The heads from `index` on that lie beside each other in the slots, `most` of them at most.
+    /// The heads from `index` on in adjacent slots, at most `most` of them.
     #[inline]
     pub(crate) fn beside(&self, index: usize, most: usize) -> &[Head] {
         let (front, back) = self.heads.as_slices();

@@ -73,7 +73,7 @@ fn write_behind(out: &mut String, labels: &BTreeMap<usize, Vec<String>>, program
     }
 }
 
-/// Names of addresses: the program's labels, and a made one for every branch target that has none.
+/// Names of addresses: the program's labels, and a generated one for each branch target without a label.
 fn labels(program: &MatchProgram) -> BTreeMap<usize, Vec<String>> {
     let mut labels: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (name, address) in &program.labels {

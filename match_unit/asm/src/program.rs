@@ -13,7 +13,7 @@ use crate::word::{Address, Condition, Register, Word};
 pub struct MatchProgram {
     /// The name in messages, usually the file name.
     pub name: String,
-    /// The words; word i lies at address i.
+    /// The words; word i is at address i.
     pub words: Vec<Word>,
     /// Labels and their addresses.
     pub labels: BTreeMap<String, Address>,

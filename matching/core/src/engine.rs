@@ -76,7 +76,7 @@ pub trait Shortcuts: Engine {
         None
     }
 
-    /// Appends completions whose time and outcome no later operation can change, though `at` may lie in the
+    /// Appends completions whose time and outcome no later operation can change, although `at` may be in the
     /// future. They are not handed out again and cause no event. An engine that serves one operation after the other
     /// can compute them at the offer; the default hands out none.
     fn settle(&mut self, done: &mut Vec<Completion>) {

@@ -10,7 +10,7 @@ macro_rules! id {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
         ///
-        /// Chosen by whoever offers the operation; unique among those alive on one engine.
+        /// Chosen by the caller; unique among outstanding operations on one engine.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name(
             /// The number itself.

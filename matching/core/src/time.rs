@@ -126,7 +126,7 @@ impl Picos {
 
 /// A clock: the only place where [`Cycles`] become [`Picos`].
 ///
-/// Edge `n` of a clock of `f` hertz lies at `ceil(n * 10^12 / f)` ps, so that a clock whose period is no
+/// Edge `n` of a clock of `f` hertz is at `ceil(n * 10^12 / f)` ps, so that a clock whose period is no
 /// whole number of picoseconds (150 MHz: 6666.67 ps) never drifts by more than one picosecond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The corpus of `spec/cases/`: small stories that say for every step what must come of it.
+//! The corpus of `spec/cases/`: short sequences of operations, each with the outcome that it must have.
 //!
 //! A case cites the clause of `spec/matching.md` that it is an example of. Its steps are operations in the general
 //! form (`bits`) or MPI calls (`comm`), which [`mb_core::mpi`] maps onto it:

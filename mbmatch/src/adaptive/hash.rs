@@ -7,13 +7,13 @@ pub(super) struct HomeHash {
     homes: u64,
     /// 2^64 divided by the number of home slots.
     step: u64,
-    /// The tags of this many bits go round all home slots once, or nearly twice.
+    /// Tags of this many bits cover all home slots once, or nearly twice.
     round_bits: u32,
 }
 
 impl HomeHash {
     /// The hash for a table of `slots` slots. The number of home slots is odd, so that tags at an
-    /// even stride have different home slots when they have gone round the table.
+    /// even stride have different home slots after they have wrapped around the table.
     pub(super) fn new(slots: usize) -> Self {
         let homes = slots as u64 - 1;
         Self { homes, step: u64::MAX / homes + 1, round_bits: homes.ilog2() + 1 }

@@ -77,7 +77,7 @@ fn the_literal_queues_of_s2_break_the_order_in_plain_sight() {
     let taker = |choice| outcomes(choice, &ops, true).pop().unwrap();
     assert_eq!(taker(&corrected), Outcome::Matched(RecvId(2), MsgId(2)));
     assert_eq!(taker(&published), Outcome::Matched(RecvId(3), MsgId(2)));
-    // A receive and its message come at once, search at once, and pass each other for ever.
+    // A receive and its message come at once, search at once, and pass each other without end.
     let ops = [post(1, 7), arrive(1, 7)];
     let met = |choice| outcomes(choice, &ops, false);
     assert_eq!(met(&corrected), [Outcome::Posted(RecvId(1)), Outcome::Matched(RecvId(1), MsgId(1))]);

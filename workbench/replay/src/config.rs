@@ -109,7 +109,7 @@ impl Collectives {
     }
 }
 
-/// Everything a replay is told besides the trace and the engine.
+/// The settings of a replay besides the trace and the engine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReplayConfig {
     /// The network.

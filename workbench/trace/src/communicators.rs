@@ -66,7 +66,7 @@ impl RankRun {
             return longer.position(shorter.first).is_some();
         }
         // first + stride * i = first' + stride' * j has integer solutions i = i0 + k * period if
-        // the greatest common divisor of the strides divides the distance; one of them must lie in
+        // the greatest common divisor of the strides divides the distance; one of them must be in
         // both runs.
         let (a, b) = (i128::from(shorter.stride), i128::from(longer.stride));
         let distance = i128::from(longer.first) - i128::from(shorter.first);
@@ -76,7 +76,7 @@ impl RankRun {
         }
         let period = (b / divisor).abs();
         let mut at = (x * (distance / divisor)).rem_euclid(period);
-        // No solution lies below the point where `shorter` enters the bounds of the longer run.
+        // There is no solution below the point where `shorter` enters the bounds of the longer run.
         let (low, high) = longer.bounds();
         let enters = if a > 0 {
             i128::from(low) - i128::from(shorter.first)

@@ -410,7 +410,7 @@ impl Trace {
 
 /// The length of the file `path` in bytes, symbolic links followed.
 ///
-/// A FIFO or a device is refused before it is opened, which could wait for ever.
+/// A FIFO or a device is refused before it is opened, because opening a FIFO may block forever.
 fn regular_file(path: &Path) -> Result<u64, TraceError> {
     let metadata = std::fs::metadata(path).map_err(TraceError::io(path))?;
     if metadata.is_file() {

@@ -380,7 +380,7 @@ impl Queue {
             (walker.previous, walker.current) = (walker.current, self.lists[list].next(current));
             walker.left -= 1;
         }
-        // The age of the next element lies beside the link to it.
+        // The age of the next element is stored with the link to it.
         let goes_on = |(list, walker): (usize, &Walker)| match walker.current {
             Some(next) if walker.left > 0 => match search.best {
                 None => true,

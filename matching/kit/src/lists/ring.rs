@@ -147,7 +147,7 @@ impl<E: Copy + Default> Ring<E> {
         *self = renumbered;
     }
 
-    /// Occupied slots of `from..to`, where `from` may lie in the middle of a word.
+    /// Occupied slots of `from..to`, where `from` may be in the middle of a word.
     fn words(&self, from: usize, to: usize) -> impl Iterator<Item = u32> {
         (from / WORD..to.div_ceil(WORD)).flat_map(move |word| {
             let mut bits = self.live[word];

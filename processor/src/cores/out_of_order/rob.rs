@@ -85,7 +85,7 @@ impl RobEntry {
             || a.address.wrapping_sub(b.address) < u64::from(b.instruction.access)
     }
 
-    /// Whether the access of `other` lies inside this one.
+    /// Whether the access of `other` is within this one.
     pub(super) fn covers(&self, other: &Self) -> bool {
         let (a, b) = (&self.timing.retired, &other.timing.retired);
         let offset = b.address.wrapping_sub(a.address);

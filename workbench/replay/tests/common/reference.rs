@@ -428,7 +428,7 @@ impl Reference {
         if source == ANY { self.random.pick(peers) } else { peers[source as usize] }
     }
 
-    /// Enters the next collective of `comm`, which it invents if nobody did.
+    /// Enters the next collective of `comm`, which it creates if no rank has entered it.
     fn enter(&mut self, rank: usize, comm: usize, blocking: bool) -> Open {
         let entered = self.ranks[rank].entered.entry(comm).or_default();
         let at = *entered;
@@ -674,7 +674,7 @@ impl Reference {
             let mut blocked = false;
             for rank in 0..self.ranks.len() {
                 for open in self.ranks[rank].open.clone() {
-                    // Whoever is late enters what others began.
+                    // A late rank enters the collective that others began.
                     if matches!(open.what, What::Collective(..)) && !self.is_complete(&open) {
                         blocked = true;
                         self.help(rank, &open);

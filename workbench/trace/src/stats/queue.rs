@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A queue in order of insertion that reports how deep each of its items lies.
+//! A queue in order of insertion that reports the depth of each of its items.
 //!
 //! Cost: O(log n) per operation (a Fenwick tree over the insertions). Memory: 8 bytes per item.
 
