@@ -12,10 +12,8 @@ import polars as pl
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError
+from matchbench.evidence import EVIDENCE
 from matchbench.output import whole_directory, write_file, write_table
-
-VERDICTS = ("holds", "near", "differs", "not testable")
-"""Every verdict, the best first."""
 
 MARKER = "claims.json"
 """The file that marks a directory as one of results."""
@@ -37,10 +35,25 @@ CLAIMS = pl.Schema(
         "unit": pl.String(),
         "relative_error": pl.Float64(),
         "verdict": pl.String(),
+        "evidence": pl.String(),
+        "evidence_reason": pl.String(),
         "reason": pl.String(),
         "unexplained": pl.Boolean(),
         "holds_otherwise": pl.Boolean(),
         "holds_calibrated": pl.Boolean(),
+    }
+)
+
+COUNTS = pl.Schema(
+    {
+        "evidence": pl.String(),
+        "holds": pl.Int64(),
+        "holds_stated": pl.Int64(),
+        "holds_derived": pl.Int64(),
+        "near": pl.Int64(),
+        "differs": pl.Int64(),
+        "holds_otherwise": pl.Int64(),
+        "holds_calibrated": pl.Int64(),
     }
 )
 
@@ -160,6 +173,7 @@ PARAMETERS = pl.Schema(
 )
 
 TABLES = {
+    "counts": COUNTS,
     "claims": CLAIMS,
     "interpretations": INTERPRETATIONS,
     "contradictions": CONTRADICTIONS,
@@ -181,7 +195,7 @@ class Reproduction:
     Parameters
     ----------
     claims
-        One row per claim.
+        One row per claim, by evidence: what is predicted first, what is not testable last.
     interpretations
         One row per interpretation of a claim; a claim of a paper that contradicts itself has several.
     contradictions
@@ -234,28 +248,49 @@ class Reproduction:
         )
         tested = best["holds"] + best["near"] + best["differs"]
         return (
-            f"of the {tested} claims that compare the processors, most hold ({best['holds']}) with "
+            f"of the {tested} predictions that compare the processors, most hold ({best['holds']}) with "
             f"{best['assumptions']}; with the baseline assumptions {baseline['holds']}"
         )
 
-    def count(self, verdict: str) -> int:
-        """Count the claims with this verdict."""
-        return self.claims.filter(verdict=verdict).height
+    def count(self, verdict: str, evidence: str | None = None) -> int:
+        """Count the claims with this verdict and this kind of evidence; what is not testable has none."""
+        of_kind = pl.col("evidence").eq_missing(pl.lit(evidence, dtype=pl.String()))
+        return self.claims.filter(of_kind, verdict=verdict).height
 
-    def counts(self) -> str:
-        """Count the verdicts, in one line."""
-        return f"{self.claims.height} claims: " + ", ".join(
-            f"{self.count(verdict)} {verdict}" for verdict in VERDICTS
-        )
+    @property
+    def counts(self) -> pl.DataFrame:
+        """Verdicts by kind of evidence, what is predicted first: one row per kind, which are not added up.
 
-    def origins(self) -> str:
-        """Say how many of the claims that hold the paper states, and how many follow from what it states."""
-        held = self.claims.filter(verdict="holds")
-        stated = held.filter(origin="stated").height
-        return (
-            f"of the {held.height} that hold, {stated} are stated by the paper and "
-            f"{held.height - stated} follow from what it states"
-        )
+        `holds_derived` counts claims that we derived from what the paper states.
+        `holds_otherwise` and `holds_calibrated` count those of the near and different ones that hold in
+        another interpretation, and only in one with a calibrated parameter.
+        """
+        rows = []
+        for kind in EVIDENCE:
+            of_kind = self.claims.filter(evidence=kind)
+            held = of_kind.filter(verdict="holds")
+            missed = of_kind.filter(pl.col("verdict").is_in(["near", "differs"]))
+            rows.append(
+                {
+                    "evidence": kind,
+                    "holds": held.height,
+                    "holds_stated": held.filter(origin="stated").height,
+                    "holds_derived": held.filter(pl.col("origin") != "stated").height,
+                    "near": of_kind.filter(verdict="near").height,
+                    "differs": of_kind.filter(verdict="differs").height,
+                    "holds_otherwise": missed.filter("holds_otherwise").height,
+                    "holds_calibrated": missed.filter(
+                        ~pl.col("holds_otherwise") & pl.col("holds_calibrated")
+                    ).height,
+                }
+            )
+        return pl.DataFrame(rows, schema=COUNTS)
+
+    def untested(self) -> str:
+        """Say how many claims have no verdict, in one line."""
+        without = self.claims.filter(verdict="not testable")
+        inputs = without.filter(pl.col("measured").is_not_null()).height
+        return f"not testable: {without.height} of {self.claims.height} claims; measured inputs: {inputs}"
 
     def only(
         self, *, systems: tuple[str, ...] = (), ids: tuple[str, ...] = (), verdicts: tuple[str, ...] = ()
@@ -318,6 +353,7 @@ class Reproduction:
         with whole_directory(Path(directory), marker=MARKER, force=force) as partial:
             for name in TABLES:
                 write_table(getattr(self, name), partial, name)
+            write_file(partial / "counts.json", json.dumps(self.counts.to_dicts(), indent=1) + "\n")
             write_file(partial / MARKER, json.dumps(self._rows(), indent=1) + "\n")
             if figures:
                 # Drawing needs matplotlib, which takes a second to load and is needed here alone.
@@ -334,6 +370,13 @@ class Reproduction:
             {**row, "interpretations": interpretations.get(row["id"], []), **version}
             for row in self.claims.iter_rows(named=True)
         ]
+
+
+def _by_evidence(claims: pl.DataFrame) -> pl.DataFrame:
+    """Put what is predicted first and what is not testable last, each in the order of the ledger."""
+    kinds = [*EVIDENCE, None]
+    parts = [claims.filter(pl.col("evidence").eq_missing(pl.lit(kind, dtype=pl.String()))) for kind in kinds]
+    return pl.concat(parts)
 
 
 def papers() -> dict[str, str]:
@@ -389,9 +432,11 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
         for spec in found["engines"]
         for each in Engine(spec).parameters()
     ]
+    claims = _by_evidence(pl.DataFrame(found["claims"], schema=CLAIMS))
+    interpretations = pl.DataFrame(found["interpretations"], schema=INTERPRETATIONS)
     return Reproduction(
-        claims=pl.DataFrame(found["claims"], schema=CLAIMS),
-        interpretations=pl.DataFrame(found["interpretations"], schema=INTERPRETATIONS),
+        claims=claims,
+        interpretations=claims.select("id").join(interpretations, on="id", maintain_order="left_right"),
         contradictions=pl.DataFrame(found["contradictions"], schema=CONTRADICTIONS),
         curves=pl.DataFrame(found["curves"], schema=CURVES),
         data_points=pl.DataFrame(found["data_points"], schema=DATA_POINTS),

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The page of a reproduction: figures, every verdict, and the assumptions behind each curve."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
 from matchbench import _native, figures, plots
+from matchbench.evidence import EVIDENCE
+from matchbench.output import write_file
+from matchbench.reproduce import Reproduction
 
 _BEST = 12  # sets of assumptions on the page; the files have them all
-
-if TYPE_CHECKING:  # reproduce imports this module when it writes
-    from matchbench.reproduce import Reproduction
 
 
 def write_page(found: Reproduction, directory: Path) -> None:
@@ -36,9 +34,10 @@ def write_page(found: Reproduction, directory: Path) -> None:
         revision=_native.revision(),
         study=study,
         plots=list(_draw(found, study, directory / "plots")) if study else [],
-        counts=found.counts(),
+        counts=found.counts.to_dicts(),
+        meanings=EVIDENCE,
+        untested=found.untested(),
         claims=_claims(found),
-        origins=found.origins(),
         contradictions=found.contradictions.to_dicts(),
         assumptions=_assumptions(found, study),
         agreement=found.agreement() if found.agreements.height else None,
@@ -47,7 +46,7 @@ def write_page(found: Reproduction, directory: Path) -> None:
         storage=found.storage.to_dicts(),
         parameters=found.parameters.to_dicts(),
     )
-    (directory / "report.html").write_text(page, encoding="utf-8")
+    write_file(directory / "report.html", page)
 
 
 def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ use mb_reproduce::benchmarks::Benchmark;
 use mb_reproduce::contradictions::ContradictionResult;
 use mb_reproduce::curve::{Curve, DataPoint};
 use mb_reproduce::figures::{Agreement, AssumptionValue, Parameter};
-use mb_reproduce::ledger::Claim;
+use mb_reproduce::ledger::{Claim, Evidence};
 use mb_reproduce::{Finding, REGISTRY};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -66,6 +66,8 @@ fn claims_table<'py>(py: Python<'py>, findings: &[Finding<'_>]) -> PyResult<Tabl
         "unit" => row.claim.unit.as_str(),
         "relative_error" => row.interpretations.first().and_then(|first| first.error),
         "verdict" => row.verdict.as_str(),
+        "evidence" => row.evidence().map(|evidence| evidence.kind().as_str()),
+        "evidence_reason" => row.evidence().map(Evidence::reason),
         "reason" => row.reason.as_str(),
         "unexplained" => row.unexplained(),
         "holds_otherwise" => row.holds_otherwise(),

@@ -25,23 +25,22 @@ pub struct ClaimTest<S: 'static> {
 pub enum Procedure<S: 'static> {
     /// Measures the claim's quantity. The first interpretation is the one that counts.
     Measure(fn(&S) -> Result<Vec<Interpretation>, MeasureError>),
-    /// Measures what proves nothing, such as an input of the model that a run only gives back, and
-    /// why it does not count.
+    /// Measures an input of the model, which a run only gives back, without a verdict; and why.
     Shown(fn(&S) -> Result<Vec<Interpretation>, MeasureError>, &'static str),
     /// Cannot be tested, and why.
     Cannot(&'static str),
 }
 
-/// One way to read a claim, and what comes of it. A claim of a paper that contradicts itself has
-/// several.
+/// One interpretation of a claim, with its measurement. A claim of a paper that contradicts itself
+/// has several.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Interpretation {
     /// How the claim is read; empty if there is only one way.
     pub name: Cow<'static, str>,
     /// What the model gave.
     pub measured: Measured,
-    /// Whether a parameter behind it was chosen so that this claim comes out; such an
-    /// interpretation proves nothing.
+    /// Whether a parameter was fitted so that this claim holds; such an interpretation is no
+    /// evidence and never comes first.
     pub calibrated: bool,
 }
 
@@ -76,7 +75,7 @@ pub(crate) const fn differs<S>(
     ClaimTest { id, procedure: Procedure::Measure(test), explanation: Some(why) }
 }
 
-/// A claim whose measurement is shown and counts for nothing.
+/// A claim that states an input, which is measured without a verdict.
 pub(crate) const fn shown<S>(
     id: &'static str,
     test: fn(&S) -> Result<Vec<Interpretation>, MeasureError>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a paper says two things that do not go together: both, what each comes to on our models,
-//! and which of them counts.
+//! Where a paper contradicts itself: both statements, the models' result for each, and which of
+//! them counts.
 //!
 //! Numbers go on from those of hemmert2007, 1 to 8, whose two ways to count cycles are
 //! interpretations of its claims.
@@ -17,7 +17,7 @@ pub struct Contradiction<S: 'static> {
     pub place: &'static str,
     /// What is said there.
     pub says: [&'static str; 2],
-    /// What comes of each on the models, in that order, or why that cannot be tested.
+    /// The models' results for each statement, in that order, or why there are none.
     pub procedure: Procedure<S>,
     /// Which of them counts, and why.
     pub counts: &'static str,
@@ -32,7 +32,7 @@ pub struct ContradictionResult {
     pub place: &'static str,
     /// What is said there.
     pub says: [&'static str; 2],
-    /// What comes of each; none if it cannot be tested.
+    /// The results for each statement; none if it cannot be tested.
     pub interpretations: Vec<Interpretation>,
     /// Which of them counts and why, or why it cannot be tested.
     pub counts: String,

@@ -90,6 +90,43 @@ pub struct Mismatch {
     pub measured: String,
 }
 
+/// Why the ledger's evidence for a claim does not stand.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// The claim is judged, and the ledger has no evidence for it.
+    #[error("claim `{id}`: it is measured and has no `evidence`; expected predicted, recovered or recomputed")]
+    Missing {
+        /// The claim.
+        id: String,
+    },
+    /// A claim is called predicted and rests on a calibrated parameter.
+    #[error(
+        "claim `{id}`: evidence is predicted, but parameter `{parameter}` of `{engine}` is calibrated ({why}); expected \
+         recovered, or an engine with another value that the claim holds with too"
+    )]
+    Calibrated {
+        /// The claim.
+        id: String,
+        /// The engine, as the ledger names it.
+        engine: String,
+        /// Its parameter.
+        parameter: String,
+        /// What it is calibrated to.
+        why: String,
+    },
+    /// An engine of the evidence is not known.
+    #[error("claim `{id}`: engine `{engine}` of its evidence: {error}")]
+    Engine {
+        /// The claim.
+        id: String,
+        /// The engine, as the ledger names it.
+        engine: String,
+        /// Why not.
+        #[source]
+        error: Box<CatalogError>,
+    },
+}
+
 /// Why a ledger cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{name}:{line}: {what}")]
@@ -128,6 +165,9 @@ pub enum ReproduceError {
     /// A measurement has another form than the claim's value.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The ledger's evidence for a claim does not stand.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
 }
 
 impl From<MeasureError> for ReproduceError {

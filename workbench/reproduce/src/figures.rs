@@ -42,7 +42,7 @@ pub struct Parameter {
     pub source: Source,
 }
 
-/// How many claims hold under one set of assumptions.
+/// How many predictions hold under one set of assumptions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agreement {
     /// The assumptions.
@@ -53,17 +53,17 @@ pub struct Agreement {
     pub baseline: bool,
     /// Whether the study calls it fitted.
     pub fitted: bool,
-    /// Claims that hold.
+    /// Predictions that hold.
     pub holds: Vec<&'static str>,
-    /// Claims that nearly hold.
+    /// Predictions that nearly hold.
     pub near: Vec<&'static str>,
-    /// Claims that differ.
+    /// Predictions that differ.
     pub differs: Vec<&'static str>,
     /// How many assumptions have another value than in the baseline.
     pub changes: usize,
 }
 
-/// How many claims hold with one value of one assumption, over all values of the others.
+/// How many predictions hold with one value of one assumption, over all values of the others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AssumptionValue {
     /// The assumption.
@@ -74,7 +74,7 @@ pub struct AssumptionValue {
     pub baseline: bool,
     /// Whether it is that of the fitted set.
     pub fitted: bool,
-    /// Fewest, mean and most claims that hold.
+    /// Fewest, mean and most predictions that hold.
     pub holds: (usize, f64, usize),
 }
 

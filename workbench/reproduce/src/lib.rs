@@ -8,7 +8,8 @@
 //! papers                                  one PAPER per folder, and the list of all
 //! registry                                a paper as a value; lookup by key or alias
 //! depth, report, contradictions           curves of a study; verdicts; pairs of statements
-//! figures, claim_test                     what figures are drawn from; how a claim is measured
+//! figures, claim_test, evidence           what figures are drawn from; how a claim is measured;
+//!                                         what is predicted
 //! study, verdict                          study.toml; the rules by which a claim holds
 //! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
 //! area, curve, formula, error             silicon from storage; points; arithmetic; errors
@@ -27,6 +28,7 @@ pub mod contradictions;
 pub mod curve;
 pub mod depth;
 pub mod error;
+pub mod evidence;
 pub mod figures;
 mod formula;
 pub mod ledger;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Small programs that ask the match unit one question each.
+//! Small programs that each show one property of the match unit.
 //!
 //! Contract: a probe begins in reset (all registers and predicates zero) and ends before the words
 //! that [`run`] puts behind it.

@@ -9,6 +9,7 @@
 use crate::claim_test::ClaimTest;
 use crate::contradictions::{self, Contradiction, ContradictionResult};
 use crate::error::{MeasureError, ReproduceError, StudyError};
+use crate::evidence;
 use crate::figures::{self, Figures};
 use crate::ledger::Claim;
 use crate::report::{self, Finding};
@@ -65,10 +66,14 @@ impl<S> Paper<S> {
     /// Judges those of `claims` that are the paper's on `subject`, in the order of the ledger.
     ///
     /// # Errors
-    /// When a measurement cannot be made.
+    /// When a measurement cannot be made, or the ledger's evidence for a claim does not stand.
     pub fn findings<'a>(&self, claims: &'a [Claim], subject: &S) -> Result<Vec<Finding<'a>>, ReproduceError> {
         let own = claims.iter().filter(|claim| claim.paper == self.key);
-        own.map(|claim| report::judge(claim, self.tests().find(|test| test.id == claim.id), subject)).collect()
+        let judged = |claim: &'a Claim| {
+            evidence::check(claim)?;
+            report::judge(claim, self.tests().find(|test| test.id == claim.id), subject)
+        };
+        own.map(judged).collect()
     }
 
     /// Measures every contradiction of the paper on `subject`.
@@ -80,7 +85,7 @@ impl<S> Paper<S> {
     }
 }
 
-/// What comes out of reproducing one paper.
+/// The result of reproducing one paper.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reproduction<'a> {
     /// The paper's claims with their verdicts.
@@ -93,7 +98,7 @@ pub struct Reproduction<'a> {
     pub figures: Option<Figures>,
 }
 
-/// A paper in the list of all, whatever its subject.
+/// A paper in the list of all, of any type of subject.
 pub trait RegisteredPaper: Sync {
     /// Citation key.
     fn key(&self) -> &'static str;

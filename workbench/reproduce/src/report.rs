@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every claim of a paper with what was measured and what is to be made of it.
+//! Every claim of a paper with its measurement, its verdict and the evidence behind it.
 
 use crate::claim_test::{ClaimTest, Interpretation, Procedure};
-use crate::error::{Mismatch, ReproduceError};
-use crate::ledger::{Claim, Kind, Method};
+use crate::error::{EvidenceError, Mismatch, ReproduceError};
+use crate::ledger::{Claim, Evidence, Kind, Method};
 use crate::verdict::{self, Verdict};
 
 /// One interpretation of a claim with its verdict.
@@ -17,15 +17,15 @@ pub struct JudgedInterpretation {
     pub error: Option<f64>,
 }
 
-/// What is to be made of one claim.
+/// One claim with its measurement and its verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding<'a> {
     /// The claim.
     pub claim: &'a Claim,
     /// Its verdict: that of the first interpretation.
     pub verdict: Verdict,
-    /// Every interpretation; of a claim that is not testable there is none, or one that is shown
-    /// and proves nothing.
+    /// Every interpretation; a claim that is not testable has none, or an input that a run gives
+    /// back.
     pub interpretations: Vec<JudgedInterpretation>,
     /// Why the model differs, or why the claim cannot be tested; empty if it holds.
     pub reason: String,
@@ -36,6 +36,12 @@ impl Finding<'_> {
     #[must_use]
     pub fn unexplained(&self) -> bool {
         self.verdict == Verdict::Differs && self.reason.is_empty()
+    }
+
+    /// The kind of agreement that the claim would be; none if the claim is not judged.
+    #[must_use]
+    pub fn evidence(&self) -> Option<&Evidence> {
+        self.claim.evidence.as_ref().filter(|_| self.verdict != Verdict::NotTestable)
     }
 
     /// Whether the interpretation in this place is the one that counts.
@@ -52,7 +58,8 @@ impl Finding<'_> {
         matches!(self.verdict, Verdict::Near | Verdict::Differs) && self.interpretations.iter().any(holds)
     }
 
-    /// Whether an interpretation that rests on a calibrated parameter holds; it proves nothing.
+    /// Whether an interpretation with a parameter that was fitted to the claim holds; it is no
+    /// evidence.
     #[must_use]
     pub fn holds_calibrated(&self) -> bool {
         self.interpretations.iter().any(|judged| judged.verdict == Verdict::Holds && judged.interpretation.calibrated)
@@ -62,12 +69,13 @@ impl Finding<'_> {
 /// Judges `claim` by what `test` measures on `subject`.
 ///
 /// # Errors
-/// When the measurement cannot be made, or has another form than the claim's value.
+/// When the measurement cannot be made or has another form than the claim's value, or the ledger has
+/// no evidence for a claim that is measured.
 pub fn judge<'a, S>(claim: &'a Claim, test: Option<&ClaimTest<S>>, subject: &S) -> Result<Finding<'a>, ReproduceError> {
     let untested =
         |reason: String| Finding { claim, verdict: Verdict::NotTestable, interpretations: Vec::new(), reason };
     let Some(test) = test else { return Ok(untested(needs(claim))) };
-    let (measure, proves_nothing) = match test.procedure {
+    let (measure, without_verdict) = match test.procedure {
         Procedure::Cannot(why) => return Ok(untested(why.to_owned())),
         Procedure::Measure(measure) => (measure, None),
         Procedure::Shown(measure, why) => (measure, Some(why)),
@@ -81,10 +89,13 @@ pub fn judge<'a, S>(claim: &'a Claim, test: Option<&ClaimTest<S>>, subject: &S) 
             Ok(JudgedInterpretation { interpretation, verdict: judged.verdict, error: judged.error })
         })
         .collect::<Result<_, Mismatch>>()?;
-    if let Some(why) = proves_nothing {
+    if let Some(why) = without_verdict {
         return Ok(Finding { interpretations: judged, ..untested(why.to_owned()) });
     }
     let Some(first) = judged.first() else { return Ok(untested(needs(claim))) };
+    if claim.evidence.is_none() {
+        return Err(EvidenceError::Missing { id: claim.id.clone() }.into());
+    }
     let verdict = first.verdict;
     let reason = if verdict == Verdict::Holds { "" } else { test.explanation.unwrap_or_default() };
     Ok(Finding { claim, verdict, interpretations: judged, reason: reason.to_owned() })

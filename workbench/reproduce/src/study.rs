@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Studies: a question with the designs that answer it, what is assumed where a paper is silent,
-//! and what is drawn.
+//! Studies: a question, the designs that are compared, the assumptions where a paper does not say,
+//! and the figures.
 //!
 //! Contract: what [`read`] returns has every required field, no unknown one and no two things of
 //! one name; anything else is an error that names file and offence. The figures of the papers are
@@ -33,7 +33,7 @@ impl StudyFile {
     }
 }
 
-/// A question, and what answers it.
+/// A question, the designs that are compared, and the figures.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
@@ -130,7 +130,7 @@ pub struct Design {
     pub name: String,
     /// Its name in the legend.
     pub label: String,
-    /// What its times are worth.
+    /// How its times were obtained.
     pub timing: Timing,
     /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of
     /// its own.
@@ -163,7 +163,7 @@ pub struct Variant {
     pub settings: Vec<String>,
 }
 
-/// What a claim tells of a curve.
+/// A point of a curve that a claim states.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointClaim {
@@ -226,7 +226,7 @@ impl Figure {
     }
 }
 
-/// What a time is worth.
+/// How a time was obtained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {

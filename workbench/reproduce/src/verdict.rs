@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ours against published: the rules by which a claim holds, nearly holds, or does not.
+//! The rules by which a measured value agrees with a published one: holds, near or differs.
 //!
 //! | precision | holds | near |
 //! |---|---|---|
@@ -84,7 +84,7 @@ fn line(points: &[(i64, i64)]) -> String {
     format!("{} at n = {} to {} at n = {}", first.1, first.0, last.1, last.0)
 }
 
-/// How a claim fares.
+/// The result of comparing a measurement with a claim.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// As close as its precision asks.

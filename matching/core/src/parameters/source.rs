@@ -17,7 +17,7 @@ pub enum Source {
     Measured(Cow<'static, str>),
     /// Assumed: why this value is sensible.
     Assumed(Cow<'static, str>),
-    /// Fitted so that the named claim holds; that claim is then not counted as reproduced.
+    /// Fitted so that the named claim holds; that claim is then not counted as predicted.
     Calibrated(Cow<'static, str>),
     /// Given by the user.
     User,

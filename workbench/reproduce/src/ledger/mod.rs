@@ -52,6 +52,8 @@ pub struct Claim {
     pub origin: Origin,
     /// How close is close enough.
     pub precision: Precision,
+    /// How strongly an agreement with a model supports it; none if it is not judged.
+    pub evidence: Option<Evidence>,
     /// How the value is computed.
     pub formula: Option<String>,
     /// Contradictions and caveats.
@@ -152,6 +154,59 @@ words! {
         Range = "range",
         /// A relation in words.
         Ordinal = "ordinal",
+    }
+}
+
+words! {
+    /// How strongly an agreement with a model supports a claim. Kinds are counted apart and never
+    /// added up.
+    EvidenceKind {
+        /// A mechanism of a model produces the value from inputs that do not contain it.
+        Predicted = "predicted",
+        /// Arithmetic on inputs, or a preset that was chosen by the claim or calibrated to it.
+        Recovered = "recovered",
+        /// Arithmetic on the paper's own numbers, in which no model has a part.
+        Recomputed = "recomputed",
+    }
+}
+
+/// How strongly an agreement with a model supports a claim, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Evidence {
+    /// [`EvidenceKind::Predicted`].
+    Predicted {
+        /// The mechanism, in a sentence.
+        mechanism: String,
+        /// What goes into it, in a sentence.
+        inputs: String,
+        /// The engines in use, `engine:preset key=value ...`, without a calibrated parameter: a
+        /// parameter that the preset calibrates has another value here.
+        engines: Vec<String>,
+    },
+    /// [`EvidenceKind::Recovered`], and the inputs or the preset, in a sentence.
+    Recovered(String),
+    /// [`EvidenceKind::Recomputed`], and from what, in a sentence.
+    Recomputed(String),
+}
+
+impl Evidence {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> EvidenceKind {
+        match self {
+            Self::Predicted { .. } => EvidenceKind::Predicted,
+            Self::Recovered(_) => EvidenceKind::Recovered,
+            Self::Recomputed(_) => EvidenceKind::Recomputed,
+        }
+    }
+
+    /// Why it is of this kind, as tables show it.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Predicted { mechanism, inputs, .. } => format!("{mechanism} Inputs: {inputs}"),
+            Self::Recovered(why) | Self::Recomputed(why) => why.clone(),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use toml::{Spanned, Value as Toml};
 
 use crate::error::LedgerError;
 
-use super::{Claim, Kind, Method, Origin, Precision, Value};
+use super::{Claim, Evidence, EvidenceKind, Kind, Method, Origin, Precision, Value};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,9 +33,20 @@ struct RawClaim {
     testable_by: String,
     origin: String,
     precision: String,
+    evidence: Option<RawEvidence>,
     formula: Option<String>,
     note: Option<String>,
     also_by: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawEvidence {
+    kind: String,
+    mechanism: Option<String>,
+    inputs: Option<String>,
+    engines: Option<Vec<String>>,
+    why: Option<String>,
 }
 
 /// Reads the ledger `text`, which errors call `name`.
@@ -91,6 +102,7 @@ impl Claim {
             also_by: raw.also_by.iter().flatten().map(|words| Method::from_words(words)).collect::<Result<_, _>>()?,
             origin: Origin::from_word("origin", &raw.origin)?,
             precision,
+            evidence: raw.evidence.map(Evidence::from_raw).transpose()?,
             formula: raw.formula,
             note: raw.note,
         };
@@ -106,6 +118,29 @@ impl Claim {
         match texts.iter().find(|(_, text)| text.trim().is_empty()) {
             Some((field, _)) => Err(format!("`{field}` is empty")),
             None => Ok(claim),
+        }
+    }
+}
+
+impl Evidence {
+    fn from_raw(raw: RawEvidence) -> Result<Self, String> {
+        let kind = EvidenceKind::from_word("kind of evidence", &raw.kind)?;
+        let RawEvidence { mechanism, inputs, engines, why, .. } = raw;
+        let wants = |what: &str| format!("`evidence` is {}, which calls for {what}", kind.as_str());
+        let stated = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        match (kind, mechanism, inputs, why) {
+            (EvidenceKind::Predicted, mechanism, inputs, None) if stated(&mechanism) && stated(&inputs) => {
+                let (mechanism, inputs) = (mechanism.unwrap_or_default(), inputs.unwrap_or_default());
+                Ok(Self::Predicted { mechanism, inputs, engines: engines.unwrap_or_default() })
+            }
+            (EvidenceKind::Predicted, ..) => Err(wants("`mechanism` and `inputs`, and `engines` if there are any")),
+            (EvidenceKind::Recovered, None, None, why) if stated(&why) && engines.is_none() => {
+                Ok(Self::Recovered(why.unwrap_or_default()))
+            }
+            (EvidenceKind::Recomputed, None, None, why) if stated(&why) && engines.is_none() => {
+                Ok(Self::Recomputed(why.unwrap_or_default()))
+            }
+            _ => Err(wants("`why` alone")),
         }
     }
 }

@@ -11,7 +11,7 @@ const ROWS: [&[&str]; 8] = [
     &["area", "curve", "formula", "error"],
     &["benchmarks", "ledger", "probe"],
     &["study", "verdict"],
-    &["figures", "claim_test"],
+    &["figures", "claim_test", "evidence"],
     &["depth", "report", "contradictions"],
     &["registry"],
     &["papers"],

@@ -129,7 +129,7 @@ fn a_field_that_no_claim_has_is_refused() {
         edited("unit = \"slots\"", "unit = \"slots\"\ncolour = \"red\""),
         Err(
             "try.toml:11: unknown field `colour`, expected one of `id`, `paper`, `where`, `system`, `statement`, `quantity`, \
-             `value`, `unit`, `conditions`, `kind`, `testable_by`, `origin`, `precision`, `formula`, `note`, `also_by`"
+             `value`, `unit`, `conditions`, `kind`, `testable_by`, `origin`, `precision`, `evidence`, `formula`, `note`, `also_by`"
                 .to_owned()
         )
     );

@@ -4,6 +4,7 @@
 mod benchmarks;
 mod common;
 mod contradictions;
+mod evidence;
 mod figure5;
 mod hemmert2007;
 mod layers;

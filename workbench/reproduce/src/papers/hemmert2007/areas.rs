@@ -28,18 +28,19 @@ use Processor::{Embedded, Threads1, Threads2, Threads16};
 const SMALL_STORE: u64 = 64;
 
 /// Why areas of the match unit differ.
-const STORE: &str = "The depth of the microcode store is not printed. Our unit addresses 1024 words; 64, of which the paper's \
-                     program needs 44, give 0.09 mm2 of memories. About 780 words would give the paper's 0.326.";
+const STORE: &str = "The paper does not print the depth of the microcode store. Our unit addresses 1024 words. A \
+     store of 64 words, of which the program of table 1 needs 44, gives 0.09 mm2 of memories; about \
+     780 words would give the paper's 0.326.";
 
 /// Why areas of the processors differ.
-const CORES: &str = "The paper's areas are those of whole products, with address translation, debugging, buses and, in the \
-                     multithreaded core, 64 bits, taken from a brief and a die photograph; the estimate counts what tables 2 \
-                     and 3 list and doubles it as the paper does for its unit. Table 4 takes 5 mm2 for each core although the \
-                     caches of two and of 16 cores are half as large.";
+const CORES: &str = "The paper takes the areas of whole products from a brief and a die photograph. They include \
+     address translation, debugging, buses and, in the multithreaded core, 64 bits. The estimate \
+     counts what tables 2 and 3 list and doubles it, as the paper does for its unit. Table 4 takes 5 \
+     mm2 for each core although the caches of two and of 16 cores are half as large.";
 
 /// Why ratios of areas differ.
-const RATIO: &str = "Both areas differ: the processors' since the paper takes those of whole products, the match unit's since \
-                     the depth of its store is not printed.";
+const RATIO: &str = "Both areas differ. Those of the processors are of whole products in the paper; that of the match \
+     unit depends on the depth of its store, which the paper does not print.";
 
 pub(super) const TESTS: &[ClaimTest<Subject>] = &[
     measure("hemmert2007.area.no_cache_reason", caches_of_the_unit),

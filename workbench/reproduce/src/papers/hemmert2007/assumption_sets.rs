@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benchmark under every set of assumptions, and how many claims hold under each.
+//! The benchmark under every set of assumptions, and how many predictions hold under each.
 //!
 //! Contract: the result depends on the study alone, not on the number of threads; a run that
 //! several sets share is made once.
@@ -18,7 +18,7 @@ use crate::claim_test::Procedure;
 use crate::curve::Curve;
 use crate::error::{MeasureError, ReproduceError};
 use crate::figures::{Agreement, AssumptionValue};
-use crate::ledger::Claim;
+use crate::ledger::{Claim, Evidence, EvidenceKind};
 use crate::study::{AssumptionSet, Study};
 use crate::verdict::{self, Verdict};
 
@@ -132,6 +132,10 @@ fn agreement(
     };
     for test in comparison::TESTS {
         let Some(claim) = claims.iter().find(|claim| claim.id == test.id) else { continue };
+        // What is recovered follows from inputs under any set.
+        if claim.evidence.as_ref().map(Evidence::kind) != Some(EvidenceKind::Predicted) {
+            continue;
+        }
         let Procedure::Measure(measure) = test.procedure else { continue };
         let wrong = |error| ReproduceError::Measure { id: claim.id.clone(), error: Box::new(error) };
         let Some(interpretation) = measure(subject).map_err(wrong)?.into_iter().next() else { continue };

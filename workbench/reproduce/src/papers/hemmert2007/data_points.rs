@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Points of figures 6 and 7 that the text tells: the figures themselves survive in no text.
+//! Points of figures 6 and 7 that the paper's text states; the figures are not available as text.
 //!
 //! A claim compares with the bound or with the match unit, whose cycles the paper counts in two
 //! ways; both are taken, so that a data point reaches from the lowest to the highest that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Section 3.2: the list manager, seen from the words that it streams and from the waiting of the
+//! Section 3.2: the list manager, observed by the words that it streams and by the stalls of the
 //! unit.
 
 use mb_unit::list_manager::{ListManagerParameters, StallCause};
@@ -8,7 +8,7 @@ use mb_unit::unit::FifoTag;
 
 use super::Subject;
 use super::subject::{header, item, list, words_taken};
-use crate::claim_test::{ClaimTest, Interpretation, count, fact, measure, number};
+use crate::claim_test::{ClaimTest, Interpretation, count, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
@@ -18,7 +18,7 @@ type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 const LATENCIES: u64 = 64;
 
 pub(super) const TESTS: &[ClaimTest<Subject>] = &[
-    measure("hemmert2007.lm.cache_items", cached_items),
+    shown("hemmert2007.lm.cache_items", cached_items, "an input that the model is built from"),
     measure("hemmert2007.lm.cover_latency", covered_latencies),
     measure("hemmert2007.lm.no_stall", waits_for_memory),
     measure("hemmert2007.lm.response_per_item", answers_per_item),

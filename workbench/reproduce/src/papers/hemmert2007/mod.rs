@@ -97,7 +97,7 @@ const TESTS: &[&[ClaimTest<Subject>]] = &[
 const WITHOUT_MEASUREMENT: &[ClaimTest<Subject>] = &[
     cannot(
         "hemmert2007.match.predicate_order",
-        "all tests must hold for a match, so their order shows in no answer; hemmert2007.match.fail_anywhere checks each of them",
+        "all tests must hold for a match, so no answer depends on their order; hemmert2007.match.fail_anywhere checks each of them",
     ),
     cannot(
         "hemmert2007.lm.success_outputs",
@@ -118,7 +118,7 @@ const WITHOUT_MEASUREMENT: &[ClaimTest<Subject>] = &[
     ),
     cannot(
         "hemmert2007.mu.pred_timing",
-        "the model executes a word whole; what happens in which stage shows in a circuit only",
+        "the model executes a word in one step and has no stages; a circuit would have",
     ),
     cannot("hemmert2007.mu.simulator", "about the authors' tool"),
 ];

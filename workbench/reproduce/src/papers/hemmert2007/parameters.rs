@@ -31,7 +31,7 @@ pub(crate) fn parameters(study: &Study, processors: &Processors) -> Vec<Paramete
         };
         all.push(row(about.name.clone(), &about.baseline, Source::Assumed(about.why.clone().into())));
         if about.fitted != about.baseline {
-            let why = "in the set of assumptions under which most claims hold; its curve does not count";
+            let why = "in the set of assumptions under which most predictions hold; its curve does not count";
             all.push(row(format!("{} (fitted)", about.name), &about.fitted, Source::Calibrated(why.into())));
         }
     }
@@ -163,5 +163,5 @@ fn caches(rows: &mut Rows, config: &HierarchyConfig, table: &'static str) {
     rows.paper(table, "memory bandwidth", config.memory.bits_per_cycle, "bits per cycle");
     let silent = "the paper does not say";
     rows.assumed(silent, "data cache, stores", "written back", "choice");
-    rows.assumed("more than can be asked for", "misses under way", config.data.mshrs, "lines");
+    rows.assumed("more than the cores can have outstanding", "misses under way", config.data.mshrs, "lines");
 }

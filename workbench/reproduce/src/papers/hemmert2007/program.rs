@@ -40,8 +40,8 @@ pub(super) const TESTS: &[ClaimTest<Subject>] = &[
     crate::claim_test::differs(
         "hemmert2007.mu.slow_path_match_instrs",
         |subject| count(executed(subject, &slow_item(), &["shared", "fast", "slow"])?),
-        "The claim is derived and takes the slow path in place of the fast one. Our slow path branches off in the second \
-         word of the fast one and returns to its last three, so that it can share the answer.",
+        "The claim is derived by us and assumes that the slow path replaces the fast one. Our slow path branches off in the \
+         second word of the fast one and returns to its last three words, which send the answer.",
     ),
     measure("hemmert2007.mu.issue_single_match", |subject| count(subject.search_nth(1)?.events.len())),
     measure("hemmert2007.ucode.slow_path_scope", slow_path_by_item),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sections 4.1 and 4.2: what the match unit is, asked with small programs.
+//! Sections 4.1 and 4.2: the structure of the match unit, read back by small programs.
 //!
 //! Numbers of ports are found from outside: how many registers one word can change, and how many
 //! change what it does.
@@ -72,7 +72,7 @@ pub(super) const TESTS: &[ClaimTest<Subject>] = &[
 const FULL: &str = "wait || a1, t1 = in || a5 = add a2, a3 if p4 || p15, p14, p13, p12 = match.16:16:16:16 t2, t3 care t4 \
                     || p1 = lut 6 p2, p3 || p4 = lut 6 p5, p6 || goto end if p7 || t5, out = a4 if p1";
 
-/// What one bit of one register makes of a run of [`FULL`].
+/// The register file of which a register is varied in a run of [`FULL`].
 #[derive(Clone, Copy)]
 enum File {
     Alu,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tanabe and Ohta (`tanabe2013`): heads in a small buffer, walked by the host.
 //!
-//! Its figures are missing. What its text gives are slopes, and relations between settings. It
+//! Its figures are not available as text. The text gives slopes and relations between settings. It
 //! contradicts itself on how far apart envelopes lie: section 3 recommends a cache line, section
 //! 4.2 measures 16 bytes. Claims that depend on it have both interpretations; the measured 16 bytes
 //! count.

@@ -13,8 +13,9 @@ use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, numbe
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
-const STRIDE: &str = "Section 4.2 measures envelopes of 16 bytes one behind the other; with a line for each, write-back without prefetching \
-                      would be far from forced into the cache, which section 4.3 denies.";
+const STRIDE: &str = "Section 4.2 measures envelopes of 16 bytes, one behind the other. With a line for each envelope, \
+     write-back without prefetching would be much slower than the cache, which contradicts section \
+     4.3.";
 
 pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     measure("tanabe2013.lhs.split_rule", split_rule),

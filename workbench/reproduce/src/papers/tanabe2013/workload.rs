@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Table 1: how deep applications search, which is an input here, and the line through it, which is
-//! not.
+//! Table 1: the depths of applications' searches, which are inputs here, and the line through them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

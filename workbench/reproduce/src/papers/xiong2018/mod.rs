@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Xiong et al. (`xiong2018`): a CAM in front of one list, of four, of 64.
+//! Xiong et al. (`xiong2018`): a CAM in front of 1, 4 or 64 lists.
 //!
-//! Its figures are missing and its text has few numbers; most of what can be measured are the
-//! cycles that follow from three cycles per element, and comparisons with the ALPU and the hash
-//! processor.
+//! Its figures are not available as text, and its text has few numbers. Most of what can be measured
+//! follows from three cycles for each element, or compares with the ALPU and the hash processor.
 
 mod arithmetic;
 mod comparison;

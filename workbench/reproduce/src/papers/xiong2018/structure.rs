@@ -79,12 +79,13 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 const INPUT: &str = "an input of the model, which a run gives back";
 
 /// Why the mover does not take turns.
-const REFILL: &str = "Taking turns brings a younger entry into the CAM before an older one when matches have left the lists \
-                      uneven, which MPI forbids; our mover takes the oldest of the first entries, and the two agree on even lists.";
+const REFILL: &str = "When matches have left the lists uneven, taking turns brings a younger entry into the CAM before \
+     an older one, which MPI forbids. Our mover takes the oldest of the first entries. On even lists \
+     the two agree.";
 
 /// Why the engine has wildcards.
-const WILDCARDS: &str =
-    "The paper leaves wildcards to others; a trace has them, so our CAM of posted receives is ternary.";
+const WILDCARDS: &str = "The paper does not treat wildcards. Traces contain them, so our CAM of posted receives is \
+     ternary.";
 
 /// A receive and a message that do not fit wait beside each other.
 fn queues(designs: &Designs) -> Interpretations {
