@@ -23,7 +23,7 @@ MPIS := openmpi mpich
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md')
 
-.PHONY: help setup run test check bench nightly bless gen guest clean
+.PHONY: help setup run test check rust-checks rust-tests bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -34,22 +34,28 @@ setup: .venv/native.stamp ## build everything; leaves the command at .venv/bin/m
 run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
-test: check .venv/mpi.stamp .venv/guest.stamp ## every test, after the checks; ends with the ten slowest
-	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
-	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
-	cargo test --quiet --workspace --exclude mb-py --doc
-	# Built here, run by tests/test_rust.py beside the other tests.
-	cargo test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
+test: ## every test, after the checks; ends with the ten slowest
+	# Two at a time: the release build, the debug build and what is downloaded leave each other processors.
+	$(MAKE) --jobs 2 check rust-tests .venv/guest.stamp
+	# Runs the Rust tests too (tests/test_rust.py).
 	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
 
-check: setup .venv/dev.stamp .venv/lints.stamp ## formatting, lints, types, guards, generated files
+check: setup .venv/dev.stamp rust-checks ## formatting, lints, types, guards, generated files
+	$(VENV)/ruff format --check
+	$(VENV)/ruff check
+	$(VENV)/mypy
+
+rust-checks: .venv/lints.stamp
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo xtask gen --check
 	cargo xtask guard
-	$(VENV)/ruff format --check
-	$(VENV)/ruff check
-	$(VENV)/mypy
+
+rust-tests: rust-checks
+	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
+	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
+	cargo test --quiet --workspace --exclude mb-py --doc
+	cargo test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
 
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
 	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
@@ -122,7 +128,8 @@ clean: ## remove everything that was built or downloaded
 	xtask/setup.sh mpis
 	touch $@
 
-.venv/guest.stamp: xtask/setup.sh | .venv/python.stamp
+# After the other one, because apt does not run twice at a time.
+.venv/guest.stamp: xtask/setup.sh | .venv/mpi.stamp
 	xtask/setup.sh guest
 	touch $@
 

@@ -235,9 +235,8 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
     hemmert2007: Reproduction, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = hemmert2007.claims.with_columns(unexplained=pl.col("id") == "hemmert2007.ucode.total")
-    monkeypatch.setattr(
-        "matchbench.reproduce.reproduce", lambda _paper, **_: dataclasses.replace(hemmert2007, claims=broken)
-    )
+    found = dataclasses.replace(hemmert2007, claims=broken)
+    monkeypatch.setattr(MODULE, "reproduce", lambda _paper, **_: found)
     assert main(["reproduce", "hemmert2007"]) == CHECK_FAILED
     assert "no explanation: hemmert2007.ucode.total\n" in capsys.readouterr().out
     assert main(["reproduce", "hemmert2007", "--system", "hw"]) == 0
