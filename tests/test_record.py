@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The launcher, and the whole way from an MPI program to a result table."""
 
+import importlib
+import json
 import os
 import re
 import shutil
@@ -8,16 +10,25 @@ import signal
 import struct
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 import pytest
 
 import matchbench as mb
+from matchbench import _native
 from matchbench.record import launch_command, launcher_flavour, library
+from matchbench.shortfalls import sharing_in_stats
+from matchbench.summary import remark_lines
 from tests.conftest import Command
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "recorder" / "tests"))
+checksum = importlib.import_module("decode").checksum  # of the independent decoder
+
 VARIABLES = {"LD_PRELOAD": "/lib/r.so", "DIR": "/d"}
 LAUNCHERS = {
     "openmpi": ("mpirun.openmpi", "--oversubscribe"),
@@ -103,14 +114,82 @@ def test_a_directory_that_holds_a_trace_is_refused(
     assert (done.returncode, done.stderr) == (2, "matchbench: t: holds a trace; choose another directory\n")
 
 
+NOTHING = "matchbench: no MPI rank was recorded: "
+RELINK = "link it with libmatchbench-record.a (recorder/README.md, section `Statically linked programs`)"
+VERSION_ONLY = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) 4.1.4' && exit\n"
+
+
+def compiled(directory: Path, text: str, *options: str) -> str:
+    """Compile a C program without MPI."""
+    (directory / "program.c").write_text(text)
+    subprocess.run(["/usr/bin/cc", *options, "-o", "program", "program.c"], cwd=directory, check=True)
+    return str(directory / "program")
+
+
 def test_a_program_without_mpi_is_reported(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
     assert recorder.is_file()
     done = matchbench("record", "-o", "t", "--", "true")
     assert done.returncode == 1
-    assert done.stderr.endswith(
-        "matchbench: no MPI rank was recorded; expected a program that is linked dynamically with MPI\n"
-    )
+    expected = f"{NOTHING}`true` ran without MPI_Init and MPI_Session_init; expected an MPI program\n"
+    assert done.stderr.endswith(expected)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_fails_before_mpi_is_reported(recorder: Path, matchbench: Command) -> None:
+    assert recorder.is_file()
+    done = matchbench("record", "-o", "t", "--", "false")
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        f"{NOTHING}`false` ended with exit status 1 before MPI_Init, or does not use MPI\n"
+    )
+
+
+def test_a_launcher_that_fails_is_reported(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
+    assert recorder.is_file()
+    path = Path(launcher(tmp_path, "mpirun", ""))
+    path.write_text(VERSION_ONLY + "echo refused >&2\nexit 3\n")
+    done = matchbench("record", "-o", "t", "--", path, "-n", "2", "./nothing")
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "refused",
+        f"{NOTHING}`{path}` ended with exit status 3 before any process loaded the recorder: "
+        "the launcher failed, and its own message says why",
+        f"matchbench: no word after `{path}` is an executable file; expected a program",
+    ]
+
+
+def test_a_launcher_that_drops_the_environment_is_reported(
+    recorder: Path, matchbench: Command, tmp_path: Path
+) -> None:
+    assert recorder.is_file()
+    path = Path(launcher(tmp_path, "mpirun", ""))
+    path.write_text(VERSION_ONLY + "exit 0\n")
+    done = matchbench("record", "-o", "t", "--", path, "-n", "2", "true")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"{NOTHING}no process loaded the recorder; expected a launcher that passes LD_PRELOAD, "
+        "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID to the ranks\n"
+    )
+
+
+def test_a_static_program_is_reported(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
+    assert recorder.is_file()
+    path = compiled(tmp_path, "int main(void) { return 0; }", "-static")
+    done = matchbench("record", "-o", "t", "--", path)
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        f"{NOTHING}`{path}` is statically linked, so that nothing can be preloaded; {RELINK}\n"
+    )
+
+
+def test_a_program_with_a_static_mpi_is_reported(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
+    assert recorder.is_file()
+    path = compiled(tmp_path, "int PMPI_Init(void) { return 0; } int main(void) { return PMPI_Init(); }")
+    done = matchbench("record", "-o", "t", "--", path)
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        f"{NOTHING}`{path}` contains a static MPI library, so its calls stay inside; {RELINK}\n"
+    )
 
 
 def test_the_exit_status_of_the_program_is_passed_on(recorder: Path, matchbench: Command) -> None:
@@ -119,17 +198,164 @@ def test_the_exit_status_of_the_program_is_passed_on(recorder: Path, matchbench:
     assert matchbench("record", "-o", "t", "--", "/bin/sh", "-c", "kill -9 $$").returncode == 128 + 9
 
 
-@pytest.mark.parametrize(("flags", "status"), [(1, 0), (0, 1)], ids=["finalized", "cut"])
-def test_a_rank_without_finalize_sets_the_exit_status(
-    recorder: Path, matchbench: Command, tmp_path: Path, flags: int, status: int
-) -> None:
+def record_bytes(kind: int, index: int, **fields: int) -> bytes:
+    """Return a record (`spec/trace.md`, T-6)."""
+    names = ("flags", "thread", "comm", "peer", "tag", "bytes", "request", "check", "wall", "cpu")
+    values = [fields.get(name, 0) for name in (*names, "wall_span", "cpu_span", "aux")]
+    raw = struct.pack("<BBHIiiQIIQQIIQ", kind, *values)
+    return raw[:28] + struct.pack("<I", checksum(raw, index)) + raw[32:]
+
+
+@pytest.fixture
+def fake(
+    recorder: Path, matchbench: Command, tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Record a launch whose only rank writes these Other records, and flags in its header."""
     assert recorder.is_file()
-    # Rank 0 of a world of one (`spec/trace.md`, section 3), under a launcher that says that all is good.
-    header = struct.pack("<8s2H5I4Q", b"MBTRACE\x01", 1, 64, flags, 0, 0, 1, 0, 0, 0, 0, 0)
-    (tmp_path / "rank").write_bytes(header)
-    done = matchbench("record", "-o", "t", "--", "sh", "-c", "cp rank $MATCHBENCH_RECORD_DIR/rank-00000.mbt")
-    assert done.returncode == status
-    assert done.stderr.endswith("0 records without MPI_Finalize\n") == bool(status)
+
+    def run(flags: int, *others: int, delay_ns: int = 0, host: int = 9) -> subprocess.CompletedProcess[str]:
+        fields = (1, 0, 0, {"aux": 0, "bytes": 2}), (14, 0, 0, {"tag": 2, "comm": host, "bytes": 1})
+        world = [
+            ({"tag": 1, "peer": -1, "bytes": 2, "comm": 0}, {"tag": 2, "bytes": 1}),
+            ({"tag": 1, "peer": -1, "bytes": 2, "comm": 1, "aux": 1}, {"tag": 2, "bytes": 1}),
+        ]
+        records = [(kind, given) for kind, _, _, given in fields]
+        records += [pair for comm, extra in world for pair in ((12, comm), (14, extra))]
+        records += [(15, {"aux": aux}) for aux in others]
+        if flags & 1:
+            records.append((2, {"wall": 10**6, "aux": delay_ns}))
+        count = len(records) * (flags & 1)
+        header = struct.pack("<8s2H5I4Q", b"MBTRACE\x01", 2, 64, flags, 0, 1, 1, 0, count, 0, 77, 0)
+        header = header[:56] + struct.pack("<Q", checksum(header, 2**64 - 1))
+        body = b"".join(record_bytes(kind, at, **given) for at, (kind, given) in enumerate(records))
+        (tmp_path / "rank").write_bytes(header + body)
+        not_recorded = "that is not recorded"
+        calls = ["MPI_Put", f"send on a communicator {not_recorded}", "MPI_Comm_spawn"]
+        calls += [f"start of a request {not_recorded}", f"communicator {not_recorded}"]
+        meta = {
+            "format": "matchbench-trace",
+            "version": 1,
+            "ranks": 1,
+            "origin": "recorded",
+            "other_calls": calls,
+        }
+        (tmp_path / "meta").write_text(json.dumps(meta | {"run_id": f"{77:016x}"}))
+        copy = "cp rank $MATCHBENCH_RECORD_DIR/rank-00000.mbt; cp meta $MATCHBENCH_RECORD_DIR/meta.json"
+        return matchbench("record", "-o", "t", "--", "sh", "-c", copy)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("flags", "state", "why"),
+    [
+        (1, "complete", None),
+        (
+            2,
+            "stopped",
+            "its recorder could not go on (a full disk or another limit); standard error had the reason",
+        ),
+        (0, "cut", "it ended without MPI_Finalize (a signal, exit or a fatal error)"),
+        (4, "aborted", "it called MPI_Abort"),
+    ],
+)
+def test_every_command_has_the_same_word_for_how_a_trace_ended(
+    fake: Callable[..., subprocess.CompletedProcess[str]],
+    matchbench: Command,
+    tmp_path: Path,
+    flags: int,
+    state: str,
+    why: str | None,
+) -> None:
+    done = fake(flags)
+    count = 7 if flags == 1 else 6
+    said = [f"rank 0: {state} after {count} records: {why}"] if why else []
+    assert done.returncode == (1 if why else 0)
+    first = f"matchbench: {tmp_path}/t: 1 of 1 ranks, {count} records, {64 + 64 * count} bytes: {state}"
+    assert done.stderr.splitlines()[1:] == [first, *(f"matchbench: {line}" for line in said)]
+
+    done = matchbench("trace", "check", "t")
+    first = f"t: 1 ranks, {count} records: {state}, no defect"
+    assert (done.returncode, done.stdout.splitlines()) == (0, [first, *(f"t: {line}" for line in said)])
+
+    trace = mb.Trace.open(tmp_path / "t")
+    assert trace.state == state
+    remark = f"the trace is {state} (ranks: 1 {state}); what followed its records is missing"
+    about = [each.text for each in mb.compare(trace, ["ideal"]).remarks if not each.engine]
+    assert about == ([remark] if why else [])
+    totals = matchbench("trace", "stats", "t").stdout
+    assert (f"t: {remark}\n" in totals) == bool(why)
+
+
+def test_every_command_counts_what_is_not_recorded(
+    fake: Callable[..., subprocess.CompletedProcess[str]], matchbench: Command, tmp_path: Path
+) -> None:
+    said = [
+        "not recorded: 3 processes started by MPI_Comm_spawn",
+        "not recorded: 2 sends on communicators with members outside of the trace",
+        "not recorded: 2 starts of a partitioned or persistent request, 1 communicator with such members",
+        "recorded by name and time only, and not replayed: 1 MPI_Put",
+    ]
+    done = fake(1, 1, 0, 2 | 3 << 32, 1, 3, 4, 3)
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[2:] == [f"matchbench: {line}" for line in said]
+    of_trace = [f"t: {line}" for line in said]
+    assert matchbench("trace", "check", "t").stdout.splitlines()[1:] == of_trace
+    stats = matchbench("trace", "stats", "t").stdout.splitlines()
+    assert [line for line in stats if line.startswith("t: ")] == of_trace
+    remarks = mb.compare(mb.Trace.open(tmp_path / "t"), ["ideal"]).remarks
+    assert list(remark_lines(remarks)) == of_trace
+
+
+def test_a_recording_says_how_far_its_ranks_shared_processors(
+    fake: Callable[..., subprocess.CompletedProcess[str]], matchbench: Command, tmp_path: Path
+) -> None:
+    assert "shared" not in fake(1, delay_ns=40_000).stderr
+    shutil.rmtree(tmp_path / "t")
+    done = fake(1, delay_ns=400_000)
+    what = (
+        "processors were shared with other programs: ranks were ready to run and waited for a processor for "
+        "40.0 % of the time after MPI_Init; "
+    )
+    spoiled = "this waiting is part of the recorded time and of the time in calls, and changes the order of "
+    assert f"matchbench: {what}{spoiled}" in done.stderr
+    assert f"t: {what}{spoiled}" in matchbench("trace", "stats", "t").stdout
+    kept = (
+        "the replay gives each rank a processor: it takes the CPU time between calls, simulates the time in "
+    )
+    [remark] = mb.compare(mb.Trace.open(tmp_path / "t"), ["ideal"]).remarks
+    assert remark.text.startswith(f"{what}{kept}")
+
+
+class Recorded:
+    """What a trace of eight ranks on hosts of two processors tells."""
+
+    def __init__(self, delays_ns: list[tuple[int, int]]) -> None:
+        self.delays = delays_ns
+
+    def hosts(self) -> list[tuple[int, int]]:
+        """Give ranks and processors of each host."""
+        return [(2, 2), (6, 2)]
+
+    def delays_ns(self) -> list[tuple[int, int]]:
+        """Give waiting and whole times."""
+        return self.delays
+
+
+@pytest.mark.parametrize(
+    ("delays_ns", "how_long"),
+    [
+        ([(700, 1000), (800, 1000)], "ranks were ready to run and waited for a processor for 75.0 %"),
+        ([], "the trace does not tell for how long ranks waited for a processor"),
+    ],
+)
+def test_ranks_that_outnumber_processors_are_reported(
+    delays_ns: list[tuple[int, int]], how_long: str
+) -> None:
+    said = sharing_in_stats(cast("_native.Trace", Recorded(delays_ns)))
+    assert said
+    assert said.startswith("oversubscribed, 6 ranks on 2 processors")
+    assert how_long in said
 
 
 def test_a_termination_signal_is_passed_on(recorder: Path, tmp_path: Path) -> None:
@@ -156,6 +382,58 @@ def test_a_termination_signal_is_passed_on(recorder: Path, tmp_path: Path) -> No
     process.stderr.close()
 
 
+FLOOD = """
+#include <mpi.h>
+int main(int argc, char **argv) {
+    int rank, value = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (;;)
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+"""
+
+
+@pytest.mark.parametrize("mpi", LAUNCHERS)
+def test_after_an_interrupt_the_summary_and_the_trace_agree(recorder: Path, tmp_path: Path, mpi: str) -> None:
+    assert recorder.is_file()
+    if shutil.which(f"mpicc.{mpi}") is None:
+        pytest.skip(f"`mpicc.{mpi}` is not installed")
+    (tmp_path / "flood.c").write_text(FLOOD)
+    subprocess.run([f"mpicc.{mpi}", "-o", "flood", "flood.c"], cwd=tmp_path, check=True)
+    words = [
+        sys.executable,
+        "-m",
+        "matchbench",
+        "record",
+        "-o",
+        "t",
+        "--",
+        *LAUNCHERS[mpi],
+        "-n",
+        "2",
+        "./flood",
+    ]
+    environment = os.environ | AS_ROOT
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        until = time.monotonic() + 30
+        while len(list(tmp_path.glob("t/rank-*.mbt"))) < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode != 0
+    trace = mb.Trace.open(tmp_path / "t")
+    trace.check()
+    assert trace.state == "cut"
+    size = sum(path.stat().st_size for path in tmp_path.glob("t/*.mbt"))
+    assert f"{tmp_path}/t: 2 of 2 ranks, {trace.records} records, {size} bytes: cut\n" in said
+    for rank, records in enumerate(trace.native.rank_records()):
+        assert f"rank {rank}: cut after {records} records: " in said
+
+
 @pytest.fixture(params=LAUNCHERS)
 def program(request: pytest.FixtureRequest) -> tuple[tuple[str, ...], Path]:
     """Build the conjugate-gradient example for one MPI; give its launcher and the program."""
@@ -180,8 +458,10 @@ def test_a_recorded_program_is_replayed_message_by_message(
     assert done.returncode == 0, done.stderr
     counted = re.search(r"sent_messages=(\d+) sent_bytes=(\d+)", done.stdout)
     assert counted
-    summary = done.stderr.splitlines()[-1]
-    assert re.fullmatch(r"matchbench: .*/t: 4 of 4 ranks, \d+ records, \d+ bytes", summary), done.stderr
+    summary = next(line for line in done.stderr.splitlines() if "4 of 4 ranks" in line)
+    assert re.fullmatch(r"matchbench: .*/t: 4 of 4 ranks, \d+ records, \d+ bytes: complete", summary), (
+        done.stderr
+    )
 
     trace = mb.Trace.open(tmp_path / "t")
     assert f" {trace.records} records" in summary
@@ -206,7 +486,7 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> list[mb.Trace]:
     subprocess.run(compiler, check=True)
     for ranks in (1, 2):
         launch = ["mpiexec.mpich", "-n", str(ranks), str(directory / "silent")]
-        assert mb.record(launch, directory / f"ranks{ranks}").complete
+        assert mb.record(launch, directory / f"ranks{ranks}").state == "complete"
     return [mb.Trace.open(directory / f"ranks{ranks}") for ranks in (1, 2)]
 
 

@@ -7,7 +7,6 @@ included, stops the work and is raised by the call. Long calls release the inter
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from matchbench.native_types import (
     Advanced,
@@ -19,6 +18,7 @@ from matchbench.native_types import (
     ItemFields,
     JudgedRun,
     MatchProfile,
+    Omission,
     Parameter,
     Pattern,
     Progress,
@@ -27,6 +27,7 @@ from matchbench.native_types import (
     Stats,
     Stopped,
     Totals,
+    TraceState,
     Value,
 )
 
@@ -87,7 +88,12 @@ class Trace:
     records: int
     def __init__(self, path: Path) -> None: ...
     def rank_records(self) -> list[int]: ...
-    def ends(self) -> list[Literal["finalized", "stopped", "cut"]]: ...
+    state: TraceState
+    def ends(self) -> list[TraceState]: ...
+    def left_out(self) -> list[tuple[Omission, str, int, int]]: ...
+    def hosts(self) -> list[tuple[int, int]]: ...
+    def delays_ns(self) -> list[tuple[int, int]]: ...
+    def initialized_ns(self) -> list[int]: ...
     def check(self, progress: Progress | None = None) -> None: ...
     def stats(self, progress: Progress | None = None) -> Stats: ...
     def record_bytes(self, rank: int, start: int, stop: int) -> bytes: ...

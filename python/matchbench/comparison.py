@@ -15,12 +15,12 @@ from matchbench.output import whole_directory, write_file, write_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A remark about one replay.
+    """A remark about one replay, or about a trace.
 
     Parameters
     ----------
     trace, engine
-        The replay; the engine as `engine:preset`.
+        The replay; the engine as `engine:preset`, empty in a remark about the trace itself.
     text
         One sentence.
     """
@@ -49,7 +49,7 @@ class Comparison:
     parameters
         Every parameter of every row, with its source.
     remarks
-        Remarks about single replays: deadlocks, omissions, divergences.
+        Remarks about traces, what they lack, and about single replays: deadlocks, omissions, divergences.
     """
 
     results: pl.DataFrame

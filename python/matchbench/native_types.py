@@ -7,6 +7,12 @@ from typing import Any, Literal, TypeAlias, TypedDict
 Progress: TypeAlias = Callable[[int, int], None]
 """Called from time to time as `progress(done, total)`; an exception stops the work."""
 
+TraceState: TypeAlias = Literal["complete", "stopped", "cut", "aborted"]
+"""How the records of a rank end, and the state of a trace (`spec/trace.md`, T-5)."""
+
+Omission: TypeAlias = Literal["lost", "not_replayed"]
+"""What a call that is not recorded in detail leaves out (`spec/trace.md`, section 9)."""
+
 Columns: TypeAlias = dict[str, list[Any]]
 """A table: one list per column."""
 

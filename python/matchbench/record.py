@@ -6,8 +6,8 @@ that it stays readable after a crash.
 """
 
 import datetime as dt
+import fcntl
 import json
-import mmap
 import os
 import secrets
 import shutil
@@ -16,20 +16,29 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
+from matchbench import _native, elf, shortfalls
 from matchbench._native import MatchbenchError
+from matchbench.native_types import TraceState
 
 VERSION_SECONDS = 10
 """Time limit for a launcher to print its version."""
 
+WAIT_SECONDS = 10
+"""Most that ranks may take to end after their launcher."""
+
 _LIBRARY = "libmbrecord.so"
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")  # spec/trace.md, section 3
 _MAGIC = b"MBTRACE\x01"
-_FINALIZED, _STOPPED = 1, 2
+_NOTES = "notes.tmp"  # recorder/README.md
+_LOADED, _SPAWNED, _REFUSED = b"lsx"
+_PAGE = "recorder/README.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +51,13 @@ class RankFile:
         World rank.
     world
         Ranks in the world, by this rank's header.
-    records
-        Records written.
-    finalized
-        Whether it reached `MPI_Finalize`.
-    stopped
-        Whether its recorder stopped early, as with a full disk.
+    still_runs
+        Whether its process had not ended when the launcher had.
     """
 
     rank: int
     world: int
-    records: int
-    finalized: bool
-    stopped: bool
+    still_runs: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +72,23 @@ class Recording:
         That of the command; 128 plus the number of the signal that ended it.
     ranks
         The ranks that wrote a file, in order.
+    records
+        Records of all ranks, as the trace's reader counts them; 0 if it cannot be read.
     size_bytes
         Size of their files.
+    state
+        State of the trace (`spec/trace.md`, T-5); None if it cannot be read.
+    remarks
+        What the trace lacks, or why there is none, in sentences.
     """
 
     directory: Path
     exit_status: int
     ranks: tuple[RankFile, ...]
+    records: int
     size_bytes: int
+    state: TraceState | None
+    remarks: tuple[str, ...]
 
     @property
     def world(self) -> int:
@@ -87,11 +99,6 @@ class Recording:
     def missing(self) -> list[int]:
         """Ranks without a file."""
         return sorted(set(range(self.world)) - {rank.rank for rank in self.ranks})
-
-    @property
-    def complete(self) -> bool:
-        """Whether every rank wrote a file and no recorder stopped early; a killed rank counts as complete."""
-        return bool(self.ranks) and not self.missing and not any(rank.stopped for rank in self.ranks)
 
 
 def library() -> Path:
@@ -230,13 +237,25 @@ def record(command: Sequence[str], directory: Path) -> Recording:
         )
     directory.mkdir(parents=True, exist_ok=True)
     _write_meta(directory / "meta.json", run_id, command)
-    status = _run(words, environment)
+    (directory / _NOTES).touch()
+    status = _run(words, environment, directory)
     (directory / "meta.json.tmp").unlink(missing_ok=True)
-    recording = _look(directory, status)
-    if not recording.ranks:
+    notes = Counter((directory / _NOTES).read_bytes())
+    (directory / _NOTES).unlink()
+    files = sorted(directory.glob("rank-*.mbt"))
+    if not files:
         (directory / "meta.json").unlink(missing_ok=True)
         directory.rmdir()
-    return recording
+        return Recording(
+            directory=directory,
+            exit_status=status,
+            ranks=(),
+            records=0,
+            size_bytes=0,
+            state=None,
+            remarks=tuple(_why_nothing(command, flavour, status, notes)),
+        )
+    return _look(directory, files, status, notes)
 
 
 def _write_meta(path: Path, run_id: str, command: Sequence[str]) -> None:
@@ -253,53 +272,134 @@ def _write_meta(path: Path, run_id: str, command: Sequence[str]) -> None:
     path.write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
 
 
-def _run(words: Sequence[str], environment: Mapping[str, str] | None) -> int:
-    """Run the command, forward SIGINT and SIGTERM, and return the exit status as a shell reports it."""
+def _run(words: Sequence[str], environment: Mapping[str, str] | None, directory: Path) -> int:
+    """Run the command, forward SIGINT and SIGTERM, and return the exit status as a shell reports it.
+
+    Waits for the ranks too: a launcher that was interrupted may end before them.
+    """
     process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         # The terminal sends Ctrl-C to the launcher too; a second one would make it abandon its ranks.
         typed = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
-        if process is not None and not typed:
+        if process is None:
+            early.append(number)
+        elif not typed:
             process.send_signal(number)
 
     former = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         process = subprocess.Popen(words, env=environment)
+        for number in early:  # the launcher may run before Popen returns
+            process.send_signal(number)
         status = process.wait()
+        _wait_for_ranks(directory)
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
     return status if status >= 0 else 128 - status
 
 
-def _look(directory: Path, exit_status: int) -> Recording:
-    files = sorted(directory.glob("rank-*.mbt"))
-    ranks = [rank for rank in map(_read_rank, files) if rank is not None]
-    return Recording(
+def _wait_for_ranks(directory: Path) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while any(map(_still_runs, directory.glob("rank-*.mbt"))) and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _still_runs(path: Path) -> bool:
+    """Whether a process has the lock that a rank holds on its file until it ends."""
+    with path.open("rb") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return False
+    return False
+
+
+def _look(directory: Path, files: Sequence[Path], exit_status: int, notes: Counter[int]) -> Recording:
+    """Read the trace as every other command does, so that their numbers and words agree."""
+    ranks = tuple(sorted(filter(None, map(_read_rank, files)), key=lambda rank: rank.rank))
+    recording = Recording(
         directory=directory,
         exit_status=exit_status,
-        ranks=tuple(sorted(ranks, key=lambda rank: rank.rank)),
+        ranks=ranks,
+        records=0,
         size_bytes=sum(file.stat().st_size for file in files),
+        state=None,
+        remarks=tuple(_refused(notes)),
     )
+    if recording.missing:
+        named = ", ".join(map(str, recording.missing[:8])) + (
+            " and more" if len(recording.missing) > 8 else ""
+        )
+        text = f"no file of rank {named}: the trace cannot be used"
+        return replace(recording, remarks=(*recording.remarks, text))
+    try:
+        trace = _native.Trace(directory)
+    except MatchbenchError as error:
+        return replace(recording, remarks=(*recording.remarks, f"the trace cannot be used: {error}"))
+    said = [
+        *shortfalls.rank_lines(trace),
+        *(f"rank {rank.rank} still runs" for rank in ranks if rank.still_runs),
+        *filter(None, [shortfalls.sharing_in_stats(trace)]),
+        *shortfalls.left_out_lines(trace),
+        *recording.remarks,
+    ]
+    return replace(recording, records=trace.records, state=trace.state, remarks=tuple(said))
 
 
 def _read_rank(path: Path) -> RankFile | None:
-    """Read a rank's header; count the records if the rank did not finish."""
+    """Read a rank's header."""
     with path.open("rb") as file:
         head = file.read(_HEADER.size)
-        if len(head) < _HEADER.size or not head.startswith(_MAGIC):
-            return None
-        _, _, _, flags, rank, _, world, _, records, *_ = _HEADER.unpack(head)
-        if not flags & _FINALIZED:
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                kinds = content[_HEADER.size :: _HEADER.size]
-            unwritten = kinds.find(0)
-            records = len(kinds) if unwritten < 0 else unwritten
-    return RankFile(
-        rank=rank,
-        world=world,
-        records=records,
-        finalized=bool(flags & _FINALIZED),
-        stopped=bool(flags & _STOPPED),
-    )
+    if len(head) < _HEADER.size or not head.startswith(_MAGIC):
+        return None
+    _, _, _, _, rank, _, world, *_ = _HEADER.unpack(head)
+    return RankFile(rank=rank, world=world, still_runs=_still_runs(path))
+
+
+def _refused(notes: Counter[int]) -> Iterator[str]:
+    if refused := notes[_REFUSED]:
+        yield (
+            f"not recorded: {refused} more processes, whose ranks have a file already; expected one program "
+            "in a launch, and the launcher of its own MPI library"
+        )
+
+
+def _why_nothing(command: Sequence[str], flavour: str, status: int, notes: Counter[int]) -> Iterator[str]:
+    """Tell a launcher that failed from a program that cannot be preloaded, and from one without MPI."""
+    words = command if flavour == "other" else command[1:]
+    programs = [(word, found) for word in words if (found := shutil.which(word))]
+    linkages = [(word, linked) for word, found in programs if (linked := elf.linkage(Path(found)))]
+    static = next((word for word, linked in linkages if linked.is_static), None)
+    inside = next((word for word, linked in linkages if linked.has_mpi), None)
+    name = programs[0][0] if programs else "the program"
+    nothing = "no MPI rank was recorded"
+    relink = f"link it with libmatchbench-record.a ({_PAGE}, section `Statically linked programs`)"
+    if not notes[_LOADED] and status != 0 and flavour != "other":
+        yield (
+            f"{nothing}: `{command[0]}` ended with exit status {status} before any process loaded the "
+            "recorder: the launcher failed, and its own message says why"
+        )
+        if not programs:
+            yield f"no word after `{command[0]}` is an executable file; expected a program"
+        if static:
+            yield f"`{static}` is statically linked, so that nothing can be preloaded: {relink}"
+    elif static and not notes[_LOADED]:
+        yield f"{nothing}: `{static}` is statically linked, so that nothing can be preloaded; {relink}"
+    elif inside:
+        yield f"{nothing}: `{inside}` contains a static MPI library, so its calls stay inside; {relink}"
+    elif not notes[_LOADED]:
+        yield (
+            f"{nothing}: no process loaded the recorder; expected a launcher that passes LD_PRELOAD, "
+            "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID to the ranks"
+        )
+    elif notes[_SPAWNED]:
+        yield f"{nothing}: all processes that called MPI_Init were started by MPI_Comm_spawn"
+    elif status != 0:
+        yield f"{nothing}: `{name}` ended with exit status {status} before MPI_Init, or does not use MPI"
+    else:
+        yield f"{nothing}: `{name}` ran without MPI_Init and MPI_Session_init; expected an MPI program"

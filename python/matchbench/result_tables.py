@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from matchbench import _native, columns
+from matchbench import _native, columns, shortfalls
 from matchbench._native import Engine, Network
 from matchbench.comparison import Comparison, Remark
 from matchbench.native_types import Measured, Parameter, Report
@@ -50,7 +50,10 @@ def gather(replays: Sequence[Replay], network: Network, config: ReplayConfig) ->
     }
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in columns.TABLES if name != "results"}
-    remarks: list[Remark] = []
+    traces = {trace.name: trace for trace, _, _ in replays}
+    remarks = [
+        Remark(trace=name, engine="", text=text) for name, trace in traces.items() for text in _lacks(trace)
+    ]
     hashes = set()
     for trace, engine, report in replays:
         parameters = _parameters(engine, network)
@@ -157,6 +160,11 @@ def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, object]) -> pl.
     schema = columns.TABLES[table]
     literals = [pl.lit(value).alias(name) for name, value in identity.items() if name in schema]
     return frame.with_columns(literals).select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _lacks(trace: Trace) -> list[str]:
+    said = [shortfalls.state_line(trace.native), shortfalls.sharing_in_replay(trace.native)]
+    return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
 
 
 def _remarks(engine: Engine, report: Report) -> list[str]:

@@ -161,7 +161,7 @@ def remarks_once(remarks: Sequence[Remark]) -> dict[str, dict[str, list[str]]]:
 
 
 def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
-    """Give each remark once, with its engines; at most `most` remarks per trace.
+    """Give each remark once, with its engines; all about a trace, and at most `most` about its replays.
 
     Parameters
     ----------
@@ -170,7 +170,9 @@ def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
     most
         Lines per trace.
     """
-    for trace, mine in remarks_once(remarks).items():
+    for trace, all_of in remarks_once(remarks).items():
+        yield from (f"{trace}: {text}" for text, engines in all_of.items() if engines == [""])
+        mine = {text: engines for text, engines in all_of.items() if engines != [""]}
         for text, engines in list(mine.items())[:most]:
             more = f" and {len(engines) - 1} more" if len(engines) > 1 else ""
             yield f"{trace} on {engines[0]}{more}: {text}"

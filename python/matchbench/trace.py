@@ -15,7 +15,7 @@ import polars as pl
 from matchbench import _native, columns
 from matchbench._native import MatchbenchError
 from matchbench.archive import unpack
-from matchbench.native_types import Progress
+from matchbench.native_types import Progress, TraceState
 from matchbench.tables import printable
 
 PACKED = ".tar.xz"
@@ -162,6 +162,11 @@ class Trace:
                 while block := content.read(1 << 20):
                     digest.update(block)
         return digest.hexdigest()[:16]
+
+    @property
+    def state(self) -> TraceState:
+        """How its records end: `complete`, `stopped`, `cut` or `aborted` (`spec/trace.md`, T-5)."""
+        return self.native.state
 
     def check(self, *, progress: Progress | None = None) -> None:
         """Check every record of the trace; only the first call does the work.

@@ -15,10 +15,10 @@
 const char *const mbr_other_calls[] = {
 #define CALL(...)
 #define OTHER_CALL(arity, name) "MPI_" #name,
+#define NAMED(symbol, name) name,
 #include "calls.h"
 #undef CALL
 #undef OTHER_CALL
-    "call on a communicator of unknown origin",
     NULL,
 };
 
@@ -32,8 +32,11 @@ static void comm_make_before(struct mbr_thread *thread, struct frame *frame, mbr
 static void comm_make_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (error)
         return;
-    mbr_comm_made(thread, &frame->begin, (mbr_word)mbr_handle_at(a[role->made], 0), role->orphan ? NULL : &a[0], role->peek,
-                  role->tag ? (int)a[role->tag] : -1);
+    const struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    const uint64_t seed = role->name ? mbr_text_hash((const char *)a[role->name]) : role->tag ? (uint64_t)(uint32_t)a[role->tag] + 1 : 0;
+    if (!mbr_comm_made(thread, &frame->begin, &end, (mbr_word)mbr_handle_at(a[role->made], 0), role->orphan ? NULL : &a[0], role->peek,
+                       seed))
+        append_lost(thread, frame->begin, OTHER_LOST_COMM, end.spans);
 }
 
 static void comm_free_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
@@ -49,9 +52,9 @@ static void comm_free_after(struct mbr_thread *thread, struct frame *frame, mbr_
 static void other_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     (void)a;
     frame->begin = mbr_stamp_begin(thread);
-    struct mbr_record record = record_of(thread, frame->begin, OTHER, 0);
-    record.aux = role->other;
-    frame->open = mbr_append(thread, record);
+    if (role->other == OTHER_Abort)
+        mbr_file_abort();
+    frame->open = append_lost(thread, frame->begin, role->other, 0);
 }
 
 static void other_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
@@ -60,20 +63,47 @@ static void other_after(struct mbr_thread *thread, struct frame *frame, mbr_word
     close_open(frame, &end, role->other);
 }
 
+/* The root counts the processes that were started: those of the other side of the new intercommunicator. */
+#define spawn_before other_before
+static void spawn_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    int rank = -1, started = 0;
+    mbr_word children = (mbr_word)mbr_handle_at(a[role->made], 0);
+    mbr_library.comm_rank(a[role->comm], &rank);
+    if (!error && rank == (int)a[role->root] && mbr_handle(children) != mbr_handle(mbr_library.comm_null))
+        mbr_library.comm_remote_size(children, &started);
+    struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    close_open(frame, &end, role->other | (uint64_t)(uint32_t)started << 32);
+}
+
 static void finalize_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     (void)a, (void)role;
     frame->begin = mbr_stamp_begin(thread);
-    mbr_append(thread, record_of(thread, frame->begin, FINALIZE, 0));
+    if (!mbr_life_ends()) {
+        lost_before(thread, frame, OTHER_ONE_LESS_FINALIZE);
+        return;
+    }
+    struct mbr_record record = record_of(thread, frame->begin, FINALIZE, 0);
+    record.aux = mbr_delay_ns();
+    mbr_append(thread, record);
+    mbr_world_left();
     mbr_file_finalize();
 }
 
 static void finalize_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
-    (void)thread, (void)frame, (void)a, (void)role, (void)error;
+    (void)a, (void)role, (void)error;
+    lost_after(thread, frame);
 }
 
 /* --- the wrappers --- */
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* The same wrapper under its PMPI_ name. In a static program that name is the library's own. */
+#ifdef MBR_STATIC
+#define ALIAS(arity, name)
+#else
+#define ALIAS(arity, name) EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
+#endif
 
 #define PARAMETERS_0 void
 #define PARAMETERS_1 mbr_word a0
@@ -171,7 +201,7 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
             return TARGET_OF(name)(NAMES_##arity);                                            \
         mbr_word a[arity + 1] = {NAMES_##arity};                                              \
         struct frame frame;                                                                   \
-        frame.recorded = false; /* other fields are set where they are used: zeroing all costs 10 ns */ \
+        frame.recorded = frame.lost = false; /* other fields are set where they are used: zeroing all costs 10 ns */ \
         frame.request = 0;                                                                    \
         family##_before(thread, &frame, a, &name##_role);                                     \
         int error = TARGET_OF(name)(ELEMENTS_##arity);                                        \
@@ -209,35 +239,66 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
 #define WRAPPER_comm_make(arity, name) GENERAL_ONLY(arity, name, comm_make)
 #define WRAPPER_comm_free(arity, name) GENERAL_ONLY(arity, name, comm_free)
 #define WRAPPER_other(arity, name) GENERAL_ONLY(arity, name, other)
+#define WRAPPER_spawn(arity, name) GENERAL_ONLY(arity, name, spawn)
 #define WRAPPER_finalize(arity, name) GENERAL_ONLY(arity, name, finalize)
 
 #define CALL(arity, name, family, ...)                                                        \
     TARGET(arity, name)                                                                       \
     static const struct role name##_role = {__VA_ARGS__};                                     \
     WRAPPER_##family(arity, name)                                                             \
-    EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
+    ALIAS(arity, name)
 #define OTHER_CALL(arity, name) CALL(arity, name, other, .other = OTHER_##name)
 #include "calls.h"
 CALL(0, Finalize, finalize, .flags = 0)
+CALL(1, Session_finalize, finalize, .flags = 0)
 
-/* Both forms of MPI_Init start the recording when they return. */
-#define INIT_CALL(arity, name)                                                                \
+/* Starts an initialization: the timestamps of the recording's start, and those of a call if recording has begun. */
+static struct mbr_beginning init_before(struct mbr_thread *thread, struct mbr_stamp *begin, bool *timed) {
+    *timed = thread->pass != NEW && !(__atomic_load_n(&mbr_generation, __ATOMIC_ACQUIRE) & MBR_OFF);
+    if (*timed)
+        *begin = mbr_stamp_begin(thread);
+    return mbr_beginning_now();
+}
+
+/* After the first initialization recording has begun; a further one is a call like others. `session` is the
+ * address of the new session, 0 if there is none. */
+static void init_after(struct mbr_thread *thread, uint64_t former, const struct mbr_beginning *beginning, const struct mbr_stamp *begin,
+                       bool timed, mbr_word session) {
+    const enum mbr_life life = mbr_life_begins(beginning, session);
+    thread->pass = life == LIFE_FIRST ? FIRST_GENERATION : former;
+    if (life != LIFE_FURTHER || !enter())
+        return;
+    if (timed) {
+        struct mbr_end end = mbr_stamp_end(thread, begin);
+        append_lost(thread, *begin, OTHER_ONE_MORE_INIT, end.spans);
+    } else {
+        append_lost(thread, mbr_stamp_begin(thread), OTHER_ONE_MORE_INIT, 0);
+    }
+    leave(thread);
+}
+
+#define INIT_CALL(arity, name, session)                                                       \
     TARGET(arity, name)                                                                       \
     EXPORT int MPI_##name(PARAMETERS_##arity) {                                               \
         struct mbr_thread *thread = &mbr_self;                                                \
-        if (thread->pass != NEW)                                                              \
+        const uint64_t former = thread->pass;                                                 \
+        if (former & INSIDE)                                                                  \
             return TARGET_OF(name)(NAMES_##arity);                                            \
-        thread->pass = INSIDE;                                                                \
-        struct mbr_beginning beginning = mbr_beginning_now();                                 \
+        struct mbr_stamp begin;                                                               \
+        bool timed;                                                                           \
+        struct mbr_beginning beginning = init_before(thread, &begin, &timed);                 \
+        thread->pass |= INSIDE;                                                               \
         int error = TARGET_OF(name)(NAMES_##arity);                                           \
-        if (!error)                                                                           \
-            mbr_recording_begin(&beginning);                                                  \
-        thread->pass = error ? NEW : FIRST_GENERATION;                                        \
+        if (error)                                                                            \
+            thread->pass = former;                                                            \
+        else                                                                                  \
+            init_after(thread, former, &beginning, &begin, timed, session);                   \
         return error;                                                                         \
     }                                                                                         \
-    EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
-INIT_CALL(2, Init)
-INIT_CALL(4, Init_thread)
+    ALIAS(arity, name)
+INIT_CALL(2, Init, 0)
+INIT_CALL(4, Init_thread, 0)
+INIT_CALL(3, Session_init, a2)
 
 /* Not recorded: it invalidates cached datatypes. */
 TARGET(1, Type_free)
@@ -245,4 +306,4 @@ EXPORT int MPI_Type_free(PARAMETERS_1) {
     __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
     return TARGET_OF(Type_free)(NAMES_1);
 }
-EXPORT int PMPI_Type_free(PARAMETERS_1) __attribute__((alias("MPI_Type_free")));
+ALIAS(1, Type_free)

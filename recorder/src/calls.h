@@ -130,22 +130,26 @@ CALL(6, Graph_create, comm_make, .made = 5)
 CALL(9, Dist_graph_create, comm_make, .made = 8)
 CALL(10, Dist_graph_create_adjacent, comm_make, .made = 9)
 CALL(6, Intercomm_create, comm_make, .made = 5, .tag = 4, .orphan = 1)
+CALL(5, Comm_create_from_group, comm_make, .made = 4, .name = 1, .orphan = 1)
+CALL(8, Intercomm_create_from_groups, comm_make, .made = 7, .name = 4, .orphan = 1)
 CALL(3, Intercomm_merge, comm_make, .made = 2)
 CALL(1, Comm_free, comm_free, .flags = 0)
 CALL(1, Comm_disconnect, comm_free, .flags = 0)
 
-/* --- the rest that communicates: written as Other, with a number in the order of this list --- */
+/* --- the rest that communicates: written as Other, with a number in the order of this list. NAMED gives
+ * the name of an Other that is no function of this list (spec/trace.md, section 9) --- */
+#ifndef NAMED
+#define NAMED(symbol, name)
+#endif
 #define OTHER_WIDE(arity, name) OTHER_CALL(arity, name) OTHER_CALL(arity, name##_c)
 OTHER_CALL(2, Abort)
-OTHER_CALL(8, Comm_spawn)
-OTHER_CALL(9, Comm_spawn_multiple)
+CALL(8, Comm_spawn, spawn, .other = OTHER_SPAWN, .comm = 5, .root = 4, .made = 6)
+NAMED(SPAWN, "MPI_Comm_spawn")
+CALL(9, Comm_spawn_multiple, spawn, .other = OTHER_SPAWN_MULTIPLE, .comm = 6, .root = 5, .made = 7)
+NAMED(SPAWN_MULTIPLE, "MPI_Comm_spawn_multiple")
 OTHER_CALL(5, Comm_accept)
 OTHER_CALL(5, Comm_connect)
 OTHER_CALL(2, Comm_join)
-OTHER_CALL(5, Comm_create_from_group)
-OTHER_CALL(8, Intercomm_create_from_groups)
-OTHER_CALL(3, Session_init)
-OTHER_CALL(1, Session_finalize)
 OTHER_CALL(9, Psend_init)
 OTHER_CALL(9, Precv_init)
 OTHER_CALL(2, Pready)
@@ -229,8 +233,17 @@ OTHER_WIDE(4, File_write_ordered_begin)
 OTHER_CALL(3, File_write_all_end)
 OTHER_CALL(3, File_write_at_all_end)
 OTHER_CALL(3, File_write_ordered_end)
+NAMED(LOST_SEND, "send on a communicator that is not recorded")
+NAMED(LOST_RECEIVE, "receive on a communicator that is not recorded")
+NAMED(LOST_PROBE, "probe on a communicator that is not recorded")
+NAMED(LOST_COLLECTIVE, "collective on a communicator that is not recorded")
+NAMED(LOST_START, "start of a request that is not recorded")
+NAMED(LOST_COMM, "communicator that is not recorded")
+NAMED(ONE_MORE_INIT, "MPI_Init or MPI_Session_init beside another one")
+NAMED(ONE_LESS_FINALIZE, "MPI_Finalize or MPI_Session_finalize before the last one")
 
 #undef WIDE
 #undef COLLECTIVE
 #undef COLLECTIVE_PLAIN
 #undef OTHER_WIDE
+#undef NAMED

@@ -104,10 +104,8 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
 static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                               struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
-    if (!comm) {
-        append_unknown(thread, frame->begin);
+    if (!comm)
         return false;
-    }
     *record = record_of(thread, frame->begin, COLLECTIVE, role->flags);
     record->origin = comm->origin;
     record->tag = role->operation;
@@ -121,14 +119,18 @@ void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word 
     frame->begin = mbr_stamp_begin(thread);
     struct mbr_record record;
     uint64_t *words, count;
-    if (!(role->flags & BLOCKING) || !collective_record(thread, frame, a, role, &record, &words, &count))
+    if (!(role->flags & BLOCKING))
         return;
+    if (!collective_record(thread, frame, a, role, &record, &words, &count)) {
+        lost_before(thread, frame, OTHER_LOST_COLLECTIVE);
+        return;
+    }
     frame->open = mbr_put_words(thread, record, words, count);
     frame->recorded = true;
 }
 
 void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
-    if (frame->recorded) {
+    if (frame->recorded || frame->lost) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
         close_spans(frame, &end);
     }
@@ -137,8 +139,11 @@ void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record;
     uint64_t *words, count;
-    if (!collective_record(thread, frame, a, role, &record, &words, &count))
+    if (!collective_record(thread, frame, a, role, &record, &words, &count)) {
+        if (!role->persistent)
+            append_lost(thread, frame->begin, OTHER_LOST_COLLECTIVE, end.spans);
         return;
+    }
     if (!role->persistent) {
         struct mbr_use use = {.key = mbr_handle_at(a[role->request], 0), .kind = COLLECTIVE};
         record.spans = end.spans;

@@ -61,10 +61,39 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint64_t count)
     return hash;
 }
 
-/* Queries MPI for `shape` and records it as the communicator `handle`. `fixed` is its identity if
- * it has a fixed one. */
-static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr_word handle, mbr_word shape,
-                        const uint64_t *fixed, uint64_t seed) {
+/* Gives a communicator its local number and writes its record; null when out of memory. `words` are its
+ * groups, `known` what calls need to know of it; its handle is not in the table yet. */
+static struct mbr_comm *enroll(struct mbr_thread *thread, struct mbr_record record, struct mbr_comm known, int64_t remote,
+                               const uint64_t *words, uint64_t count) {
+    struct mbr_comm *comm = mbr_pages_map(pages_of((int)known.peers));
+    if (!comm) {
+        mbr_stop("out of memory");
+        return NULL;
+    }
+    *comm = known;
+    comm->sent = (uint64_t *)(comm + 1);
+    comm->number = comms_made++;
+    record.origin |= mbr_origin(0, comm->number);
+    record.aux = known.identity;
+    record.tag = (int32_t)known.size;
+    record.peer = (int32_t)remote;
+    record.bytes = count;
+    mbr_put_words(thread, record, words, count);
+    return comm;
+}
+
+/* Calls on `handle` find `comm` from now on. The caller holds `mbr_lock`. */
+static void announce(struct mbr_comm *comm, mbr_word handle) {
+    struct mbr_entry *entry = mbr_entry_push(mbr_handle(handle) | MBR_COMM_KEY);
+    if (entry) {
+        entry->use.kind = COMM;
+        entry->as_comm = comm;
+    }
+}
+
+/* Queries MPI for `shape` and records it as the communicator `handle`; false if it has members outside
+ * of the world. */
+static bool record_comm(struct mbr_thread *thread, struct mbr_record record, mbr_word handle, mbr_word shape, uint64_t seed) {
     int inter = 0, size = 0, remote = 0, rank = 0;
     mbr_word group = 0, remote_group = 0;
     mbr_library.comm_test_inter(shape, &inter);
@@ -74,10 +103,9 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
         mbr_library.comm_remote_size(shape, &remote);
     int *ranks = mbr_buffer_fit(&thread->words, 2 * (size_t)(size > remote ? size : remote) * sizeof(int));
     uint64_t *words = mbr_buffer_fit(&thread->statuses, 2 * (size_t)(size + remote) * sizeof *words);
-    struct mbr_comm *comm = mbr_pages_map(pages_of(inter ? remote : size));
-    if (!ranks || !words || !comm) {
+    if (!ranks || !words) {
         mbr_stop("out of memory");
-        return;
+        return true;
     }
 
     mbr_library.comm_group(shape, &group);
@@ -90,10 +118,8 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
         mbr_library.group_free(&remote_group);
         all_words += runs_of(ranks, remote, words + local_words);
     }
-    if (!known) {
-        mbr_pages_unmap(comm, pages_of(inter ? remote : size));
-        return;
-    }
+    if (!known)
+        return false;
 
     /* The two sides of an intercommunicator see the groups swapped: add the hashes. */
     uint64_t groups = hash_words(1, words, local_words);
@@ -103,40 +129,63 @@ static void record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
 
     mbr_lock_take(&make_lock); /* local numbers count up in the order of the records */
     mbr_lock_take(&mbr_lock);
-    uint64_t identity = fixed ? *fixed : mbr_mix(key + mbr_counter_next(key)) | identity_bit;
-    *comm = (struct mbr_comm){
-        .sent = (uint64_t *)(comm + 1),
+    uint64_t identity = mbr_mix(key + mbr_counter_next(key)) | identity_bit;
+    mbr_lock_drop(&mbr_lock);
+    struct mbr_comm made = {
         .identity = identity,
-        .number = comms_made++,
         .size = (uint32_t)size,
         .peers = (uint32_t)(inter ? remote : size),
         .rank = rank,
         .inter = inter,
     };
-    struct mbr_entry *entry = mbr_entry_push(mbr_handle(handle) | MBR_COMM_KEY);
-    if (entry) {
-        entry->use.kind = COMM;
-        entry->as_comm = comm;
-    }
+    struct mbr_comm *comm = enroll(thread, record, made, inter ? remote : -1, words, all_words);
+    mbr_lock_take(&mbr_lock);
+    if (comm)
+        announce(comm, handle);
     mbr_lock_drop(&mbr_lock);
-
-    record.origin |= mbr_origin(0, comm->number);
-    record.aux = identity;
-    record.tag = size;
-    record.peer = inter ? remote : -1;
-    record.bytes = all_words;
-    mbr_put_words(thread, record, words, all_words);
     mbr_lock_drop(&make_lock);
+    return true;
 }
 
-bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp) {
-    mbr_library.comm_group(mbr_library.comm_world, &world_group);
-    uint64_t world = 0, self = 1 + (uint64_t)mbr_rank;
-    struct mbr_record record = comm_record(thread, &stamp, COMM, 0);
-    record_comm(thread, record, mbr_library.comm_world, mbr_library.comm_world, &world, 0);
-    record_comm(thread, record, mbr_library.comm_self, mbr_library.comm_self, &self, 0);
-    return comms_made == 2;
+/* --- the world --- */
+
+/* MPI_COMM_WORLD and MPI_COMM_SELF. */
+static struct mbr_comm *predefined[2];
+
+bool mbr_world_find(mbr_word session, int *rank, int *size) {
+    if (!session) {
+        mbr_library.comm_group(mbr_library.comm_world, &world_group);
+    } else {
+        const mbr_word handle = (mbr_word)mbr_handle_at(session, 0);
+        if (!mbr_library.group_from_session_pset || mbr_library.group_from_session_pset(handle, "mpi://WORLD", &world_group))
+            return false;
+    }
+    return !mbr_library.group_rank(world_group, rank) && !mbr_library.group_size(world_group, size);
 }
+
+bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp, int world) {
+    const struct mbr_record record = comm_record(thread, &stamp, COMM, 0);
+    const uint64_t everyone[2] = {world > 1 ? UINT64_C(1) << 32 : 0, (uint64_t)world}, me[2] = {(uint64_t)mbr_rank, 1};
+    const struct mbr_comm shape = {.size = (uint32_t)world, .peers = (uint32_t)world, .rank = mbr_rank};
+    const struct mbr_comm self = {.identity = 1 + (uint64_t)mbr_rank, .size = 1, .peers = 1};
+    predefined[0] = enroll(thread, record, shape, -1, everyone, 2);
+    predefined[1] = enroll(thread, record, self, -1, me, 2);
+    return predefined[0] && predefined[1];
+}
+
+void mbr_world_joined(void) {
+    int rank = -1, size = 0;
+    mbr_library.comm_rank(mbr_library.comm_world, &rank);
+    mbr_library.comm_size(mbr_library.comm_world, &size);
+    if (!predefined[0] || rank != mbr_rank || (uint32_t)size != predefined[0]->size)
+        return; /* not the processes of mpi://WORLD: calls on it are counted as not recorded */
+    mbr_lock_take(&mbr_lock);
+    announce(predefined[0], mbr_library.comm_world);
+    announce(predefined[1], mbr_library.comm_self);
+    mbr_lock_drop(&mbr_lock);
+}
+
+void mbr_world_left(void) { mbr_library.group_free(&world_group); }
 
 bool mbr_comm_search(struct mbr_thread *thread, mbr_word word) {
     mbr_lock_take(&mbr_lock);
@@ -150,21 +199,19 @@ bool mbr_comm_search(struct mbr_thread *thread, mbr_word word) {
     return entry;
 }
 
-void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, const mbr_word *parent, bool like,
-                   int tag) {
-    struct mbr_end end = mbr_stamp_end(thread, begin);
+bool mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, const struct mbr_end *end, mbr_word handle,
+                   const mbr_word *parent, bool like, uint64_t seed) {
     if (mbr_handle(handle) == mbr_handle(mbr_library.comm_null) || !mbr_handle(handle))
-        return;
-    uint64_t seed = (uint64_t)(uint32_t)tag + 1;
+        return true;
     if (parent) {
         const struct mbr_comm *found = mbr_comm_find(thread, *parent);
         if (!found)
-            return;
+            return false;
         seed ^= mbr_mix(found->identity + 1);
     }
     struct mbr_record record = comm_record(thread, begin, COMM, 0);
-    record.spans = end.spans;
-    record_comm(thread, record, handle, like ? *parent : handle, NULL, seed);
+    record.spans = end->spans;
+    return record_comm(thread, record, handle, like ? *parent : handle, seed);
 }
 
 void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word word) {

@@ -11,8 +11,19 @@
 #include "library.h"
 #include "trace.h"
 
-/* Keep the group of the world and write the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF. */
-bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp);
+/* Keeps the group of the world: that of MPI_COMM_WORLD, or of the process set mpi://WORLD of the session at this address.
+ * Returns the caller's rank and the size of the world; false if MPI does not tell them. */
+bool mbr_world_find(mbr_word session, int *rank, int *size);
+
+/* Writes the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF, which a program that has sessions only
+ * cannot use. */
+bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp, int world);
+
+/* MPI_Init has returned: its communicators can be used. */
+void mbr_world_joined(void);
+
+/* The last call of MPI follows. */
+void mbr_world_left(void);
 
 /* Looks up the table; false if it is not there. */
 bool mbr_comm_search(struct mbr_thread *thread, mbr_word word);
@@ -25,11 +36,11 @@ MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_w
     return &thread->comm;
 }
 
-/* Records a new communicator. `parent` is null if the members have no common one; `like` is queried
- * instead of the new handle where that is not ready yet (MPI_Comm_idup); `tag` distinguishes those
- * that one parent may create at once. */
-void mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, const mbr_word *parent, bool like,
-                   int tag);
+/* Records a new communicator; false if it cannot be. `parent` is null if the members have no common one;
+ * `like` is queried instead of the new handle where that is not ready yet (MPI_Comm_idup); `seed`
+ * distinguishes those that one parent, or the same members, may create at once. */
+bool mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, const struct mbr_end *end, mbr_word handle,
+                   const mbr_word *parent, bool like, uint64_t seed);
 
 /* A communicator is about to be freed. */
 void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle);

@@ -180,7 +180,7 @@ void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         mbr_lock_drop(&mbr_lock);
         const struct mbr_comm *comm = copy.persistent ? mbr_comm_find(thread, copy.comm_handle) : NULL;
         if (!comm || comm->number != copy.comm) {
-            append_unknown(thread, frame->begin);
+            append_lost(thread, frame->begin, OTHER_LOST_START, i + 1 == count ? end.spans : 0);
             continue;
         }
         struct mbr_record record = record_of(thread, frame->begin, copy.use.kind, copy.flags | PERSISTENT);

@@ -27,7 +27,7 @@ struct role {
     uint8_t flags;                         /* of the record */
     uint8_t wide, persistent, peek, by_value, orphan;
     enum { ONE, ALL, ANY, SOME } form;
-    uint8_t requests, request, flag, index, count, status, message, comm, root, tag, made;
+    uint8_t requests, request, flag, index, count, status, message, comm, root, tag, name, made;
     uint8_t recv[4];
     uint8_t operation;
     uint16_t other;
@@ -43,10 +43,10 @@ enum operation {
 enum other {
 #define CALL(...)
 #define OTHER_CALL(arity, name) OTHER_##name,
+#define NAMED(symbol, name) OTHER_##symbol,
 #include "calls.h"
 #undef CALL
 #undef OTHER_CALL
-    OTHER_UNKNOWN_COMM,
     OTHERS
 };
 
@@ -66,6 +66,7 @@ struct frame {
     struct posted posted;
     uint64_t message; /* key of a matched receive */
     bool recorded;
+    bool lost; /* `open` is the Other of a call that is not recorded in detail */
 };
 
 MBR_INLINE struct mbr_record record_of(struct mbr_thread *thread, struct mbr_stamp at, uint8_t kind, uint8_t flags) {
@@ -79,8 +80,21 @@ MBR_INLINE void close_open(struct frame *frame, const struct mbr_end *end, uint6
 }
 MBR_INLINE void close_spans(struct frame *frame, const struct mbr_end *end) { close_open(frame, end, frame->open.aux); }
 
-/* Records a call on a communicator whose creation was not recorded. */
-void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin);
+/* Counts a call that is not recorded in detail as an Other. Returns its record, whose spans are those
+ * given: without them the time in the call would be replayed as computation. */
+struct mbr_open append_lost(struct mbr_thread *thread, struct mbr_stamp begin, enum other what, uint64_t spans);
+
+/* The same for a call that has not returned yet; lost_after fills in the spans. */
+MBR_INLINE void lost_before(struct mbr_thread *thread, struct frame *frame, enum other what) {
+    frame->open = append_lost(thread, frame->begin, what, 0);
+    frame->lost = true;
+}
+MBR_INLINE void lost_after(struct mbr_thread *thread, struct frame *frame) {
+    if (__builtin_expect(frame->lost, 0)) {
+        struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+        close_spans(frame, &end);
+    }
+}
 
 /* A test or probe without result. Adds to the Miss of the same kind if this thread wrote nothing
  * but Misses since, else begins one: a loop that polls with several calls in turn would otherwise

@@ -2,7 +2,7 @@
  *
  * Identifies the MPI library and finds its functions, also when a program loaded MPI with dlopen
  * (mpi4py). Layouts that are not part of a public interface are verified on a scratch status before
- * they are used.
+ * they are used. In the archive for static programs (MBR_STATIC), static.c finds the functions.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -15,6 +15,7 @@
 
 struct mbr_library mbr_library;
 
+#ifndef MBR_STATIC
 static bool is_ours(const void *address) {
     Dl_info theirs, ours;
     return dladdr(address, &theirs) && dladdr((void *)(uintptr_t)is_ours, &ours) && theirs.dli_fbase == ours.dli_fbase;
@@ -52,6 +53,9 @@ static void *data_symbol(const char *name) {
     void *address = dlsym(RTLD_DEFAULT, name); /* the program's copy, where the linker made one */
     return address ? address : mbr_library_symbol(name);
 }
+#else
+static void *data_symbol(const char *name) { return mbr_library_symbol(name); }
+#endif
 
 static void use_open_mpi(struct mbr_library *lib) {
     lib->any_source = -1, lib->any_tag = -1, lib->proc_null = -2, lib->root = -4;
@@ -153,6 +157,8 @@ bool mbr_library_learn(void) {
         {"PMPI_Comm_remote_group", &lib->comm_remote_group},
         {"PMPI_Group_translate_ranks", &lib->group_translate_ranks},
         {"PMPI_Group_free", &lib->group_free},
+        {"PMPI_Group_rank", &lib->group_rank},
+        {"PMPI_Group_size", &lib->group_size},
         {"PMPI_Type_size_x", &lib->type_size},
         {"PMPI_Get_elements_x", &lib->get_elements},
         {"PMPI_Test_cancelled", &lib->test_cancelled},
@@ -162,10 +168,16 @@ bool mbr_library_learn(void) {
         {"PMPI_Cartdim_get", &lib->cartdim_get},
         {"PMPI_Graph_neighbors_count", &lib->graph_neighbors_count},
         {"PMPI_Dist_graph_neighbors_count", &lib->dist_graph_neighbors_count},
+        {"PMPI_Comm_get_parent", &lib->comm_get_parent},
+        {"PMPI_Info_get", &lib->info_get},
+        {"PMPI_Info_free", &lib->info_free},
+        {"PMPI_Group_from_session_pset", &lib->group_from_session_pset},
+        {"PMPI_Session_get_info", &lib->session_get_info},
     };
-    for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++) {
+    const unsigned count = sizeof functions / sizeof *functions, optional = 2;
+    for (unsigned i = 0; i < count; i++) {
         void *address = mbr_library_symbol(functions[i].name);
-        if (!address) {
+        if (!address && i < count - optional) {
             mbr_warn("not recorded: this MPI library has no %s", functions[i].name);
             return false;
         }

@@ -39,14 +39,31 @@ struct mbr_library {
     int (*comm_rank)(mbr_word, int *), (*comm_size)(mbr_word, int *), (*comm_remote_size)(mbr_word, int *);
     int (*comm_test_inter)(mbr_word, int *), (*comm_group)(mbr_word, mbr_word *), (*comm_remote_group)(mbr_word, mbr_word *);
     int (*group_translate_ranks)(mbr_word, int, const int *, mbr_word, int *), (*group_free)(mbr_word *);
+    int (*group_rank)(mbr_word, int *), (*group_size)(mbr_word, int *);
     int (*type_size)(mbr_word, int64_t *);
     int (*get_elements)(const void *, mbr_word, int64_t *), (*test_cancelled)(const void *, int *);
     int (*error_class)(int, int *), (*query_thread)(int *);
     int (*topo_test)(mbr_word, int *), (*cartdim_get)(mbr_word, int *), (*graph_neighbors_count)(mbr_word, int, int *);
     int (*dist_graph_neighbors_count)(mbr_word, int *, int *, int *);
+    int (*comm_get_parent)(mbr_word *);
+    /* MPI 4; null in a library that has no sessions. */
+    int (*group_from_session_pset)(mbr_word, const char *, mbr_word *), (*session_get_info)(mbr_word, mbr_word *);
+    int (*info_get)(mbr_word, const char *, int, char *, int *), (*info_free)(mbr_word *);
 };
 
 extern struct mbr_library mbr_library;
+
+/* What is asked of the MPI library beside the functions that are wrapped, and the data of Open MPI. */
+#define MBR_ASKED(X)                                                                                                \
+    X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group)             \
+    X(Group_translate_ranks) X(Group_free) X(Group_rank) X(Group_size) X(Type_size_x) X(Get_elements_x)             \
+    X(Test_cancelled) X(Error_class) X(Query_thread) X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count)           \
+    X(Dist_graph_neighbors_count) X(Comm_get_parent) X(Info_get) X(Info_free) X(Group_from_session_pset)            \
+    X(Session_get_info) X(Get_library_version) X(Abi_get_version) X(Status_set_elements_x) X(Status_set_cancelled)  \
+    X(Init) X(Init_thread) X(Session_init) X(Finalize) X(Session_finalize) X(Type_free)
+#define MBR_ASKED_DATA(X)                                                                                           \
+    X(ompi_mpi_comm_world) X(ompi_mpi_comm_self) X(ompi_mpi_comm_null) X(ompi_request_null) X(ompi_message_no_proc) \
+    X(ompi_mpi_byte) X(ompi_mpi_datatype_null)
 
 /* The address of `name` in the MPI library, never our own; null if it has none. */
 void *mbr_library_symbol(const char *name);

@@ -13,10 +13,18 @@ void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_
     mbr_append(thread, done);
 }
 
-void append_unknown(struct mbr_thread *thread, struct mbr_stamp begin) {
+struct mbr_open append_lost(struct mbr_thread *thread, struct mbr_stamp begin, enum other what, uint64_t spans) {
     struct mbr_record record = record_of(thread, begin, OTHER, 0);
-    record.aux = OTHER_UNKNOWN_COMM;
-    mbr_append(thread, record);
+    record.aux = what;
+    record.spans = spans;
+    return mbr_append(thread, record);
+}
+
+struct mbr_open message_lost(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, const struct role *role,
+                             uint8_t kind, uint64_t spans) {
+    if (role->persistent || mbr_peer(a[3]) == TRACE_PROC_NULL)
+        return (struct mbr_open){.place = thread->nowhere};
+    return append_lost(thread, begin, kind == SEND ? OTHER_LOST_SEND : OTHER_LOST_RECEIVE, spans);
 }
 
 void remember_persistent(struct mbr_record record, uint64_t handle, uint64_t comm_handle, struct mbr_kept *kept) {
@@ -68,10 +76,8 @@ static bool mrecv_record(struct mbr_thread *thread, struct frame *frame, const m
         record->request = mbr_request_take(1);
     }
     mbr_lock_drop(&mbr_lock);
-    if (!is_known) {
-        append_unknown(thread, frame->begin);
+    if (!is_known)
         return false;
-    }
     record->bytes = mbr_type_bytes(thread, a[2], count_argument(a[1], role->wide));
     return true;
 }
@@ -81,8 +87,12 @@ void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     struct mbr_record record;
     frame->begin = mbr_stamp_begin(thread);
     frame->message = mbr_handle_at(a[3], 0) | MBR_MESSAGE_KEY;
-    if (!(role->flags & BLOCKING) || !mrecv_record(thread, frame, a, role, frame->message, &record))
+    if (!(role->flags & BLOCKING))
         return;
+    if (!mrecv_record(thread, frame, a, role, frame->message, &record)) {
+        lost_before(thread, frame, OTHER_LOST_RECEIVE);
+        return;
+    }
     frame->recorded = true;
     frame->request = record.request;
     frame->posted = posted_of(&record);
@@ -91,6 +101,7 @@ void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
 }
 
 void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
+    lost_after(thread, frame);
     if (role->flags & BLOCKING ? !frame->recorded : error)
         return;
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
@@ -104,6 +115,8 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         mbr_lock_take(&mbr_lock);
         mbr_line_join(use_of(&record, mbr_handle_at(a[4], 0)));
         mbr_lock_drop(&mbr_lock);
+    } else {
+        append_lost(thread, frame->begin, OTHER_LOST_RECEIVE, end.spans);
     }
 }
 
@@ -135,11 +148,26 @@ static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, con
     return slot;
 }
 
+/* Counts both halves on a communicator that is not recorded; the second one has the spans. */
+static struct mbr_open sendrecv_lost(struct mbr_thread *thread, const struct frame *frame, const mbr_word *a, const struct role *role,
+                                     uint64_t spans) {
+    if (mbr_peer(a[3]) != TRACE_PROC_NULL)
+        append_lost(thread, frame->begin, OTHER_LOST_SEND, 0);
+    if (mbr_peer(a[role->recv[2]]) == TRACE_PROC_NULL)
+        return (struct mbr_open){.place = thread->nowhere};
+    return append_lost(thread, frame->begin, OTHER_LOST_RECEIVE, spans);
+}
+
 void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
-    uint64_t slot = role->flags & BLOCKING ? sendrecv_put(thread, frame, a, role, 0, 3) : 0;
-    if (!slot)
+    if (!(role->flags & BLOCKING))
         return;
+    uint64_t slot = sendrecv_put(thread, frame, a, role, 0, 3);
+    if (!slot) {
+        frame->open = sendrecv_lost(thread, frame, a, role, 0);
+        frame->lost = true;
+        return;
+    }
     frame->open = mbr_put_at(thread, slot + 2, record_of(thread, frame->begin, WAIT, BLOCKING));
     frame->status = own_status(thread, &a[role->status], 1);
     frame->recorded = true;
@@ -155,8 +183,13 @@ void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a,
         append_done(thread, &end.stamp, frame->request + 1, &frame->posted, frame->status, error);
         return;
     }
-    if ((role->flags & BLOCKING) || error || !sendrecv_put(thread, frame, a, role, end.spans, 2))
+    lost_after(thread, frame);
+    if ((role->flags & BLOCKING) || error)
         return;
+    if (!sendrecv_put(thread, frame, a, role, end.spans, 2)) {
+        sendrecv_lost(thread, frame, a, role, end.spans);
+        return;
+    }
     mbr_lock_take(&mbr_lock);
     struct mbr_entry *entry = mbr_request_add(posted_use(frame, frame->request + 1, mbr_handle_at(a[role->request], 0)));
     if (entry)
@@ -193,7 +226,8 @@ void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
     frame->begin = mbr_stamp_begin(thread);
     const struct mbr_comm *comm = mbr_comm_find(thread, a[2]);
     if (!comm) {
-        append_unknown(thread, frame->begin);
+        if (role->flags & BLOCKING && mbr_peer(a[0]) != TRACE_PROC_NULL)
+            lost_before(thread, frame, OTHER_LOST_PROBE);
         return;
     }
     frame->recorded = true;
@@ -211,6 +245,11 @@ void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
 
 void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     const struct mbr_comm *comm = frame->recorded ? mbr_comm_find(thread, a[2]) : NULL;
+    lost_after(thread, frame);
+    if (!frame->recorded && !frame->lost && !error && role->flag && *(const int *)a[role->flag] && mbr_peer(a[0]) != TRACE_PROC_NULL) {
+        struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+        append_lost(thread, frame->begin, OTHER_LOST_PROBE, end.spans);
+    }
     if (!comm)
         return;
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);

@@ -25,10 +25,8 @@ MBR_INLINE struct mbr_use use_of(const struct mbr_record *record, uint64_t handl
 MBR_INLINE bool message_record(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, mbr_word comm_word,
                            const struct role *role, uint8_t kind, struct mbr_record *record) {
     const struct mbr_comm *comm = mbr_comm_find(thread, comm_word);
-    if (!comm) {
-        append_unknown(thread, begin);
+    if (!comm)
         return false;
-    }
     *record = record_of(thread, begin, kind, role->flags);
     record->origin = comm->origin;
     record->peer = mbr_peer(a[3]);
@@ -52,13 +50,20 @@ MBR_INLINE struct mbr_open message_put(struct mbr_thread *thread, struct mbr_rec
     return mbr_put_at(thread, slot, *record);
 }
 
+/* Counts a message on a communicator that is not recorded. A persistent one is counted when it starts;
+ * MPI_PROC_NULL gets and sends nothing. */
+struct mbr_open message_lost(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, const struct role *role,
+                             uint8_t kind, uint64_t spans);
+
 /* A nonblocking or persistent send or receive that MPI accepted. */
 MBR_INLINE void message_started(struct mbr_thread *thread, const struct frame *frame, const mbr_word *a, const struct role *role,
                             uint8_t kind) {
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record;
-    if (!message_record(thread, frame->begin, a, a[5], role, kind, &record))
+    if (!message_record(thread, frame->begin, a, a[5], role, kind, &record)) {
+        message_lost(thread, frame->begin, a, role, kind, end.spans);
         return;
+    }
     uint64_t handle = mbr_handle_at(a[6], 0);
     if (role->persistent) {
         record.flags |= PERSISTENT;
@@ -72,8 +77,11 @@ MBR_INLINE void message_started(struct mbr_thread *thread, const struct frame *f
 /* Writes the record of a blocking send or receive, to be updated when it returns. */
 MBR_INLINE void message_opened(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role, uint8_t kind) {
     struct mbr_record record;
-    if (!message_record(thread, frame->begin, a, a[5], role, kind, &record))
+    if (!message_record(thread, frame->begin, a, a[5], role, kind, &record)) {
+        frame->open = message_lost(thread, frame->begin, a, role, kind, 0);
+        frame->lost = true;
         return;
+    }
     frame->open = message_put(thread, &record, NULL);
     frame->request = record.request;
     frame->posted = posted_of(&record);
@@ -90,7 +98,7 @@ MBR_INLINE void send_after(struct mbr_thread *thread, struct frame *frame, mbr_w
     if (!(role->flags & BLOCKING)) {
         if (!error)
             message_started(thread, frame, a, role, SEND);
-    } else if (frame->recorded) {
+    } else if (frame->recorded || frame->lost) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
         close_spans(frame, &end);
     }
@@ -113,6 +121,8 @@ MBR_INLINE void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_w
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
         close_spans(frame, &end);
         append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
+    } else {
+        lost_after(thread, frame);
     }
 }
 

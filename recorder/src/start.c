@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,12 +90,47 @@ struct mbr_beginning mbr_beginning_now(void) {
     };
 }
 
-static int thread_level(void) {
-    int provided = 0, level = 0;
-    mbr_library.query_thread(&provided);
-    while (level < 3 && mbr_library.thread_levels[level] != provided)
+/* The thread level, 0 (single) to 3 (multiple), of MPI_Init or of the session at this address. */
+static int thread_level(mbr_word session) {
+    int provided = 0, level = 0, found = 0;
+    mbr_word info;
+    if (!session) {
+        mbr_library.query_thread(&provided);
+        while (level < 3 && mbr_library.thread_levels[level] != provided)
+            level++;
+        return level;
+    }
+    static const char *const names[3] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED"};
+    char text[64] = "";
+    if (mbr_library.session_get_info && !mbr_library.session_get_info((mbr_word)mbr_handle_at(session, 0), &info)) {
+        mbr_library.info_get(info, "thread_level", sizeof text - 1, text, &found);
+        mbr_library.info_free(&info);
+    }
+    while (level < 3 && strcmp(text, names[level]))
         level++;
     return level;
+}
+
+/* Words that follow the Init: a number of the host, equal on all ranks of one host, and the set of
+ * processors that this process may use, 64 in each word. Returns how many there are. */
+enum { PLACE_WORDS = 1 + 128 };
+static uint64_t place_of(uint64_t words[PLACE_WORDS]) {
+    char host[256] = "";
+    /* Containers on one host have different names and share its processors; the boot has one number. */
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, host, sizeof host - 1);
+    if (fd >= 0)
+        close(fd);
+    if (got <= 0)
+        gethostname(host, sizeof host - 1);
+    words[0] = mbr_text_hash(host);
+    memset(words + 1, 0, (PLACE_WORDS - 1) * sizeof *words);
+    if (sched_getaffinity(0, (PLACE_WORDS - 1) * sizeof *words, (cpu_set_t *)(void *)(words + 1)))
+        return 1;
+    uint64_t count = PLACE_WORDS;
+    while (count > 1 && !words[count - 1])
+        count--;
+    return count;
 }
 
 static bool run_id_parse(const char *text, uint64_t *run_id) {
@@ -104,7 +140,7 @@ static bool run_id_parse(const char *text, uint64_t *run_id) {
     return true;
 }
 
-void mbr_recording_begin(const struct mbr_beginning *beginning) {
+static void begin_recording(const struct mbr_beginning *beginning, mbr_word session) {
     const char *dir = getenv("MATCHBENCH_RECORD_DIR");
     uint64_t run_id;
     if (!dir || !*dir)
@@ -116,9 +152,18 @@ void mbr_recording_begin(const struct mbr_beginning *beginning) {
     if (!mbr_library_learn())
         return;
     int rank = 0, world = 0;
-    mbr_library.comm_rank(mbr_library.comm_world, &rank);
-    mbr_library.comm_size(mbr_library.comm_world, &world);
-    int level = thread_level();
+    if (!mbr_world_find(session, &rank, &world)) {
+        mbr_warn("not recorded: this MPI library does not know the process set mpi://WORLD");
+        return;
+    }
+    mbr_word parent = mbr_library.comm_null;
+    if (!session)
+        mbr_library.comm_get_parent(&parent);
+    if (mbr_handle(parent) != mbr_handle(mbr_library.comm_null)) {
+        mbr_note(dir, 's'); /* its rank is that of another process too; the parents' trace says how many were started */
+        return;
+    }
+    int level = thread_level(session);
     mbr_clock_calibrate();
     if (!mbr_tables_setup() || !mbr_line_setup()) {
         mbr_warn("not recorded: out of memory");
@@ -132,23 +177,59 @@ void mbr_recording_begin(const struct mbr_beginning *beginning) {
     }
 
     struct mbr_thread *thread = &mbr_self;
-    mbr_threaded = level == 3;
+    mbr_threaded = level == 3 || session; /* MPI_Init may come later, with another level */
     mbr_thread_setup(thread);
     mbr_clock_start(beginning->ticks);
     struct mbr_stamp begin = {0, beginning->cpu_ns, 0};
     struct mbr_stamp end = mbr_stamp_end(thread, &begin).stamp;
-    mbr_append(thread, (struct mbr_record){
+    uint64_t place[PLACE_WORDS], words = place_of(place);
+    struct mbr_record init = {
         .kind = INIT,
+        .bytes = words,
         .cpu_ns = begin.cpu_ns,
         .spans = mbr_pair(mbr_span(0, end.wall_ns), mbr_span(begin.cpu_ns, end.cpu_ns)),
         .aux = (uint64_t)level,
-    });
-    if (mbr_comms_setup(thread, end) && !mbr_stopped())
-        __atomic_fetch_and(&mbr_generation, ~MBR_OFF, __ATOMIC_RELEASE);
+    };
+    mbr_put_words(thread, init, place, words);
+    if (!mbr_comms_setup(thread, end, world) || mbr_stopped())
+        return;
+    if (!session)
+        mbr_world_joined();
+    __atomic_fetch_and(&mbr_generation, ~MBR_OFF, __ATOMIC_RELEASE);
 }
+
+/* Successful initializations, by MPI_Init and MPI_Session_init, that were not finalized yet. */
+static int lives;
+
+enum mbr_life mbr_life_begins(const struct mbr_beginning *beginning, mbr_word session) {
+    static bool tried;
+    const int before = __atomic_fetch_add(&lives, 1, __ATOMIC_ACQ_REL);
+    if (!__atomic_exchange_n(&tried, true, __ATOMIC_ACQ_REL)) {
+        begin_recording(beginning, session);
+        return LIFE_FIRST;
+    }
+    if (before == 0) {
+        int rank, size;
+        if (mbr_file_resume() && !mbr_world_find(session, &rank, &size))
+            mbr_stop("the process set mpi://WORLD is gone");
+    }
+    if (__atomic_load_n(&mbr_generation, __ATOMIC_ACQUIRE) & MBR_OFF)
+        return LIFE_UNRECORDED;
+    if (!session)
+        mbr_world_joined();
+    if (!mbr_threaded && thread_level(session) == 3) {
+        mbr_threaded = true;
+        __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE); /* no thread takes the fast path any more */
+    }
+    return LIFE_FURTHER;
+}
+
+bool mbr_life_ends(void) { return __atomic_sub_fetch(&lives, 1, __ATOMIC_ACQ_REL) <= 0; }
 
 __attribute__((constructor)) static void loaded(void) {
     const char *dir = getenv("MATCHBENCH_RECORD_DIR");
-    if (dir && *dir)
-        mbr_clock_calibrate();
+    if (!dir || !*dir)
+        return;
+    mbr_clock_calibrate();
+    mbr_note(dir, 'l');
 }

@@ -149,4 +149,11 @@ static inline uint64_t mbr_mix(uint64_t x) {
     return x ^ x >> 32;
 }
 
+static inline uint64_t mbr_text_hash(const char *text) {
+    uint64_t hash = 1;
+    for (; *text; text++)
+        hash = mbr_mix(hash ^ (unsigned char)*text) + 1;
+    return hash;
+}
+
 #endif

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -35,6 +36,7 @@ enum {
     WALL_BITS = 53, /* of a time: spec/trace.md, T-12 */
     HEADER_FINALIZED = 1,
     HEADER_STOPPED = 2,
+    HEADER_ABORTED = 4,
 };
 
 #ifndef MADV_POPULATE_WRITE
@@ -64,7 +66,10 @@ static struct {
     struct header header;
     uint32_t next_thread;
     int stopped;
+    pid_t process;
     pthread_key_t thread_key;
+    char schedule[64]; /* where the kernel tells how long the first thread waited for a processor */
+    uint64_t delay_ns; /* at the first record */
 } file = {.fd = -1};
 
 /* --- memory and locks --- */
@@ -292,6 +297,8 @@ static void thread_release(void *argument) {
 }
 
 void mbr_thread_forget(struct mbr_thread *thread) {
+    if (mbr_threaded)
+        thread->near_end = 0; /* a session or MPI_Init may allow threads later than the first one did */
     thread->comm_word = thread->type.word = thread->large_type.word = MBR_NO_WORD;
     thread->comm = (struct mbr_comm){0}; /* its counters are freed with the communicator */
 }
@@ -313,13 +320,24 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
     mbr_rank = rank;
     snprintf(path, sizeof path, "%s/rank-%05d.mbt", dir, rank);
     file.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file.fd < 0 && errno == EEXIST) {
+        mbr_note(dir, 'x');
+        mbr_warn("not recorded: %s exists: the directory is in use, or another process of this launch is rank %d too; record one MPI "
+                 "program into a directory, with the launcher of its MPI library",
+                 path, rank);
+        return false;
+    }
     if (file.fd < 0) {
         mbr_warn("not recorded: cannot create %s: %s", path, strerror(errno));
         return false;
     }
+    /* Held until the process ends, so that the launcher can tell a rank that ended from one that still
+     * runs. Some file systems have no locks. */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    fcntl(file.fd, F_SETLK, &lock);
     file.header = (struct header){
         .magic = {'M', 'B', 'T', 'R', 'A', 'C', 'E', 1},
-        .version = 1,
+        .version = 2,
         .record_bytes = RECORD_BYTES,
         .first_rank = (uint32_t)rank,
         .segments = 1,
@@ -336,6 +354,9 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
         mbr_stop(strerror(errno));
         return false;
     }
+    snprintf(file.schedule, sizeof file.schedule, "/proc/self/task/%ld/schedstat", (long)syscall(SYS_gettid));
+    file.delay_ns = mbr_delay_ns();
+    file.process = getpid();
     pthread_key_create(&file.thread_key, thread_release);
     pthread_atfork(NULL, NULL, forget_in_child);
     return true;
@@ -348,8 +369,55 @@ void mbr_file_finalize(void) {
     file.header.flags |= HEADER_FINALIZED;
     if (ftruncate(file.fd, (off_t)(mbr_shared.next_slot * RECORD_BYTES)) || !header_write())
         mbr_warn("cannot close the trace: %s", strerror(errno));
-    close(file.fd);
-    file.fd = -1;
+}
+
+bool mbr_file_resume(void) {
+    static const char empty[RECORD_BYTES];
+    if (!(file.header.flags & HEADER_FINALIZED) || mbr_stopped() || getpid() != file.process) /* a forked child has no trace */
+        return false;
+    const off_t end = (off_t)(--mbr_shared.next_slot * RECORD_BYTES), space = (off_t)(mbr_shared.allocated_slots * RECORD_BYTES);
+    file.header.records = 0;
+    file.header.flags &= ~(uint32_t)HEADER_FINALIZED;
+    int error = pwrite(file.fd, empty, RECORD_BYTES, end) == RECORD_BYTES && header_write() ? 0 : errno;
+    if (!error)
+        error = posix_fallocate(file.fd, end, space - end);
+    if (error) {
+        mbr_stop(strerror(error));
+        return false;
+    }
+    __atomic_fetch_and(&mbr_generation, ~MBR_OFF, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
+    return true;
+}
+
+void mbr_file_abort(void) {
+    file.header.flags |= HEADER_ABORTED;
+    header_write();
+}
+
+void mbr_note(const char *dir, char letter) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/notes.tmp", dir);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC); /* the launcher made it, or nobody reads it */
+    if (fd < 0)
+        return;
+    /* One process that says so is enough; not each of thousands writes there. */
+    if ((letter != 'l' || lseek(fd, 0, SEEK_END) == 0) && write(fd, &letter, 1) != 1)
+        mbr_warn("cannot write %s: %s", path, strerror(errno));
+    close(fd);
+}
+
+uint64_t mbr_delay_ns(void) {
+    char text[128] = "";
+    uint64_t ran, delay;
+    int fd = open(file.schedule, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return UINT64_MAX;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (got <= 0 || sscanf(text, "%" SCNu64 " %" SCNu64, &ran, &delay) != 2)
+        return UINT64_MAX;
+    return delay - file.delay_ns;
 }
 
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {

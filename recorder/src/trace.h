@@ -157,7 +157,15 @@ uint64_t mbr_clock_ns(clockid_t which);
 void mbr_clock_start(uint64_t begin_ticks);
 /* Create the file of `rank`; `false` (after a warning) on failure. */
 bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint64_t epoch_ns);
+/* The Finalize record was written: close the trace, and do not record. */
 void mbr_file_finalize(void);
+/* MPI is used again after its last finalization (MPI_Session_init): drop the Finalize record and go on.
+ * Returns false if the recording had stopped. */
+bool mbr_file_resume(void);
+/* The program calls MPI_Abort: the header says so. */
+void mbr_file_abort(void);
+/* Append one letter to the launcher's notes in `dir`, if it keeps any (recorder/README.md). */
+void mbr_note(const char *dir, char letter);
 /* Stop recording; the application continues. Only the first call warns. */
 void mbr_stop(const char *reason);
 bool mbr_stopped(void);
@@ -178,6 +186,9 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
 /* Allocate file space up to this slot, or stop. The caller holds `mbr_lock` if there are threads.
  */
 void mbr_file_grow(uint64_t slots);
+/* Time for which the thread that initialized MPI was ready to run and waited for a processor, ns;
+ * UINT64_MAX if the kernel does not tell. */
+uint64_t mbr_delay_ns(void);
 /* Timestamps in the uncommon cases: a gap long enough for the CPU clock's system call, a clock that
  * went back, no counter. */
 void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin);

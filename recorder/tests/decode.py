@@ -105,6 +105,7 @@ class Rank:
 
     finalized: bool
     stopped: bool
+    aborted: bool
     rank: int
     world: int
     run_id: int
@@ -147,13 +148,13 @@ def read_rank(path: Path) -> Rank:
     magic, version, record_bytes, flags, rank, segments, world, reserved, count, epoch, run_id, check = (
         _HEADER.unpack(raw[:64])
     )
-    if (magic, version, record_bytes, segments, reserved) != (b"MBTRACE\x01", 1, 64, 1, 0):
+    if (magic, version, record_bytes, segments, reserved) != (b"MBTRACE\x01", 2, 64, 1, 0):
         msg = f"{path}: not a header: {raw[:64].hex()}"
         raise ValueError(msg)
     if check != checksum(raw[:56] + bytes(8), 2**64 - 1):
         msg = f"{path}: checksum of the header is {check:#x}"
         raise ValueError(msg)
-    finalized, stopped = bool(flags & 1), bool(flags & 2)
+    finalized, stopped, aborted = bool(flags & 1), bool(flags & 2), bool(flags & 4)
     if finalized and len(raw) != 64 * (count + 1):
         msg = f"{path}: {count} records in {len(raw)} bytes"
         raise ValueError(msg)
@@ -191,7 +192,7 @@ def read_rank(path: Path) -> Rank:
             records += [_done_of(record, begun[number]) for number in range(request, request + aux + 1)]
         else:
             records.append(record)
-    return Rank(finalized, stopped, rank, world, run_id, epoch, records, folded)
+    return Rank(finalized, stopped, aborted, rank, world, run_id, epoch, records, folded)
 
 
 def read_trace(directory: Path) -> list[Rank]:

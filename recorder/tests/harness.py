@@ -140,7 +140,8 @@ def line_of(record: Record, other_calls: list[str]) -> Line:
         words = runs(record.words)
         values[3] = values[5] = 0
     if record.kind == "Other":
-        return (other_calls[record.aux], (0,) * len(FIELDS), flags, ())
+        number = record.aux >> 32  # processes that the call started
+        return (other_calls[record.aux & 0xFFFFFFFF], (0,) * (len(FIELDS) - 1) + (number,), flags, ())
     if "FAILED" in flags:  # what a status says behind an error is up to the MPI library
         values[1] = values[2] = values[3] = 0
     return (record.kind, tuple(values), flags, tuple(words))
@@ -152,7 +153,8 @@ def line_from(text: str) -> Line:
     words = tuple(int(word) for word in listed.rstrip("] \n").split(",")) if listed else ()
     kind, *rest = text.split()
     if kind == "Other":
-        return (" ".join(rest), (0,) * len(FIELDS), frozenset(), ())
+        name, _, number = " ".join(rest).partition(" number ")
+        return (name, (0,) * (len(FIELDS) - 1) + (int(number or 0),), frozenset(), ())
     values = dict.fromkeys(FIELDS, 0)
     flags = set()
     at = 0
@@ -183,6 +185,7 @@ def check_frame(rank: Rank) -> None:
     """Check what every trace of a finished program begins and ends with, and that clocks do not go back."""
     assert rank.finalized
     assert not rank.stopped
+    assert not rank.aborted
     assert [record.kind for record in rank.records[:3]] == ["Init", "Comm", "Comm"]
     assert rank.records[-1].kind == "Finalize"
     assert runs(rank.records[1].words) == list(range(rank.world))

@@ -28,6 +28,7 @@ SCENARIOS = [
     "neighbors",
     "sizes",
     "mpi4",
+    "partitioned",
     "others",
 ]
 

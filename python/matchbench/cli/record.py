@@ -20,9 +20,10 @@ from matchbench.record import Recording, record
       matchbench record -- mpirun -n 16 ./app --size 100
       matchbench record -o traces/app -- srun -n 64 ./app
 
-    The program must be linked dynamically with MPI; it need not be rebuilt. DIR must be on a file system
-    that all ranks share. Exit status: that of the program if it is not 0; 1 if any rank was not recorded
-    to its end; 2 bad input.
+    The program must be linked dynamically with MPI, or with the recorder (recorder/README.md). DIR must be
+    on a file system that all ranks share. A trace is complete, stopped (by a full disk), cut (by a signal)
+    or aborted (by MPI_Abort). Exit status: that of the program if it is not 0; 1 if the trace is not
+    complete; 2 bad input.
     """,
 )
 @click.option(
@@ -46,28 +47,15 @@ def command(output: Path | None, words: tuple[str, ...]) -> int:
     sys.stderr.writelines(f"{line}\n" for line in summary(recording))
     if recording.exit_status != 0:
         return recording.exit_status
-    # An interrupted launcher may return 0.
-    whole = recording.complete and all(rank.finalized for rank in recording.ranks)
-    return 0 if whole else 1
+    return 0 if recording.state == "complete" else 1  # an interrupted launcher may return 0
 
 
 def summary(recording: Recording) -> list[str]:
-    """Summarize the recording, and name the incomplete ranks."""
+    """Summarize the recording: its state, and what it lacks."""
+    lines = [f"matchbench: {text}" for text in recording.remarks]
     if not recording.ranks:
-        return [
-            "matchbench: no MPI rank was recorded; expected a program that is linked dynamically with MPI"
-        ]
-    records = sum(rank.records for rank in recording.ranks)
-    lines = [
-        f"matchbench: {recording.directory}: {len(recording.ranks)} of {recording.world} ranks, "
-        f"{records} records, {recording.size_bytes} bytes"
-    ]
-    lines += [f"matchbench: rank {rank} is missing" for rank in recording.missing]
-    for rank in recording.ranks:
-        if rank.stopped:
-            lines.append(f"matchbench: rank {rank.rank} stopped recording after {rank.records} records")
-        elif not rank.finalized:
-            lines.append(
-                f"matchbench: rank {rank.rank} ended after {rank.records} records without MPI_Finalize"
-            )
-    return lines
+        return lines
+    size = f"{len(recording.ranks)} of {recording.world} ranks"
+    if recording.state:
+        size += f", {recording.records} records, {recording.size_bytes} bytes: {recording.state}"
+    return [f"matchbench: {recording.directory}: {size}", *lines]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matchbench import tables
+from matchbench import shortfalls, tables
 from matchbench._native import TraceError
 from matchbench.cli.progress import progress_bar
 
@@ -73,9 +73,8 @@ def info(path: Path) -> None:
         generator = dict(meta["generator"])
         generator |= generator.pop("settings", {})
         words.append(("generator", " ".join(f"{key}={value}" for key, value in generator.items())))
-    for key, what in (("cut", "without MPI_Finalize"), ("stopped", "recorder stopped early")):
-        if ends[key]:
-            words.append(("ranks " + key, f"{ends[key]} ({what})"))
+    words.append(("state", trace.state))
+    words += [(f"ranks {state}", f"{ends[state]}") for state in shortfalls.STATES[1:] if ends[state]]
     for name, value in words:
         tables.line(f"{name:<14}{value}")
 
@@ -93,7 +92,8 @@ def info(path: Path) -> None:
 def check(paths: tuple[Path, ...]) -> int:
     """Check every record against `spec/trace.md`; exit status 1 if a trace has a defect.
 
-    Prints the first defect of each trace and continues with the next trace.
+    Prints the first defect of each trace and continues with the next trace. A trace without defect is
+    complete, stopped (by a full disk), cut (by a signal) or aborted (by MPI_Abort); what it lacks is counted.
     """
     return max(_check(path) for path in paths)
 
@@ -107,13 +107,11 @@ def _check(path: Path) -> int:
         sys.stderr.write(f"matchbench: {error}\n")
         return CHECK_FAILED
     tables.line(
-        f"{trace.name}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records: good"
+        f"{trace.name}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records: "
+        f"{trace.state}, no defect"
     )
-    for rank, end in enumerate(trace.native.ends()):
-        if end != "finalized":
-            where = f"rank {rank} ends after {trace.native.rank_records()[rank]} records"
-            why = "its recorder stopped early" if end == "stopped" else "it did not reach MPI_Finalize"
-            tables.line(f"{where}: {why}")
+    for text in [*shortfalls.rank_lines(trace.native), *shortfalls.left_out_lines(trace.native)]:
+        tables.line(f"{trace.name}: {text}")
     return 0
 
 
@@ -145,6 +143,12 @@ def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
         everything = {
             "trace": trace.name,
             "trace_hash": trace.hash,
+            "state": trace.state,
+            "left_out": [
+                {"omission": omission, "name": name, "calls": calls, "processes": processes}
+                for omission, name, calls, processes in trace.native.left_out()
+            ],
+            "oversubscription": _shared(trace),
             "total": found.total,
             "collectives": found.collectives,
             "histograms": found.histograms,
@@ -153,9 +157,22 @@ def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
         sys.stdout.write(json.dumps(everything, indent=1) + "\n")
         return
     _show_totals(trace, found)
+    for text in _shortfalls(trace):
+        tables.line(f"{trace.name}: {text}")
     _show_histograms(found)
     if ranks:
         _show_ranks(found)
+
+
+def _shared(trace: Trace) -> dict[str, Any] | None:
+    if (found := shortfalls.oversubscription(trace.native)) is None:
+        return None
+    return {"ranks": found.ranks, "processors": found.processors, "share": found.share}
+
+
+def _shortfalls(trace: Trace) -> list[str]:
+    said = [shortfalls.state_line(trace.native), shortfalls.sharing_in_stats(trace.native)]
+    return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
 
 
 def _show_totals(trace: Trace, found: TraceStats) -> None:
@@ -167,7 +184,7 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
     rows = [
         ("ranks", count(trace.ranks)),
         ("records", count(total["records"])),
-        ("recorded time", f"{tables.time(total['wall_ns'])}, {_in_calls(trace, total)} in MPI calls"),
+        ("recorded time", f"{tables.time(total['wall_ns'])}, {_in_calls(trace, total)}"),
         ("messages sent", f"{count(total['sent'])}, {tables.size(total['sent_bytes'])}"),
         ("messages received", f"{count(total['received'])}, {tables.size(total['received_bytes'])}"),
         ("never received", count(total["never_received"])),
@@ -192,7 +209,10 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
 
 def _in_calls(trace: Trace, total: dict[str, Any]) -> str:
     whole = trace.ranks * total["wall_ns"]
-    return tables.share(total["calls_wall_ns"] / whole if whole else None)
+    in_calls = tables.share(total["calls_wall_ns"] / whole if whole else None)
+    initialization_ns = sum(trace.native.initialized_ns())
+    first = f" ({tables.share(initialization_ns / whole)} in MPI_Init)" if initialization_ns and whole else ""
+    return f"{in_calls} in MPI calls{first}"
 
 
 def _show_histograms(found: TraceStats) -> None:

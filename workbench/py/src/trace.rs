@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use mb_trace::{Communicators, RankEnd};
+use mb_trace::Communicators;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 use zerocopy::IntoBytes;
@@ -70,15 +70,41 @@ impl Trace {
         (0..self.trace.ranks()).map(|rank| self.trace.rank(rank).len() as u64).collect()
     }
 
-    /// How the records of every rank end: "finalized", "stopped" or "cut".
+    /// The state of the trace: the word of `mb_trace::State`.
+    #[getter]
+    fn state(&self) -> &'static str {
+        self.trace.state().word()
+    }
+
+    /// How the records of every rank end, by the same words.
     fn ends(&self) -> Vec<&'static str> {
-        (0..self.trace.ranks())
-            .map(|rank| match self.trace.end(rank) {
-                RankEnd::Finalized => "finalized",
-                RankEnd::Stopped => "stopped",
-                RankEnd::Cut => "cut",
-            })
-            .collect()
+        (0..self.trace.ranks()).map(|rank| self.trace.end(rank).word()).collect()
+    }
+
+    /// What is not recorded in detail: omission, name, calls and started processes.
+    fn left_out(&self, py: Python<'_>) -> Vec<(&'static str, String, u64, u64)> {
+        let all = py.detach(|| self.trace.left_out());
+        all.into_iter().map(|each| (each.omission.word(), each.name, each.calls, each.processes)).collect()
+    }
+
+    /// Ranks and processors of every host; empty if the trace does not tell.
+    fn hosts(&self) -> Vec<(u32, u32)> {
+        self.trace.hosts().into_iter().map(|host| (host.ranks, host.processors)).collect()
+    }
+
+    /// For every rank that tells: the time for which it was ready to run and waited for a processor
+    /// after the initialization of MPI, and the whole time after it, ns.
+    fn delays_ns(&self) -> Vec<(u64, u64)> {
+        let of = |rank| {
+            let end_ns = self.trace.rank(rank).last()?.wall_ns;
+            Some((self.trace.delay_ns(rank)?, end_ns.saturating_sub(self.trace.initialized_ns(rank))))
+        };
+        (0..self.trace.ranks()).filter_map(of).collect()
+    }
+
+    /// For every rank, the time until the initialization of MPI returned, ns.
+    fn initialized_ns(&self) -> Vec<u64> {
+        (0..self.trace.ranks()).map(|rank| self.trace.initialized_ns(rank)).collect()
     }
 
     /// Checks every record; raises at the first defect.

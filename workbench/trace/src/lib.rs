@@ -33,14 +33,16 @@ mod meta;
 mod open;
 mod rank_builder;
 pub mod record;
+mod state;
 pub mod stats;
 mod writer;
 
 pub use communicators::{CommView, Communicators, RankRun};
 pub use error::{Defect, Place, TraceError};
 pub use meta::{Meta, Origin};
-pub use open::{RankEnd, Trace, file_bytes};
+pub use open::{Trace, file_bytes};
 pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
+pub use state::{Host, LeftOut, Omission, State};
 pub use stats::{Distribution, Stats};
 pub use writer::{Form, TraceWriter};

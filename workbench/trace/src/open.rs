@@ -14,7 +14,8 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::{Place, TraceError};
 use crate::meta::{META_FILE, Meta, Origin};
-use crate::record::{Header, Kind, MAGIC, RECORD_BYTES, Record, VERSION, checksum};
+use crate::record::{Header, Kind, MAGIC, NEWEST, RECORD_BYTES, Record, VERSION, checksum};
+use crate::state::State;
 
 /// Name of a bundle.
 pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
@@ -35,17 +36,6 @@ const SMALL_FILE_BYTES: u64 = 1 << 20;
 /// Name of the file of one rank.
 pub(crate) fn rank_file(rank: u32) -> String {
     format!("rank-{rank:05}{ENDING}")
-}
-
-/// How a rank's records end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RankEnd {
-    /// With `MPI_Finalize`.
-    Finalized,
-    /// The recorder stopped before the program did (full disk).
-    Stopped,
-    /// In the middle: the rank was killed or is still running.
-    Cut,
 }
 
 enum Content {
@@ -98,7 +88,7 @@ impl Content {
 
 struct Segment {
     file: u32,
-    end: RankEnd,
+    end: State,
     first: u64,
     records: u64,
 }
@@ -180,7 +170,7 @@ impl Trace {
                 content: Content::Owned(records, 0),
                 header,
             });
-            trace.segments.push(Segment { file: rank as u32, end: RankEnd::Finalized, first: 0, records: count });
+            trace.segments.push(Segment { file: rank as u32, end: State::Complete, first: 0, records: count });
         }
         trace
     }
@@ -221,12 +211,13 @@ impl Trace {
         self.segments.iter().map(|segment| segment.records).sum()
     }
 
-    /// How the records of `rank` end.
+    /// How the records of `rank` end. A rank that called `MPI_Abort` may have finalized too, where
+    /// MPI returned from the call.
     ///
     /// # Panics
     /// When there is no such rank.
     #[must_use]
-    pub fn end(&self, rank: u32) -> RankEnd {
+    pub fn end(&self, rank: u32) -> State {
         self.segments[rank as usize].end
     }
 
@@ -237,6 +228,16 @@ impl Trace {
     #[must_use]
     pub fn epoch_ns(&self, rank: u32) -> u64 {
         self.files[self.segments[rank as usize].file as usize].header.epoch_ns
+    }
+
+    /// Whether `rank` ends with its Finalize.
+    pub(crate) fn is_finalized(&self, rank: u32) -> bool {
+        self.files[self.segments[rank as usize].file as usize].header.flags & Header::FINALIZED != 0
+    }
+
+    /// Version of the format in which `rank` is written.
+    pub(crate) fn version(&self, rank: u32) -> u16 {
+        self.files[self.segments[rank as usize].file as usize].header.version
     }
 
     /// The file that holds `rank`.
@@ -315,7 +316,7 @@ impl Trace {
         if header.segments != 1 {
             return defect(3, format!("segments is {}, expected 1", header.segments));
         }
-        let (end, records) = if header.flags == Header::FINALIZED {
+        let records = if header.flags & Header::FINALIZED != 0 {
             let length = content.length();
             if (length - RECORD_BYTES as u64) / RECORD_BYTES as u64 != header.records
                 || !length.is_multiple_of(RECORD_BYTES as u64)
@@ -326,11 +327,11 @@ impl Trace {
                 );
                 return defect(5, reason);
             }
-            (RankEnd::Finalized, header.records)
+            header.records
         } else {
-            let end = if header.flags == Header::STOPPED { RankEnd::Stopped } else { RankEnd::Cut };
-            (end, written(&content.units()[1..]))
+            written(&content.units()[1..])
         };
+        let end = header.state();
         self.segments.push(Segment { file: self.files.len() as u32, end, first: 1, records });
         self.files.push(TraceFile { path, content, header });
         Ok(())
@@ -384,7 +385,7 @@ impl Trace {
                 let reason = format!("segment has {records} records, expected at most {left}");
                 return defect(Place::Rank(rank as u32), 4, reason);
             }
-            segments.push(Segment { file: 0, end: RankEnd::Finalized, first: next, records });
+            segments.push(Segment { file: 0, end: State::Complete, first: next, records });
             next += records;
         }
         if next != units.len() as u64 {
@@ -422,6 +423,19 @@ fn regular_file(path: &Path) -> Result<u64, TraceError> {
 }
 
 impl Header {
+    /// How the records of the file's rank end.
+    fn state(&self) -> State {
+        if self.flags & Self::ABORTED != 0 {
+            State::Aborted
+        } else if self.flags & Self::STOPPED != 0 {
+            State::Stopped
+        } else if self.flags & Self::FINALIZED != 0 {
+            State::Complete
+        } else {
+            State::Cut
+        }
+    }
+
     /// The header in the first 64 bytes of the file `path`.
     ///
     /// # Errors
@@ -435,10 +449,13 @@ impl Header {
                 format!("first bytes are {:02x?}, expected {MAGIC:02x?}; this is not a trace file", header.magic),
             );
         }
-        if header.version != VERSION {
+        if !(VERSION..=NEWEST).contains(&header.version) {
             return defect(
                 3,
-                format!("version is {}, expected {VERSION}; read it with the release that wrote it", header.version),
+                format!(
+                    "version is {}, expected {VERSION} to {NEWEST}; read it with the release that wrote it",
+                    header.version
+                ),
             );
         }
         if header.check != header.expected_check() {
@@ -454,13 +471,16 @@ impl Header {
         if usize::from(header.record_bytes) != RECORD_BYTES {
             return defect(3, format!("record_bytes is {}, expected {RECORD_BYTES}", header.record_bytes));
         }
-        if header.flags & !(Self::FINALIZED | Self::STOPPED) != 0 || header.flags == Self::FINALIZED | Self::STOPPED {
-            return defect(3, format!("flags are {:#x}, expected 0, 1 or 2", header.flags));
+        let is_both = header.flags & (Self::FINALIZED | Self::STOPPED) == Self::FINALIZED | Self::STOPPED;
+        let most = if header.version == 1 { Self::STOPPED } else { Self::ABORTED | Self::STOPPED };
+        if header.flags > most || is_both {
+            let also = if header.version == 1 { "0, 1 or 2" } else { "0, 1, 2, 4, 5 or 6" };
+            return defect(3, format!("flags are {:#x}, expected {also}", header.flags));
         }
         if header.reserved != 0 {
             return defect(3, format!("reserved field is {:#x}, expected 0", header.reserved));
         }
-        if header.flags != Self::FINALIZED && header.records != 0 {
+        if header.flags & Self::FINALIZED == 0 && header.records != 0 {
             return defect(3, format!("records is {}, expected 0 in a file that is not finalized", header.records));
         }
         Ok(header)
@@ -499,7 +519,7 @@ pub fn file_bytes(path: impl AsRef<Path>, first: &[u8]) -> Result<Option<u64>, T
         return Err(TraceError::defect(path, Place::File, 3, reason));
     };
     let header = Header::parse(path, &record)?;
-    if header.flags != Header::FINALIZED {
+    if header.flags & Header::FINALIZED == 0 {
         return Ok(None);
     }
     let is_bundle = path.file_name().is_some_and(|name| name == BUNDLE_FILE);

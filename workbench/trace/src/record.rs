@@ -8,8 +8,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of every trace file.
 pub const MAGIC: [u8; 8] = *b"MBTRACE\x01";
 
-/// Version of the record layout that this code reads and writes.
+/// Version of the record layout of generated traces.
 pub const VERSION: u16 = 1;
+
+/// Newest version of the record layout that this code reads: that of recorded traces.
+pub const NEWEST: u16 = 2;
 
 /// Bytes of a record, and of the header.
 pub const RECORD_BYTES: usize = 64;
@@ -20,12 +23,13 @@ pub const RECORD_BYTES: usize = 64;
 pub struct Header {
     /// [`MAGIC`].
     pub magic: [u8; 8],
-    /// [`VERSION`].
+    /// [`VERSION`] to [`NEWEST`].
     pub version: u16,
     /// [`RECORD_BYTES`].
     pub record_bytes: u16,
     /// Bit 0: finalized, i.e. the program called `MPI_Finalize` and `records` is exact. Bit 1: the
-    /// recorder stopped early (full disk). Other bits zero.
+    /// recorder stopped early (full disk). Bit 2, from version 2 on: the rank called `MPI_Abort`.
+    /// Other bits zero.
     pub flags: u32,
     /// World rank of the first segment in this file, mostly the only one.
     pub first_rank: u32,
@@ -54,6 +58,8 @@ impl Header {
     pub const FINALIZED: u32 = 1;
     /// Flag: the recorder stopped before the program did.
     pub const STOPPED: u32 = 2;
+    /// Flag: the rank called `MPI_Abort`.
+    pub const ABORTED: u32 = 4;
 
     /// The checksum this header should carry.
     #[must_use]
@@ -104,9 +110,11 @@ const _: () = assert!(cfg!(target_endian = "little"), "traces are read in place:
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// `MPI_Init*`. `aux` = thread level provided.
+    /// `MPI_Init*` or `MPI_Session_init`. `aux` = thread level provided, `bytes` = number of extra
+    /// words that follow: where the rank ran.
     Init = 1,
-    /// `MPI_Finalize`.
+    /// The last `MPI_Finalize` or `MPI_Session_finalize`. From version 2 on `aux` = time in which the
+    /// rank waited for a processor.
     Finalize = 2,
     /// A send was started: every blocking, nonblocking and persistent form, and the sending half of
     /// `MPI_Sendrecv`. `aux` = number of earlier sends from this rank to the same destination in
@@ -151,7 +159,8 @@ pub enum Kind {
     /// words are in place of other fields. See [`Record::extra_words`].
     Extra = 14,
     /// A call that matters for communication but is not recorded in detail (one-sided, I/O, spawn,
-    /// partitioned); `aux` = index in the list `other_calls` of `meta.json`.
+    /// partitioned); lower half of `aux` = index in the list `other_calls` of `meta.json`, upper half
+    /// = processes that it started.
     Other = 15,
 }
 

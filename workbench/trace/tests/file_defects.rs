@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::{Scratch, ping};
-use mb_trace::{Form, Header, Meta, Origin, RankBuilder, RankEnd, Record, Trace, TraceWriter};
+use mb_trace::{Form, Header, Meta, Origin, RankBuilder, Record, State, Trace, TraceWriter};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Files by name.
@@ -55,9 +55,11 @@ fn headers_of_rank_files() {
             (|h| h.magic[7] = 2) as fn(&mut Header),
             "first bytes are [4d, 42, 54, 52, 41, 43, 45, 02], expected [4d, 42, 54, 52, 41, 43, 45, 01]; this is not a trace file (T-3)",
         ),
-        (|h| h.version = 2, "version is 2, expected 1; read it with the release that wrote it (T-3)"),
+        (|h| h.version = 3, "version is 3, expected 1 to 2; read it with the release that wrote it (T-3)"),
         (|h| h.record_bytes = 128, "record_bytes is 128, expected 64 (T-3)"),
         (|h| h.flags = 4, "flags are 0x4, expected 0, 1 or 2 (T-3)"),
+        (|h| (h.version, h.flags) = (2, 7), "flags are 0x7, expected 0, 1, 2, 4, 5 or 6 (T-3)"),
+        (|h| (h.version, h.flags) = (2, 8), "flags are 0x8, expected 0, 1, 2, 4, 5 or 6 (T-3)"),
         (|h| h.flags = 3, "flags are 0x3, expected 0, 1 or 2 (T-3)"),
         (|h| h.flags = 0, "records is 8, expected 0 in a file that is not finalized (T-3)"),
         (|h| h.first_rank = 0, "first_rank is 0, expected 1 (T-1)"),
@@ -229,7 +231,7 @@ fn a_killed_rank_ends_where_it_stopped_writing() {
         for reserved in [0, 10, 64, 6400] {
             let (meta, files) = killed(&all[..count], reserved);
             let trace = read(&meta, &files).unwrap();
-            assert_eq!((trace.rank(1).len(), trace.end(1), trace.end(0)), (count, RankEnd::Cut, RankEnd::Finalized));
+            assert_eq!((trace.rank(1).len(), trace.end(1), trace.end(0)), (count, State::Cut, State::Complete));
         }
     }
     // A record whose write was interrupted is not read.
@@ -244,7 +246,7 @@ fn a_killed_rank_ends_where_it_stopped_writing() {
     // A full disk.
     let (meta, mut files) = killed(&all[..6], 0);
     header(files.get_mut("rank-00001.mbt").unwrap(), |h| h.flags = Header::STOPPED);
-    assert_eq!(read(&meta, &files).unwrap().end(1), RankEnd::Stopped);
+    assert_eq!(read(&meta, &files).unwrap().end(1), State::Stopped);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{Scratch, everything, identity, ping};
-use mb_trace::{CommView, Form, Meta, Origin, RankEnd, Record, Trace, TraceWriter};
+use mb_trace::{CommView, Form, Meta, Origin, Record, State, Trace, TraceWriter};
 
 fn write(path: &std::path::Path, ranks: &[Vec<Record>], form: Form) {
     let meta = Meta::new(Origin::Generated, ranks.len() as u32, 77);
@@ -28,7 +28,7 @@ fn both_forms_give_back_what_was_written() {
             assert_eq!(trace.ranks() as usize, ranks.len());
             for (rank, written) in ranks.iter().enumerate() {
                 let read = trace.rank(rank as u32);
-                assert_eq!(trace.end(rank as u32), RankEnd::Finalized);
+                assert_eq!(trace.end(rank as u32), State::Complete);
                 assert_eq!(read.len(), written.len());
                 for (index, (read, written)) in read.iter().zip(written).enumerate() {
                     assert_eq!(*read, written.sealed(index as u64));

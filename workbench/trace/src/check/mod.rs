@@ -17,8 +17,9 @@ use self::requests::{Requests, Stage};
 use crate::communicators::{Builder, Communicators};
 use crate::counts::Counts;
 use crate::error::{Place, TraceError};
-use crate::open::{RankEnd, Trace};
+use crate::open::Trace;
 use crate::record::{Flags, Kind, Record, checksum};
+use crate::state::other_parts;
 
 /// T-12: no time is later, ns.
 const MAX_TIME_NS: u64 = 1 << 53;
@@ -44,12 +45,12 @@ impl Trace {
                 rank,
                 world: self.ranks(),
                 records,
+                version: self.version(rank),
                 other_calls: self.meta().other_calls.len() as u64,
                 builder: &mut builder,
                 scratch: &mut scratch,
             };
-            let finalized = self.end(rank) == RankEnd::Finalized;
-            check.all(finalized).map_err(|(index, (rule, reason))| {
+            check.all(self.is_finalized(rank)).map_err(|(index, (rule, reason))| {
                 let place = index.map_or(Place::Rank(rank), |index| Place::Record { rank, index: index as u64 });
                 TraceError::defect(self.file(rank), place, rule, reason)
             })?;
@@ -113,6 +114,7 @@ struct RankCheck<'a> {
     rank: u32,
     world: u32,
     records: &'a [Record],
+    version: u16,
     other_calls: u64,
     builder: &'a mut Builder,
     scratch: &'a mut Scratch,
@@ -167,7 +169,7 @@ impl<'a> RankCheck<'a> {
         }
         self.common(kind, record)?;
         match kind {
-            Kind::Init => Self::init(index, record)?,
+            Kind::Init => return self.init(index, record),
             Kind::Finalize => self.finalize(index, record)?,
             Kind::Send => self.send(index, record)?,
             Kind::Recv => self.recv(index, record)?,
@@ -208,11 +210,12 @@ impl<'a> RankCheck<'a> {
             }
             Kind::Other => {
                 only(record, Fields::AUX, 0)?;
-                if record.aux >= self.other_calls {
+                let (name, _) = other_parts(self.version, record);
+                if name >= self.other_calls {
                     let listed = self.other_calls;
                     return violation(
                         6,
-                        format!("aux is {}, expected an index below {listed}, the length of other_calls", record.aux),
+                        format!("aux is {name}, expected an index below {listed}, the length of other_calls"),
                     );
                 }
             }
@@ -274,19 +277,19 @@ impl<'a> RankCheck<'a> {
         self.scratch.threads[usize::from(record.thread)].owed = owed;
     }
 
-    fn init(index: usize, record: &Record) -> Result<(), Violation> {
-        only(record, Fields::AUX, 0)?;
+    fn init(&mut self, index: usize, record: &Record) -> Result<usize, Violation> {
+        only(record, if self.version == 1 { Fields::AUX } else { Fields::AUX.and(Fields::BYTES) }, 0)?;
         if index != 0 {
             return violation(11, "second Init record found, expected one");
         }
         if record.aux > 3 {
             return violation(6, format!("thread level is {}, expected 0 to 3", record.aux));
         }
-        Ok(())
+        Ok(1 + self.words(index, record.bytes)?)
     }
 
     fn finalize(&self, index: usize, record: &Record) -> Result<(), Violation> {
-        only(record, Fields::NONE, 0)?;
+        only(record, if self.version == 1 { Fields::NONE } else { Fields::AUX }, 0)?;
         if index + 1 != self.records.len() {
             let behind = self.records.len() - index - 1;
             return violation(11, format!("{behind} records found after Finalize, expected 0"));

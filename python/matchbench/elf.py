@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Says how a program is linked, to explain why the recorder was not loaded into it or saw no MPI calls.
+
+Source of the layout: System V ABI, chapters 4 (object files) and 5 (program loading).
+"""
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_IDENT = b"\x7fELF\x02\x01"  # 64-bit, little-endian: the platforms of the recorder
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_BEGIN = {b"PMPI_Init", b"PMPI_Init_thread", b"PMPI_Session_init"}
+_LONGEST = 18  # bytes of the longest of them, and one more
+_INTERPRETER, _SYMBOLS = 3, 2  # PT_INTERP, SHT_SYMTAB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linkage:
+    """How a program is linked.
+
+    Parameters
+    ----------
+    is_static
+        It has no program interpreter, so that nothing can be preloaded.
+    has_mpi
+        It contains an MPI library, by its symbol table or, if that is stripped, by the library's messages.
+    """
+
+    is_static: bool
+    has_mpi: bool
+
+
+def linkage(path: Path) -> Linkage | None:
+    """Read how the program `path` is linked; None if it is no 64-bit ELF file.
+
+    Parameters
+    ----------
+    path
+        An executable file.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            if content[:6] != _IDENT:
+                return None
+            _, kind, _, _, _, segments, sections, _, _, _, count, _, section_count, _ = _HEADER.unpack_from(
+                content
+            )
+            kinds = [_SEGMENT.unpack_from(content, segments + at * _SEGMENT.size)[0] for at in range(count)]
+            has_mpi = _defines(content, sections, section_count)
+            return Linkage(is_static=_INTERPRETER not in kinds and kind in (2, 3), has_mpi=has_mpi)
+    except (OSError, ValueError, struct.error):
+        return None
+
+
+def _defines(content: mmap.mmap, sections: int, count: int) -> bool:
+    """Whether the symbol table defines MPI's first call; without one, whether MPI's messages are there."""
+    table = [_SECTION.unpack_from(content, sections + at * _SECTION.size) for at in range(count)]
+    symbols = next((each for each in table if each[1] == _SYMBOLS), None)
+    if symbols is None:
+        return any(content.find(text) >= 0 for text in (b"MPICH Version:", b"Open MPI v", b"mpich error"))
+    names = table[symbols[6]]
+    start = names[4]
+    each = range(symbols[4], symbols[4] + symbols[5] - _SYMBOL.size + 1, _SYMBOL.size)
+    defined = (symbol[0] for at in each if (symbol := _SYMBOL.unpack_from(content, at))[3] != 0)
+    return any(content[start + name : start + name + _LONGEST].split(b"\0")[0] in _BEGIN for name in defined)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The functions of a statically linked MPI library, in place of the search in library.c. The references are
+ * weak, because no library has all of these functions. A weak reference takes nothing out of an archive:
+ * the MPI library is linked as a whole (recorder/README.md).
+ */
+#include "library.h"
+
+#include <string.h>
+
+#define DECLARE(name) extern char PMPI_##name[] __attribute__((weak));
+#define CALL(arity, name, ...) DECLARE(name)
+#define OTHER_CALL(arity, name) DECLARE(name)
+#include "calls.h"
+#undef CALL
+#undef OTHER_CALL
+MBR_ASKED(DECLARE)
+#define DECLARE_DATA(name) extern char name[] __attribute__((weak));
+MBR_ASKED_DATA(DECLARE_DATA)
+
+static const struct {
+    const char *name;
+    char *address;
+} symbols[] = {
+#define ENTRY(name) {"PMPI_" #name, PMPI_##name},
+#define CALL(arity, name, ...) ENTRY(name)
+#define OTHER_CALL(arity, name) ENTRY(name)
+#include "calls.h"
+#undef CALL
+#undef OTHER_CALL
+    MBR_ASKED(ENTRY)
+#define DATA_ENTRY(name) {#name, name},
+    MBR_ASKED_DATA(DATA_ENTRY)
+};
+
+void *mbr_library_symbol(const char *name) {
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        if (!strcmp(symbols[i].name, name))
+            return symbols[i].address;
+    return NULL;
+}
