@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Runs test programs on an MPI library and writes their outcomes; judges nothing.
  *
- *   conform PROGRAMS DIRECTORY FIRST SECONDS
+ *   conform PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT
  *
  * performs the programs of the file PROGRAMS from index FIRST on and writes DIRECTORY/FIRST.RANK.out;
  * conform/src/wire.rs describes both formats. The outcomes of a program are written before the next program begins, so
- * that a crash can be attributed to a program. A program that takes longer than SECONDS ends the job.
+ * that a crash can be attributed to a program. A program that takes longer than its limit ends the job; both limits are
+ * in milliseconds, the first one is that of program FIRST. Rank 0 prints lines of progress: the programs performed, and
+ * the longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI (stack.h).
  * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
  */
 #include <fcntl.h>
@@ -17,8 +19,10 @@
 #include <unistd.h>
 
 #include "interpreter.h"
+#include "stack.h"
 
-enum { PROGRESS = 64 };
+/* Least time between two lines of progress. */
+enum { PROGRESS_US = 200 * 1000 };
 
 /* Records not yet written. The count is increased last: a signal may write them at any moment. */
 static OutcomeRecord pending[4 * MAX_STEPS];
@@ -55,11 +59,25 @@ static void time_limit_expired(int signal_number) {
   _exit(4);
 }
 
-static void run_program(const ProgramHeader *program, int seconds) {
+static long long now_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+static void tell_progress(int performed, long long longest_us) {
+  printf("@matchbench-conform %d %lld\n", performed, longest_us);
+  fflush(stdout);
+}
+
+static void run_program(const ProgramHeader *program, int milliseconds) {
   const RankHeader *part = (const RankHeader *)(program + 1);
   for (int i = 0; i < rank; i++) part = (const RankHeader *)((const int *)part + 1 + part->words);
   current = 0;
-  const struct itimerval limit = {.it_value.tv_sec = seconds};
+  const struct itimerval limit = {
+      .it_value.tv_sec = milliseconds / 1000,
+      .it_value.tv_usec = milliseconds % 1000 * 1000L,
+  };
   setitimer(ITIMER_REAL, &limit, NULL);
   observe((OutcomeRecord){.kind = RECORD_BEGIN, .at = program->index});
   flush_records();
@@ -80,24 +98,13 @@ static void *read_file(const char *name, size_t *bytes) {
   return all;
 }
 
-static void write_library_version(const char *directory) {
-  char name[4096], version[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length;
-  snprintf(name, sizeof name, "%s/library.txt", directory);
-  MPI_Get_library_version(version, &length);
-  FILE *file = fopen(name, "w");
-  if (file == NULL) give_up("cannot be written", name);
-  fprintf(file, "%s\n", version);
-  fclose(file);
-}
-
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (argc != 5) give_up("expected PROGRAMS DIRECTORY FIRST SECONDS", "arguments");
+  if (argc != 6) give_up("expected PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT", "arguments");
   const char *directory = argv[2];
-  const int first = atoi(argv[3]), seconds = atoi(argv[4]);
+  const int first = atoi(argv[3]), limit_of_first = atoi(argv[4]), limit = atoi(argv[5]);
   size_t bytes;
   const FileHeader *header = read_file(argv[1], &bytes);
   if (bytes < sizeof *header || header->magic != PROGRAMS_MAGIC || header->format != FORMAT) {
@@ -114,17 +121,22 @@ int main(int argc, char **argv) {
   snprintf(name, sizeof name, "%s/%d.%d.out", directory, first, rank);
   outcome_file = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (outcome_file < 0) give_up("cannot be written", name);
-  if (rank == 0) write_library_version(directory);
+  write_stack(directory);
   interpreter_init(header->longest_message);
   signal(SIGALRM, time_limit_expired);
   observe((OutcomeRecord){.kind = RECORD_HEADER, .at = OUTCOME_MAGIC, .step = FORMAT, .source = rank, .tag = ranks});
   const ProgramHeader *program = (const ProgramHeader *)(header + 1);
+  long long longest_us = 0, told_us = now_us();
+  if (rank == 0) tell_progress(first, 0);
   for (int i = 0; i < header->programs; i++) {
-    if (i >= first) run_program(program, seconds);
+    const long long start_us = now_us();
+    if (i >= first) run_program(program, i == first ? limit_of_first : limit);
     program = (const ProgramHeader *)((const int *)program + program->words);
-    if (rank == 0 && (i % PROGRESS == 0 || i + 1 == header->programs)) {
-      printf("@matchbench-conform %d\n", i + 1);
-      fflush(stdout);
+    const long long end_us = now_us();
+    if (end_us - start_us > longest_us) longest_us = end_us - start_us;
+    if (rank == 0 && (end_us - told_us > PROGRESS_US || i + 1 == header->programs)) {
+      tell_progress(i + 1, longest_us);
+      told_us = end_us;
     }
   }
   const struct itimerval none = {{0, 0}, {0, 0}};

@@ -73,7 +73,8 @@ impl Feature {
     ];
 
     /// Whether a step of `rank` with this action has it.
-    fn is_in(self, rank: u8, action: &Action) -> bool {
+    #[must_use]
+    pub fn is_in(self, rank: u8, action: &Action) -> bool {
         let message = action.message();
         let spec = match action {
             Action::Probe(spec, _) => Some(spec),

@@ -9,6 +9,7 @@
 //!   [`history`]: the same, resolved to steps and messages.
 //! - [`judge`], [`violation`]: whether MPI permits an outcome; [`arrival`]: whether the narrower
 //!   contract of `spec/matching.md` explains it; [`report`]: verdicts on all programs of a run.
+//! - [`traits`]: what a program makes use of, to compare programs that fail with those that do not.
 //! - [`simulate`]: simulated libraries, which check the judge and enumerate permitted outcomes.
 //!
 //! Nothing here calls MPI: the C runner in `conform/c/` does. `conform/README.md` describes how the
@@ -27,15 +28,18 @@ pub mod rules;
 pub mod shrink;
 pub mod simulate;
 mod text;
+pub mod traits;
 pub mod violation;
 pub mod wire;
 
 /// The sources of the C runner with their names. All `.c` files are compiled together.
-pub const RUNNER: [(&str, &str); 6] = [
+pub const RUNNER: [(&str, &str); 8] = [
     ("conform.c", include_str!("../c/conform.c")),
     ("interpreter.c", include_str!("../c/interpreter.c")),
     ("payload.c", include_str!("../c/payload.c")),
+    ("stack.c", include_str!("../c/stack.c")),
     ("interpreter.h", include_str!("../c/interpreter.h")),
     ("payload.h", include_str!("../c/payload.h")),
+    ("stack.h", include_str!("../c/stack.h")),
     ("codes.h", include_str!("../c/codes.h")),
 ];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Plants one of three faults in an MPI library, to show that `matchbench mpi conform` finds it.
- * Preloaded into every rank;
- * the variable MATCHBENCH_BREAK selects the fault:
+/* Plants faults in an MPI library, to show that `matchbench mpi conform` finds them.
+ * Preloaded into every rank; the variable MATCHBENCH_BREAK selects one of the first three, `abort`, or both, as in
+ * `swap,abort`:
  *
  *   swap     a receive is posted after the next receive
  *   age      a receive with MPI_ANY_SOURCE is delayed until the next call other than MPI_Irecv
  *   forever  a receive from one source with MPI_ANY_TAG is never reported complete
+ *   abort    MPI_Sendrecv ends the process
  *
  * A delayed receive is a persistent one, so that it has a request before it is posted; on completion the request is
  * freed, as that of MPI_Irecv would be. Only calls that the interpreter makes are wrapped.
@@ -17,6 +18,7 @@
 
 enum { MAX_REQUESTS = 4096 };
 static enum { NOTHING, SWAP, AGE, FOREVER } fault;
+static int aborts;
 
 /* Persistent receives created here, those of them not started yet, and receives never reported complete. */
 static MPI_Request persistent[MAX_REQUESTS], delayed[MAX_REQUESTS], hidden[MAX_REQUESTS];
@@ -36,7 +38,11 @@ static void start_delayed(void) {
 
 int MPI_Init(int *argc, char ***argv) {
   const char *name = getenv("MATCHBENCH_BREAK");
-  if (name != NULL) fault = strcmp(name, "swap") == 0 ? SWAP : strcmp(name, "age") == 0 ? AGE : FOREVER;
+  if (name == NULL) name = "";
+  if (strstr(name, "swap") != NULL) fault = SWAP;
+  if (strstr(name, "age") != NULL) fault = AGE;
+  if (strstr(name, "forever") != NULL) fault = FOREVER;
+  aborts = strstr(name, "abort") != NULL;
   return PMPI_Init(argc, argv);
 }
 
@@ -180,6 +186,7 @@ int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int dest, int ta
 
 int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int dest, int out_tag, void *in, int in_count,
                  MPI_Datatype in_type, int source, int in_tag, MPI_Comm comm, MPI_Status *status) {
+  if (aborts) abort();
   start_delayed();
   return PMPI_Sendrecv(out, out_count, out_type, dest, out_tag, in, in_count, in_type, source, in_tag, comm, status);
 }

@@ -41,13 +41,22 @@ struct Listed {
     has_locations: bool,
 }
 
-/// The reproducer of `program` with `remarks` above it. `observations` are those of each rank when
+/// What the head of a reproducer says.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// What was seen, and where.
+    pub remarks: &'a [String],
+    /// Shell commands that build and run it, one a line; none for those of any MPI.
+    pub commands: &'a [String],
+}
+
+/// The reproducer of `program` with `about` above it. `observations` are those of each rank when
 /// the program failed, `seconds` is the time limit of each round.
 #[must_use]
-pub fn c_source(program: &TestProgram, remarks: &[String], observations: &[Vec<Observation>], seconds: u32) -> String {
+pub fn c_source(program: &TestProgram, about: Head<'_>, observations: &[Vec<Observation>], seconds: u32) -> String {
     let observations: Vec<&[Observation]> = observations.iter().map(Vec::as_slice).collect();
     let history = History::resolve(program, &observations, true).ok();
-    let mut file = head(program, remarks);
+    let mut file = head(program, about);
     inline("codes.h", CODES, &mut file);
     section("program.h: the test program", &mut file);
     file.push_str(&constants(program, &listed(program, history.as_ref()), seconds));
@@ -57,12 +66,22 @@ pub fn c_source(program: &TestProgram, remarks: &[String], observations: &[Vec<O
     file
 }
 
-fn head(program: &TestProgram, remarks: &[String]) -> String {
-    let ranks = program.ranks;
-    let remarks: String = remarks.iter().flat_map(|remark| remark.lines()).fold(String::new(), |mut all, line| {
-        let _ = writeln!(all, "{}", format!(" * {}", line.replace("*/", "* /")).trim_end());
+/// `texts` as lines of the comment at the head.
+fn comment(texts: &[String], indent: &str) -> String {
+    // An empty text is an empty line.
+    let lines = texts.iter().flat_map(|text| if text.is_empty() { vec![""] } else { text.lines().collect() });
+    lines.fold(String::new(), |mut all, line| {
+        let line = line.replace("*/", "* /").replace("/*", "/ *");
+        let _ = writeln!(all, "{}", format!(" * {indent}{line}").trim_end());
         all
-    });
+    })
+}
+
+fn head(program: &TestProgram, about: Head<'_>) -> String {
+    let ranks = program.ranks;
+    let remarks = comment(about.remarks, "");
+    let of_any_mpi = ["mpicc -o program program.c".to_owned(), format!("mpirun -n {ranks} ./program")];
+    let commands = comment(if about.commands.is_empty() { &of_any_mpi } else { about.commands }, "  ");
     let mut steps = String::new();
     for rank in 0..ranks {
         let _ = writeln!(steps, " *\n * Rank {rank}:");
@@ -76,7 +95,8 @@ fn head(program: &TestProgram, remarks: &[String]) -> String {
          *\n\
          {remarks} \
          *\n \
-         * Build and run:   mpicc -o program program.c && mpirun -n {ranks} ./program [ROUNDS]\n \
+         * Build and run; the number of rounds may follow the last command:\n\
+         {commands} \
          * Exit status: 0 no violation in any round, 1 a violation, 2 bad input.\n \
          *\n \
          * The calls of each rank follow. The number of a step also identifies the message that it\n \

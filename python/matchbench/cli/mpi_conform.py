@@ -2,26 +2,52 @@
 """`matchbench mpi conform`: check whether the user's MPI matches in the order that MPI requires."""
 
 import contextlib
-import datetime as dt
 import json
+import re
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
-from matchbench import __version__, tables
-from matchbench._native import program_features, revision
+from matchbench import tables
+from matchbench._native import program_features
+from matchbench.cli.conform_matrix import run_matrix
+from matchbench.cli.conform_report import (
+    MARKER,
+    as_object,
+    c_source,
+    commands,
+    show,
+    show_searched,
+    show_shrunk,
+    source_name,
+)
 from matchbench.cli.progress import progress_bar
-from matchbench.mpi.conform import Conformance, Failure, Plan, Runner, Shrunk, conform, shrink
-from matchbench.mpi.launch import find
+from matchbench.mpi.conform import Watch, conform, shrink_rest
+from matchbench.mpi.conform_plan import Conformance, Plan, Shrinking
+from matchbench.mpi.conform_runner import Runner
+from matchbench.mpi.conform_shrink import Tell
+from matchbench.mpi.launch import Mpi, find
+from matchbench.mpi.matrix import read_matrix, shipped
 from matchbench.output import check_directory, whole_directory
 
-MARKER = "mpi-conform.json"
-FORMAT = "matchbench-mpi-conform"
-VERSION = 1
-_SHOWN = 3  # failures printed in full
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class Duration(click.ParamType[float]):
+    """A time such as `90s`, `10m` or `1h`, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert text to seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
+        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0
+        if seconds < 1:
+            self.fail(
+                f"{value} found; expected a time of at least a second, such as 90s, 10m or 1h", param, ctx
+            )
+        return seconds
 
 
 @click.command(
@@ -36,6 +62,7 @@ _SHOWN = 3  # failures printed in full
       matchbench mpi conform --mpicc mpicc.mpich -o out/mpich -- mpirun.mpich
       matchbench mpi conform -- mpirun --mca pml ucx
       matchbench mpi conform --without null --without cancel
+      matchbench mpi conform --matrix mpich --mpicc mpicc.mpich --budget 1m -o out/matrix
 
     Exit status: 0 MPI permits every outcome, 1 a program failed, 2 bad input.
     """,
@@ -45,7 +72,11 @@ _SHOWN = 3  # failures printed in full
     "--hostfile", metavar="FILE", type=click.Path(path_type=Path), help="Hosts, passed to the launcher."
 )
 @click.option(
-    "--programs", metavar="N", type=click.IntRange(1), default=10_000, help="Number of test programs. [10000]"
+    "--programs",
+    metavar="N",
+    type=click.IntRange(1),
+    default=10_000,
+    help="Number of test programs in which each kind of failure is searched for. [10000]",
 )
 @click.option(
     "--ranks", metavar="N", type=click.IntRange(1, 4), default=2, help="Ranks per program, 1 to 4. [2]"
@@ -58,7 +89,21 @@ _SHOWN = 3  # failures printed in full
     metavar="SECONDS",
     type=click.IntRange(1, 3600),
     default=10,
-    help="Time limit per program. [10]",
+    help="Longest time limit of a program; the limits in use are learned. [10]",
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    type=Duration(),
+    default="10m",
+    help="Time of the search: 90s, 10m, 1h. [10m]",
+)
+@click.option(
+    "--shrink-limit",
+    metavar="TIME",
+    type=Duration(),
+    default="100s",
+    help="Time for shrinking one program. [100s]",
 )
 @click.option(
     "--without",
@@ -75,6 +120,12 @@ _SHOWN = 3  # failures printed in full
     help="Directory for the report and the C files; all ranks must be able to access it. [print only]",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier report in DIR.")
+@click.option(
+    "--matrix",
+    metavar="FILE",
+    help=f"Run in each environment of a file, or of a shipped matrix: {', '.join(shipped())}. Needs -o, "
+    "where finished environments are kept: the same command continues an interrupted run.",
+)
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     mpicc: str | None,
@@ -83,9 +134,12 @@ def command(
     ranks: int,
     seed: int,
     time_limit: int,
+    budget: float,
+    shrink_limit: float,
     without: tuple[str, ...],
     output: Path | None,
     force: bool,
+    matrix: str | None,
     launcher: tuple[str, ...],
 ) -> int:
     """Check whether your MPI matches in MPI's order.
@@ -93,174 +147,125 @@ def command(
     Random test programs run on your MPI, and each observed outcome is compared with the outcomes that the MPI
     standard permits. A program that fails is shrunk and written as a C file for a bug report.
     """
-    plan = Plan(programs=programs, ranks=ranks, seed=seed, limit_seconds=time_limit, without=without)
+    plan = Plan(
+        programs=programs,
+        ranks=ranks,
+        seed=seed,
+        limit_seconds=time_limit,
+        budget_seconds=budget,
+        shrink_seconds=shrink_limit,
+        without=without,
+    )
+    environments = None if matrix is None else read_matrix(matrix)
+    if environments is not None and output is None:
+        msg = "--matrix needs -o DIR, which keeps the finished environments"
+        raise click.UsageError(msg)
     mpi = find(mpicc, launcher, hostfile)
+    if environments is not None and output is not None:
+        return run_matrix(environments, mpi, plan, output, _examine_quietly, force=force)
     if output is not None:
         check_directory(output, marker=MARKER, force=force)
-    printing = contextlib.nullcontext if output is None else tables.ignoring_closed_pipe
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as held:
         if output is None:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))
+            directory = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))
         else:
-            directory = stack.enter_context(whole_directory(output, marker=MARKER, force=force))
-        with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
-            runner = Runner(mpi, Path(build))
-            with progress_bar("programs") as bar:
-                found = conform(runner, plan, bar)
-            with printing():
-                _show(found, plan)
-            shrunk = _shrink_one_of_each(runner, plan, found)
-        sources = {failure.number: _source(one, failure, plan, found) for failure, one in shrunk if one}
-        with printing():
-            for index, (failure, one) in enumerate(shrunk):
-                _show_shrunk(failure, one, sources.get(failure.number), index, output)
-        if output is not None:
-            for number, source in sources.items():
-                (directory / _source_name(number)).write_text(source, encoding="utf-8")
-            report = json.dumps(_report(runner, found, plan, shrunk), indent=2) + "\n"
-            (directory / MARKER).write_text(report, encoding="utf-8")
+            directory = held.enter_context(whole_directory(output, marker=MARKER, force=force))
+        found, interruption = examine(mpi, plan, directory, shown_in=output)
     if output is not None:
         tables.line(f"report: {output / MARKER}")
+    if interruption is not None:
+        raise interruption
     return 1 if found.failures or found.remarks else 0
 
 
-def _shrink_one_of_each(
-    runner: Runner, plan: Plan, found: Conformance
-) -> list[tuple[Failure, Shrunk | None]]:
-    """Shrink the first failure of each kind."""
-    shrunk = []
-    for kind in dict.fromkeys(failure.kind for failure in found.failures):
-        failure = next(failure for failure in found.failures if failure.kind == kind)
-        with progress_bar(f"shrinking program {failure.number}") as bar:
+def examine(
+    mpi: Mpi,
+    plan: Plan,
+    directory: Path,
+    *,
+    shown_in: Path | None,
+    program: Path | None = None,
+    is_printed: bool = True,
+) -> tuple[Conformance, BaseException | None]:
+    """Search, shrink, print and write; return the results, and the exception that interrupted the work.
+
+    Parameters
+    ----------
+    mpi, plan
+        The MPI, and what to run.
+    directory
+        Place of the report and the C files.
+    shown_in
+        Path of this directory in what is printed; without one, the first C file is printed.
+    program
+        The C runner, if it is already built.
+    is_printed
+        Whether anything is printed.
+
+    Raises
+    ------
+    MatchbenchError
+        If the MPI does not start.
+    """
+    found = Conformance()
+    interruption: BaseException | None = None
+    printing = contextlib.nullcontext if shown_in is None else tables.ignoring_closed_pipe
+    with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
+        runner = Runner(mpi, Path(build), plan.limit_seconds, program)
+        try:
+            with progress_bar("programs") as bar:
+                conform(runner, plan, found, Watch(progress=bar, note=_note))
+        except (KeyboardInterrupt, SystemExit) as error:
+            interruption = error
+        if is_printed:
+            with printing():
+                show(found, plan, runner.mpi)
+        if interruption is None:
+            interruption = _shrink_rest(runner, plan, found)
+    sources = {one.failure.number: c_source(one, plan, found, runner.mpi) for one in found.shrinkings}
+    for number, source in sources.items():
+        if source is not None:
+            (directory / source_name(number)).write_text(source, encoding="utf-8")
+    report = json.dumps(as_object(found, plan, runner.mpi), indent=2) + "\n"
+    (directory / MARKER).write_text(report, encoding="utf-8")
+    if is_printed:
+        with printing():
+            for index, one in enumerate(found.shrinkings):
+                place = None if shown_in is None else str(shown_in / source_name(one.failure.number))
+                source = sources[one.failure.number]
+                show_shrunk(one, source, place, commands(one, runner.mpi), is_printed=index == 0)
+            show_searched(found, plan)
+    return found, interruption
+
+
+def _examine_quietly(
+    mpi: Mpi, plan: Plan, directory: Path, program: Path
+) -> tuple[Conformance, BaseException | None]:
+    """Examine an MPI for a row of a matrix."""
+    return examine(mpi, plan, directory, shown_in=None, program=program, is_printed=False)
+
+
+def _note(text: str) -> None:
+    click.echo(f"matchbench: {text}", err=True)
+
+
+def _shrink_rest(runner: Runner, plan: Plan, found: Conformance) -> BaseException | None:
+    """Shrink the first failure of each kind; return the exception that interrupted it."""
+    with contextlib.ExitStack() as bars:
+
+        def begin(shrinking: Shrinking) -> Tell:
+            bar = bars.enter_context(progress_bar(f"shrinking program {shrinking.failure.number}"))
             longest = 0
 
-            def progress(steps: int, bar: Any = bar) -> None:
+            def progress(steps: int) -> None:
                 nonlocal longest
                 longest = max(longest, steps)
                 bar(longest - steps, longest)
 
-            shrunk.append((failure, shrink(runner, plan, failure, progress)))
-    return shrunk
+            return progress
 
-
-def _show(found: Conformance, plan: Plan) -> None:
-    counts = found.counts
-    tables.line(found.library.splitlines()[0] if found.library else "MPI library: no version text")
-    rows = [
-        ("programs", f"{found.asked} of {plan.programs}, {plan.ranks} ranks, seed {plan.seed}"),
-        ("steps", f"{counts['steps']}"),
-        ("results checked", f"{counts['outcomes']}"),
-        (
-            "messages received",
-            f"{counts['received']} by receives, {counts['matched_probes']} by matched probes",
-        ),
-        (
-            "among them",
-            f"{counts['across_groups']} between two groups, {counts['truncated']} truncated",
-        ),
-        (
-            "sends and requests",
-            f"{counts['ready']} ready, {counts['buffered']} buffered,"
-            f" {counts['started_together']} started together",
-        ),
-        ("drain phase", f"{counts['left_to_the_end']} messages received"),
-        ("receives cancelled", f"{counts['cancelled']}"),
-        (
-            "probes",
-            f"{counts['probes_found']} found a message without taking it, "
-            f"{counts['probes_missed']} found none",
-        ),
-        ("more than one outcome", f"permitted for at least {counts['free']} programs"),
-        ("no order of arrivals", f"explains {counts['unexplained_by_arrival']} programs, which MPI permits"),
-        ("restarts", f"{found.restarts}"),
-        ("failed", f"{len(found.failures)}"),
-    ]
-    width = max(len(name) for name, _ in rows) + 2
-    for name, value in rows:
-        tables.line(f"{name:<{width}}{value}")
-    for failure in found.failures[:_SHOWN]:
-        tables.line(f"\nprogram {failure.number}: {failure.kind}: {failure.text}")
-        if failure.said:
-            tables.line(failure.said)
-    for remark in found.remarks:
-        tables.line(remark)
-
-
-def _show_shrunk(
-    failure: Failure, shrunk: Shrunk | None, source: str | None, index: int, output: Path | None
-) -> None:
-    if shrunk is None:
-        tables.line(f"\nprogram {failure.number} did not fail again")
-        return
-    steps = shrunk.programs.steps(shrunk.index)
-    tables.line(
-        f"\nprogram {failure.number} in {steps} steps; it failed {shrunk.failed} times in {shrunk.runs} runs"
-    )
-    tables.line(shrunk.programs.text(shrunk.index).rstrip())
-    tables.line(shrunk.text)
-    if output is not None:
-        tables.line(f"C file: {output / _source_name(failure.number)}")
-    elif source is not None and index == 0:
-        tables.line(f"\n{source}")
-
-
-def _source(shrunk: Shrunk, failure: Failure, plan: Plan, found: Conformance) -> str:
-    remarks = [
-        f"Generated by matchbench {__version__}: seed {plan.seed}, program {failure.number}, {_without(plan)}"
-        f"shrunk to {shrunk.programs.steps(shrunk.index)} steps.",
-        f"Failed {shrunk.failed} times in {shrunk.runs} runs on:",
-        found.library,
-        "",
-        "Observed:",
-        shrunk.text,
-        "",
-        "The steps:",
-        shrunk.programs.text(shrunk.index),
-    ]
-    return shrunk.programs.c_source(shrunk.index, remarks, shrunk.files, plan.limit_seconds)
-
-
-def _without(plan: Plan) -> str:
-    return f"without {', '.join(plan.without)}, " if plan.without else ""
-
-
-def _report(
-    runner: Runner, found: Conformance, plan: Plan, shrunk: list[tuple[Failure, Shrunk | None]]
-) -> dict[str, Any]:
-    """Return the report object defined by `spec/mpi-conform.md`."""
-
-    def shrunk_object(failure: Failure) -> dict[str, Any] | None:
-        one = next((one for other, one in shrunk if other is failure), None)
-        if one is None:
-            return None
-        return {
-            "steps": one.programs.text(one.index).splitlines(),
-            "text": one.text,
-            "runs": one.runs,
-            "failed": one.failed,
-            "source": _source_name(failure.number),
-        }
-
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "matchbench": {"version": __version__, "revision": revision()},
-        "mpi": {
-            "library": found.library,
-            "compiler": runner.mpi.compiler,
-            "launcher": list(runner.mpi.launcher),
-        },
-        "plan": asdict(plan),
-        "asked": found.asked,
-        "restarts": found.restarts,
-        "counts": dict(found.counts),
-        "unexplained_program": found.unexplained,
-        "ended_by_failures": found.is_ended_by_failures(plan),
-        "failures": [{**asdict(failure), "shrunk": shrunk_object(failure)} for failure in found.failures],
-        "remarks": found.remarks,
-    }
-
-
-def _source_name(number: int) -> str:
-    return f"program-{number}.c"
+        try:
+            shrink_rest(runner, plan, found, begin)
+        except (KeyboardInterrupt, SystemExit) as error:
+            return error
+    return None

@@ -1,343 +1,321 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs random test programs on the user's MPI and shrinks those whose outcome MPI does not permit.
+"""Searches random test programs for outcomes that MPI does not permit, and always ends with an answer.
 
-The C runner performs the programs; Rust generates and judges them. A program that hangs or crashes ends the
-job; a new job resumes with the next program. `docs/mpi-conform.md` describes what is checked and why.
+A program that hangs or crashes ends its job; a new job resumes with the next program. When a kind of failure
+repeats, programs that need the same traits are left out, so that the other kinds are searched for in the
+planned number of programs. `docs/mpi-conform.md` describes what is checked and why.
 """
 
-import math
-import tempfile
-from collections import Counter
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 
-from matchbench import MatchbenchError
-from matchbench._native import TestPrograms, runner_sources
-from matchbench.mpi.launch import Ended, Mpi, why
-from matchbench.native_types import JudgedRun
+from matchbench._native import TestPrograms
+from matchbench.mpi.conform_features import Trials
+from matchbench.mpi.conform_plan import ENDINGS, Conformance, Failure, Plan, Shrinking
+from matchbench.mpi.conform_runner import Job, NotStartedError, Runner, TellDone
+from matchbench.mpi.conform_shrink import Tell, shrink
+from matchbench.mpi.launch import why
+from matchbench.native_types import Progress
 
-MARK = "@matchbench-conform "
-BATCH = 2000
-"""Programs per job."""
+_FIRST_BATCH = 64  # programs of the first job, from which the time limit is learned
+_BATCH = 2000  # programs of any other job
+_REPEATS_ENDING = 3  # failures of a kind that ends the job, after which trials are left out
+_REPEATS = 20  # the same for any other kind
+_PATIENCE_GROWS = 4  # factor for both, if nothing can be left out
+_CONFIRMING_RUNS = 10  # of a program that exceeded the learned limit
+_MOST_FAILED_STARTS = 3  # jobs in a row that do not begin a program
+_SHARE_OF_SHRINKING = 0.4  # of the time left, for shrinking during the search
 
-ENDINGS = ("stuck", "crashed")
-"""Kinds of failure that end the job."""
 
-_START_SECONDS = 60  # time limit for the start of a job
-_CONFIRM = 50  # runs of a program that failed once, to estimate its failure rate
-_RATE = 200  # runs of the shrunk program, to measure its failure rate
-_ENDING_RUNS = 3  # replaces both for a failure that ends the job
-_MAX_RUNS = 4000  # programs per job while shrinking
-
-Progress = Callable[[int, int], None]
-"""Called with the number of programs performed and the number planned."""
+def _silent(_text: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Which programs to run, and with which limits.
+class Watch:
+    """Who is told about the search.
 
     Parameters
     ----------
-    programs
-        Number of programs.
-    ranks
-        Ranks per program.
-    seed
-        Seed of the generator.
-    limit_seconds
-        Time limit per program.
-    endings
-        Stop after this many programs that hang or crash.
-    without
-        Features excluded from every program; names from `matchbench._native.program_features`.
+    progress
+        Called with the number of programs that did not fail, and the number planned.
+    note
+        Called with a line about what happened.
     """
 
-    programs: int = 10_000
-    ranks: int = 2
-    seed: int = 1
-    limit_seconds: int = 10
-    endings: int = 3
-    without: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises
-        ------
-        MatchbenchError
-            If a number is out of range.
-        """
-        for name, value in (("programs", self.programs), ("limit_seconds", self.limit_seconds)):
-            if value < 1:
-                msg = f"plan: {name} is {value}; expected at least 1"
-                raise MatchbenchError(msg)
+    progress: Progress = lambda _done, _total: None
+    note: Callable[[str], None] = _silent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shrunk:
-    """The shortest program found that fails in the same way.
+def conform(runner: Runner, plan: Plan, found: Conformance, watch: Watch) -> None:
+    """Run programs until each kind of failure was searched for in the planned number, or the budget is spent.
 
     Parameters
     ----------
-    programs, index
-        A set of programs, and the index of the failing one.
-    text
-        Description of the last failure.
-    runs, failed
-        Number of runs, and how many of them failed.
-    files
-        Outcome files of the ranks from the last failure.
-    """
-
-    programs: TestPrograms
-    index: int
-    text: str
-    runs: int
-    failed: int
-    files: list[bytes]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A program that failed.
-
-    Parameters
-    ----------
-    number
-        Number of the program.
-    kind
-        `defect`, `order`, `null`, `truncation`, `stuck` or `crashed`.
-    text
-        Description of the failure.
-    said
-        Last output of the job, if the failure ended it.
-    """
-
-    number: int
-    kind: str
-    text: str
-    said: str = ""
-
-
-@dataclass(slots=True)
-class Conformance:
-    """Results of all programs."""
-
-    library: str = ""
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
-    unexplained: int | None = None
-    """Number of the first program whose outcome no order of arrivals explains."""
-    restarts: int = 0
-    asked: int = 0
-    remarks: list[str] = field(default_factory=list)
-
-    def is_ended_by_failures(self, plan: Plan) -> bool:
-        """Return whether the run was stopped because too many programs hung or crashed."""
-        return sum(failure.kind in ENDINGS for failure in self.failures) >= plan.endings
-
-
-class Runner:
-    """An MPI library and the C runner built for it.
-
-    Parameters
-    ----------
-    mpi
-        Compiler and launcher.
-    directory
-        A directory that all ranks can access.
-    """
-
-    def __init__(self, mpi: Mpi, directory: Path) -> None:
-        self.mpi = mpi.crowded()
-        self.directory = directory
-        self.program = directory / "conform"
-        self.jobs = 0
-        self.library = ""
-        for name, text in runner_sources():
-            (directory / name).write_text(text)
-        sources = [directory / name for name, _ in runner_sources() if name.endswith(".c")]
-        mpi.build(sources, self.program)
-
-    def run(
-        self, programs: TestPrograms, first: int, limit_seconds: int, progress: Callable[[int], None]
-    ) -> tuple[JudgedRun, list[bytes], Ended]:
-        """Run the programs from `first` on in one job; return the verdicts, the outcome files and the exit.
-
-        Raises
-        ------
-        MatchbenchError
-            If the job did not start a single program.
-        """
-        self.jobs += 1
-        with tempfile.TemporaryDirectory(prefix="job-", dir=self.directory) as name:
-            folder = Path(name)
-            (folder / "programs").write_bytes(programs.encode())
-            words: list[str | Path] = [
-                self.program,
-                folder / "programs",
-                folder,
-                str(first),
-                str(limit_seconds),
-            ]
-            ended = self.mpi.run(
-                programs.ranks,
-                words,
-                mark=MARK,
-                on_line=lambda line: progress(int(line)) if line.strip().isdecimal() else None,
-                stall_seconds=_START_SECONDS + 2 * limit_seconds,
-            )
-            files = []
-            for rank in range(programs.ranks):
-                file = folder / f"{first}.{rank}.out"
-                files.append(file.read_bytes() if file.exists() else b"")
-            if (folder / "library.txt").exists():
-                self.library = (folder / "library.txt").read_text(errors="replace").strip()
-        judged = programs.judge(first, files)
-        if judged["next"] == first:
-            alone = programs.ranks > 1 and any(line.endswith("launcher started 1") for line in ended.said)
-            reason = self.mpi.mismatch() if alone else why(ended, self.mpi.flavour)
-            msg = f"the test programs did not start: {reason}"
-            raise MatchbenchError(msg)
-        return judged, files, ended
-
-
-def conform(runner: Runner, plan: Plan, progress: Progress) -> Conformance:
-    """Run the programs of `plan` and judge their outcomes.
+    runner
+        The MPI.
+    plan
+        Programs and limits.
+    found
+        Filled with the results; valid also when this function is interrupted.
+    watch
+        Who is told.
 
     Raises
     ------
     MatchbenchError
-        If a job cannot be started.
+        If not even the first job can be started.
+    KeyboardInterrupt, SystemExit
+        When interrupted; `found` is valid.
     """
-    found = Conformance()
-    for jobs, start in enumerate(range(0, plan.programs, BATCH), 1):
-        _run_batch(runner, plan, start, found, progress)
-        found.library, found.restarts = runner.library, runner.jobs - jobs
-        if found.is_ended_by_failures(plan):
-            break
-        progress(found.asked, plan.programs)
-    return found
+    began = time.monotonic()
+    search = _Search(runner, plan, found, watch, began + plan.budget_seconds)
+    try:
+        search.run()
+    except (KeyboardInterrupt, SystemExit):
+        found.stopped = "interrupted"
+        raise
+    finally:
+        found.seconds = time.monotonic() - began
+        found.stack = runner.stack
+        found.limit_seconds = runner.patience.limit
+        found.longest_seconds = runner.patience.longest
 
 
-def _run_batch(runner: Runner, plan: Plan, start: int, found: Conformance, progress: Progress) -> None:
-    """Run one batch, from program `start` on; a program that ends the job costs one more job."""
-    count = min(BATCH, plan.programs - start)
-    programs = TestPrograms(plan.seed, start, count, ranks=plan.ranks, without=plan.without)
-    first = 0
-    while first < len(programs) and not found.is_ended_by_failures(plan):
-        advance = partial(_progress_from, progress, start, plan.programs)
-        judged, _, ended = runner.run(programs, first, plan.limit_seconds, advance)
-        first = judged["next"]
-        found.asked = start + first
-        found.counts.update(judged["counts"])
-        if found.unexplained is None and judged["unexplained"] is not None:
-            found.unexplained = start + judged["unexplained"]
-        said = why(ended, runner.mpi.flavour)
-        found.failures += [
-            Failure(
-                number=start + failure["index"],
-                kind=failure["kind"],
-                text=failure["text"],
-                said=said if failure["kind"] in ENDINGS else "",
-            )
-            for failure in judged["failures"]
-        ]
-        is_explained = any(failure["kind"] in ENDINGS for failure in judged["failures"])
-        if first == len(programs) and ended.status != 0 and not is_explained:
-            found.remarks.append(f"the job failed after its last program: {said}")
-        elif first < len(programs) and not is_explained:
-            text = "the job ended between this program and the next"
-            found.failures.append(Failure(number=start + first - 1, kind="crashed", text=text, said=said))
-
-
-def _progress_from(progress: Progress, start: int, total: int, done: int) -> None:
-    progress(start + done, total)
-
-
-def shrink(runner: Runner, plan: Plan, failure: Failure, progress: Callable[[int], None]) -> Shrunk | None:
-    """Shrink the program of `failure`; `None` if it never fails again in the same way.
+def shrink_rest(runner: Runner, plan: Plan, found: Conformance, bar: Callable[[Shrinking], Tell]) -> None:
+    """Shrink the first failure of each kind, as far as that was not done during the search.
 
     Parameters
     ----------
-    runner, plan
+    runner, plan, found
         As for `conform`.
-    failure
-        A failure found by `conform`.
-    progress
-        Called with the number of steps left.
+    bar
+        Called at the beginning of each shrinking; returns who is told the number of steps left.
     """
-    programs = TestPrograms(plan.seed, failure.number, 1, ranks=plan.ranks, without=plan.without)
-    is_ending = failure.kind in ENDINGS
-    # A program takes about a millisecond, so a shorter limit detects a hang.
-    # The final runs use the full limit.
-    limit = max(1, plan.limit_seconds // 5) if is_ending else plan.limit_seconds
-    confirmed = _repeat(runner, programs, failure.kind, _ENDING_RUNS if is_ending else _CONFIRM, limit)
-    if confirmed is None:
-        confirmed = _repeat(runner, programs, failure.kind, 10 * _CONFIRM, limit)
-    if confirmed is None:
+    for kind in dict.fromkeys(failure.kind for failure in found.failures):
+        of_kind = [one for one in found.shrinkings if one.failure.kind == kind]
+        shrinking = next((one for one in of_kind if one.best is not None), None)
+        if shrinking is None:
+            tried = {one.failure.number for one in of_kind}
+            failure = next(
+                (one for one in found.failures if one.kind == kind and one.number not in tried), None
+            )
+            if failure is None:
+                continue
+            shrinking = Shrinking(failure=failure)
+            found.shrinkings.append(shrinking)
+        left = plan.shrink_seconds - shrinking.seconds
+        if shrinking.state != "complete" and left >= 1:
+            shrink(runner, plan, shrinking, bar(shrinking), seconds=left)
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search."""
+
+    runner: Runner
+    plan: Plan
+    found: Conformance
+    watch: Watch
+    deadline: float
+    trials: Trials = field(init=False)
+    # Failures of each kind since trials were last left out for it, and how many lead to the next choice.
+    recent: dict[str, list[Failure]] = field(default_factory=dict, init=False)
+    threshold: dict[str, int] = field(default_factory=dict, init=False)
+    failed_starts: int = field(default=0, init=False)
+    jobs: int = field(default=0, init=False)
+    batches: int = field(default=0, init=False)
+    before_batch: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.trials = Trials(self.plan, left_out=self.found.left_out)
+
+    def run(self) -> None:
+        """Run batches until the search ends."""
+        size = _FIRST_BATCH
+        while self.found.stopped == "running":
+            missing = self.plan.programs - self.found.counts["programs"]
+            if missing <= 0:
+                self.found.stopped = "complete"
+            elif self.is_over():
+                self.found.stopped = "budget"
+            else:
+                self.run_batch(min(size, missing))
+                size = _BATCH
+                self.leave_out()
+
+    def is_over(self) -> bool:
+        """Return whether the budget is used up."""
+        return time.monotonic() >= self.deadline
+
+    def run_batch(self, wanted: int) -> None:
+        """Run the next programs; ends early when a kind of failure has repeated."""
+        numbers, programs = self.trials.take(wanted)
+        if programs is None:
+            self.found.stopped = "no trials left"
+            return
+        self.batches += 1
+        self.before_batch = self.found.counts["programs"]
+        batch = _Batch(numbers, programs, self.trials.without())
+        while batch.first < len(numbers) and not self.is_over() and self.found.stopped == "running":
+            before = batch.first
+            if (job := self.run_job(programs, before, self.tell)) is None:
+                continue
+            suspect = self.take_in(batch, job)
+            if job.interruption is not None:
+                raise job.interruption
+            if suspect is not None:
+                self.confirm(batch, suspect)
+            self.found.asked += batch.first - before
+            self.found.restarts = self.jobs - self.batches
+            if batch.first < len(numbers) and self.repeating() is not None:
+                # The rest is generated again, without what is left out then.
+                self.trials.rewind(numbers[batch.first])
+                break
+
+    def run_job(
+        self,
+        programs: TestPrograms,
+        first: int,
+        progress: TellDone | None = None,
+        limit: float | None = None,
+    ) -> Job | None:
+        """Run a job; `None` if it did not start, which is counted.
+
+        Raises
+        ------
+        NotStartedError
+            If no job started so far.
+        """
+        self.jobs += 1
+        try:
+            job = self.runner.run(
+                programs, first, limit=limit, others=limit, deadline=self.deadline, progress=progress
+            )
+        except NotStartedError as error:
+            self.endure(error)
+            return None
+        self.failed_starts = 0
+        return job
+
+    def confirm(self, batch: "_Batch", index: int) -> None:
+        """Repeat a program that exceeded the learned limit: it hangs, or a rank was delayed."""
+        patience = self.runner.patience
+        repeated = batch.programs.pick([index], _CONFIRMING_RUNS)
+        job = self.run_job(repeated, 0, limit=patience.confirming())
+        batch.first = index + 1
+        if job is not None and job.judged["failures"]:
+            failure = job.judged["failures"][0]
+            patience.has_confirmed |= failure["kind"] == "stuck"
+            self.add(batch, index, failure["kind"], failure["text"], why(job.ended, self.runner.mpi.flavour))
+        else:
+            self.found.suspected.append(batch.numbers[index])
+            if job is not None:
+                patience.distrust(job.longest_seconds)
+        if job is not None and job.interruption is not None:
+            raise job.interruption
+
+    def tell(self, done: int) -> None:
+        """Pass on the progress; `done` counts from the beginning of the batch."""
+        self.watch.progress(min(self.before_batch + done, self.plan.programs), self.plan.programs)
+
+    def endure(self, error: NotStartedError) -> None:
+        """Count a job that did not start; the first job of all must start.
+
+        Raises
+        ------
+        NotStartedError
+            If no job started so far.
+        """
+        if self.found.asked == 0 and not self.found.suspected:
+            raise error
+        self.failed_starts += 1
+        if self.failed_starts == 1:
+            self.found.remarks.append(str(error))
+        if self.failed_starts == _MOST_FAILED_STARTS:
+            self.found.stopped = f"{_MOST_FAILED_STARTS} jobs in a row did not start: {error.reason}"
+
+    def take_in(self, batch: "_Batch", job: Job) -> int | None:
+        """Add the verdicts of a job to the results; return the index of a program that may hang."""
+        found, patience = self.found, self.runner.patience
+        judged, failures = job.judged, list(job.judged["failures"])
+        said = why(job.ended, self.runner.mpi.flavour)
+        suspect = None
+        if failures and failures[-1]["kind"] == "stuck" and patience.limit < patience.ceiling:
+            suspect = failures.pop()["index"]
+        if judged["counts"].get("programs"):
+            patience.learn(job.longest_seconds)
+        failed = {failure["index"] for failure in judged["failures"]}
+        for index in range(batch.first, judged["next"]):
+            if index not in failed:
+                self.trials.add_passed(batch.programs.traits(index))
+        batch.first = judged["next"]
+        found.counts.update(judged["counts"])
+        if found.unexplained is None and judged["unexplained"] is not None:
+            found.unexplained = batch.numbers[judged["unexplained"]]
+        for failure in failures:
+            self.add(batch, failure["index"], failure["kind"], failure["text"], said)
+        is_cut = job.is_out_of_time or job.interruption is not None
+        is_explained = suspect is not None or any(failure["kind"] in ENDINGS for failure in failures)
+        if is_cut or is_explained:
+            return suspect
+        if batch.first < len(batch.numbers):
+            text = "the job ended between this program and the next"
+            self.add(batch, batch.first - 1, "crashed", text, said)
+        elif job.ended.status != 0:
+            found.remarks.append(f"the job failed after its last program: {said}")
         return None
-    times = 10 if is_ending else min(_CONFIRM, math.ceil(5 * confirmed.runs / confirmed.failed))
-    while True:
-        progress(programs.steps(0))
-        simpler = next(
-            (
-                found
-                for candidates in programs.candidates(0)
-                if (found := _first_failing(runner, candidates, failure.kind, times, limit)) is not None
-            ),
-            None,
+
+    def add(self, batch: "_Batch", index: int, kind: str, text: str, said: str) -> None:
+        """Add a failure."""
+        failure = Failure(
+            number=batch.numbers[index],
+            kind=kind,
+            text=text,
+            said=said if kind in ENDINGS else "",
+            without=batch.without,
+            traits=tuple(batch.programs.traits(index)),
         )
-        if simpler is None:
-            break
-        confirmed, programs = simpler, simpler.programs.pick([0], 1)
-    programs = programs.renumbered(0)
-    runs = _ENDING_RUNS if is_ending else _RATE
-    return _repeat(runner, programs, failure.kind, runs, plan.limit_seconds) or confirmed
+        self.found.failures.append(failure)
+        self.recent.setdefault(kind, []).append(failure)
 
-
-def _repeat(
-    runner: Runner, programs: TestPrograms, kind: str, times: int, limit: int, *, once: bool = False
-) -> Shrunk | None:
-    """Run one program `times` times, or with `once` until a job shows a failure; `None` if it never fails."""
-    repeated = programs.pick([0], times)
-    failed, first = 0, 0
-    shown: tuple[str, list[bytes], int] | None = None
-    while first < times and not (once and shown):
-        judged, files, _ = runner.run(repeated, first, limit, lambda _: None)
-        first = judged["next"]
-        same = [failure for failure in judged["failures"] if failure["kind"] == kind]
-        failed += len(same)
-        if same:
-            shown = (same[0]["text"], files, same[0]["index"])
-    if shown is None:
+    def repeating(self) -> str | None:
+        """Give a kind of failure that has repeated often enough to leave trials out."""
+        for kind, failures in self.recent.items():
+            start = _REPEATS_ENDING if kind in ENDINGS else _REPEATS
+            if len(failures) >= self.threshold.setdefault(kind, start):
+                return kind
         return None
-    text, files, index = shown
-    return Shrunk(programs=repeated, index=index, text=text, runs=first, failed=failed, files=files)
+
+    def leave_out(self) -> None:
+        """Leave out trials that need what a repeating kind of failure needs."""
+        while (kind := self.repeating()) is not None and not self.is_over():
+            failures = self.recent.pop(kind)
+            shrinking = Shrinking(failure=failures[0])
+            self.found.shrinkings.append(shrinking)
+            self.watch.note(
+                f"{len(failures)} programs failed ({kind}); shrinking program {failures[0].number}"
+            )
+            left = self.deadline - time.monotonic()
+            seconds = max(1.0, min(self.plan.shrink_seconds, _SHARE_OF_SHRINKING * left))
+            shrink(self.runner, self.plan, shrinking, lambda _: None, seconds=seconds)
+            one = self.trials.choose(failures, shrinking)
+            if one is None:
+                self.threshold[kind] *= _PATIENCE_GROWS
+                self.watch.note(
+                    f"{kind}: the failing programs need nothing that other programs lack; none left out"
+                )
+            else:
+                how = "are generated without it" if one.is_generated else "that have it are passed over"
+                self.watch.note(f"{kind}: needs {one.trait}; programs from {one.since} on {how}")
 
 
-def _first_failing(
-    runner: Runner, candidates: TestPrograms, kind: str, times: int, limit: int
-) -> Shrunk | None:
-    """Return the first candidate that fails, and fails again in a job of its own.
+@dataclass(slots=True)
+class _Batch:
+    """The programs of one or more jobs, and the first one not performed."""
 
-    The second job is needed because a faulty library may corrupt its state, so that later programs of the
-    job fail through no fault of their own.
-    """
-    batch = max(1, _MAX_RUNS // times)
-    for start in range(0, len(candidates), batch):
-        indices = list(range(start, min(start + batch, len(candidates))))
-        programs = candidates.pick(indices, times)
-        first, failing = 0, set[int]()
-        while first < len(programs) and not failing:
-            judged, _, _ = runner.run(programs, first, limit, lambda _: None)
-            first = judged["next"]
-            failing = {f["index"] % len(indices) for f in judged["failures"] if f["kind"] == kind}
-        for position in sorted(failing):
-            alone = candidates.pick([indices[position]], 1)
-            if found := _repeat(runner, alone, kind, times, limit, once=True):
-                return found
-    return None
+    numbers: list[int]
+    programs: TestPrograms
+    without: tuple[str, ...]
+    first: int = 0

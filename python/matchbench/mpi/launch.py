@@ -59,11 +59,14 @@ class Mpi:
         its arguments; without them `-n RANKS PROGRAM...` follows the words.
     flavour
         Result of `matchbench.record.launcher_flavour`.
+    variables
+        Variables added to the environment of the launcher.
     """
 
     compiler: str
     launcher: tuple[str, ...]
     flavour: str
+    variables: tuple[tuple[str, str], ...] = ()
 
     def command(self, ranks: int, program: Sequence[str | Path]) -> list[str]:
         """Give the command that starts `program` on `ranks` ranks."""
@@ -95,8 +98,14 @@ class Mpi:
             f"`{self.compiler}`; name both, with --mpicc and after --"
         )
 
-    def build(self, source: Path | Sequence[Path], program: Path, options: Sequence[str] = ("-O2",)) -> None:
-        """Compile a C program of one or more files.
+    def build(
+        self,
+        source: Path | Sequence[Path],
+        program: Path,
+        options: Sequence[str] = ("-O2",),
+        libraries: Sequence[str] = (),
+    ) -> None:
+        """Compile a C program of one or more files; `libraries` follow the files.
 
         Raises
         ------
@@ -104,7 +113,7 @@ class Mpi:
             When the compiler fails; quotes its first lines.
         """
         sources = [source] if isinstance(source, Path) else source
-        words = [self.compiler, *options, "-o", str(program), *map(str, sources)]
+        words = [self.compiler, *options, "-o", str(program), *map(str, sources), *libraries]
         try:
             done = subprocess.run(
                 words,
@@ -161,6 +170,7 @@ class Mpi:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                env={**os.environ, **dict(self.variables)},
             )
         except OSError as error:
             msg = f"{words[0]}: {error.strerror}"

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mb_conform::generate::Feature;
 use mb_conform::program::TestProgram;
 use mb_conform::report::{Counts, Failure, judge_run, observations_of};
-use mb_conform::{emit, generate, shrink, wire};
+use mb_conform::{emit, generate, shrink, traits, wire};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -75,6 +75,11 @@ impl TestPrograms {
         Ok(self.at(index)?.steps.len())
     }
 
+    /// What the program at `index` makes use of; features that can be excluded come first.
+    fn traits(&self, index: usize) -> PyResult<Vec<&'static str>> {
+        Ok(traits::traits(self.at(index)?))
+    }
+
     /// Ranks of the programs.
     #[getter]
     fn ranks(&self) -> u8 {
@@ -122,8 +127,9 @@ impl TestPrograms {
         Ok(Self { programs: vec![program] })
     }
 
-    /// The reproducer of the program at `index` as C, with `remarks` above it and the outcome files
-    /// of the failure.
+    /// The reproducer of the program at `index` as C, with `remarks` and the `commands` that show the
+    /// failure above it, and the outcome files of the failure.
+    #[pyo3(signature = (index, remarks, files, seconds, *, commands = Vec::new()))]
     fn c_source(
         &self,
         py: Python<'_>,
@@ -131,11 +137,12 @@ impl TestPrograms {
         remarks: Vec<String>,
         files: Vec<Vec<u8>>,
         seconds: u32,
+        commands: Vec<String>,
     ) -> PyResult<String> {
         let program = self.at(index)?;
         let write = || {
             let observations = observations_of(&self.programs, index, &files);
-            emit::c_source(program, &remarks, &observations, seconds)
+            emit::c_source(program, emit::Head { remarks: &remarks, commands: &commands }, &observations, seconds)
         };
         Ok(py.detach(write))
     }

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Runs test programs in jobs of the user's MPI and learns how long programs and starts take there.
+
+The C runner performs the programs; Rust judges them. A program that hangs or crashes ends its job.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from matchbench import MatchbenchError
+from matchbench._native import TestPrograms, runner_sources
+from matchbench.mpi.conform_plan import ENDINGS
+from matchbench.mpi.launch import Ended, Mpi, why
+from matchbench.mpi.stack import Stack, read_stack
+from matchbench.native_types import JudgedRun
+
+TellDone = Callable[[int], None]
+"""Called with a number of programs or steps."""
+
+MARK = "@matchbench-conform "
+
+_FIRST_LIMIT = 3.0  # seconds for a program before anything is known; connections are made in the first ones
+_LEAST_LIMIT = 1.0  # seconds: a busy machine suspends a rank for tenths of a second
+_FACTOR = 4  # a limit is so many times the longest program so far; one that exceeds it is repeated
+_DELAYS = 5  # so many unexplained delays double the limit
+_CONFIRMING_FACTOR = 2  # after a first hang was confirmed, others are confirmed with so many limits
+_FIRST_START = 60.0  # seconds for the start of the first job
+_LEAST_START = 15.0  # seconds for the start of any other
+_START_FACTOR = 10  # a start may take so many times the longest start so far
+
+
+class NotStartedError(MatchbenchError):
+    """A job that did not begin its first program.
+
+    Parameters
+    ----------
+    reason
+        The MPI's message.
+    is_initialized
+        Whether `MPI_Init` had returned.
+    said
+        Last lines of the job.
+    """
+
+    def __init__(self, reason: str, *, is_initialized: bool, said: Sequence[str] = ()) -> None:
+        stage = (
+            "MPI started, but the test programs did not"
+            if is_initialized
+            else "the test programs did not start"
+        )
+        super().__init__(f"{stage}: {reason}")
+        self.reason = reason
+        self.is_initialized = is_initialized
+        self.said = tuple(said)
+
+
+@dataclass(slots=True)
+class Patience:
+    """Time limits of a program, learned from programs that ended.
+
+    Parameters
+    ----------
+    ceiling
+        The longest limit in seconds.
+    """
+
+    ceiling: float
+    limit: float = field(init=False)
+    """The limit in use."""
+    longest: float = field(default=0.0, init=False)
+    """Longest time of a program that ended within its limit."""
+    has_confirmed: bool = field(default=False, init=False)
+    _least: float = field(default=_LEAST_LIMIT, init=False)
+    _distrusted: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with a limit that holds until something is known."""
+        self.limit = min(self.ceiling, _FIRST_LIMIT)
+
+    def learn(self, longest: float) -> None:
+        """Take into account a job whose longest program took `longest` seconds."""
+        self.longest = max(self.longest, longest)
+        self.limit = min(self.ceiling, max(self._least, _FACTOR * self.longest))
+
+    def distrust(self, longest: float) -> None:
+        """Lengthen the limit after a program exceeded it and then ended in `longest` seconds.
+
+        If the program was fast then, a rank was delayed once, or it hangs seldom: only some such cases show
+        that the limit is too short for this machine.
+        """
+        self._distrusted += 1
+        if longest > self.limit / _FACTOR or self._distrusted % _DELAYS == 0:
+            self._least = min(self.ceiling, 2 * self.limit)
+            self.limit = max(self.limit, self._least)
+
+    def confirming(self) -> float:
+        """Give the limit that decides whether a program that exceeded the limit hangs."""
+        if self.has_confirmed:
+            return min(self.ceiling, _CONFIRMING_FACTOR * self.limit)
+        return self.ceiling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What one job gave.
+
+    Parameters
+    ----------
+    judged
+        Verdicts on its programs.
+    files
+        Outcome files of the ranks.
+    ended
+        How it ended.
+    longest_seconds
+        Longest time of a program that ended.
+    interruption
+        The exception that ended it, Ctrl-C or SIGTERM; the verdicts are those up to this moment.
+    is_out_of_time
+        Whether the deadline ended it.
+    """
+
+    judged: JudgedRun
+    files: list[bytes]
+    ended: Ended
+    longest_seconds: float = 0.0
+    interruption: BaseException | None = None
+    is_out_of_time: bool = False
+
+
+class _OutOfTime(Exception):  # noqa: N818 - no error
+    """Unwinds a job at its deadline."""
+
+
+class Runner:
+    """An MPI library and the C runner built for it.
+
+    Parameters
+    ----------
+    mpi
+        Compiler and launcher.
+    directory
+        A directory that all ranks can access.
+    ceiling_seconds
+        Longest time limit of a program.
+    program
+        The C runner, if it was already built; it is built in `directory` otherwise.
+    """
+
+    def __init__(
+        self, mpi: Mpi, directory: Path, ceiling_seconds: float, program: Path | None = None
+    ) -> None:
+        self.mpi = mpi.crowded()
+        self.directory = directory
+        self.jobs = 0
+        self.stack = Stack()
+        self.patience = Patience(ceiling_seconds)
+        self._longest_start: float | None = None
+        self.program = program or build_runner(mpi, directory)
+
+    def run(
+        self,
+        programs: TestPrograms,
+        first: int,
+        *,
+        limit: float | None = None,
+        others: float | None = None,
+        deadline: float = float("inf"),
+        progress: TellDone | None = None,
+    ) -> Job:
+        """Run the programs from `first` on in one job.
+
+        Parameters
+        ----------
+        programs, first
+            The programs, and the index of the first one to run.
+        limit
+            Time limit of program `first` in seconds; the learned one by default.
+        others
+            Time limit of the others.
+        deadline
+            Value of `time.monotonic` at which the job is ended.
+        progress
+            Called with the number of programs performed.
+
+        Raises
+        ------
+        NotStartedError
+            If the job did not begin a program.
+        """
+        self.jobs += 1
+        began = time.monotonic()
+        interruption: BaseException | None = None
+        is_out_of_time = False
+        longest = 0.0
+        has_started = False
+
+        def on_line(line: str) -> None:
+            nonlocal longest, has_started
+            if not has_started:
+                has_started = True
+                self._longest_start = max(self._longest_start or 0.0, time.monotonic() - began)
+            done, _, microseconds = line.strip().partition(" ")
+            if done.isdecimal() and microseconds.isdecimal():
+                longest = max(longest, int(microseconds) / 1e6)
+                if progress is not None:
+                    progress(int(done))
+            if time.monotonic() > deadline:
+                raise _OutOfTime
+
+        limits = (limit or self.patience.limit, others or self.patience.limit)
+        start = _FIRST_START if self._longest_start is None else _START_FACTOR * self._longest_start
+        with tempfile.TemporaryDirectory(prefix="job-", dir=self.directory) as name:
+            folder = Path(name)
+            (folder / "programs").write_bytes(programs.encode())
+            words: list[str | Path] = [self.program, folder / "programs", folder, str(first)]
+            words += [str(round(1000 * seconds)) for seconds in limits]
+            try:
+                ended = self.mpi.run(
+                    programs.ranks,
+                    words,
+                    mark=MARK,
+                    on_line=on_line,
+                    # A launcher that hangs does not outlast the deadline by more than a program.
+                    stall_seconds=min(max(_LEAST_START, start), max(1.0, deadline - began)) + 2 * max(limits),
+                )
+                is_out_of_time = ended.stalled and time.monotonic() > deadline
+            except _OutOfTime:
+                is_out_of_time, ended = True, Ended(status=0, stalled=False, said=())
+            except (KeyboardInterrupt, SystemExit) as error:
+                interruption, ended = error, Ended(status=0, stalled=False, said=())
+            files = [_read(folder / f"{first}.{rank}.out") for rank in range(programs.ranks)]
+            if described := _read(folder / "stack.txt"):
+                self.stack = read_stack(described.decode(errors="replace"))
+        judged = programs.judge(first, files)
+        if is_out_of_time or interruption:
+            _drop_unfinished(judged)
+        elif judged["next"] == first:
+            alone = programs.ranks > 1 and any(line.endswith("launcher started 1") for line in ended.said)
+            reason = self.mpi.mismatch() if alone else why(ended, self.mpi.flavour)
+            raise NotStartedError(reason, is_initialized=bool(described), said=ended.said)
+        return Job(
+            judged=judged,
+            files=files,
+            ended=ended,
+            longest_seconds=longest,
+            interruption=interruption,
+            is_out_of_time=is_out_of_time,
+        )
+
+
+def build_runner(mpi: Mpi, directory: Path) -> Path:
+    """Build the C runner with the user's compiler and return its path.
+
+    Raises
+    ------
+    MatchbenchError
+        When the compiler fails.
+    """
+    for name, text in runner_sources():
+        (directory / name).write_text(text)
+    sources = [directory / name for name, _ in runner_sources() if name.endswith(".c")]
+    mpi.build(sources, directory / "conform", libraries=["-ldl"])
+    return directory / "conform"
+
+
+def _read(file: Path) -> bytes:
+    return file.read_bytes() if file.exists() else b""
+
+
+def _drop_unfinished(judged: JudgedRun) -> None:
+    """Remove the program that was running when a job was ended from outside: it is no crash."""
+    failures = judged["failures"]
+    if failures and failures[-1]["kind"] in ENDINGS and failures[-1]["index"] == judged["next"] - 1:
+        judged["next"] -= 1
+        failures.pop()

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Matrices of environments for `matchbench mpi conform --matrix`: files in TOML, two of them shipped.
+
+`spec/mpi-conform.md`, section 3, defines the format.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from matchbench._native import MatchbenchError
+from matchbench.mpi.launch import Mpi
+
+SHIPPED = Path(__file__).parent.parent / "matrices"
+"""Folder of the shipped matrices."""
+
+_KEYS = {"about": str, "flavour": str, "environment": list}
+_ENVIRONMENT_KEYS = {
+    "name": str,
+    "about": str,
+    "variables": dict,
+    "launcher": list,
+    "ranks": int,
+    "library": str,
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MOST_RANKS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """One row of a matrix.
+
+    Parameters
+    ----------
+    name
+        Its name, which is also that of the directory of its report.
+    about
+        A line that describes it.
+    variables
+        Variables added to the launcher's environment.
+    launcher
+        Words added behind the launcher's first word.
+    ranks
+        Ranks per program, if they are not those of the command line.
+    library
+        A regular expression that the text of `MPI_Get_library_version` must contain; the environment
+        means nothing to other libraries.
+    """
+
+    name: str
+    about: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    launcher: tuple[str, ...] = ()
+    ranks: int | None = None
+    library: str | None = None
+
+    def applied_to(self, mpi: Mpi) -> Mpi:
+        """Give the MPI in this environment."""
+        first, *others = mpi.launcher
+        return replace(mpi, launcher=(first, *self.launcher, *others), variables=self.variables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Environments in which one MPI is examined.
+
+    Parameters
+    ----------
+    name
+        Name of a shipped matrix, or of the file.
+    about
+        A line that describes it.
+    flavour
+        The launcher's flavour for which it is made (`matchbench.record.launcher_flavour`); any if none.
+    environments
+        The rows.
+    """
+
+    name: str
+    about: str
+    flavour: str | None
+    environments: tuple[Environment, ...]
+
+
+def shipped() -> list[str]:
+    """Name the shipped matrices."""
+    return sorted(file.stem for file in SHIPPED.glob("*.toml"))
+
+
+def read_matrix(name: str) -> Matrix:
+    """Read a shipped matrix by its name, or a file.
+
+    Raises
+    ------
+    MatchbenchError
+        If there is no such matrix, or the file has another form.
+    """
+    path = SHIPPED / f"{name}.toml" if name in shipped() else Path(name)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        msg = f"{name}: no such file; expected a file, or one of the shipped matrices {', '.join(shipped())}"
+        raise MatchbenchError(msg) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        msg = f"{name}: cannot be read as TOML: {error}"
+        raise MatchbenchError(msg) from error
+    _check(name, data, _KEYS)
+    rows = data.get("environment", [])
+    environments = tuple(_environment(f"{name}: environment {at}", row) for at, row in enumerate(rows, 1))
+    names = [one.name for one in environments]
+    if not names or len(set(names)) < len(names):
+        msg = (
+            f"{name}: {', '.join(names) or 'no environment'} found; expected environments of different names"
+        )
+        raise MatchbenchError(msg)
+    return Matrix(
+        name=path.stem,
+        about=data.get("about", ""),
+        flavour=data.get("flavour"),
+        environments=environments,
+    )
+
+
+def _environment(place: str, row: Any) -> Environment:
+    if not isinstance(row, dict):
+        msg = f"{place}: {row!r} found; expected a table"
+        raise MatchbenchError(msg)
+    _check(place, row, _ENVIRONMENT_KEYS)
+    name = row.get("name", "")
+    if not _NAME.fullmatch(name):
+        msg = f"{place}: name {name!r} found; expected letters, digits, dots and hyphens"
+        raise MatchbenchError(msg)
+    variables, launcher, ranks = row.get("variables", {}), row.get("launcher", []), row.get("ranks")
+    if not all(isinstance(value, str) for value in (*variables.values(), *launcher)):
+        msg = (
+            f"{place} ({name}): a value that is no text found; expected variables and launcher words as text"
+        )
+        raise MatchbenchError(msg)
+    if ranks is not None and not 1 <= ranks <= _MOST_RANKS:
+        msg = f"{place} ({name}): ranks is {ranks}; expected 1 to {_MOST_RANKS}"
+        raise MatchbenchError(msg)
+    try:
+        re.compile(row.get("library", ""))
+    except re.error as error:
+        msg = f"{place} ({name}): library is no regular expression: {error}"
+        raise MatchbenchError(msg) from error
+    return Environment(
+        name=name,
+        about=row.get("about", ""),
+        variables=tuple(sorted(variables.items())),
+        launcher=tuple(launcher),
+        ranks=ranks,
+        library=row.get("library"),
+    )
+
+
+def _check(place: str, data: Mapping[str, Any], known: Mapping[str, type]) -> None:
+    for key, value in data.items():
+        if key not in known:
+            msg = f"{place}: key {key} found; expected {', '.join(known)}"
+            raise MatchbenchError(msg)
+        if not isinstance(value, known[key]) or isinstance(value, bool):
+            msg = f"{place}: {key} is {value!r}; expected {known[key].__name__}"
+            raise MatchbenchError(msg)

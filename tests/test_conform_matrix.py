@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench mpi conform --matrix`: rows are kept, a run is continued, an absent transport is no failure."""
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from matchbench._native import MatchbenchError
+from matchbench.cli import conform_matrix, main
+from matchbench.cli.conform_matrix import COLUMNS, run_matrix
+from matchbench.mpi.conform_plan import Conformance, Failure, LeftOut, Plan
+from matchbench.mpi.conform_runner import NotStartedError
+from matchbench.mpi.launch import Mpi
+from matchbench.mpi.matrix import Environment, Matrix, read_matrix, shipped
+from matchbench.mpi.stack import relevant
+from tests.conftest import keys
+
+MPI = Mpi(compiler="mpicc", launcher=("mpirun", "--verbose"), flavour="hydra")
+NAMES = ("first", "second", "third")
+MATRIX = Matrix(
+    name="tried",
+    about="a matrix",
+    flavour="hydra",
+    environments=tuple(
+        Environment(name=name, variables=(("FI_PROVIDER", name),), launcher=("-l",)) for name in NAMES
+    ),
+)
+
+
+@pytest.fixture(autouse=True)
+def _without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conform_matrix, "build_runner", lambda _mpi, directory: directory / "conform")
+    monkeypatch.setattr(conform_matrix, "_library", lambda *_: "Device: ch4:ucx")
+
+
+class Examined:
+    """Stands for the examination of an MPI; records in which environments it was called.
+
+    Parameters
+    ----------
+    interrupted
+        The environment in which it is interrupted.
+    unavailable
+        The environment that does not start.
+    """
+
+    def __init__(self, interrupted: str = "", unavailable: str = "") -> None:
+        self.interrupted, self.unavailable = interrupted, unavailable
+        self.names: list[str] = []
+
+    def __call__(
+        self, mpi: Mpi, plan: Plan, directory: Path, _program: Path
+    ) -> tuple[Conformance, BaseException | None]:
+        """Write a report and return results: the second environment has a failure."""
+        assert mpi.launcher == ("mpirun", "-l", "--verbose")
+        ((variable, name),) = mpi.variables
+        assert variable == "FI_PROVIDER"
+        self.names.append(name)
+        if name == self.unavailable:
+            reason = "no such provider"
+            raise NotStartedError(reason, is_initialized=False)
+        (directory / "mpi-conform.json").write_text("{}")
+        found = Conformance(stopped="complete")
+        found.counts["programs"] = plan.programs
+        if name == "second":
+            found.failures.append(Failure(number=3, kind="order", text="wrong"))
+            found.left_out.append(
+                LeftOut(
+                    kind="order",
+                    trait="cancel",
+                    is_generated=True,
+                    since=9,
+                    failures=20,
+                    needs=("cancel",),
+                    is_shrunk=True,
+                )
+            )
+        return found, KeyboardInterrupt() if name == self.interrupted else None
+
+
+def test_an_interrupted_matrix_is_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plan = tmp_path / "out", Plan(programs=10)
+    first = Examined(interrupted="second")
+    with pytest.raises(KeyboardInterrupt):
+        run_matrix(MATRIX, MPI, plan, out, first, force=False)
+    assert first.names == ["first", "second"]
+    # The interrupted row is not kept, the finished one is.
+    assert sorted(path.name for path in out.iterdir()) == ["first", "matrix.csv", "matrix.json"]
+    second = Examined()
+    assert run_matrix(MATRIX, MPI, plan, out, second, force=False) == 1
+    assert second.names == ["second", "third"]
+    assert (out / "third" / "mpi-conform.json").exists()
+    printed = capsys.readouterr()
+    assert "1 of 3: first: finished before" in printed.err
+    assert "3 of 3: third" in printed.err
+    with (out / "matrix.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["environment"] for row in rows] == list(NAMES)
+    assert [row["failed"] for row in rows] == ["none", "1 order", "none"]
+    assert rows[1]["left_out"] == "order: cancel"
+    assert "1 order" in printed.out
+    # A third run has nothing left to do, and gives the same table.
+    assert run_matrix(MATRIX, MPI, plan, out, Examined(), force=False) == 1
+    assert "1 order" in capsys.readouterr().out
+    report = json.loads((out / "matrix.json").read_text())
+    assert report.keys() == keys("mpi-conform", "3.2 `matrix.json`")
+    assert report["rows"][0].keys() == keys("mpi-conform", "3.3 `rows`")
+    assert set(COLUMNS) <= report["rows"][0].keys()
+
+
+def test_an_unavailable_transport_is_said_and_is_no_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = Matrix(
+        name="tried",
+        about="",
+        flavour=None,
+        environments=(
+            *(MATRIX.environments[0], MATRIX.environments[2]),
+            Environment(name="other", variables=(("FI_PROVIDER", "other"),), library="Device:.*ofi"),
+        ),
+    )
+    examine = Examined(unavailable="third")
+    assert run_matrix(matrix, MPI, Plan(), tmp_path / "out", examine, force=False) == 0
+    assert examine.names == ["first", "third"]
+    printed = capsys.readouterr().out
+    assert "third: unavailable: no such provider" in printed
+    assert "other: not applicable: MPI_Get_library_version does not contain Device:.*ofi" in printed
+    # If nothing can be run, that is an error.
+    nothing = Matrix(name="tried", about="", flavour=None, environments=(MATRIX.environments[2],))
+    with pytest.raises(MatchbenchError, match="no environment could be run; the first: no such provider"):
+        run_matrix(nothing, MPI, Plan(), tmp_path / "other", examine, force=False)
+
+
+def test_rows_of_another_plan_or_matrix_are_not_mixed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run_matrix(MATRIX, MPI, Plan(programs=10), out, Examined(), force=False)
+    with pytest.raises(
+        MatchbenchError, match="holds rows with another plan; choose another directory or give"
+    ):
+        run_matrix(MATRIX, MPI, Plan(programs=20), out, Examined(), force=False)
+    for programs in (20, 20):
+        again = Examined()
+        run_matrix(MATRIX, MPI, Plan(programs=programs), out, again, force=True)
+        assert again.names == list(NAMES)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    with pytest.raises(MatchbenchError, match=r"not empty, and no readable `matrix.json` in it"):
+        run_matrix(MATRIX, MPI, Plan(), tmp_path / "full", Examined(), force=True)
+    other = Mpi(compiler="mpicc", launcher=("mpirun",), flavour="openmpi")
+    with pytest.raises(MatchbenchError, match="of flavour openmpi found; expected hydra"):
+        run_matrix(MATRIX, other, Plan(), tmp_path / "new", Examined(), force=False)
+
+
+def test_shipped_matrices_set_variables_that_reports_show() -> None:
+    assert shipped() == ["mpich", "open-mpi"]
+    for name in shipped():
+        for environment in read_matrix(name).environments:
+            assert environment.about
+            assert relevant(dict(environment.variables)) == dict(environment.variables)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("environment = 3", "environment is 3; expected list"),
+        ("colour = 'red'", "key colour found; expected about, flavour, environment"),
+        ("", "no environment found; expected environments of different names"),
+        ("[[environment]]\nname = 'a/b'", "name 'a/b' found; expected letters, digits, dots and hyphens"),
+        (
+            "[[environment]]\nname = 'a'\nvariables = { X = 1 }",
+            "expected variables and launcher words as text",
+        ),
+        ("[[environment]]\nname = 'a'\nranks = 5", "ranks is 5; expected 1 to 4"),
+        ("[[environment]]\nname = 'a'\nlibrary = '('", "library is no regular expression"),
+        ("[[environment]]\nname = 'a'\n[[environment]]\nname = 'a'", "a, a found; expected environments of"),
+        ("=", "cannot be read as TOML"),
+    ],
+)
+def test_a_matrix_of_another_form_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    with pytest.raises(MatchbenchError) as refused:
+        read_matrix(str(file))
+    assert said in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+def test_a_matrix_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mpi", "conform", "--matrix", "lam", "-o", "out"]) == 2
+    assert "lam: no such file; expected a file, or one of the shipped matrices mpich, open-mpi" in (
+        capsys.readouterr().err
+    )
+    assert main(["mpi", "conform", "--matrix", "mpich"]) == 2
+    assert "--matrix needs -o DIR" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not shutil.which("mpicc.openmpi"), reason="Open MPI is not installed")
+def test_a_matrix_on_a_real_mpi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    file, out = tmp_path / "own.toml", tmp_path / "out"
+    file.write_text(
+        "[[environment]]\nname = 'tcp'\nvariables = { OMPI_MCA_pml = 'ob1', OMPI_MCA_btl = 'self,tcp' }\n"
+        "[[environment]]\nname = 'absent'\nvariables = { OMPI_MCA_pml = 'ob1', OMPI_MCA_btl = 'absent' }\n"
+    )
+    words = ["mpi", "conform", "--matrix", str(file), "--mpicc", "mpicc.openmpi", "--programs", "30"]
+    assert main([*words, "--without", "truncation", "-o", str(out)]) == 0
+    report = json.loads((out / "tcp" / "mpi-conform.json").read_text())
+    assert report["counts"]["programs"] == 30
+    assert report["mpi"]["environment"]["OMPI_MCA_btl"] == "self,tcp"
+    assert any(file.endswith("mca_btl_tcp.so") for file in report["mpi"]["loaded"])
+    # What Open MPI says then differs from run to run.
+    assert re.search(r"^absent: unavailable: .+", capsys.readouterr().out, re.MULTILINE)
