@@ -206,7 +206,7 @@ def test_a_good_trace_passes_its_check(matchbench: Command, halo: mb.Trace) -> N
     done = matchbench("trace", "check", halo.path)
     records = f"{halo.records:,}".replace(",", " ")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"halo: 8 ranks, {records} records: good\n"
+    assert done.stdout == f"halo: 8 ranks, {records} records: complete, no defect\n"
 
 
 def test_a_flipped_bit_fails_the_check_and_names_the_record(
@@ -399,11 +399,16 @@ def test_an_unfinished_replay_names_the_waiting_ranks(matchbench: Command, tmp_p
     cut(tmp_path / "killed" / "rank-00003.mbt", 100)
     checked = matchbench("trace", "check", "killed")
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout.endswith("\nrank 3 ends after 100 records: it did not reach MPI_Finalize\n")
+    why = "it ended without MPI_Finalize (a signal, exit or a fatal error)"
+    first, second = checked.stdout.splitlines()
+    assert re.fullmatch(r"killed: 16 ranks, [\d ]+ records: cut, no defect", first)
+    assert second == f"killed: rank 3: cut after 100 records: {why}"
     done = matchbench("compare", "killed", "-e", "ideal", "--table-only", "-o", "r")
     assert done.returncode == CHECK_FAILED
     assert "ideal:zero  nic  bound   not finished" in done.stdout
-    lines = done.stderr.splitlines()
+    about, *lines = done.stderr.splitlines()
+    states = "(ranks: 1 cut, 15 complete)"
+    assert about == f"matchbench: killed: the trace is cut {states}; what followed its records is missing"
     assert re.fullmatch(
         r"matchbench: killed on ideal:zero: rank \d+ did not finish: at record \d+ .+", lines[0]
     )

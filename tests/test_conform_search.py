@@ -50,6 +50,10 @@ class SimulatedRunner(Runner):
         self.interrupt_after = interrupt_after
         self.hung_seconds: list[float] = []
 
+    def lacks(self) -> tuple[str, ...]:
+        """Lack nothing."""
+        return ()
+
     def run(
         self,
         programs: Programs,
@@ -301,7 +305,7 @@ def test_ctrl_c_prints_and_writes_what_there_is(
     assert shrunk["state"] == "interrupted"
     assert f"program {number} in {len(shrunk['steps'])} steps" in printed
     assert "shorter ones were not tried to the end (interrupted)" in printed
-    assert f"cd {out} && mpicc -o program-{number} program-{number}.c && " in printed
+    assert f"cd {out} && mpicc -pthread -o program-{number} program-{number}.c && " in printed
     assert shrunk["commands"][-1] in (out / shrunk["source"]).read_text()
     # In the search: no shrinking, and the report says why the search ended.
     monkeypatch.setattr(mpi_conform, "Runner", lambda *_: SimulatedRunner(rule, interrupt_after=1))

@@ -9,9 +9,11 @@ enum {
   /* Identifies an outcome file: `MBOU` in little-endian bytes. */
   OUTCOME_MAGIC = 0x554f424d,
   /* Version of both file formats. */
-  FORMAT = 1,
+  FORMAT = 2,
   /* Step numbers are below this limit, and so is the number of operations of a rank. */
   MAX_STEPS = 1024,
+  /* Threads of a rank are numbered below this limit. */
+  MAX_THREADS = 4,
   /* `MPI_ANY_SOURCE` as a peer or `MPI_ANY_TAG` as a tag. */
   ANY = -1,
   /* `MPI_PROC_NULL` as a peer or source. */
@@ -27,6 +29,8 @@ enum {
   FOREIGN = 2,
   /* Flag of an outcome record: the receive wrote past the end of its buffer. */
   OVERRUN = 4,
+  /* Flag of an outcome record: the receive changed bytes between those of its datatype. */
+  GAPS = 8,
 };
 
 /* The communicators that every program may use. */
@@ -41,7 +45,57 @@ enum {
   COMM_PARITY = 3,
   /* The intercommunicator between even and odd ranks. */
   COMM_ACROSS = 4,
-  COMMS = 5,
+  /* All ranks in their order in `MPI_COMM_WORLD`, made by `MPI_Comm_create_from_group` from the
+   * process set `mpi://WORLD` of a session. */
+  COMM_SESSION = 5,
+  COMMS = 6,
+};
+
+/* How the bytes of a message lie in memory, and the datatype that says so. Every type has the
+ * signature of as many `MPI_BYTE`. */
+enum {
+  /* One after the other: `MPI_BYTE`. */
+  LAYOUT_BYTES = 0,
+  /* One after the other: `MPI_Type_contiguous`, count 1. */
+  LAYOUT_CONTIGUOUS = 1,
+  /* Blocks of 8 bytes, each followed by a gap of 4, and the rest: `MPI_Type_create_struct` of an
+   * `MPI_Type_vector` and bytes, count 1. */
+  LAYOUT_VECTOR = 2,
+  /* Blocks of 512 bytes, the last one first in memory: `MPI_Type_create_hindexed` with
+   * descending displacements, count 1. */
+  LAYOUT_REVERSED = 3,
+  /* Each byte followed by a gap of 2: `MPI_Type_create_resized` of `MPI_BYTE` with extent 3, as
+   * many as there are bytes. */
+  LAYOUT_RESIZED = 4,
+  LAYOUTS = 5,
+};
+
+/* The type and size of the counts of a call. */
+enum {
+  /* `int`: `MPI_Send`. */
+  COUNTS_INT = 0,
+  /* `MPI_Count`: `MPI_Send_c`. */
+  COUNTS_WIDE = 1,
+  /* `MPI_Count`, and a receive has room for more than 2^32 bytes, of which a message uses the
+   * first. */
+  COUNTS_LARGE = 2,
+  COUNTSS = 3,
+};
+
+/* What some MPI libraries lack and some programs need; a bit of the number `needs` of a program
+ * file each. */
+enum {
+  /* `MPI_Isendrecv`. */
+  NEED_ISENDRECV = 0,
+  /* `MPI_Session_init` and `MPI_Comm_create_from_group`. */
+  NEED_SESSIONS = 1,
+  /* `MPI_Psend_init` and `MPI_Precv_init`. */
+  NEED_PARTITIONED = 2,
+  /* `MPI_THREAD_MULTIPLE`. */
+  NEED_THREADS = 3,
+  /* The calls with `MPI_Count` arguments, such as `MPI_Recv_c`. */
+  NEED_COUNTS = 4,
+  NEEDS = 5,
 };
 
 /* What an operation does. */
@@ -58,7 +112,7 @@ enum {
   OP_RECEIVE = 5,
   /* Cancel a persistent receive if it is active, then `MPI_Start` it. */
   OP_RESTART = 6,
-  /* `MPI_Sendrecv`. */
+  /* `MPI_Sendrecv` or `MPI_Isendrecv`. */
   OP_SENDRECV = 7,
   /* One of the four probes. */
   OP_PROBE = 8,
@@ -72,7 +126,11 @@ enum {
   OP_BARRIER = 12,
   /* A short time in which messages may arrive. */
   OP_PAUSE = 13,
-  OPERATION_CODES = 13,
+  /* `MPI_Psend_init`, and after the start `MPI_Pready` of every partition. */
+  OP_PARTITIONED_SEND = 14,
+  /* `MPI_Precv_init`. */
+  OP_PARTITIONED_RECEIVE = 15,
+  OPERATION_CODES = 15,
 };
 
 /* How a send or receive is called. */
@@ -164,6 +222,8 @@ typedef struct {
   int programs;
   /* Bytes of the longest message. */
   int longest_message;
+  /* What the programs need: bit `1 << NEED` for each `Need`. */
+  int needs;
 } FileHeader;
 
 /* The beginning of a program; the parts of ranks 0, 1, ... follow. */
@@ -190,6 +250,8 @@ typedef struct {
   int code;
   /* The step's number, which also identifies its message or receive. */
   int step;
+  /* The thread that performs it, from 0. */
+  int thread;
   /* A `Comm`. */
   int comm;
   /* Rank in the communicator, `ANY` or `NO_PROCESS`. */
@@ -199,10 +261,16 @@ typedef struct {
   /* Of a send: length of the message; of a receive: length of its buffer, 0 if every message
    * fits. */
   int bytes;
+  /* A `Layout`. */
+  int layout;
+  /* Of partitioned communication: number of partitions. */
+  int partitions;
+  /* A `Counts`. */
+  int counts;
   /* A `Form`, `ProbeCall` or `CompleteCall`. */
   int form;
   /* Number of arguments: indices of earlier operations of the rank; of `MPI_Sendrecv`
-   * communicator, source and tag of its receive. */
+   * communicator, source, tag and `Layout` of its receive. */
   int arguments;
   int argument[];
 } Operation;
@@ -219,11 +287,11 @@ typedef struct {
   int source;
   /* Tag in the status, or `ANY`. */
   int tag;
-  /* Bytes, as returned by `MPI_Get_count`. */
+  /* Bytes, as returned by `MPI_Get_count`, or by `MPI_Get_elements` for a derived datatype. */
   int count;
   /* The message that the payload identifies, or `NO_MESSAGE`. */
   int message;
-  /* `INTACT`, `FOREIGN`, `OVERRUN`. */
+  /* `INTACT`, `FOREIGN`, `OVERRUN`, `GAPS`. */
   int flags;
 } OutcomeRecord;
 

@@ -2,18 +2,21 @@
 /* Runs test programs on an MPI library and writes their outcomes; judges nothing.
  *
  *   conform PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT
+ *   conform lacks
  *
  * performs the programs of the file PROGRAMS from index FIRST on and writes DIRECTORY/FIRST.RANK.out;
  * conform/src/wire.rs describes both formats. The outcomes of a program are written before the next program begins, so
  * that a crash can be attributed to a program. A program that takes longer than its limit ends the job; both limits are
  * in milliseconds, the first one is that of program FIRST. Rank 0 prints lines of progress: the programs performed, and
  * the longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI (stack.h).
+ * `conform lacks` names what the library lacks in one line of marked output.
  * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
  */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,7 +52,7 @@ void observe(OutcomeRecord record) {
 
 static void time_limit_expired(int signal_number) {
   (void)signal_number;
-  observe((OutcomeRecord){.kind = RECORD_STUCK, .at = current});
+  observe((OutcomeRecord){.kind = RECORD_STUCK, .at = unfinished_operation()});
   flush_records();
   static const char words[] = "conform: a program exceeded its time limit\n";
   if (write(2, words, sizeof words - 1) < 0) _exit(5);
@@ -73,7 +76,6 @@ static void tell_progress(int performed, long long longest_us) {
 static void run_program(const ProgramHeader *program, int milliseconds) {
   const RankHeader *part = (const RankHeader *)(program + 1);
   for (int i = 0; i < rank; i++) part = (const RankHeader *)((const int *)part + 1 + part->words);
-  current = 0;
   const struct itimerval limit = {
       .it_value.tv_sec = milliseconds / 1000,
       .it_value.tv_usec = milliseconds % 1000 * 1000L,
@@ -98,11 +100,37 @@ static void *read_file(const char *name, size_t *bytes) {
   return all;
 }
 
+/* What the programs of a file need; 0 if it is not a program file. */
+static int needs_of(const char *name) {
+  FileHeader header = {0};
+  FILE *file = fopen(name, "rb");
+  if (file == NULL) return 0;
+  if (fread(&header, sizeof header, 1, file) != 1 || header.magic != PROGRAMS_MAGIC) header.needs = 0;
+  fclose(file);
+  return header.needs;
+}
+
+static int print_lacks(int *argc, char ***argv) {
+  const int lacks = start_mpi(argc, argv, (1 << NEEDS) - 1);
+  if (rank == 0) {
+    printf("@matchbench-conform lacks");
+    for (int i = 0; i < NEEDS; i++) {
+      if (lacks >> i & 1) printf(" %s", need_name[i]);
+    }
+    printf("\n");
+    fflush(stdout);
+  }
+  MPI_Finalize();
+  return 0;
+}
+
 int main(int argc, char **argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc == 2 && strcmp(argv[1], "lacks") == 0) return print_lacks(&argc, &argv);
+  const int lacks = start_mpi(&argc, &argv, argc == 6 ? needs_of(argv[1]) : 0);
   if (argc != 6) give_up("expected PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT", "arguments");
+  for (int i = 0; i < NEEDS; i++) {
+    if (lacks >> i & 1) give_up("the programs need it, and the MPI library lacks it", need_name[i]);
+  }
   const char *directory = argv[2];
   const int first = atoi(argv[3]), limit_of_first = atoi(argv[4]), limit = atoi(argv[5]);
   size_t bytes;
@@ -122,7 +150,7 @@ int main(int argc, char **argv) {
   outcome_file = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (outcome_file < 0) give_up("cannot be written", name);
   write_stack(directory);
-  interpreter_init(header->longest_message);
+  interpreter_init(header->longest_message, header->needs);
   signal(SIGALRM, time_limit_expired);
   observe((OutcomeRecord){.kind = RECORD_HEADER, .at = OUTCOME_MAGIC, .step = FORMAT, .source = rank, .tag = ranks});
   const ProgramHeader *program = (const ProgramHeader *)(header + 1);
@@ -141,6 +169,7 @@ int main(int argc, char **argv) {
   }
   const struct itimerval none = {{0, 0}, {0, 0}};
   setitimer(ITIMER_REAL, &none, NULL);
+  interpreter_end();
   MPI_Finalize();
   return 0;
 }

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "interpreter.h"
+#include "optional.h"
 #include "payload.h"
 
 enum { PAUSE_ROUNDS = 40 };
 /* Bytes behind a short buffer, and their value before the receive. */
 enum { GUARD = 64, GUARD_BYTE = 0xa5 };
+enum { MAX_PARTITIONS = 8 };
 
 int rank, ranks;
 MPI_Comm control;
-int operation_count, current;
+int operation_count;
+_Thread_local int current;
 const Operation *operation[MAX_STEPS];
 
 static MPI_Comm comm[COMMS];
@@ -23,8 +31,19 @@ static int longest, program_number;
 static MPI_Request request[MAX_STEPS];
 static MPI_Message handle[MAX_STEPS];
 static int is_active[MAX_STEPS], holds_message[MAX_STEPS], posted_as[MAX_STEPS];
-static unsigned char *buffer[MAX_STEPS], *drain_buffer, *sendrecv_buffer;
-static int received;
+static unsigned char *buffer[MAX_STEPS], *sendrecv_buffer[MAX_STEPS], *large_buffer[MAX_STEPS], *drain_buffer;
+/* The datatype of the receive of each operation, or of its persistent send. */
+static MPI_Datatype type[MAX_STEPS];
+/* Checksums of the partitions that MPI_Parrived reported. */
+static uint64_t arrived[MAX_STEPS][MAX_PARTITIONS];
+static atomic_int received;
+/* The operation that each thread performs. */
+static volatile sig_atomic_t position[MAX_THREADS];
+static int threads;
+static pthread_mutex_t records = PTHREAD_MUTEX_INITIALIZER;
+#if HAVE_SESSIONS
+static MPI_Session session = MPI_SESSION_NULL;
+#endif
 /* Operations whose requests the next MPI_Startall starts. */
 static int together[MAX_STEPS], together_count;
 /* The buffer of MPI_Bsend and its variants. */
@@ -42,28 +61,151 @@ static unsigned char *allocate(size_t bytes) {
   return memory;
 }
 
-static unsigned char *buffer_of(int op) {
-  if (buffer[op] == NULL) buffer[op] = allocate((size_t)longest + GUARD);
-  return buffer[op];
+/* ---- layouts ---- */
+
+enum { VECTOR_BLOCK = 8, VECTOR_STRIDE = 12, REVERSED_BLOCK = 512, RESIZED_EXTENT = 3 };
+
+/* Bytes of memory that a datatype of `n` bytes covers. */
+static size_t span(int layout, size_t n) {
+  if (layout == LAYOUT_VECTOR) return n / VECTOR_BLOCK * VECTOR_STRIDE + n % VECTOR_BLOCK;
+  return layout == LAYOUT_RESIZED ? n * RESIZED_EXTENT : n;
 }
 
-/* The buffer of a receive that is about to be posted. */
+/* Where byte `i` of a datatype of `n` bytes lies. */
+static size_t place(int layout, size_t n, size_t i) {
+  const size_t whole = n / REVERSED_BLOCK, rest = n % REVERSED_BLOCK, block = i / REVERSED_BLOCK;
+  switch (layout) {
+    case LAYOUT_VECTOR: return i / VECTOR_BLOCK * VECTOR_STRIDE + i % VECTOR_BLOCK;
+    case LAYOUT_RESIZED: return i * RESIZED_EXTENT;
+    case LAYOUT_REVERSED:
+      return block == whole ? i % REVERSED_BLOCK : rest + (whole - 1 - block) * REVERSED_BLOCK + i % REVERSED_BLOCK;
+    default: return i;
+  }
+}
+
+/* Whether the byte at `at` of the memory of a datatype is not part of it. */
+static int is_gap(int layout, size_t at) {
+  if (layout == LAYOUT_VECTOR) return at % VECTOR_STRIDE >= VECTOR_BLOCK;
+  return layout == LAYOUT_RESIZED && at % RESIZED_EXTENT != 0;
+}
+
+/* A datatype of `n` bytes, of which `count` make a message. */
+static MPI_Datatype make_type(int layout, int n, int *count) {
+  MPI_Datatype made = MPI_BYTE;
+  *count = layout == LAYOUT_BYTES || layout == LAYOUT_RESIZED ? n : 1;
+  if (layout == LAYOUT_BYTES) return made;
+  if (layout == LAYOUT_CONTIGUOUS) {
+    MPI_Type_contiguous(n, MPI_BYTE, &made);
+  } else if (layout == LAYOUT_RESIZED) {
+    MPI_Type_create_resized(MPI_BYTE, 0, RESIZED_EXTENT, &made);
+  } else if (layout == LAYOUT_VECTOR) {
+    const int blocks = n / VECTOR_BLOCK, lengths[2] = {1, n % VECTOR_BLOCK};
+    const MPI_Aint displacements[2] = {0, (MPI_Aint)blocks * VECTOR_STRIDE};
+    MPI_Datatype parts[2] = {MPI_BYTE, MPI_BYTE};
+    MPI_Type_vector(blocks, VECTOR_BLOCK, VECTOR_STRIDE, MPI_BYTE, &parts[0]);
+    MPI_Type_create_struct(2, lengths, displacements, parts, &made);
+    MPI_Type_free(&parts[0]);
+  } else {
+    const int blocks = n / REVERSED_BLOCK + 1;
+    int *lengths = malloc((size_t)blocks * sizeof *lengths);
+    MPI_Aint *displacements = malloc((size_t)blocks * sizeof *displacements);
+    if (lengths == NULL || displacements == NULL) give_up("out of memory", "datatypes");
+    for (int i = 0; i < blocks; i++) {
+      lengths[i] = i + 1 < blocks ? REVERSED_BLOCK : n % REVERSED_BLOCK;
+      displacements[i] = (MPI_Aint)place(layout, (size_t)n, (size_t)i * REVERSED_BLOCK);
+    }
+    MPI_Type_create_hindexed(blocks, lengths, displacements, MPI_BYTE, &made);
+    free(lengths);
+    free(displacements);
+  }
+  MPI_Type_commit(&made);
+  return made;
+}
+
+static void free_type(MPI_Datatype *made) {
+  if (*made != MPI_BYTE) MPI_Type_free(made);
+  *made = MPI_BYTE;
+}
+
+/* ---- buffers ---- */
+
+static unsigned char *buffer_in(unsigned char **buffers, int op) {
+  if (buffers[op] == NULL) buffers[op] = allocate(span(LAYOUT_RESIZED, (size_t)longest + STAMP) + GUARD);
+  return buffers[op];
+}
+
+static unsigned char *buffer_of(int op) { return buffer_in(buffer, op); }
+
+/* Of the receive of operation `op`: the layout, and the bytes that its buffer holds. */
+static int layout_of(int op) {
+  return operation[op]->code == OP_SENDRECV ? operation[op]->argument[3] : operation[op]->layout;
+}
+
+static int room_of(int op) {
+  const int is_short = operation[op]->code == OP_RECEIVE && operation[op]->bytes > 0;
+  return is_short ? operation[op]->bytes : longest;
+}
+
+static int is_large(int op) { return operation[op]->code == OP_RECEIVE && operation[op]->counts == COUNTS_LARGE; }
+
+/* The buffer of a receive that is about to be posted. What it must not write has a known value. */
 static unsigned char *guarded_buffer(int op) {
+  if (is_large(op)) {
+    if (large_buffer[op] != NULL) return large_buffer[op];
+    void *memory = mmap(NULL, LARGE_COUNT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) give_up("no address space", "a large receive");
+    return large_buffer[op] = memory;
+  }
   unsigned char *bytes = buffer_of(op);
-  if (operation[op]->bytes > 0) memset(bytes + operation[op]->bytes, GUARD_BYTE, GUARD);
+  const int layout = layout_of(op);
+  const size_t end = span(layout, (size_t)room_of(op));
+  memset(bytes + end, GUARD_BYTE, GUARD);
+  if (is_gap(layout, VECTOR_STRIDE - 1)) memset(bytes, GUARD_BYTE, end);
   return bytes;
 }
 
-/* OVERRUN if the receive of `op` wrote past the end of its short buffer. */
-static int overrun(int op) {
-  if (operation[op]->code != OP_RECEIVE || operation[op]->bytes == 0) return 0;
-  for (int i = 0; i < GUARD; i++) {
-    if (buffer[op][operation[op]->bytes + i] != GUARD_BYTE) return OVERRUN;
+/* What the receive of `op` wrote outside of its datatype: OVERRUN past the end of a short buffer, GAPS in between. */
+static int outside(int op) {
+  const int code = operation[op]->code;
+  if ((code != OP_RECEIVE && code != OP_SENDRECV) || is_large(op)) return 0;
+  const int layout = layout_of(op);
+  const size_t end = span(layout, (size_t)room_of(op));
+  int flags = 0;
+  for (size_t i = 0; i < GUARD && room_of(op) != longest; i++) {
+    if (buffer[op][end + i] != GUARD_BYTE) flags |= OVERRUN;
   }
-  return 0;
+  if (!is_gap(layout, VECTOR_STRIDE - 1)) return flags;
+  for (size_t i = 0; i < end; i++) {
+    if (is_gap(layout, i) && buffer[op][i] != GUARD_BYTE) return flags | GAPS;
+  }
+  return flags;
 }
 
-static int is_send(const Operation *op) { return op->code >= OP_SEND && op->code <= OP_BSEND; }
+/* The bytes of message `step`, `n` of them, in a layout. */
+static void fill_buffer(unsigned char *bytes, int layout, int n, int step) {
+  if (layout == LAYOUT_BYTES || layout == LAYOUT_CONTIGUOUS) {
+    fill_payload(bytes, n, program_number, step, rank);
+    return;
+  }
+  unsigned char *packed = allocate((size_t)n + 1);
+  fill_payload(packed, n, program_number, step, rank);
+  memset(bytes, GUARD_BYTE, span(layout, (size_t)n));
+  for (size_t i = 0; i < (size_t)n; i++) bytes[place(layout, (size_t)n, i)] = packed[i];
+  free(packed);
+}
+
+static int is_send(const Operation *op) {
+  return (op->code >= OP_SEND && op->code <= OP_BSEND) || op->code == OP_PARTITIONED_SEND;
+}
+
+static int is_partitioned(const Operation *op) {
+  return op->code == OP_PARTITIONED_SEND || op->code == OP_PARTITIONED_RECEIVE;
+}
+
+/* Whether the drain phase waits for the request of this operation. */
+static int must_complete(const Operation *op) {
+  return is_send(op) || op->code == OP_SENDRECV || op->code == OP_PARTITIONED_RECEIVE;
+}
 
 static int mpi_source(int peer) { return peer == ANY ? MPI_ANY_SOURCE : peer == NO_PROCESS ? MPI_PROC_NULL : peer; }
 
@@ -71,40 +213,120 @@ static int mpi_tag(int tag) { return tag == ANY ? MPI_ANY_TAG : tag; }
 
 /* ---- records ---- */
 
-static void report(int kind, int step) { observe((OutcomeRecord){.kind = kind, .at = current, .step = step}); }
+static void tell(OutcomeRecord record) {
+  pthread_mutex_lock(&records);
+  observe(record);
+  pthread_mutex_unlock(&records);
+}
+
+static void report(int kind, int step) { tell((OutcomeRecord){.kind = kind, .at = current, .step = step}); }
 
 static void report_error(int step, int error) {
   int class = INACTIVE_REQUEST;
   if (error > 0) MPI_Error_class(error, &class);
-  observe((OutcomeRecord){.kind = RECORD_FAILED, .at = current, .step = step, .flags = class});
+  tell((OutcomeRecord){.kind = RECORD_FAILED, .at = current, .step = step, .flags = class});
 }
 
-static void set_status(OutcomeRecord *record, const MPI_Status *status) {
+static void set_status(OutcomeRecord *record, const MPI_Status *status, MPI_Datatype of) {
   record->source = status->MPI_SOURCE == MPI_PROC_NULL ? NO_PROCESS : status->MPI_SOURCE;
   record->tag = status->MPI_TAG == MPI_ANY_TAG ? ANY : status->MPI_TAG;
-  MPI_Get_count(status, MPI_BYTE, &record->count);
+  if (of == MPI_BYTE) {
+    MPI_Get_count(status, MPI_BYTE, &record->count);
+  } else {
+    MPI_Get_elements(status, of, &record->count);
+  }
 }
 
-static void report_received(int kind, int step, const MPI_Status *status, const unsigned char *bytes, int flags) {
-  OutcomeRecord record = {.kind = kind, .at = current, .step = step, .flags = flags};
-  set_status(&record, status);
+/* Checks `bytes`, which a datatype of `room` bytes laid out. */
+static void check_buffer(const unsigned char *bytes, int layout, int room, OutcomeRecord *record) {
+  const int n = record->count < room ? record->count : room;
+  if (layout == LAYOUT_BYTES || layout == LAYOUT_CONTIGUOUS || n <= 0) {
+    check_payload(bytes, n, program_number, record);
+    return;
+  }
+  unsigned char *packed = allocate((size_t)n);
+  for (size_t i = 0; i < (size_t)n; i++) packed[i] = bytes[place(layout, (size_t)room, i)];
+  check_payload(packed, n, program_number, record);
+  free(packed);
+}
+
+/* A message of bytes was received. */
+static void report_bytes(int kind, int step, const MPI_Status *status, const unsigned char *bytes) {
+  OutcomeRecord record = {.kind = kind, .at = current, .step = step};
+  set_status(&record, status, MPI_BYTE);
   if (record.source == NO_PROCESS) {
     record.message = NO_MESSAGE;
     record.flags = INTACT;
   } else {
     received++;
-    check_payload(bytes, record.count < longest ? record.count : longest, program_number, &record);
+    check_buffer(bytes, LAYOUT_BYTES, longest, &record);
   }
-  observe(record);
+  tell(record);
+}
+
+/* The receive of an MPI_Isendrecv is complete: libraries differ in its status, so that the payload tells its length. */
+static void report_isendrecv(int op, int step, const MPI_Status *status) {
+  OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .message = NO_MESSAGE};
+  set_status(&record, status, type[op]);
+  if (operation[op]->argument[1] == NO_PROCESS) {
+    record.flags = INTACT;
+    tell(record);
+    return;
+  }
+  received++;
+  unsigned char stamp[STAMP];
+  const int layout = layout_of(op), room = room_of(op), count = record.count;
+  for (size_t i = 0; i < STAMP; i++) stamp[i] = buffer[op][place(layout, (size_t)room, i)];
+  record.count = payload_length(stamp, program_number);
+  if (record.count > 0) {
+    record.flags = outside(op);
+    check_buffer(buffer[op], layout, room, &record);
+  }
+  record.count = count;
+  tell(record);
+}
+
+/* The receive of operation `op` is complete. */
+static void report_received(int op, int step, const MPI_Status *status) {
+  OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .flags = outside(op)};
+  set_status(&record, status, type[op]);
+  if (record.source == NO_PROCESS) {
+    record.message = NO_MESSAGE;
+    record.flags = INTACT;
+  } else {
+    received++;
+    check_buffer(is_large(op) ? large_buffer[op] : buffer[op], layout_of(op), room_of(op), &record);
+  }
+  tell(record);
+}
+
+static uint64_t checksum(const unsigned char *bytes, int count) {
+  uint64_t sum = UINT64_C(0xcbf29ce484222325);
+  for (int i = 0; i < count; i++) sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return sum | 1;
+}
+
+/* MPI does not define the status of a partitioned receive; communicator, source, tag and length are known. */
+static void report_partitioned(int op, int step) {
+  const Operation *of = operation[op];
+  OutcomeRecord record = {
+      .kind = RECORD_RECEIVED, .at = current, .step = step, .source = of->peer, .tag = of->tag, .count = of->bytes};
+  received++;
+  check_payload(buffer[op], of->bytes, program_number, &record);
+  const int length = of->bytes / of->partitions;
+  for (int i = 0; i < of->partitions; i++) {
+    if (arrived[op][i] != 0 && arrived[op][i] != checksum(buffer[op] + i * length, length)) record.flags &= ~INTACT;
+  }
+  tell(record);
 }
 
 /* A truncated message was matched nevertheless. */
 static void report_truncated(int op, int step, const MPI_Status *status) {
   OutcomeRecord record = {.kind = RECORD_TRUNCATED, .at = current, .step = step, .message = NO_MESSAGE};
   received++;
-  set_status(&record, status);
-  record.flags = overrun(op);
-  observe(record);
+  set_status(&record, status, type[op]);
+  record.flags = outside(op);
+  tell(record);
 }
 
 /* ---- completion ---- */
@@ -126,8 +348,10 @@ static void request_completed(int op, MPI_Status *status, int error) {
     report_error(posted_as[op], error);
     return;
   }
-  if (is_send(operation[op])) {
-    report(RECORD_SENT, posted_as[op]);
+  if (is_send(operation[op]) || operation[op]->code == OP_SENDRECV) report(RECORD_SENT, posted_as[op]);
+  if (is_send(operation[op])) return;
+  if (operation[op]->code == OP_PARTITIONED_RECEIVE) {
+    report_partitioned(op, posted_as[op]);
     return;
   }
   int was_cancelled = 0;
@@ -135,7 +359,11 @@ static void request_completed(int op, MPI_Status *status, int error) {
   if (was_cancelled) {
     report(RECORD_CANCELLED, posted_as[op]);
   } else {
-    report_received(RECORD_RECEIVED, posted_as[op], status, buffer[op], overrun(op));
+    if (operation[op]->code == OP_SENDRECV && operation[op]->form == FORM_NONBLOCKING) {
+      report_isendrecv(op, posted_as[op], status);
+    } else {
+      report_received(op, posted_as[op], status);
+    }
   }
 }
 
@@ -150,12 +378,26 @@ static void cancel_request(int op) {
 
 static int current_step(void) { return operation[current < operation_count ? current : 0]->step; }
 
+/* Notes what MPI_Parrived reports as arrived: these bytes must not change any more. */
+static void note_arrived(int op) {
+  const int length = operation[op]->bytes / operation[op]->partitions;
+  for (int i = 0; i < operation[op]->partitions; i++) {
+    int flag = 0;
+    const int error = MPI_Parrived(request[op], i, &flag);
+    if (error != MPI_SUCCESS) report_error(posted_as[op], error);
+    if (flag && arrived[op][i] == 0) arrived[op][i] = checksum(buffer[op] + i * length, length);
+  }
+}
+
 /* One of the eight completion calls on the requests of the operations `of`. */
 static void complete_requests(int call, const int *of, int count) {
-  static MPI_Request list[MAX_STEPS];
-  static MPI_Status status[MAX_STEPS];
-  static int index[MAX_STEPS];
-  for (int i = 0; i < count; i++) list[i] = request[of[i]];
+  static _Thread_local MPI_Request list[MAX_STEPS];
+  static _Thread_local MPI_Status status[MAX_STEPS];
+  static _Thread_local int index[MAX_STEPS];
+  for (int i = 0; i < count; i++) {
+    if (is_active[of[i]] && operation[of[i]]->code == OP_PARTITIONED_RECEIVE) note_arrived(of[i]);
+    list[i] = request[of[i]];
+  }
   int flag = 1, found = 0, error, class = MPI_SUCCESS;
   index[0] = MPI_UNDEFINED;
   for (int i = 0; i < count; i++) status[i].MPI_ERROR = MPI_SUCCESS;
@@ -203,6 +445,20 @@ static void complete_requests(int call, const int *of, int count) {
 
 /* ---- operations ---- */
 
+typedef int SendCall(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
+typedef int SendStart(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+/* The same calls with counts of type MPI_Count. */
+static const struct {
+  SendCall *blocking;
+  SendStart *nonblocking, *persistent;
+} wide_send_calls[] = {
+    [OP_SEND] = {MPI_Send_c, MPI_Isend_c, MPI_Send_init_c},
+    [OP_SSEND] = {MPI_Ssend_c, MPI_Issend_c, MPI_Ssend_init_c},
+    [OP_RSEND] = {MPI_Rsend_c, MPI_Irsend_c, MPI_Rsend_init_c},
+    [OP_BSEND] = {MPI_Bsend_c, MPI_Ibsend_c, MPI_Bsend_init_c},
+};
+
 /* The three calls of each send mode have the same arguments. */
 static const struct {
   int (*blocking)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
@@ -215,6 +471,16 @@ static const struct {
     [OP_BSEND] = {MPI_Bsend, MPI_Ibsend, MPI_Bsend_init},
 };
 
+/* Marks every partition of a send that was started as ready: in either order, as MPI allows. */
+static void make_ready(int op) {
+  const int count = operation[op]->partitions;
+  if (operation[op]->code != OP_PARTITIONED_SEND || !is_active[op]) return;
+  for (int i = 0; i < count; i++) {
+    const int error = MPI_Pready(operation[op]->step % 2 == 0 ? i : count - 1 - i, request[op]);
+    if (error != MPI_SUCCESS) report_error(posted_as[op], error);
+  }
+}
+
 /* Starts the persistent request of this operation, or leaves it to MPI_Startall. */
 static int start_request(const Operation *op) {
   if (op->form == FORM_TOGETHER) {
@@ -223,6 +489,7 @@ static int start_request(const Operation *op) {
   }
   const int error = MPI_Start(&request[current]);
   is_active[current] = error == MPI_SUCCESS;
+  make_ready(current);
   return error;
 }
 
@@ -235,49 +502,85 @@ static void start_together(void) {
   for (int i = 0; i < together_count; i++) {
     request[together[i]] = list[i];
     is_active[together[i]] = error == MPI_SUCCESS;
+    make_ready(together[i]);
   }
   together_count = 0;
 }
 
 static void do_send(const Operation *op) {
   unsigned char *bytes = buffer_of(current);
-  const int dest = mpi_source(op->peer), n = op->bytes;
+  const int dest = mpi_source(op->peer), is_wide = op->counts != COUNTS_INT;
   const MPI_Comm c = comm[op->comm];
-  int error;
-  fill_payload(bytes, n, program_number, op->step, rank);
+  MPI_Request *r = &request[current];
+  int error, n;
+  fill_buffer(bytes, op->layout, op->bytes, op->step);
   posted_as[current] = op->step;
+  MPI_Datatype t = make_type(op->layout, op->bytes, &n);
   if (op->form == FORM_BLOCKING) {
-    error = send_calls[op->code].blocking(bytes, n, MPI_BYTE, dest, op->tag, c);
+    error = is_wide ? wide_send_calls[op->code].blocking(bytes, n, t, dest, op->tag, c)
+                    : send_calls[op->code].blocking(bytes, n, t, dest, op->tag, c);
     if (error == MPI_SUCCESS) report(RECORD_SENT, op->step);
   } else if (op->form == FORM_NONBLOCKING) {
-    error = send_calls[op->code].nonblocking(bytes, n, MPI_BYTE, dest, op->tag, c, &request[current]);
+    error = is_wide ? wide_send_calls[op->code].nonblocking(bytes, n, t, dest, op->tag, c, r)
+                    : send_calls[op->code].nonblocking(bytes, n, t, dest, op->tag, c, r);
     is_active[current] = error == MPI_SUCCESS;
   } else {
-    error = send_calls[op->code].persistent(bytes, n, MPI_BYTE, dest, op->tag, c, &request[current]);
+    error = is_wide ? wide_send_calls[op->code].persistent(bytes, n, t, dest, op->tag, c, r)
+                    : send_calls[op->code].persistent(bytes, n, t, dest, op->tag, c, r);
     if (error == MPI_SUCCESS) error = start_request(op);
+  }
+  /* A datatype may be freed while a send uses it (MPI 4.1, 5.1.9); that of a persistent one is kept for its starts. */
+  if (op->form == FORM_BLOCKING || op->form == FORM_NONBLOCKING) {
+    free_type(&t);
+  } else {
+    type[current] = t;
   }
   if (error != MPI_SUCCESS) report_error(op->step, error);
 }
 
 static void do_receive(const Operation *op) {
   unsigned char *bytes = guarded_buffer(current);
-  const int source = mpi_source(op->peer), tag = mpi_tag(op->tag), size = op->bytes > 0 ? op->bytes : longest;
+  const int source = mpi_source(op->peer), tag = mpi_tag(op->tag), is_wide = op->counts != COUNTS_INT;
   const MPI_Comm c = comm[op->comm];
+  MPI_Request *r = &request[current];
   MPI_Status status;
-  int error;
+  int error, count;
   posted_as[current] = op->step;
+  const MPI_Datatype t = type[current] = make_type(op->layout, room_of(current), &count);
+  const MPI_Count n = is_large(current) ? LARGE_COUNT : count;
   if (op->form == FORM_BLOCKING) {
-    error = MPI_Recv(bytes, size, MPI_BYTE, source, tag, c, &status);
+    error = is_wide ? MPI_Recv_c(bytes, n, t, source, tag, c, &status)
+                    : MPI_Recv(bytes, count, t, source, tag, c, &status);
     request_completed(current, &status, error);
     return;
   }
   if (op->form == FORM_NONBLOCKING) {
-    error = MPI_Irecv(bytes, size, MPI_BYTE, source, tag, c, &request[current]);
+    error = is_wide ? MPI_Irecv_c(bytes, n, t, source, tag, c, r) : MPI_Irecv(bytes, count, t, source, tag, c, r);
     is_active[current] = error == MPI_SUCCESS;
   } else {
-    error = MPI_Recv_init(bytes, size, MPI_BYTE, source, tag, c, &request[current]);
+    error =
+        is_wide ? MPI_Recv_init_c(bytes, n, t, source, tag, c, r) : MPI_Recv_init(bytes, count, t, source, tag, c, r);
     if (error == MPI_SUCCESS) error = start_request(op);
   }
+  if (error != MPI_SUCCESS) report_error(op->step, error);
+}
+
+static void do_partitioned(const Operation *op) {
+  unsigned char *bytes = buffer_of(current);
+  const MPI_Count length = op->bytes / op->partitions;
+  const MPI_Comm c = comm[op->comm];
+  MPI_Request *r = &request[current];
+  int error;
+  posted_as[current] = op->step;
+  memset(arrived[current], 0, sizeof arrived[current]);
+  if (op->code == OP_PARTITIONED_SEND) {
+    fill_payload(bytes, op->bytes, program_number, op->step, rank);
+    error = MPI_Psend_init(bytes, op->partitions, length, MPI_BYTE, op->peer, op->tag, c, MPI_INFO_NULL, r);
+  } else {
+    memset(bytes, GUARD_BYTE, (size_t)op->bytes);
+    error = MPI_Precv_init(bytes, op->partitions, length, MPI_BYTE, op->peer, op->tag, c, MPI_INFO_NULL, r);
+  }
+  if (error == MPI_SUCCESS) error = start_request(op);
   if (error != MPI_SUCCESS) report_error(op->step, error);
 }
 
@@ -292,20 +595,28 @@ static void do_restart(const Operation *op) {
 }
 
 static void do_sendrecv(const Operation *op) {
-  if (sendrecv_buffer == NULL) sendrecv_buffer = allocate((size_t)longest);
-  unsigned char *bytes = buffer_of(current);
-  MPI_Status status;
-  fill_payload(sendrecv_buffer, op->bytes, program_number, op->step, rank);
+  unsigned char *out = buffer_in(sendrecv_buffer, current), *in = guarded_buffer(current);
+  for (size_t i = 0; i < STAMP; i++) in[place(layout_of(current), (size_t)longest, i)] = GUARD_BYTE;
+  const int dest = mpi_source(op->peer), source = mpi_source(op->argument[1]), tag = mpi_tag(op->argument[2]);
+  int error, out_count, in_count;
+  fill_buffer(out, op->layout, op->bytes, op->step);
+  posted_as[current] = op->step;
+  MPI_Datatype out_type = make_type(op->layout, op->bytes, &out_count);
+  const MPI_Datatype in_type = type[current] = make_type(layout_of(current), longest, &in_count);
   /* Both halves use one communicator. */
-  const int error =
-      MPI_Sendrecv(sendrecv_buffer, op->bytes, MPI_BYTE, mpi_source(op->peer), op->tag, bytes, longest, MPI_BYTE,
-                   mpi_source(op->argument[1]), mpi_tag(op->argument[2]), comm[op->comm], &status);
-  if (error != MPI_SUCCESS) {
-    report_error(op->step, error);
-    return;
+  const MPI_Comm c = comm[op->comm];
+  if (op->form == FORM_NONBLOCKING) {
+    error = MPI_Isendrecv(out, out_count, out_type, dest, op->tag, in, in_count, in_type, source, tag, c,
+                          &request[current]);
+    is_active[current] = error == MPI_SUCCESS;
+    if (error != MPI_SUCCESS) report_error(op->step, error);
+  } else {
+    MPI_Status status;
+    error =
+        MPI_Sendrecv(out, out_count, out_type, dest, op->tag, in, in_count, in_type, source, tag, c, &status);
+    request_completed(current, &status, error);
   }
-  report(RECORD_SENT, op->step);
-  report_received(RECORD_RECEIVED, op->step, &status, bytes, 0);
+  free_type(&out_type);
 }
 
 static void do_probe(const Operation *op) {
@@ -326,10 +637,10 @@ static void do_probe(const Operation *op) {
   OutcomeRecord record = {.kind = RECORD_FOUND_NOTHING, .at = current, .step = op->step, .message = NO_MESSAGE};
   if (flag) {
     record.kind = RECORD_FOUND;
-    set_status(&record, &status);
+    set_status(&record, &status, MPI_BYTE);
     holds_message[current] = op->form == CALL_MPROBE || op->form == CALL_IMPROBE;
   }
-  observe(record);
+  tell(record);
 }
 
 /* Receives the message that matched probe `probe` took, for operation `op`. */
@@ -346,7 +657,7 @@ static void receive_probed(int probe, int op, int is_nonblocking) {
     is_active[op] = error == MPI_SUCCESS;
   } else {
     error = MPI_Mrecv(bytes, longest, MPI_BYTE, &handle[probe], &status);
-    if (error == MPI_SUCCESS) report_received(RECORD_RECEIVED, step, &status, bytes, 0);
+    if (error == MPI_SUCCESS) report_bytes(RECORD_RECEIVED, step, &status, bytes);
   }
   if (error != MPI_SUCCESS) report_error(step, error);
 }
@@ -360,7 +671,8 @@ static void do_pause(void) {
 }
 
 static void perform(const Operation *op) {
-  if (op->code > OP_RECEIVE || op->form != FORM_TOGETHER) start_together();
+  const int is_start = op->code <= OP_RECEIVE || is_partitioned(op);
+  if (!is_start || op->form != FORM_TOGETHER) start_together();
   switch (op->code) {
     case OP_SEND:
     case OP_SSEND:
@@ -375,8 +687,15 @@ static void perform(const Operation *op) {
     case OP_COMPLETE: complete_requests(op->form, op->argument, op->arguments); break;
     case OP_BARRIER: MPI_Barrier(control); break;
     case OP_PAUSE: do_pause(); break;
+    case OP_PARTITIONED_SEND:
+    case OP_PARTITIONED_RECEIVE: do_partitioned(op); break;
     default: give_up("unknown operation", "programs");
   }
+}
+
+/* The communicator of the request of an operation. */
+static int comm_of(int op) {
+  return operation[op]->code == OP_RECEIVE_PROBED ? operation[operation[op]->argument[0]]->comm : operation[op]->comm;
 }
 
 /* The drain phase: receives every message that is still to come, then cancels the receives that are left. */
@@ -384,15 +703,19 @@ static void drain(int expected) {
   start_together();
   for (int op = 0; op < operation_count; op++) receive_probed(op, op, 0);
   for (;;) {
-    static int active[MAX_STEPS];
-    int count = 0, sends = 0;
+    /* A call may not mix requests of a session with others (MPI 4.1, 11.3). */
+    static int active[2][MAX_STEPS];
+    int count[2] = {0, 0}, waited_for = 0;
     for (int op = 0; op < operation_count; op++) {
       if (!is_active[op]) continue;
-      active[count++] = op;
-      sends += is_send(operation[op]);
+      const int is_of_session = comm_of(op) == COMM_SESSION;
+      active[is_of_session][count[is_of_session]++] = op;
+      waited_for += must_complete(operation[op]);
     }
-    if (received >= expected && sends == 0) break;
-    if (count > 0) complete_requests(CALL_TESTSOME, active, count);
+    if (received >= expected && waited_for == 0) break;
+    for (int i = 0; i < 2; i++) {
+      if (count[i] > 0) complete_requests(CALL_TESTSOME, active[i], count[i]);
+    }
     int is_idle = 1;
     for (int i = 0; i < COMMS; i++) {
       if (comm[i] == MPI_COMM_NULL) continue;
@@ -403,7 +726,7 @@ static void drain(int expected) {
       if (error == MPI_SUCCESS && flag) {
         is_idle = 0;
         error = MPI_Mrecv(drain_buffer, longest, MPI_BYTE, &message, &status);
-        if (error == MPI_SUCCESS) report_received(RECORD_DRAINED, i, &status, drain_buffer, 0);
+        if (error == MPI_SUCCESS) report_bytes(RECORD_DRAINED, i, &status, drain_buffer);
       }
       if (error != MPI_SUCCESS) report_error(0, error);
     }
@@ -412,6 +735,9 @@ static void drain(int expected) {
   for (int op = 0; op < operation_count; op++) {
     cancel_request(op);
     if (request[op] != MPI_REQUEST_NULL) MPI_Request_free(&request[op]);
+    free_type(&type[op]);
+    if (large_buffer[op] != NULL) munmap(large_buffer[op], LARGE_COUNT);
+    large_buffer[op] = NULL;
   }
 }
 
@@ -437,7 +763,56 @@ static void detach_bsend_buffer(void) {
   bsend_buffer = NULL;
 }
 
-void interpreter_init(int longest_message) {
+const char *const need_name[NEEDS] = {
+    [NEED_ISENDRECV] = "isendrecv", [NEED_SESSIONS] = "sessions", [NEED_PARTITIONED] = "partitioned",
+    [NEED_THREADS] = "threads",     [NEED_COUNTS] = "counts",
+};
+
+int start_mpi(int *argc, char ***argv, int needs) {
+  int provided = MPI_THREAD_SINGLE, lacks = 0;
+  if (needs >> NEED_THREADS & 1) {
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  } else {
+    MPI_Init(argc, argv);
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (MPI_Isendrecv == NULL) lacks |= 1 << NEED_ISENDRECV;
+  if (MPI_Psend_init == NULL || MPI_Precv_init == NULL) lacks |= 1 << NEED_PARTITIONED;
+  if (MPI_Send_c == NULL || MPI_Recv_c == NULL) lacks |= 1 << NEED_COUNTS;
+  if (provided != MPI_THREAD_MULTIPLE) lacks |= 1 << NEED_THREADS;
+#if HAVE_SESSIONS
+  if (MPI_Session_init == NULL || MPI_Comm_create_from_group == NULL) lacks |= 1 << NEED_SESSIONS;
+#else
+  lacks |= 1 << NEED_SESSIONS;
+#endif
+  return needs & lacks;
+}
+
+/* The communicator of a session, whose ranks are made those of MPI_COMM_WORLD: MPI leaves their order open. */
+static void create_session_comm(void) {
+#if HAVE_SESSIONS
+  MPI_Group group;
+  MPI_Comm unordered;
+  if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS ||
+      MPI_Group_from_session_pset(session, "mpi://WORLD", &group) != MPI_SUCCESS ||
+      MPI_Comm_create_from_group(group, "matchbench", MPI_INFO_NULL, MPI_ERRORS_RETURN, &unordered) != MPI_SUCCESS) {
+    give_up("no communicator could be made from mpi://WORLD", "MPI_Session_init");
+  }
+  MPI_Group_free(&group);
+  int rank_there, is_other, is_other_anywhere;
+  MPI_Comm_rank(unordered, &rank_there);
+  is_other = rank_there != rank;
+  MPI_Allreduce(&is_other, &is_other_anywhere, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
+  comm[COMM_SESSION] = unordered;
+  if (is_other_anywhere) {
+    MPI_Comm_split(unordered, 0, rank, &comm[COMM_SESSION]);
+    MPI_Comm_free(&unordered);
+  }
+#endif
+}
+
+void interpreter_init(int longest_message, int needs) {
   longest = longest_message;
   drain_buffer = allocate((size_t)longest);
   MPI_Comm_dup(MPI_COMM_WORLD, &control);
@@ -445,8 +820,9 @@ void interpreter_init(int longest_message) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm[COMM_SECOND]);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[COMM_REVERSED]);
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm[COMM_PARITY]);
-  comm[COMM_ACROSS] = MPI_COMM_NULL;
+  comm[COMM_ACROSS] = comm[COMM_SESSION] = MPI_COMM_NULL;
   if (ranks > 1) MPI_Intercomm_create(comm[COMM_PARITY], 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &comm[COMM_ACROSS]);
+  if (needs >> NEED_SESSIONS & 1) create_session_comm();
   for (int i = 0; i < COMMS; i++) {
     if (comm[i] != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
   }
@@ -455,8 +831,53 @@ void interpreter_init(int longest_message) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
+void interpreter_end(void) {
+#if HAVE_SESSIONS
+  if (session == MPI_SESSION_NULL) return;
+  MPI_Comm_free(&comm[COMM_SESSION]);
+  MPI_Session_finalize(&session);
+#endif
+}
+
+int unfinished_operation(void) {
+  for (int i = 0; i < threads; i++) {
+    if (position[i] < operation_count) return position[i];
+  }
+  return operation_count;
+}
+
+/* Performs the operations of one thread. */
+static void perform_thread(int thread) {
+  for (int i = 0; i < operation_count; i++) {
+    if (operation[i]->thread != thread) continue;
+    current = position[thread] = i;
+    perform(operation[i]);
+  }
+  current = position[thread] = operation_count;
+}
+
+static void *run_thread(void *argument) {
+  perform_thread((int)(intptr_t)argument);
+  return NULL;
+}
+
+/* Performs the operations of all threads. The first one is this thread, which alone takes signals. */
+static void perform_threads(void) {
+  pthread_t other[MAX_THREADS];
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  for (int i = 1; i < threads; i++) {
+    if (pthread_create(&other[i], NULL, run_thread, (void *)(intptr_t)i) != 0) give_up("no thread", "threads");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  perform_thread(0);
+  for (int i = 1; i < threads; i++) pthread_join(other[i], NULL);
+}
+
 void perform_program(const RankHeader *part, int number) {
   operation_count = part->operations;
+  threads = 1;
   if (operation_count > MAX_STEPS) give_up("a program has too many operations", "programs");
   const int *word = (const int *)(part + 1);
   for (int i = 0; i < operation_count; i++) {
@@ -464,11 +885,16 @@ void perform_program(const RankHeader *part, int number) {
     word = operation[i]->argument + operation[i]->arguments;
     request[i] = MPI_REQUEST_NULL;
     is_active[i] = holds_message[i] = 0;
+    type[i] = MPI_BYTE;
+    if (operation[i]->thread >= MAX_THREADS) give_up("a program has too many threads", "programs");
+    if (operation[i]->thread >= threads) threads = operation[i]->thread + 1;
   }
+  memset((void *)position, 0, sizeof position);
   program_number = number;
-  received = together_count = 0;
+  together_count = 0;
+  received = 0;
   attach_bsend_buffer();
-  for (current = 0; current < operation_count; current++) perform(operation[current]);
+  perform_threads();
   drain(part->messages);
   MPI_Barrier(control);
   detach_bsend_buffer();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Performs the operations of one rank of a test program and reports what each call returned. It judges nothing.
  *
- * `interpreter_init` after MPI_Init; then `perform_program` on all ranks, any number of times. */
+ * `start_mpi`, `interpreter_init`, `perform_program` on all ranks any number of times, `interpreter_end`,
+ * MPI_Finalize. */
 #ifndef MATCHBENCH_CONFORM_INTERPRETER_H
 #define MATCHBENCH_CONFORM_INTERPRETER_H
 
@@ -9,7 +10,11 @@
 
 #include "codes.h"
 
-/* Takes each record in the order in which the calls return. Defined by the program that uses the interpreter. */
+/* Bytes of a large receive: more than 2^32, of which the last 32 bits alone hold no message. */
+#define LARGE_COUNT (((MPI_Count)1 << 32) + 5)
+
+/* Takes each record, those of a thread in the order in which its calls return, never two at a time.
+ * Defined by the program that uses the interpreter. */
 void observe(OutcomeRecord record);
 
 /* This process in MPI_COMM_WORLD. */
@@ -18,15 +23,28 @@ extern int rank, ranks;
 /* A duplicate of MPI_COMM_WORLD for barriers and for the program that uses the interpreter. */
 extern MPI_Comm control;
 
-/* The operations of this rank, and the one that is performed; `operation_count` in the drain phase. */
-extern int operation_count, current;
+/* The operations of this rank, and the one that this thread performs; `operation_count` in the drain phase. */
+extern int operation_count;
+extern _Thread_local int current;
 extern const Operation *operation[MAX_STEPS];
 
 /* Prints the reason and ends the job with status 3. */
 void give_up(const char *what, const char *where);
 
-/* Creates the communicators. No message is longer than `longest_message`. */
-void interpreter_init(int longest_message);
+/* The names of what a library may lack. */
+extern const char *const need_name[NEEDS];
+
+/* Starts MPI, with threads if they are among `needs`. Returns what the library lacks of `needs`. */
+int start_mpi(int *argc, char ***argv, int needs);
+
+/* Creates the communicators that `needs` asks for. No message is longer than `longest_message`. */
+void interpreter_init(int longest_message, int needs);
+
+/* Frees what belongs to a session. */
+void interpreter_end(void);
+
+/* The operation of the first thread that has not performed all of its operations; safe in a signal handler. */
+int unfinished_operation(void);
 
 /* Performs the part of this rank, then the drain phase, and leaves when every rank has. `number` marks the messages of
  * this program; it must differ from that of the program before. */

@@ -4,8 +4,6 @@
 
 #include "payload.h"
 
-enum { STAMP = 16 };
-
 static uint64_t filler(int program, int message, size_t word) {
   return ((uint64_t)(uint32_t)message << 32 | (uint64_t)program) + word * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -22,6 +20,12 @@ void fill_payload(unsigned char *bytes, int count, int program, int message, int
     to += part;
     left -= part;
   }
+}
+
+int payload_length(const unsigned char *stamp, int program) {
+  int32_t words[4];
+  memcpy(words, stamp, STAMP);
+  return words[0] == program && words[3] >= STAMP ? words[3] : 0;
 }
 
 void check_payload(const unsigned char *bytes, int count, int program, OutcomeRecord *record) {

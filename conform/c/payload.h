@@ -5,8 +5,14 @@
 
 #include "codes.h"
 
+/* Bytes at the beginning of a message that identify it; a message that is not empty has at least as many. */
+enum { STAMP = 16 };
+
 /* Fills the `count` bytes of a message. */
 void fill_payload(unsigned char *bytes, int count, int program, int message, int sender);
+
+/* The length of the message of `program` with these first STAMP bytes; 0 if it is none. */
+int payload_length(const unsigned char *stamp, int program);
 
 /* Sets `message` and the flags INTACT and FOREIGN of the record of a received message. */
 void check_payload(const unsigned char *bytes, int count, int program, OutcomeRecord *record);

@@ -38,7 +38,8 @@ static void append(char *text, size_t size, const char *fragment) {
 /* ---- which message a record is about ---- */
 
 static int rank_in_comm(int c, int world_rank) {
-  return c == COMM_REVERSED ? RANKS - 1 - world_rank : c >= COMM_PARITY ? world_rank / 2 : world_rank;
+  if (c == COMM_REVERSED) return RANKS - 1 - world_rank;
+  return c == COMM_PARITY || c == COMM_ACROSS ? world_rank / 2 : world_rank;
 }
 
 /* The message of `least` to `most` bytes that the status in `record` describes; NULL if there is none. */
@@ -72,6 +73,8 @@ static int received_message(const OutcomeRecord *record, int c, int is_short) {
   }
   if (m != find(record, c, record->count, record->count)) {
     violation(record->step, "source, tag or count of the status are not those of the message received");
+  } else if (record->flags & GAPS) {
+    violation(record->step, "bytes changed that are not part of the datatype");
   } else if (!(record->flags & INTACT)) {
     violation(record->step, "received changed bytes");
   }
@@ -187,9 +190,15 @@ static void begin_as_the_check_does(void) {
 
 int main(int argc, char **argv) {
   int total = 0;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int lacks = start_mpi(&argc, &argv, PROGRAM_NEEDS);
+  for (int i = 0; i < NEEDS; i++) {
+    if (rank != 0 || !(lacks >> i & 1)) continue;
+    fprintf(stderr, "the MPI library lacks what the program needs: %s\n", need_name[i]);
+  }
+  if (lacks != 0) {
+    MPI_Finalize();
+    return 2;
+  }
   if (ranks != RANKS) {
     if (rank == 0) fprintf(stderr, "%d ranks found; expected %d\n", ranks, RANKS);
     MPI_Finalize();
@@ -197,7 +206,7 @@ int main(int argc, char **argv) {
   }
   const int rounds = argc > 1 ? atoi(argv[1]) : 1000;
   begin_as_the_check_does();
-  interpreter_init(LONGEST_MESSAGE);
+  interpreter_init(LONGEST_MESSAGE, PROGRAM_NEEDS);
   signal(SIGALRM, time_limit_expired);
   for (round_number = 1; round_number <= rounds && total == 0; round_number++) {
     alarm(SECONDS);
@@ -210,6 +219,7 @@ int main(int argc, char **argv) {
   alarm(0);
   if (rank == 0 && total > 0) printf("violation in round %d\n", round_number - 1);
   if (rank == 0 && total == 0) printf("no violation in %d rounds\n", round_number - 1);
+  interpreter_end();
   MPI_Finalize();
   return total != 0;
 }

@@ -10,10 +10,13 @@ pub const PROGRAMS_MAGIC: i32 = 0x4f43_424d;
 pub const OUTCOME_MAGIC: i32 = 0x554f_424d;
 
 /// Version of both file formats.
-pub const FORMAT: i32 = 1;
+pub const FORMAT: i32 = 2;
 
 /// Step numbers are below this limit, and so is the number of operations of a rank.
 pub const MAX_STEPS: i32 = 1024;
+
+/// Threads of a rank are numbered below this limit.
+pub const MAX_THREADS: i32 = 4;
 
 /// `MPI_ANY_SOURCE` as a peer or `MPI_ANY_TAG` as a tag.
 pub const ANY: i32 = -1;
@@ -36,6 +39,9 @@ pub const FOREIGN: i32 = 2;
 /// Flag of an outcome record: the receive wrote past the end of its buffer.
 pub const OVERRUN: i32 = 4;
 
+/// Flag of an outcome record: the receive changed bytes between those of its datatype.
+pub const GAPS: i32 = 8;
+
 /// The communicators that every program may use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
@@ -50,17 +56,141 @@ pub enum Comm {
     Parity = 3,
     /// The intercommunicator between even and odd ranks.
     Across = 4,
+    /// All ranks in their order in `MPI_COMM_WORLD`, made by `MPI_Comm_create_from_group` from the
+    /// process set `mpi://WORLD` of a session.
+    Session = 5,
 }
 
 impl Comm {
     /// Every value, in the order of the codes.
     #[rustfmt::skip]
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::First,
         Self::Second,
         Self::Reversed,
         Self::Parity,
         Self::Across,
+        Self::Session,
+    ];
+
+    /// Its number.
+    #[must_use]
+    pub const fn code(self) -> i32 {
+        self as i32
+    }
+
+    /// The value with this number, if there is one.
+    #[must_use]
+    pub fn from_code(code: i32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+}
+
+/// How the bytes of a message lie in memory, and the datatype that says so. Every type has the
+/// signature of as many `MPI_BYTE`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(i32)]
+pub enum Layout {
+    /// One after the other: `MPI_BYTE`.
+    Bytes = 0,
+    /// One after the other: `MPI_Type_contiguous`, count 1.
+    Contiguous = 1,
+    /// Blocks of 8 bytes, each followed by a gap of 4, and the rest: `MPI_Type_create_struct` of an
+    /// `MPI_Type_vector` and bytes, count 1.
+    Vector = 2,
+    /// Blocks of 512 bytes, the last one first in memory: `MPI_Type_create_hindexed` with
+    /// descending displacements, count 1.
+    Reversed = 3,
+    /// Each byte followed by a gap of 2: `MPI_Type_create_resized` of `MPI_BYTE` with extent 3, as
+    /// many as there are bytes.
+    Resized = 4,
+}
+
+impl Layout {
+    /// Every value, in the order of the codes.
+    #[rustfmt::skip]
+    pub const ALL: [Self; 5] = [
+        Self::Bytes,
+        Self::Contiguous,
+        Self::Vector,
+        Self::Reversed,
+        Self::Resized,
+    ];
+
+    /// Its number.
+    #[must_use]
+    pub const fn code(self) -> i32 {
+        self as i32
+    }
+
+    /// The value with this number, if there is one.
+    #[must_use]
+    pub fn from_code(code: i32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+}
+
+/// The type and size of the counts of a call.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(i32)]
+pub enum Counts {
+    /// `int`: `MPI_Send`.
+    Int = 0,
+    /// `MPI_Count`: `MPI_Send_c`.
+    Wide = 1,
+    /// `MPI_Count`, and a receive has room for more than 2^32 bytes, of which a message uses the
+    /// first.
+    Large = 2,
+}
+
+impl Counts {
+    /// Every value, in the order of the codes.
+    #[rustfmt::skip]
+    pub const ALL: [Self; 3] = [
+        Self::Int,
+        Self::Wide,
+        Self::Large,
+    ];
+
+    /// Its number.
+    #[must_use]
+    pub const fn code(self) -> i32 {
+        self as i32
+    }
+
+    /// The value with this number, if there is one.
+    #[must_use]
+    pub fn from_code(code: i32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+}
+
+/// What some MPI libraries lack and some programs need; a bit of the number `needs` of a program
+/// file each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(i32)]
+pub enum Need {
+    /// `MPI_Isendrecv`.
+    Isendrecv = 0,
+    /// `MPI_Session_init` and `MPI_Comm_create_from_group`.
+    Sessions = 1,
+    /// `MPI_Psend_init` and `MPI_Precv_init`.
+    Partitioned = 2,
+    /// `MPI_THREAD_MULTIPLE`.
+    Threads = 3,
+    /// The calls with `MPI_Count` arguments, such as `MPI_Recv_c`.
+    Counts = 4,
+}
+
+impl Need {
+    /// Every value, in the order of the codes.
+    #[rustfmt::skip]
+    pub const ALL: [Self; 5] = [
+        Self::Isendrecv,
+        Self::Sessions,
+        Self::Partitioned,
+        Self::Threads,
+        Self::Counts,
     ];
 
     /// Its number.
@@ -92,7 +222,7 @@ pub enum OperationCode {
     Receive = 5,
     /// Cancel a persistent receive if it is active, then `MPI_Start` it.
     Restart = 6,
-    /// `MPI_Sendrecv`.
+    /// `MPI_Sendrecv` or `MPI_Isendrecv`.
     Sendrecv = 7,
     /// One of the four probes.
     Probe = 8,
@@ -106,12 +236,16 @@ pub enum OperationCode {
     Barrier = 12,
     /// A short time in which messages may arrive.
     Pause = 13,
+    /// `MPI_Psend_init`, and after the start `MPI_Pready` of every partition.
+    PartitionedSend = 14,
+    /// `MPI_Precv_init`.
+    PartitionedReceive = 15,
 }
 
 impl OperationCode {
     /// Every value, in the order of the codes.
     #[rustfmt::skip]
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Send,
         Self::Ssend,
         Self::Rsend,
@@ -125,6 +259,8 @@ impl OperationCode {
         Self::Complete,
         Self::Barrier,
         Self::Pause,
+        Self::PartitionedSend,
+        Self::PartitionedReceive,
     ];
 
     /// Its number.
@@ -339,6 +475,8 @@ pub struct FileHeader {
     pub programs: i32,
     /// Bytes of the longest message.
     pub longest_message: i32,
+    /// What the programs need: bit `1 << NEED` for each `Need`.
+    pub needs: i32,
 }
 
 /// The beginning of a program; the parts of ranks 0, 1, ... follow.
@@ -371,6 +509,8 @@ pub struct Operation {
     pub code: i32,
     /// The step's number, which also identifies its message or receive.
     pub step: i32,
+    /// The thread that performs it, from 0.
+    pub thread: i32,
     /// A `Comm`.
     pub comm: i32,
     /// Rank in the communicator, `ANY` or `NO_PROCESS`.
@@ -380,10 +520,16 @@ pub struct Operation {
     /// Of a send: length of the message; of a receive: length of its buffer, 0 if every message
     /// fits.
     pub bytes: i32,
+    /// A `Layout`.
+    pub layout: i32,
+    /// Of partitioned communication: number of partitions.
+    pub partitions: i32,
+    /// A `Counts`.
+    pub counts: i32,
     /// A `Form`, `ProbeCall` or `CompleteCall`.
     pub form: i32,
     /// Number of arguments: indices of earlier operations of the rank; of `MPI_Sendrecv`
-    /// communicator, source and tag of its receive.
+    /// communicator, source, tag and `Layout` of its receive.
     pub arguments: i32,
 }
 
@@ -401,10 +547,10 @@ pub struct OutcomeRecord {
     pub source: i32,
     /// Tag in the status, or `ANY`.
     pub tag: i32,
-    /// Bytes, as returned by `MPI_Get_count`.
+    /// Bytes, as returned by `MPI_Get_count`, or by `MPI_Get_elements` for a derived datatype.
     pub count: i32,
     /// The message that the payload identifies, or `NO_MESSAGE`.
     pub message: i32,
-    /// `INTACT`, `FOREIGN`, `OVERRUN`.
+    /// `INTACT`, `FOREIGN`, `OVERRUN`, `GAPS`.
     pub flags: i32,
 }

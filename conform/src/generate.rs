@@ -3,14 +3,18 @@
 //! wildcards beside exact receives; receives for messages already sent, and messages for receives
 //! already posted.
 //!
+//! Some programs have several threads per rank. In half of them each communicator belongs to one
+//! thread of each rank, in the others every thread uses every communicator.
+//!
 //! A program is a function of seed, number, ranks and excluded features. Every program keeps the
 //! rules of [`crate::rules`].
 
 use mb_core::random::Random;
 
+use crate::codes::Need;
 use crate::program::{
-    Action, Comm, CompleteCall, Form, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step, StepId,
-    TestProgram,
+    Action, Comm, CompleteCall, Counts, Form, Layout, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step,
+    StepId, TestProgram,
 };
 use crate::rules;
 
@@ -51,11 +55,27 @@ pub enum Feature {
     Truncation,
     /// Intercommunicators.
     Intercomm,
+    /// `MPI_Isendrecv`.
+    Isendrecv,
+    /// Derived datatypes.
+    Datatypes,
+    /// Communicators of a session.
+    Sessions,
+    /// Partitioned communication.
+    Partitioned,
+    /// Several threads per rank, each with its own communicators.
+    Threads,
+    /// Several threads per rank that use the same communicators.
+    SharedThreads,
+    /// The calls with `MPI_Count` arguments.
+    Counts,
+    /// Receives with room for more than 2^32 bytes.
+    Large,
 }
 
 impl Feature {
     /// Every feature and its name in options.
-    pub const ALL: [(Self, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str); 22] = [
         (Self::Null, "null"),
         (Self::Persistent, "persistent"),
         (Self::Cancel, "cancel"),
@@ -70,15 +90,66 @@ impl Feature {
         (Self::Startall, "startall"),
         (Self::Truncation, "truncation"),
         (Self::Intercomm, "intercomm"),
+        (Self::Isendrecv, "isendrecv"),
+        (Self::Datatypes, "datatypes"),
+        (Self::Sessions, "sessions"),
+        (Self::Partitioned, "partitioned"),
+        (Self::Threads, "threads"),
+        (Self::SharedThreads, "shared-threads"),
+        (Self::Counts, "counts"),
+        (Self::Large, "large"),
     ];
 
-    /// Whether a step of `rank` with this action has it.
+    /// Features that programs have only on request: they reserve much address space.
+    pub const OPTIONAL: [Self; 1] = [Self::Large];
+
+    /// Features that programs cannot have on a library that lacks `need`.
     #[must_use]
-    pub fn is_in(self, rank: u8, action: &Action) -> bool {
+    pub const fn needing(need: Need) -> &'static [Self] {
+        match need {
+            Need::Isendrecv => &[Self::Isendrecv],
+            Need::Sessions => &[Self::Sessions],
+            Need::Partitioned => &[Self::Partitioned],
+            Need::Threads => &[Self::Threads, Self::SharedThreads],
+            Need::Counts => &[Self::Counts, Self::Large],
+        }
+    }
+
+    /// Whether `program` has it.
+    #[must_use]
+    pub fn has(self, program: &TestProgram) -> bool {
+        match self {
+            Self::Threads => program.is_threaded(),
+            Self::SharedThreads => program.shares_comms(),
+            _ => program.steps.iter().any(|step| self.is_in(step.rank, &step.action)),
+        }
+    }
+
+    /// Its name in options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(feature, _)| *feature == self).map_or("", |(_, name)| name)
+    }
+
+    /// The communicator that only it uses.
+    const fn of_comm(comm: Comm) -> Option<Self> {
+        match comm {
+            Comm::Across => Some(Self::Intercomm),
+            Comm::Session => Some(Self::Sessions),
+            Comm::First | Comm::Second | Comm::Reversed | Comm::Parity => None,
+        }
+    }
+
+    /// Whether a step of `rank` with this action has it; never for what the whole program decides.
+    #[must_use]
+    fn is_in(self, rank: u8, action: &Action) -> bool {
         let message = action.message();
-        let spec = match action {
-            Action::Probe(spec, _) => Some(spec),
-            action => action.spec(),
+        let spec = action.accepting();
+        let uses = |comm: Comm| {
+            message.is_some_and(|message| message.comm == comm) || spec.is_some_and(|spec| spec.comm == comm)
+        };
+        let counts = |counts: Counts| {
+            message.is_some_and(|message| message.counts == counts) || spec.is_some_and(|spec| spec.counts == counts)
         };
         match self {
             Self::Null => {
@@ -91,16 +162,24 @@ impl Feature {
             Self::Cancel => matches!(action, Action::Cancel(_) | Action::Restart(_)),
             Self::Probe => matches!(action, Action::Probe(_, call) if !call.takes()),
             Self::Mprobe => matches!(action, Action::Probe(_, call) if call.takes()),
-            Self::Sendrecv => matches!(action, Action::SendReceive(..)),
+            Self::Sendrecv => matches!(action, Action::SendReceive(_, _, Form::Blocking)),
+            Self::Isendrecv => matches!(action, Action::SendReceive(_, _, Form::Nonblocking)),
+            Self::Datatypes => {
+                message.is_some_and(|message| message.layout != Layout::Bytes)
+                    || spec.is_some_and(|spec| spec.layout != Layout::Bytes)
+            }
+            Self::Sessions => uses(Comm::Session),
+            Self::Partitioned => action.is_partitioned(),
+            // Decided for the whole program.
+            Self::Threads | Self::SharedThreads => false,
+            Self::Counts => counts(Counts::Wide),
+            Self::Large => counts(Counts::Large),
             Self::Synchronous => message.is_some_and(|message| message.mode == Mode::Synchronous),
             Self::Ready => message.is_some_and(|message| message.mode == Mode::Ready),
             Self::Buffered => message.is_some_and(|message| message.mode == Mode::Buffered),
             Self::Startall => action.is_together(),
             Self::Truncation => spec.is_some_and(|spec| spec.short),
-            Self::Intercomm => {
-                message.is_some_and(|message| message.comm == Comm::Across)
-                    || spec.is_some_and(|spec| spec.comm == Comm::Across)
-            }
+            Self::Intercomm => uses(Comm::Across),
             Self::SelfMessage => message.is_some_and(|message| message.dest == Some(rank)),
             Self::Long => message.is_some_and(|message| message.size >= SizeClass::Long),
         }
@@ -117,23 +196,39 @@ pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestP
 #[must_use]
 pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestProgram {
     let mut random = Random::of(seed, &[u64::from(ranks), number]);
-    let style = Style::draw(ranks, &mut random);
+    let style = Style::draw(ranks, without, &mut random);
     let mut program = TestProgram { ranks, steps: Vec::new() };
     let length = random.within(steps.0, steps.1);
     // Proposals that break a rule are dropped, so that there are more proposals than steps.
     for _ in 0..4 * length {
-        if program.steps.len() as u64 == length {
+        if program.steps.len() as u64 >= length {
             break;
         }
         let rank = random.below(u64::from(ranks)) as u8;
+        let thread = random.below(style.threads) as u8;
         let id = program.steps.len() as StepId + 1;
-        let action = Author { style: &style, program: &program, rank, random: &mut random }.propose();
-        if without.iter().any(|feature| feature.is_in(rank, &action)) {
+        let mut author = Author { style: &style, program: &program, rank, thread, random: &mut random };
+        let action = author.propose();
+        let partner = author.partner(&action);
+        let is_excluded = |rank, action| without.iter().any(|feature| feature.is_in(rank, action));
+        if is_excluded(rank, &action) || partner.as_ref().is_some_and(|(other, action)| is_excluded(*other, action)) {
+            continue;
+        }
+        let thread = if action == Action::Barrier { 0 } else { thread };
+        if let Some((other, action_of_other)) = partner {
+            let place = program.steps.len().saturating_sub(random.below(6) as usize);
+            let mut both = program.clone();
+            both.steps.push(Step { id, rank, thread, action });
+            let thread = style.thread_of(other, &action_of_other, &mut random);
+            both.steps.insert(place, Step { id: id + 1, rank: other, thread, action: action_of_other });
+            if rules::broken_rule(&both).is_none() {
+                program = both;
+            }
             continue;
         }
         // A message that cannot be ready is sent in standard mode.
         for action in [plain(&action), Some(action)].into_iter().flatten().rev() {
-            program.steps.push(Step { id, rank, action });
+            program.steps.push(Step { id, rank, thread, action });
             if rules::broken_rule(&program).is_none() {
                 break;
             }
@@ -157,6 +252,10 @@ fn plain(action: &Action) -> Option<Action> {
 struct Style {
     comms: Vec<Comm>,
     tags: u64,
+    /// Threads of a rank.
+    threads: u64,
+    /// Whether every thread uses every communicator.
+    is_shared: bool,
     /// Percentages.
     any_source: u64,
     any_tag: u64,
@@ -167,16 +266,28 @@ struct Style {
     together: u64,
     long: u64,
     short: u64,
+    derived: u64,
+    partitioned: u64,
+    isendrecv: u64,
+    wide: u64,
+    large: u64,
 }
 
 impl Style {
-    fn draw(ranks: u8, random: &mut Random) -> Self {
+    fn draw(ranks: u8, without: &[Feature], random: &mut Random) -> Self {
         let mut comms = Comm::ALL.to_vec();
         comms.retain(|&comm| ranks > 1 || comm != Comm::Across);
+        comms.retain(|&comm| Feature::of_comm(comm).is_none_or(|feature| !without.contains(&feature)));
         random.shuffle(&mut comms);
+        // A program in six has threads, and in half of these they share communicators.
+        let is_shared = random.below(2) == 0 && !without.contains(&Feature::SharedThreads);
+        let is_threaded = random.below(6) == 0 && !without.contains(&Feature::Threads);
+        let threads = if is_threaded { 2 + random.below(2) } else { 1 };
         // Most programs use a single communicator, which makes most patterns overlap.
-        comms.truncate([1, 1, 1, 2, 2, 5][random.below(6) as usize]);
+        let most = [1, 1, 1, 2, 2, 6][random.below(6) as usize];
+        comms.truncate(if is_threaded && !is_shared { threads as usize } else { most });
         let mut percent = |choices: [u64; 4]| choices[random.below(4) as usize];
+        let unless = |feature: Feature, percent: u64| if without.contains(&feature) { 0 } else { percent };
         Self {
             comms,
             any_source: percent([0, 20, 40, 70]),
@@ -188,16 +299,41 @@ impl Style {
             together: percent([0, 0, 10, 40]),
             long: percent([0, 0, 15, 50]),
             short: percent([0, 0, 15, 50]),
+            derived: unless(Feature::Datatypes, percent([0, 0, 20, 60])),
+            partitioned: unless(Feature::Partitioned, percent([0, 0, 0, 25])),
+            isendrecv: unless(Feature::Isendrecv, percent([0, 0, 5, 20])),
+            wide: unless(Feature::Counts, percent([0, 0, 30, 60])),
+            large: unless(Feature::Large, percent([0, 0, 10, 30])),
             tags: percent([1, 2, 2, 3]),
+            threads,
+            is_shared,
         }
     }
 }
 
-/// Proposes a step of one rank.
+impl Style {
+    /// A thread of `rank` that may perform `action`.
+    fn thread_of(&self, rank: u8, action: &Action, random: &mut Random) -> u8 {
+        let comm = action.message().map(|message| message.comm).or(action.accepting().map(|spec| spec.comm));
+        let all: Vec<u8> = (0..self.threads as u8)
+            .filter(|&thread| comm.is_none_or(|comm| self.comms_of(rank, thread).contains(&comm)))
+            .collect();
+        all.get(random.below(all.len().max(1) as u64) as usize).copied().unwrap_or_default()
+    }
+
+    /// The communicators of a thread. Other ranks number their threads differently.
+    fn comms_of(&self, rank: u8, thread: u8) -> Vec<Comm> {
+        let is_own = |at: usize| self.is_shared || (at as u64 + u64::from(rank)) % self.threads == u64::from(thread);
+        self.comms.iter().enumerate().filter(|(at, _)| is_own(*at)).map(|(_, comm)| *comm).collect()
+    }
+}
+
+/// Proposes a step of one thread.
 struct Author<'a> {
     style: &'a Style,
     program: &'a TestProgram,
     rank: u8,
+    thread: u8,
     random: &'a mut Random,
 }
 
@@ -207,6 +343,12 @@ impl Author<'_> {
         if self.chance(self.style.ready / 8) {
             return Action::Barrier;
         }
+        if self.chance(self.style.partitioned) {
+            return self.partitioned();
+        }
+        if self.chance(self.style.isendrecv) {
+            return self.send_receive(Form::Nonblocking);
+        }
         match self.random.below(100) {
             0..34 => self.send(),
             34..68 => self.receive(),
@@ -215,13 +357,16 @@ impl Author<'_> {
             87..90 => self.take(),
             90..93 => self.cancel(),
             93..95 => self.restart(),
-            95..97 => {
-                let message = Message { mode: Mode::Standard, ..self.message() };
-                Action::SendReceive(message, ReceiveSpec { comm: message.comm, ..self.spec() })
-            }
+            95..97 => self.send_receive(Form::Blocking),
             97 => Action::Barrier,
             _ => Action::Pause,
         }
+    }
+
+    fn send_receive(&mut self, form: Form) -> Action {
+        let message = Message { mode: Mode::Standard, counts: Counts::Int, ..self.message() };
+        let spec = ReceiveSpec { comm: message.comm, layout: self.layout(), ..self.spec() };
+        Action::SendReceive(message, spec, form)
     }
 
     fn chance(&mut self, percent: u64) -> bool {
@@ -234,6 +379,13 @@ impl Author<'_> {
 
     fn form(&mut self) -> Form {
         let last = self.program.steps.iter().rev().find(|step| step.is_of(self.rank));
+        if self.style.threads > 1 {
+            return match self.random.below(10) {
+                0..4 if self.chance(self.style.waiting) => Form::Blocking,
+                8 => Form::Persistent,
+                _ => Form::Nonblocking,
+            };
+        }
         if last.is_some_and(|last| last.action.is_together()) && self.chance(60) {
             Form::Together
         } else if self.chance(self.style.waiting) {
@@ -255,13 +407,60 @@ impl Author<'_> {
     fn receive(&mut self) -> Action {
         let form = self.form();
         let short = self.chance(self.style.short);
-        Action::Receive(ReceiveSpec { short, ..self.spec() }, form)
+        let layout = self.layout();
+        let large = self.chance(self.style.large) && !short;
+        let counts = if large { Counts::Large } else { self.counts() };
+        // The room of a large receive has no gaps.
+        let layout = if large { Layout::Bytes } else { layout };
+        Action::Receive(ReceiveSpec { short, layout, counts, ..self.spec() }, form)
+    }
+
+    fn layout(&mut self) -> Layout {
+        if self.chance(self.style.derived) { self.pick(&Layout::ALL).unwrap_or(Layout::Bytes) } else { Layout::Bytes }
+    }
+
+    fn counts(&mut self) -> Counts {
+        if self.chance(self.style.wide) { Counts::Wide } else { Counts::Int }
+    }
+
+    fn partitions(&mut self) -> u8 {
+        1 << self.random.below(4)
+    }
+
+    /// A partitioned send or receive; `partner` gives the other end.
+    fn partitioned(&mut self) -> Action {
+        let comm = self.comm();
+        let form =
+            if self.style.threads == 1 && self.chance(self.style.together) { Form::Together } else { Form::Persistent };
+        let (peer, tag, partitions) = (self.peer(comm), self.tag(), self.partitions());
+        if self.chance(50) {
+            let spec = ReceiveSpec { partitions, ..ReceiveSpec::of(comm, Source::Rank(peer), Some(tag)) };
+            return Action::Receive(spec, form);
+        }
+        let message = Message { dest: Some(peer), tag, partitions, ..Message::plain(comm) };
+        Action::Send(message, form)
+    }
+
+    /// The rank and the action of the other end of partitioned communication.
+    fn partner(&mut self, action: &Action) -> Option<(u8, Action)> {
+        let partitions = self.partitions();
+        match action {
+            Action::Send(message, _) if message.partitions > 0 => {
+                let spec = ReceiveSpec::of(message.comm, Source::Rank(self.rank), Some(message.tag));
+                Some((message.dest?, Action::Receive(ReceiveSpec { partitions, ..spec }, Form::Persistent)))
+            }
+            Action::Receive(ReceiveSpec { partitions: 1.., source: Source::Rank(source), comm, tag, .. }, _) => {
+                let message = Message { dest: Some(self.rank), tag: (*tag)?, partitions, ..Message::plain(*comm) };
+                Some((*source, Action::Send(message, Form::Persistent)))
+            }
+            _ => None,
+        }
     }
 
     fn mode(&mut self) -> Mode {
         if self.chance(self.style.synchronous) {
             Mode::Synchronous
-        } else if self.chance(self.style.ready) {
+        } else if self.style.threads == 1 && self.chance(self.style.ready) {
             Mode::Ready
         } else if self.chance(self.style.buffered) {
             Mode::Buffered
@@ -279,7 +478,8 @@ impl Author<'_> {
     }
 
     fn comm(&mut self) -> Comm {
-        self.pick(&self.style.comms).unwrap_or(Comm::First)
+        let own = self.style.comms_of(self.rank, self.thread);
+        self.pick(&own).unwrap_or(Comm::First)
     }
 
     fn tag(&mut self) -> u8 {
@@ -301,7 +501,8 @@ impl Author<'_> {
         let comm = self.comm();
         let size = self.size();
         let mode = self.mode();
-        let mut message = Message { comm, dest: None, tag: self.tag(), size, mode };
+        let (layout, counts) = (self.layout(), self.counts());
+        let mut message = Message { tag: self.tag(), size, mode, layout, counts, ..Message::plain(comm) };
         if self.chance(2) {
             return message;
         }
@@ -310,6 +511,7 @@ impl Author<'_> {
         if mode == Mode::Ready || self.chance(50) {
             let rank = self.rank;
             let barrier = self.program.steps.iter().rposition(|step| step.action == Action::Barrier).unwrap_or(0);
+            let own = self.style.comms_of(self.rank, self.thread);
             let posted: Vec<(u8, ReceiveSpec)> = self
                 .program
                 .steps
@@ -319,7 +521,9 @@ impl Author<'_> {
                 .map(|(_, step)| step)
                 .filter_map(|step| Some((step.rank, *step.action.spec()?)))
                 .filter(|(dest, spec)| {
-                    spec.comm.joins(rank, *dest)
+                    spec.partitions == 0
+                        && own.contains(&spec.comm)
+                        && spec.comm.joins(rank, *dest)
                         && match spec.source {
                             Source::Any => true,
                             Source::Rank(source) => source == rank,
@@ -338,26 +542,24 @@ impl Author<'_> {
 
     fn spec(&mut self) -> ReceiveSpec {
         let comm = self.comm();
-        let mut spec = ReceiveSpec { comm, source: Source::Rank(self.peer(comm)), tag: Some(self.tag()), short: false };
+        let mut spec = ReceiveSpec::of(comm, Source::Rank(self.peer(comm)), Some(self.tag()));
         if self.chance(2) {
             spec.source = Source::Null;
             return spec;
         }
         // Half of the receives are made for a message that is already sent.
         if self.chance(50) {
+            let own = self.style.comms_of(self.rank, self.thread);
             let sent: Vec<(u8, Message)> = self
                 .program
                 .messages()
-                .filter(|(_, message)| message.dest == Some(self.rank))
+                .filter(|(_, message)| {
+                    message.dest == Some(self.rank) && message.partitions == 0 && own.contains(&message.comm)
+                })
                 .map(|(step, message)| (step.rank, *message))
                 .collect();
             if let Some((from, message)) = self.pick(&sent) {
-                spec = ReceiveSpec {
-                    comm: message.comm,
-                    source: Source::Rank(from),
-                    tag: Some(message.tag),
-                    short: false,
-                };
+                spec = ReceiveSpec::of(message.comm, Source::Rank(from), Some(message.tag));
             }
         }
         if self.chance(self.style.any_source) {
@@ -380,10 +582,13 @@ impl Author<'_> {
         Action::Probe(self.spec(), call)
     }
 
-    /// The steps of this rank that `is_selected`.
+    /// The steps of this thread that `is_selected`.
     fn own(&self, is_selected: impl Fn(&Action) -> bool) -> Vec<StepId> {
         let steps = self.program.steps.iter();
-        steps.filter(|step| step.rank == self.rank && is_selected(&step.action)).map(|step| step.id).collect()
+        steps
+            .filter(|step| step.lane() == (self.rank, self.thread) && is_selected(&step.action))
+            .map(|step| step.id)
+            .collect()
     }
 
     fn take(&mut self) -> Action {
@@ -393,18 +598,24 @@ impl Author<'_> {
     }
 
     fn cancel(&mut self) -> Action {
-        let receives = self.own(|action| matches!(action, Action::Receive(_, form) if *form != Form::Blocking));
+        let receives = self.own(|action| {
+            !action.is_partitioned() && matches!(action, Action::Receive(_, form) if *form != Form::Blocking)
+        });
         self.pick(&receives).map_or(Action::Pause, Action::Cancel)
     }
 
     fn restart(&mut self) -> Action {
-        let receives = self.own(|action| matches!(action, Action::Receive(_, form) if form.is_persistent()));
+        let receives = self.own(|action| {
+            !action.is_partitioned() && matches!(action, Action::Receive(_, form) if form.is_persistent())
+        });
         self.pick(&receives).map_or(Action::Pause, Action::Restart)
     }
 
     fn complete(&mut self) -> Action {
         let mut requests = self.own(|action| match action {
-            Action::Send(_, form) | Action::Receive(_, form) => *form != Form::Blocking,
+            Action::Send(_, form) | Action::Receive(_, form) | Action::SendReceive(_, _, form) => {
+                *form != Form::Blocking
+            }
             Action::ReceiveProbed(_, nonblocking) => *nonblocking,
             _ => false,
         });
@@ -413,6 +624,11 @@ impl Author<'_> {
         let call = self.pick(calls).unwrap_or(CompleteCall::Test);
         self.random.shuffle(&mut requests);
         let most = if call.is_single() { 1 } else { 1 + self.random.below(6) as usize };
+        let is_of_session =
+            |id: &StepId| self.program.step(*id).is_some_and(|(_, step)| self.program.is_of_session(step));
+        if let Some(of_first) = requests.first().map(is_of_session) {
+            requests.retain(|id| is_of_session(id) == of_first);
+        }
         requests.truncate(most);
         if requests.is_empty() { Action::Pause } else { Action::Complete(call, requests) }
     }

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::outcome::{FOREIGN, INTACT, NO_PROCESS, NO_TAG, OVERRUN, Observation, ObservedStatus, RawEvent};
-use crate::program::{Action, Comm, Message, ReceiveSpec, Source, Step, StepId, TestProgram};
+use crate::outcome::{FOREIGN, GAPS, INTACT, NO_PROCESS, NO_TAG, OVERRUN, Observation, ObservedStatus, RawEvent};
+use crate::program::{Action, Comm, Form, Message, ReceiveSpec, Source, Step, StepId, TestProgram};
 
 /// An observation that is wrong by itself, whatever the order of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +45,8 @@ pub enum Event {
     Irrelevant,
 }
 
-/// The events of each rank with the operation that brought them, in the order in which they came.
+/// The events of each rank with the operation that brought them: those of each thread in the order
+/// in which they came, one thread after the other, and those of the drain phase last.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct History {
     /// For each rank: operation and event.
@@ -55,6 +56,14 @@ pub struct History {
     pub null: Vec<Defect>,
     /// Defects of truncated receives. Their messages are matched nevertheless.
     pub truncation: Vec<Defect>,
+    /// Wrong statuses of `MPI_Isendrecv`. The payload shows what was matched.
+    pub status: Vec<Defect>,
+}
+
+/// Orders observations by thread; the drain phase is last.
+#[must_use]
+pub fn thread_key(program: &TestProgram, rank: u8, at: usize) -> u8 {
+    program.thread_at(rank, at).unwrap_or(u8::MAX)
 }
 
 /// Resolves the observations of one rank.
@@ -67,6 +76,8 @@ struct Reader<'a> {
     null: Vec<String>,
     /// Defects of truncated receives.
     truncation: Vec<String>,
+    /// Wrong statuses of `MPI_Isendrecv`.
+    status: Vec<String>,
 }
 
 impl History {
@@ -76,14 +87,25 @@ impl History {
     /// The first defect. With `is_complete` the program ended, so that every message, receive and
     /// send must be accounted for.
     pub fn resolve(program: &TestProgram, observations: &[&[Observation]], is_complete: bool) -> Result<Self, Defect> {
-        let (mut ranks, mut null, mut truncation) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ranks, mut null, mut truncation, mut status) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (rank, observations) in (0..program.ranks).zip(observations) {
-            let mut reader = Reader { program, rank, held: BTreeMap::new(), null: Vec::new(), truncation: Vec::new() };
+            let mut reader = Reader {
+                program,
+                rank,
+                held: BTreeMap::new(),
+                null: Vec::new(),
+                truncation: Vec::new(),
+                status: Vec::new(),
+            };
             let defect = |what| Defect { rank, what };
             let operations = program.of_rank(rank).count();
-            let mut events = Vec::new();
-            for piece in *observations {
-                let is_late = events.last().is_some_and(|(at, _)| *at > piece.at) || piece.at > operations;
+            // The order between the records of two threads says nothing.
+            let mut observations = observations.to_vec();
+            observations.sort_by_key(|piece| thread_key(program, rank, piece.at));
+            let mut events: Vec<(usize, Event)> = Vec::new();
+            for piece in &observations {
+                let key = |at: usize| (thread_key(program, rank, at), at);
+                let is_late = events.last().is_some_and(|(at, _)| key(*at) > key(piece.at)) || piece.at > operations;
                 if is_late {
                     return Err(defect("its observations are out of order".to_owned()));
                 }
@@ -94,9 +116,10 @@ impl History {
             }
             null.extend(reader.null.into_iter().map(|what| Defect { rank, what }));
             truncation.extend(reader.truncation.into_iter().map(|what| Defect { rank, what }));
+            status.extend(reader.status.into_iter().map(|what| Defect { rank, what }));
             ranks.push(events);
         }
-        let history = Self { ranks, null, truncation };
+        let history = Self { ranks, null, truncation, status };
         history.check_once(program)?;
         if is_complete {
             history.check_whole(program)?;
@@ -237,6 +260,9 @@ impl Reader<'_> {
         if spec.source == Source::Null {
             return Ok(self.no_process("receive", step, status));
         }
+        if matches!(self.step(step)?.action, Action::SendReceive(_, _, Form::Nonblocking)) {
+            return self.isendrecv(step, &spec, status);
+        }
         let message = self.message(&spec, status);
         let long = self.too_long(&spec, status);
         if let Some(id) = long.filter(|id| message.as_ref().map_or(true, |message| message == id)) {
@@ -250,6 +276,30 @@ impl Reader<'_> {
             ));
             return Ok(Event::Received(step, id));
         }
+        message.map(|message| Event::Received(step, message)).map_err(|what| format!("receive {step} {what}"))
+    }
+
+    /// The payload identifies the message, because no empty one is accepted.
+    fn isendrecv(&mut self, step: StepId, spec: &ReceiveSpec, status: &ObservedStatus) -> Result<Event, String> {
+        let sent = self.program.messages().find(|(from, _)| Some(from.id) == status.message);
+        if let Some((from, message)) = sent {
+            let source = i32::from(message.comm.rank_of(from.rank, self.program.ranks));
+            let right = (source, i32::from(message.tag), message.bytes(from.id) as i32);
+            let &ObservedStatus { source, tag, count, .. } = status;
+            if (source, tag, count) != right {
+                self.status.push(format!(
+                    "receive {step} of MPI_Isendrecv took message {} and has source {source}, tag {tag} and {count} \
+                     bytes in its status instead of source {}, tag {} and {} bytes (MPI 4.1, 3.2.5)",
+                    from.id, right.0, right.1, right.2
+                ));
+            }
+            let status = ObservedStatus { source: right.0, tag: right.1, count: right.2, ..*status };
+            let message = self.message(spec, &status);
+            return message
+                .map(|message| Event::Received(step, message))
+                .map_err(|what| format!("receive {step} {what}"));
+        }
+        let message = self.message(spec, status);
         message.map(|message| Event::Received(step, message)).map_err(|what| format!("receive {step} {what}"))
     }
 
@@ -292,8 +342,7 @@ impl Reader<'_> {
             return Ok(self.no_process("probe", step, status));
         }
         let from = self.envelope_of(&spec, status).map_err(|what| format!("probe {step} {what}"))?;
-        let Some((id, _)) = from.into_iter().find(|(id, message)| message.size.bytes(*id) as i32 == status.count)
-        else {
+        let Some((id, _)) = from.into_iter().find(|(id, message)| message.bytes(*id) as i32 == status.count) else {
             let ObservedStatus { source, tag, count, .. } = status;
             return Err(format!("probe {step} found {count} bytes from {source} with tag {tag}, which no rank sends"));
         };
@@ -332,6 +381,7 @@ impl Reader<'_> {
             step.rank == from
                 && message.dest == Some(self.rank)
                 && message.comm == spec.comm
+                && (message.partitions > 0) == (spec.partitions > 0)
                 && i32::from(message.tag) == status.tag
         };
         let all = self.program.messages().filter(|(step, message)| is_it(step, message));
@@ -354,7 +404,7 @@ impl Reader<'_> {
             return Err("received a message of another program".to_owned());
         }
         let Some(id) = status.message else {
-            let empty = self.envelope_of(spec, status)?.into_iter().find(|(id, message)| message.size.bytes(*id) == 0);
+            let empty = self.envelope_of(spec, status)?.into_iter().find(|(id, message)| message.bytes(*id) == 0);
             return match empty {
                 Some((id, _)) if status.count == 0 => Ok(id),
                 _ => Err(format!("received {} bytes that are not a message", status.count)),
@@ -375,12 +425,15 @@ impl Reader<'_> {
         let expected = [
             ("source", status.source, i32::from(message.comm.rank_of(step.rank, self.program.ranks))),
             ("tag", status.tag, i32::from(message.tag)),
-            ("count", status.count, message.size.bytes(id) as i32),
+            ("count", status.count, message.bytes(id) as i32),
         ];
         for (name, found, expected) in expected {
             if found != expected {
                 return Err(format!("received message {id} with {name} {found} in its status instead of {expected}"));
             }
+        }
+        if status.flags & GAPS != 0 {
+            return Err(format!("received message {id}, and bytes changed that are not part of its datatype"));
         }
         if status.flags & INTACT == 0 {
             return Err(format!("received message {id} with changed bytes"));

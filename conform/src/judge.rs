@@ -21,13 +21,19 @@
 //! cycle is the explanation of a violation. Only the order in which `MPI_Startall` starts its
 //! requests is unknown; the outcome is permitted if one of these orders has no cycle.
 //!
-//! Test: `what_is_allowed_is_what_can_happen`.
+//! Two operations of different threads of a rank are not ordered by the program. MPI calls them
+//! logically concurrent: their messages or receives match in either order (MPI 4.1, 3.5). *Earlier*
+//! and *older* above therefore mean earlier in the same thread, or before the drain phase, which
+//! begins when all threads of the rank have ended. Partitioned communication matches in the order of
+//! its initialization, and nothing else (MPI 4.1, 4.2); the two rules say the same about it.
+//!
+//! Tests: `what_is_allowed_is_what_can_happen`, `what_threads_may_do_is_what_can_happen`.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::history::{Event, History};
 use crate::outcome::Observation;
-use crate::program::{Action, Comm, Mode, ReceiveSpec, StepId, TestProgram};
+use crate::program::{Action, Comm, Mode, ReceiveSpec, Step, StepId, TestProgram};
 use crate::violation::{Link, Reason, Violation};
 
 /// Judges the observations of each rank. `is_complete`: the program ended.
@@ -44,7 +50,9 @@ pub fn violation(program: &TestProgram, observations: &[&[Observation]], is_comp
 pub fn violation_of(program: &TestProgram, history: &History) -> Option<Violation> {
     let order = order_violation(program, history).map(Violation::Order);
     let null = || history.null.first().cloned().map(Violation::Null);
-    order.or_else(null).or_else(|| history.truncation.first().cloned().map(Violation::Truncation))
+    let truncation = || history.truncation.first().cloned().map(Violation::Truncation);
+    let status = || history.status.first().cloned().map(Violation::Status);
+    order.or_else(null).or_else(truncation).or_else(status)
 }
 
 /// A shortest cycle in the orders of `history`, if there is one in every order of `MPI_Startall`;
@@ -131,32 +139,39 @@ impl<'a> Graph<'a> {
     /// Adds the calls and reports of `rank` in program order, and their edges to matches and
     /// barriers.
     fn add_rank(&mut self, rank: u8) {
-        let events = &self.history.ranks[usize::from(rank)];
         let steps: Vec<_> = self.program.of_rank(rank).collect();
-        let mut last = self.node(Node::Call(rank, 0));
-        let mut next_event = 0;
-        for place in 0..=steps.len() {
-            let call = self.node(Node::Call(rank, place));
-            if call != last {
-                self.before(last, call, Reason::TestProgram);
+        let drain = self.node(Node::Call(rank, steps.len()));
+        for thread in 0..self.program.threads(rank) {
+            let mut last = None;
+            for (place, step) in steps.iter().enumerate().filter(|(_, step)| step.thread == thread) {
+                let call = self.node(Node::Call(rank, place));
+                if let Some(last) = last {
+                    self.before(last, call, Reason::TestProgram);
+                }
+                let mut called = call;
+                if step.action == Action::Barrier {
+                    called = self.node(Node::BarrierComplete(step.id));
+                    self.before(call, called, Reason::Barrier);
+                }
+                last = Some(self.add_reports(rank, place, called));
             }
-            last = call;
-            if let Some(step) = steps.get(place)
-                && step.action == Action::Barrier
-            {
-                let complete = self.node(Node::BarrierComplete(step.id));
-                self.before(call, complete, Reason::Barrier);
-                last = complete;
-            }
-            while let Some(&(at, event)) = events.get(next_event).filter(|(at, _)| *at == place) {
-                debug_assert_eq!(at, place);
-                let report = self.node(Node::Report(rank, next_event));
-                self.before(last, report, Reason::TestProgram);
-                last = report;
-                self.add_event(rank, report, event);
-                next_event += 1;
+            if let Some(last) = last {
+                self.before(last, drain, Reason::TestProgram);
             }
         }
+        self.add_reports(rank, steps.len(), drain);
+    }
+
+    /// Adds the reports of the operation at `place` after `last`; returns the last one.
+    fn add_reports(&mut self, rank: u8, place: usize, mut last: usize) -> usize {
+        let events = &self.history.ranks[usize::from(rank)];
+        for (index, &(_, event)) in events.iter().enumerate().filter(|(_, (at, _))| *at == place) {
+            let report = self.node(Node::Report(rank, index));
+            self.before(last, report, Reason::TestProgram);
+            last = report;
+            self.add_event(rank, report, event);
+        }
+        last
     }
 
     fn add_event(&mut self, rank: u8, report: usize, event: Event) {
@@ -289,7 +304,7 @@ impl<'a> Graph<'a> {
             if step.id == message {
                 break;
             }
-            if step.rank == sender.rank
+            if step.lane() == sender.lane()
                 && other.dest == Some(rank)
                 && taker.spec.accepts(step.rank, other)
                 && let Some(taken) = self.taken(step.id)
@@ -297,7 +312,11 @@ impl<'a> Graph<'a> {
                 self.before(taken, taker.node, Reason::Overtaking(step.id, message));
             }
         }
+        let thread = program.thread_at(rank, taker.place);
         for (place, step) in program.of_rank(rank).enumerate().take(taker.place) {
+            if thread.is_some_and(|thread| thread != step.thread) {
+                continue;
+            }
             if program.posted_spec(step).is_some_and(|spec| spec.accepts(sender.rank, envelope))
                 && let Some(end) = self.end_of_receive(rank, step.id)
             {
@@ -314,7 +333,19 @@ impl<'a> Graph<'a> {
         let Some((_, sender)) = program.step(message) else { return };
         let Some(envelope) = sender.action.message() else { return };
         let Some(taken) = self.taken(message) else { return };
-        for step in program.of_rank(rank).skip(place + 1) {
+        let thread = program.thread_at(rank, place);
+        let takes = |step: &Step| {
+            let spec = match &step.action {
+                Action::Probe(spec, call) => call.takes().then_some(spec),
+                _ => program.posted_spec(step),
+            };
+            spec.is_some_and(|spec| spec.accepts(sender.rank, envelope))
+        };
+        // What another thread takes may have been taken at any time.
+        if program.of_rank(rank).any(|step| Some(step.thread) != thread && takes(step)) {
+            return;
+        }
+        for step in program.of_rank(rank).skip(place + 1).filter(|step| Some(step.thread) == thread) {
             if program.posted_spec(step).is_some_and(|spec| spec.accepts(sender.rank, envelope)) {
                 return;
             }

@@ -33,12 +33,13 @@ pub mod violation;
 pub mod wire;
 
 /// The sources of the C runner with their names. All `.c` files are compiled together.
-pub const RUNNER: [(&str, &str); 8] = [
+pub const RUNNER: [(&str, &str); 9] = [
     ("conform.c", include_str!("../c/conform.c")),
     ("interpreter.c", include_str!("../c/interpreter.c")),
     ("payload.c", include_str!("../c/payload.c")),
     ("stack.c", include_str!("../c/stack.c")),
     ("interpreter.h", include_str!("../c/interpreter.h")),
+    ("optional.h", include_str!("../c/optional.h")),
     ("payload.h", include_str!("../c/payload.h")),
     ("stack.h", include_str!("../c/stack.h")),
     ("codes.h", include_str!("../c/codes.h")),

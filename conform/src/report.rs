@@ -9,7 +9,7 @@ use crate::arrival;
 use crate::history::{Event, History};
 use crate::judge;
 use crate::outcome::Observation;
-use crate::program::{Comm, Mode, StepId, TestProgram};
+use crate::program::{Action, Comm, Form, Layout, Mode, StepId, TestProgram};
 use crate::simulate::{self, Contract, SimulatedLibrary};
 use crate::violation::Violation;
 use crate::wire::{self, End, RankOutcome, WireError};
@@ -41,6 +41,7 @@ impl Failure {
             Self::Violation(Violation::Order(_)) => "order",
             Self::Violation(Violation::Null(_)) => "null",
             Self::Violation(Violation::Truncation(_)) => "truncation",
+            Self::Violation(Violation::Status(_)) => "status",
             Self::Stuck { .. } => "stuck",
             Self::Crashed => "crashed",
         }
@@ -103,6 +104,20 @@ pub struct Counts {
     pub truncated: u64,
     /// Messages that were received in an intercommunicator.
     pub across: u64,
+    /// Messages that were received by an `MPI_Isendrecv`.
+    pub isendrecv: u64,
+    /// Messages that were sent or received with a derived datatype, by receives that posted one.
+    pub derived: u64,
+    /// Messages that were received in the communicator of a session.
+    pub in_sessions: u64,
+    /// Messages that were received by partitioned receives.
+    pub partitioned: u64,
+    /// Messages that were received by a call with an `MPI_Count` argument.
+    pub wide: u64,
+    /// Programs with several threads in a rank.
+    pub threaded: u64,
+    /// Programs with several threads that use one communicator.
+    pub shared_threads: u64,
     /// Programs for which one of two simulated runs of a correct library had another outcome.
     pub free: u64,
     /// Programs with a permitted outcome that no order of arrivals explains.
@@ -220,6 +235,8 @@ impl RunVerdict {
         for (_, event) in history.ranks.iter().flatten() {
             counts.add_kinds(program, *event);
         }
+        counts.threaded += u64::from(program.is_threaded());
+        counts.shared_threads += u64::from(program.shares_comms());
         counts.free += u64::from(is_free(program, &history));
         if arrival::unexplained(program, &history).is_some() {
             counts.unexplained += 1;
@@ -243,10 +260,18 @@ impl Counts {
                 if let (Some(spec), Some(message)) = (spec, message(taken)) {
                     self.truncated += u64::from(spec.truncates(taken, message));
                     self.across += u64::from(message.comm == Comm::Across);
+                    self.in_sessions += u64::from(message.comm == Comm::Session);
+                    self.derived += u64::from((spec.layout, message.layout) != (Layout::Bytes, Layout::Bytes));
+                    self.partitioned += u64::from(spec.partitions > 0);
+                    self.wide += u64::from(spec.counts != crate::program::Counts::Int);
+                    let by = program.step(receive).map(|(_, step)| &step.action);
+                    self.isendrecv += u64::from(matches!(by, Some(Action::SendReceive(_, _, Form::Nonblocking))));
                 }
             }
             Event::TakenByProbe(_, taken) | Event::Drained(_, taken) => {
-                self.across += u64::from(message(taken).is_some_and(|message| message.comm == Comm::Across));
+                let comm = message(taken).map(|message| message.comm);
+                self.across += u64::from(comm == Some(Comm::Across));
+                self.in_sessions += u64::from(comm == Some(Comm::Session));
             }
             Event::Cancelled(_) | Event::Found(..) | Event::FoundNothing(_) | Event::Irrelevant => {}
         }
@@ -258,7 +283,7 @@ fn is_free(program: &TestProgram, history: &History) -> bool {
     let mut seen = pairs(history);
     seen.sort_unstable();
     (0..2).any(|draw| {
-        let library = SimulatedLibrary { contract: Contract::Mpi, rendezvous: draw == 1 };
+        let library = SimulatedLibrary { rendezvous: draw == 1, ..SimulatedLibrary::of(Contract::Mpi) };
         let other = simulate::run(program, library, &mut Random::of(draw, &[]));
         other.is_some_and(|observations| {
             let observations: Vec<&[Observation]> = observations.iter().map(Vec::as_slice).collect();

@@ -25,6 +25,16 @@
 //!   of `d` may accept `m`, because its message is received only later. A buffered send waits for
 //!   no other rank.
 //!
+//! Requests of `MPI_Isendrecv` and of partitioned communication are never cancelled, so that the
+//! drain phase waits for them. Their sends complete because every rank reaches its drain phase; for
+//! their receives the count above holds with all messages of the program. Each partitioned send has
+//! a partitioned receive of the same communicator, ranks and tag, and the other way round.
+//!
+//! Threads of a rank perform their steps one after the other, and what two threads do is not
+//! ordered. The induction along the schedule stays valid, because each thread keeps the order of
+//! the schedule. In the counts, a receive or matched probe of another thread of the rank counts as
+//! older wherever it stands, and a message of another thread of the sender as one that may overtake.
+//!
 //! The requests of an `MPI_Startall` are started at the rank's next step at the latest, and nothing
 //! waits before. They may start in any order, so that the rules must hold in each.
 //!
@@ -40,8 +50,8 @@
 use std::fmt;
 
 use crate::program::{
-    Action, Comm, CompleteCall, Form, MAX_STEP, Message, Mode, ReceiveSpec, SizeClass, Source, Step, StepId,
-    TestProgram,
+    Action, Comm, CompleteCall, Counts, Form, Lane, Layout, MAX_STEP, MAX_THREADS, Message, Mode, ReceiveSpec,
+    SizeClass, Source, Step, StepId, TestProgram,
 };
 
 /// A rule that a program breaks.
@@ -90,27 +100,36 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
     if rank >= program.ranks {
         return Some("its rank is out of range");
     }
+    if let Some(what) = invalid_thread(program, step).or_else(|| invalid_session(program, at, step)) {
+        return Some(what);
+    }
     let is_peer = |comm: Comm, peer: u8| peer < program.ranks && comm.joins(rank, peer);
     if let Some(message) = step.action.message() {
         if message.dest.is_some_and(|dest| !is_peer(message.comm, dest)) {
             return Some("the destination is not a rank of the communicator");
         }
-        if message.size == SizeClass::Empty && has_indistinguishable(program, at, message) {
+        if message.partitions == 0 && message.size == SizeClass::Empty && has_indistinguishable(program, at, message) {
             return Some("two empty messages could not be told apart");
         }
         if message.mode == Mode::Ready && !is_ready_certain(program, at, message) {
             return Some("its receive might not be posted");
         }
     }
-    if let Action::SendReceive(message, spec) = &step.action
-        && (message.comm != spec.comm || message.mode != Mode::Standard)
+    if let Action::SendReceive(message, spec, form) = &step.action
+        && (message.comm != spec.comm || message.mode != Mode::Standard || form.is_persistent())
     {
-        return Some("MPI_Sendrecv needs one communicator and standard mode");
+        return Some("MPI_Sendrecv needs one communicator and standard mode, and is not persistent");
     }
-    let spec = match &step.action {
-        Action::Probe(spec, _) => Some(spec),
-        action => action.spec(),
-    };
+    if step.action.is_partitioned() && !is_valid_partitioned(&step.action) {
+        return Some("partitioned communication has neither wildcards nor modes nor datatypes, and is persistent");
+    }
+    let spec = step.action.accepting();
+    if let Some(spec) = spec
+        && matches!(step.action, Action::Probe(..))
+        && (spec.layout != Layout::Bytes || spec.counts != Counts::Int)
+    {
+        return Some("a probe has no datatype and no count");
+    }
     if let Some(spec) = spec
         && let Source::Rank(source) = spec.source
         && !is_peer(spec.comm, source)
@@ -140,13 +159,20 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
         }
     }
     let suits = |id: &StepId| {
-        let Some(named) = program.steps[..at].iter().find(|other| other.id == *id && other.rank == rank) else {
+        let Some(named) = program.steps[..at].iter().find(|other| other.id == *id && other.lane() == step.lane())
+        else {
             return false;
         };
+        let is_partitioned = named.action.is_partitioned();
         match (&step.action, &named.action) {
-            (Action::Restart(_), Action::Receive(_, form)) => form.is_persistent(),
-            (Action::Cancel(_), Action::Receive(spec, form)) => *form != Form::Blocking && spec.source != Source::Null,
-            (Action::Complete(..), Action::Receive(_, form) | Action::Send(_, form)) => *form != Form::Blocking,
+            (Action::Restart(_), Action::Receive(_, form)) => form.is_persistent() && !is_partitioned,
+            (Action::Cancel(_), Action::Receive(spec, form)) => {
+                *form != Form::Blocking && spec.source != Source::Null && !is_partitioned
+            }
+            (
+                Action::Complete(..),
+                Action::Receive(_, form) | Action::Send(_, form) | Action::SendReceive(_, _, form),
+            ) => *form != Form::Blocking,
             (Action::Complete(..), Action::ReceiveProbed(_, nonblocking)) => *nonblocking,
             (Action::ReceiveProbed(id, _), Action::Probe(_, call)) => {
                 call.takes()
@@ -163,6 +189,74 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
     None
 }
 
+/// Why the thread of `step` is not valid.
+fn invalid_thread(program: &TestProgram, step: &Step) -> Option<&'static str> {
+    if step.thread >= MAX_THREADS || step.action == Action::Barrier && step.thread > 0 {
+        return Some("its thread is out of range, or not the first for a barrier");
+    }
+    if program.is_threaded()
+        && (step.action.is_together() || step.action.message().is_some_and(|message| message.mode == Mode::Ready))
+    {
+        return Some("threads use neither MPI_Startall nor ready sends");
+    }
+    None
+}
+
+/// Why `step` is not valid because of a session, or of a message that its payload does not identify.
+fn invalid_session(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
+    let rank = step.rank;
+    if step.action.is_together() {
+        let before = program.steps[..at].iter().rev().find(|other| other.is_of(rank));
+        if before.is_some_and(|before| {
+            before.action.is_together() && program.is_of_session(before) != program.is_of_session(step)
+        }) {
+            return Some("MPI_Startall mixes requests of a session with others");
+        }
+    }
+    if let Action::SendReceive(_, spec, Form::Nonblocking) = &step.action
+        && program.messages().any(|(from, message)| {
+            message.dest == Some(rank) && message.bytes(from.id) == 0 && spec.accepts(from.rank, message)
+        })
+    {
+        return Some("an MPI_Isendrecv could receive an empty message, which its payload does not identify");
+    }
+    if let Action::Complete(_, of) = &step.action {
+        let sessions = |is_of: bool| {
+            of.iter().any(|id| program.step(*id).is_some_and(|(_, named)| program.is_of_session(named) == is_of))
+        };
+        if sessions(true) && sessions(false) {
+            return Some("a call mixes requests of a session with others");
+        }
+    }
+    None
+}
+
+/// Whether the arguments of partitioned communication are valid. Intercommunicators and large counts
+/// are left out, because the standard says little about them.
+fn is_valid_partitioned(action: &Action) -> bool {
+    let is_number = |partitions: u8| (1..=8).contains(&partitions) && partitions.is_power_of_two();
+    match action {
+        Action::Send(message, form) => {
+            is_number(message.partitions)
+                && form.is_persistent()
+                && message.mode == Mode::Standard
+                && message.comm != Comm::Across
+                && message.dest.is_some()
+                && (message.layout, message.counts) == (Layout::Bytes, Counts::Int)
+        }
+        Action::Receive(spec, form) => {
+            is_number(spec.partitions)
+                && form.is_persistent()
+                && spec.comm != Comm::Across
+                && matches!(spec.source, Source::Rank(_))
+                && spec.tag.is_some()
+                && !spec.short
+                && (spec.layout, spec.counts) == (Layout::Bytes, Counts::Int)
+        }
+        _ => false,
+    }
+}
+
 /// Whether an earlier empty message has the same envelope and destination.
 fn has_indistinguishable(program: &TestProgram, at: usize, message: &Message) -> bool {
     let rank = program.steps[at].rank;
@@ -170,8 +264,8 @@ fn has_indistinguishable(program: &TestProgram, at: usize, message: &Message) ->
         && program.steps[..at].iter().any(|other| {
             other.rank == rank
                 && other.action.message().is_some_and(|twin| {
-                    (twin.size, twin.dest, twin.comm, twin.tag)
-                        == (message.size, message.dest, message.comm, message.tag)
+                    (twin.size, twin.dest, twin.comm, twin.tag, twin.partitions)
+                        == (message.size, message.dest, message.comm, message.tag, 0)
                 })
         })
 }
@@ -193,20 +287,26 @@ fn has_indistinguishable_long(program: &TestProgram, rank: u8, spec: &ReceiveSpe
 fn unbounded(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
     const SEND: &str = "the message might never be received";
     const RECEIVE: &str = "no message might be left for it";
-    let rank = step.rank;
+    let lane = step.lane();
+    let last = program.steps.len() - 1;
+    if step.action.is_partitioned() && !has_partner(program, step) {
+        return Some("the numbers of its partitioned sends and receives differ");
+    }
     match &step.action {
         Action::Send(message, Form::Blocking) => (!is_send_certain(program, at, message, at)).then_some(SEND),
-        Action::Receive(spec, Form::Blocking) => (!is_receive_certain(program, rank, spec, at, at)).then_some(RECEIVE),
+        Action::Receive(spec, Form::Blocking) => (!is_receive_certain(program, lane, spec, at, at)).then_some(RECEIVE),
         Action::Probe(spec, call) if call.waits() => {
-            (!is_receive_certain(program, rank, spec, at, at)).then_some(RECEIVE)
+            (!is_receive_certain(program, lane, spec, at, at)).then_some(RECEIVE)
         }
-        Action::SendReceive(message, spec) => {
+        Action::SendReceive(message, spec, Form::Blocking) => {
             if is_send_certain(program, at, message, at) {
-                (!is_receive_certain(program, rank, spec, at, at)).then_some(RECEIVE)
+                (!is_receive_certain(program, lane, spec, at, at)).then_some(RECEIVE)
             } else {
                 Some(SEND)
             }
         }
+        // The drain phase waits for it.
+        Action::SendReceive(_, spec, _) => (!is_receive_certain(program, lane, spec, at, last)).then_some(RECEIVE),
         Action::Complete(call, of) if call.waits() => {
             (!of.iter().all(|&id| is_completion_certain(program, id, at))).then_some("a request might never complete")
         }
@@ -219,6 +319,9 @@ fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool 
     let Some((at, step)) = program.step(id) else { return false };
     match &step.action {
         Action::Send(message, _) => is_send_certain(program, at, message, now),
+        Action::SendReceive(message, spec, _) => {
+            is_send_certain(program, at, message, now) && is_receive_certain(program, step.lane(), spec, at, now)
+        }
         Action::Receive(spec, _) => {
             let is_about = |other: &Step| other.action.references() == [id];
             let later = program.steps[at..now].iter().enumerate().rev();
@@ -227,16 +330,39 @@ fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool 
             let cancelled = program.steps[posted..now]
                 .iter()
                 .any(|other| matches!(other.action, Action::Cancel(_)) && is_about(other));
-            cancelled || is_receive_certain(program, step.rank, spec, posted, now)
+            cancelled || is_receive_certain(program, step.lane(), spec, posted, now)
         }
         Action::ReceiveProbed(..) => true,
         _ => false,
     }
 }
 
-/// Whether a receive or probe of `rank` posted at index `posted` certainly gets a message when the
+/// Whether as many partitioned receives as sends have the communicator, ranks and tag of `step`.
+fn has_partner(program: &TestProgram, step: &Step) -> bool {
+    let channel = |step: &Step| match &step.action {
+        Action::Send(message, _) if message.partitions > 0 => {
+            Some((message.comm, step.rank, message.dest?, message.tag))
+        }
+        Action::Receive(spec, _) if spec.partitions > 0 => match spec.source {
+            Source::Rank(source) => Some((spec.comm, source, step.rank, spec.tag?)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let of_channel = || program.steps.iter().filter(|other| channel(other) == channel(step));
+    let sends = of_channel().filter(|other| other.action.message().is_some()).count();
+    channel(step).is_some() && 2 * sends == of_channel().count()
+}
+
+/// Whether a receive or probe of a thread posted at index `posted` certainly gets a message when the
 /// step at `now` waits.
-fn is_receive_certain(program: &TestProgram, rank: u8, spec: &ReceiveSpec, posted: usize, now: usize) -> bool {
+fn is_receive_certain(
+    program: &TestProgram,
+    (rank, thread): Lane,
+    spec: &ReceiveSpec,
+    posted: usize,
+    now: usize,
+) -> bool {
     if spec.source == Source::Null {
         return true;
     }
@@ -245,8 +371,9 @@ fn is_receive_certain(program: &TestProgram, rank: u8, spec: &ReceiveSpec, poste
         .filter_map(|step| Some((step.rank, step.action.message()?)))
         .filter(|(from, message)| message.dest == Some(rank) && spec.accepts(*from, message))
         .collect();
-    let takers = program.steps[..posted].iter().filter(|step| {
+    let takers = program.steps.iter().enumerate().filter(|(index, step)| {
         step.rank == rank
+            && (*index < posted || step.thread != thread)
             && taker(program, step)
                 .is_some_and(|other| on_their_way.iter().any(|(from, message)| other.accepts(*from, message)))
     });
@@ -295,6 +422,7 @@ fn is_ready_certain(program: &TestProgram, at: usize, message: &Message) -> bool
 /// match.
 fn is_one_left(program: &TestProgram, at: usize, message: &Message, steps: &[Step]) -> bool {
     let from = program.steps[at].rank;
+    let lane = program.steps[at].lane();
     let Some(dest) = message.dest else { return false };
     let is_given_up = |id: StepId| {
         program.steps.iter().any(|step| matches!(step.action, Action::Cancel(of) | Action::Restart(of) if of == id))
@@ -307,7 +435,7 @@ fn is_one_left(program: &TestProgram, at: usize, message: &Message, steps: &[Ste
         .collect();
     let rivals = program.steps.iter().enumerate().filter(|(index, step)| {
         *index != at
-            && !(step.rank == from && *index > at)
+            && !(step.lane() == lane && *index > at)
             && step.action.message().is_some_and(|other| {
                 other.dest == Some(dest) && takers.iter().any(|spec| spec.accepts(step.rank, other))
             })

@@ -2,9 +2,10 @@
 //! Shrinking: programs one simplification away from a failing one. The caller runs them and
 //! continues with one that fails.
 
+use crate::generate::MAX_RANKS;
 use crate::program::{
-    Action, Comm, CompleteCall, Form, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step, StepId,
-    TestProgram,
+    Action, Comm, CompleteCall, Counts, Form, Layout, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step,
+    StepId, TestProgram,
 };
 use crate::rules;
 
@@ -23,6 +24,18 @@ pub fn candidates(program: &TestProgram) -> Vec<TestProgram> {
     }
     for rank in (0..program.ranks).rev() {
         simpler.extend(without_rank(program, rank));
+    }
+    simpler.extend(with_fewer_threads(program));
+    simpler.push(with_partitioned_tag_0(program));
+    // A partitioned send and its receive go together.
+    let partitioned: Vec<usize> = (0..count).filter(|&index| program.steps[index].action.is_partitioned()).collect();
+    if !partitioned.is_empty() {
+        simpler.push(without(program, |index| partitioned.contains(&index)));
+    }
+    for (at, &first) in partitioned.iter().enumerate() {
+        simpler.extend(
+            partitioned[at + 1..].iter().map(|&second| without(program, |index| index == first || index == second)),
+        );
     }
     for first in 0..count {
         simpler.push(without(program, |index| index == first));
@@ -100,7 +113,7 @@ fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
     let is_gone = |step: &Step| {
         let is_about = match &step.action {
             Action::Send(message, _) => message.dest == Some(rank),
-            Action::SendReceive(message, spec) => message.dest == Some(rank) || names(spec),
+            Action::SendReceive(message, spec, _) => message.dest == Some(rank) || names(spec),
             Action::Receive(spec, _) | Action::Probe(spec, _) => names(spec),
             _ => false,
         };
@@ -118,7 +131,7 @@ fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
         };
         match &mut step.action {
             Action::Send(message, _) => message.dest.iter_mut().for_each(lower),
-            Action::SendReceive(message, spec) => {
+            Action::SendReceive(message, spec, _) => {
                 message.dest.iter_mut().for_each(lower);
                 lower_source(spec);
             }
@@ -133,7 +146,24 @@ fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
 fn simpler_actions(action: &Action) -> Vec<Action> {
     let mut simpler = Vec::new();
     match action {
+        Action::Send(message, form) if message.partitions > 0 => {
+            if message.partitions > 1 {
+                simpler.push(Action::Send(Message { partitions: 1, ..*message }, *form));
+            }
+            if *form == Form::Together {
+                simpler.push(Action::Send(*message, Form::Persistent));
+            }
+        }
+        Action::Receive(spec, form) if spec.partitions > 0 => {
+            if spec.partitions > 1 {
+                simpler.push(Action::Receive(ReceiveSpec { partitions: 1, ..*spec }, *form));
+            }
+            if *form == Form::Together {
+                simpler.push(Action::Receive(*spec, Form::Persistent));
+            }
+        }
         Action::Send(message, form) => {
+            simpler.extend(plain_messages(message).into_iter().map(|message| Action::Send(message, *form)));
             if message.size > SizeClass::Short {
                 simpler.push(Action::Send(Message { size: SizeClass::Short, ..*message }, *form));
             }
@@ -157,6 +187,7 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
             }
         }
         Action::Receive(spec, form) => {
+            simpler.extend(plain_specs(spec).into_iter().map(|spec| Action::Receive(spec, *form)));
             if spec.tag.is_some_and(|tag| tag > 0) {
                 simpler.push(Action::Receive(ReceiveSpec { tag: Some(0), ..*spec }, *form));
             }
@@ -173,9 +204,15 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
                 simpler.push(Action::Receive(*spec, Form::Persistent));
             }
         }
-        Action::SendReceive(message, spec) => {
+        Action::SendReceive(message, spec, form) => {
             simpler.push(Action::Send(*message, Form::Nonblocking));
             simpler.push(Action::Receive(*spec, Form::Nonblocking));
+            if *form == Form::Nonblocking {
+                simpler.push(Action::SendReceive(*message, *spec, Form::Blocking));
+            }
+            let messages = plain_messages(message).into_iter();
+            simpler.extend(messages.map(|message| Action::SendReceive(message, *spec, *form)));
+            simpler.extend(plain_specs(spec).into_iter().map(|spec| Action::SendReceive(*message, spec, *form)));
         }
         Action::Probe(spec, ProbeCall::Probe) => simpler.push(Action::Probe(*spec, ProbeCall::Iprobe)),
         Action::Probe(spec, ProbeCall::Mprobe) => simpler.push(Action::Probe(*spec, ProbeCall::Improbe)),
@@ -200,6 +237,48 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
     simpler
 }
 
+/// `message` as bytes, and with a count of type `int`.
+fn plain_messages(message: &Message) -> Vec<Message> {
+    let all = [Message { layout: Layout::Bytes, ..*message }, Message { counts: Counts::Int, ..*message }];
+    all.into_iter().filter(|other| other != message).collect()
+}
+
+/// `spec` with a buffer of bytes, with a count of type `int`, and with each rank as the source in place of
+/// `MPI_ANY_SOURCE`; not all of them are members of the communicator.
+fn plain_specs(spec: &ReceiveSpec) -> Vec<ReceiveSpec> {
+    let mut all = vec![ReceiveSpec { layout: Layout::Bytes, ..*spec }, ReceiveSpec { counts: Counts::Int, ..*spec }];
+    if spec.source == Source::Any {
+        all.extend((0..MAX_RANKS).map(|rank| ReceiveSpec { source: Source::Rank(rank), ..*spec }));
+    }
+    all.retain(|other| other != spec);
+    all
+}
+
+/// `program` with tag 0, and so the smallest size, in all partitioned communication.
+fn with_partitioned_tag_0(program: &TestProgram) -> TestProgram {
+    let mut other = program.clone();
+    for step in &mut other.steps {
+        match &mut step.action {
+            Action::Send(message, _) if message.partitions > 0 => message.tag = 0,
+            Action::Receive(spec, _) if spec.partitions > 0 => spec.tag = Some(0),
+            _ => {}
+        }
+    }
+    other
+}
+
+/// `program` with one thread per rank, or with one thread of a rank joined to its first.
+fn with_fewer_threads(program: &TestProgram) -> Vec<TestProgram> {
+    let joined = |is_joined: &dyn Fn(&Step) -> bool| {
+        let mut other = program.clone();
+        other.steps.iter_mut().filter(|step| is_joined(step)).for_each(|step| step.thread = 0);
+        other
+    };
+    let lanes = program.lanes().into_iter().filter(|(_, thread)| *thread > 0);
+    let one_by_one = lanes.map(|lane| joined(&|step| step.lane() == lane));
+    std::iter::once(joined(&|_| true)).chain(one_by_one).filter(|other| other != program).collect()
+}
+
 /// Replaces `comm` by the first communicator.
 fn move_to_first(step: &mut Step, comm: Comm) {
     let set = |of: &mut Comm| {
@@ -210,7 +289,7 @@ fn move_to_first(step: &mut Step, comm: Comm) {
     match &mut step.action {
         Action::Send(message, _) => set(&mut message.comm),
         Action::Receive(spec, _) | Action::Probe(spec, _) => set(&mut spec.comm),
-        Action::SendReceive(message, spec) => {
+        Action::SendReceive(message, spec, _) => {
             set(&mut message.comm);
             set(&mut spec.comm);
         }

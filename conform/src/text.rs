@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crate::program::{Action, Comm, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram};
+use crate::program::{
+    Action, Comm, Counts, Form, Layout, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram,
+};
 
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -13,6 +15,7 @@ impl fmt::Display for Comm {
             Self::Reversed => "reversed",
             Self::Parity => "parity",
             Self::Across => "across",
+            Self::Session => "session",
         })
     }
 }
@@ -28,7 +31,8 @@ impl fmt::Display for ReceiveSpec {
             Some(tag) => write!(f, " tag {tag}")?,
             None => write!(f, " tag any")?,
         }
-        write!(f, " {}{}", self.comm, if self.short { " short" } else { "" })
+        write!(f, " {}{}", self.comm, if self.short { " short" } else { "" })?;
+        write_kind(f, self.layout, self.counts, self.partitions)
     }
 }
 
@@ -38,13 +42,29 @@ impl fmt::Display for Message {
             Some(rank) => write!(f, "to {rank}")?,
             None => write!(f, "to null")?,
         }
-        let size = format!("{:?}", self.size).to_lowercase();
-        write!(f, " tag {} {} {size}", self.tag, self.comm)?;
-        match self.mode {
-            Mode::Standard => Ok(()),
-            mode => write!(f, " {}", format!("{mode:?}").to_lowercase()),
+        write!(f, " tag {} {}", self.tag, self.comm)?;
+        if self.partitions == 0 {
+            write!(f, " {}", format!("{:?}", self.size).to_lowercase())?;
         }
+        if self.mode != Mode::Standard {
+            write!(f, " {}", format!("{:?}", self.mode).to_lowercase())?;
+        }
+        write_kind(f, self.layout, self.counts, self.partitions)
     }
+}
+
+/// What differs from one message of bytes with a count of type `int`.
+fn write_kind(f: &mut fmt::Formatter<'_>, layout: Layout, counts: Counts, partitions: u8) -> fmt::Result {
+    if layout != Layout::Bytes {
+        write!(f, " {}", format!("{layout:?}").to_lowercase())?;
+    }
+    if counts != Counts::Int {
+        write!(f, " {}", format!("{counts:?}").to_lowercase())?;
+    }
+    if partitions > 0 {
+        write!(f, " partitions {partitions}")?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Step {
@@ -55,12 +75,16 @@ impl fmt::Display for Step {
             return f.write_str("all barrier");
         }
         write!(f, "rank {} ", self.rank)?;
+        if self.thread > 0 {
+            write!(f, "thread {} ", self.thread)?;
+        }
         let list = |of: &[StepId]| of.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         match &self.action {
             Action::Send(message, form) => write!(f, "send {form:?} {message}"),
             Action::Receive(spec, form) => write!(f, "receive {form:?} {spec}"),
             Action::Restart(of) => write!(f, "restart {of}"),
-            Action::SendReceive(message, spec) => write!(f, "sendrecv {message}, {spec}"),
+            Action::SendReceive(message, spec, Form::Blocking) => write!(f, "sendrecv {message}, {spec}"),
+            Action::SendReceive(message, spec, _) => write!(f, "isendrecv {message}, {spec}"),
             Action::Probe(spec, call) => write!(f, "{call:?} {spec}"),
             Action::ReceiveProbed(of, false) => write!(f, "mrecv {of}"),
             Action::ReceiveProbed(of, true) => write!(f, "imrecv {of}"),

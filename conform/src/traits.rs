@@ -12,11 +12,10 @@ use crate::program::{Action, Comm, Form, ReceiveSpec, SizeClass, Source, TestPro
 /// The traits of `program`: features first.
 #[must_use]
 pub fn traits(program: &TestProgram) -> Vec<&'static str> {
-    let has = |is_in: &dyn Fn(u8, &Action) -> bool| program.steps.iter().any(|step| is_in(step.rank, &step.action));
-    let features = Feature::ALL.iter().filter(|(feature, _)| has(&|rank, action| feature.is_in(rank, action)));
+    let features = Feature::ALL.iter().filter(|(feature, _)| feature.has(program));
     let mut all: Vec<&'static str> = features.map(|(_, name)| *name).collect();
     let mut add = |name, is_in: &dyn Fn(&Action) -> bool| {
-        if has(&|_, action| is_in(action)) {
+        if program.steps.iter().any(|step| is_in(&step.action)) {
             all.push(name);
         }
     };

@@ -18,6 +18,8 @@ pub enum Violation {
     /// A message that does not fit was received without an error, or written past the end of the
     /// buffer.
     Truncation(Defect),
+    /// The status of an `MPI_Isendrecv` is not that of the message that it received.
+    Status(Defect),
 }
 
 /// One event was before another, with the reason; the links of a violation form a cycle.
@@ -92,7 +94,9 @@ impl fmt::Display for Reason {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Defect(defect) | Self::Null(defect) | Self::Truncation(defect) => write!(f, "{defect}"),
+            Self::Defect(defect) | Self::Null(defect) | Self::Truncation(defect) | Self::Status(defect) => {
+                write!(f, "{defect}")
+            }
             Self::Order(links) => {
                 f.write_str("the rules order these events in a cycle:")?;
                 links.iter().try_for_each(|link| {

@@ -12,11 +12,11 @@
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::codes::{
-    self, FORMAT, FileHeader, NO_PROCESS, OUTCOME_MAGIC, Operation, OperationCode, OutcomeRecord, PROGRAMS_MAGIC,
+    self, FORMAT, FileHeader, NO_PROCESS, Need, OUTCOME_MAGIC, Operation, OperationCode, OutcomeRecord, PROGRAMS_MAGIC,
     ProgramHeader, RankHeader, RecordKind,
 };
 use crate::outcome::{Observation, ObservedStatus, RawEvent};
-use crate::program::{Action, Comm, Form, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram};
+use crate::program::{Action, Comm, Counts, Form, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram};
 
 /// Writes `programs`, all for the same number of ranks, in the format that the runner reads.
 ///
@@ -31,6 +31,7 @@ pub fn encode(programs: &[TestProgram]) -> Vec<u8> {
         ranks: i32::from(ranks),
         programs: programs.len() as i32,
         longest_message: programs.iter().map(longest_message).max().unwrap_or(ReceiveSpec::SHORT_BUFFER) as i32,
+        needs: programs.iter().map(needs).fold(0, |all, needs| all | needs),
     };
     let mut file = header.as_bytes().to_vec();
     for (index, program) in programs.iter().enumerate() {
@@ -46,8 +47,33 @@ pub fn encode(programs: &[TestProgram]) -> Vec<u8> {
 /// Bytes of the longest message of `program`, and at least those of a short buffer.
 #[must_use]
 pub fn longest_message(program: &TestProgram) -> u32 {
-    let lengths = program.messages().map(|(step, message)| message.size.bytes(step.id));
+    let lengths = program.messages().map(|(step, message)| message.bytes(step.id));
     lengths.max().unwrap_or(0).max(ReceiveSpec::SHORT_BUFFER)
+}
+
+/// What `program` needs of an MPI library: bit `1 << Need` for each.
+#[must_use]
+pub fn needs(program: &TestProgram) -> i32 {
+    let has = |need: Need| {
+        program.steps.iter().any(|step| {
+            let action = &step.action;
+            let (message, spec) = (action.message(), action.accepting());
+            match need {
+                Need::Isendrecv => matches!(action, Action::SendReceive(_, _, Form::Nonblocking)),
+                Need::Sessions => {
+                    message.is_some_and(|message| message.comm == Comm::Session)
+                        || spec.is_some_and(|spec| spec.comm == Comm::Session)
+                }
+                Need::Partitioned => action.is_partitioned(),
+                Need::Threads => step.thread > 0,
+                Need::Counts => {
+                    message.is_some_and(|message| message.counts != Counts::Int)
+                        || spec.is_some_and(|spec| spec.counts != Counts::Int)
+                }
+            }
+        })
+    };
+    Need::ALL.into_iter().filter(|&need| has(need)).map(|need| 1 << need.code()).sum()
 }
 
 fn words(bytes: usize) -> i32 {
@@ -90,7 +116,10 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
         comm: message.comm.code(),
         peer: dest(message),
         tag: i32::from(message.tag),
-        bytes: message.size.bytes(step.id) as i32,
+        bytes: message.bytes(step.id) as i32,
+        layout: message.layout.code(),
+        partitions: i32::from(message.partitions),
+        counts: message.counts.code(),
         ..Operation::default()
     };
     let receiving = |code: OperationCode, spec: &ReceiveSpec| Operation {
@@ -98,13 +127,17 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
         comm: spec.comm.code(),
         peer: source(spec),
         tag: tag(spec),
-        bytes: if spec.short { ReceiveSpec::SHORT_BUFFER as i32 } else { 0 },
+        bytes: if spec.short { ReceiveSpec::SHORT_BUFFER as i32 } else { spec.partitioned_bytes() as i32 },
+        layout: spec.layout.code(),
+        partitions: i32::from(spec.partitions),
+        counts: spec.counts.code(),
         ..Operation::default()
     };
     let plain = |code: OperationCode, form: i32| Operation { code: code.code(), form, ..Operation::default() };
     let (operation, arguments) = match &step.action {
         Action::Send(message, form) => {
             let code = match message.mode {
+                Mode::Standard if message.partitions > 0 => OperationCode::PartitionedSend,
                 Mode::Standard => OperationCode::Send,
                 Mode::Synchronous => OperationCode::Ssend,
                 Mode::Ready => OperationCode::Rsend,
@@ -113,12 +146,14 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
             (Operation { form: form.code(), ..sending(code, message) }, Vec::new())
         }
         Action::Receive(spec, form) => {
-            (Operation { form: form.code(), ..receiving(OperationCode::Receive, spec) }, Vec::new())
+            let code = if spec.partitions > 0 { OperationCode::PartitionedReceive } else { OperationCode::Receive };
+            (Operation { form: form.code(), ..receiving(code, spec) }, Vec::new())
         }
         Action::Restart(of) => (plain(OperationCode::Restart, 0), vec![index_of(*of)]),
-        Action::SendReceive(message, spec) => {
-            (sending(OperationCode::Sendrecv, message), vec![spec.comm.code(), source(spec), tag(spec)])
-        }
+        Action::SendReceive(message, spec, form) => (
+            Operation { form: form.code(), ..sending(OperationCode::Sendrecv, message) },
+            vec![spec.comm.code(), source(spec), tag(spec), spec.layout.code()],
+        ),
         Action::Probe(spec, call) => {
             (Operation { form: call.code(), ..receiving(OperationCode::Probe, spec) }, Vec::new())
         }
@@ -133,7 +168,8 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
         Action::Barrier => (plain(OperationCode::Barrier, 0), Vec::new()),
         Action::Pause => (plain(OperationCode::Pause, 0), Vec::new()),
     };
-    (Operation { step: step.id as i32, arguments: arguments.len() as i32, ..operation }, arguments)
+    let thread = i32::from(step.thread);
+    (Operation { step: step.id as i32, thread, arguments: arguments.len() as i32, ..operation }, arguments)
 }
 
 /// An outcome file that the runner did not write.

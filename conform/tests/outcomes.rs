@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Outcome files: valid ones are read back unchanged, invalid ones are refused.
 
-use mb_conform::codes::{FORMAT, OUTCOME_MAGIC, RecordKind};
-use mb_conform::generate::generate_within;
-use mb_conform::outcome::{OVERRUN, Observation, ObservedOutcome, ObservedStatus, RawEvent};
-use mb_conform::program::{StepId, TestProgram};
+use mb_conform::codes::{FORMAT, Need, OUTCOME_MAGIC, RecordKind};
+use mb_conform::generate::{Feature, generate, generate_within};
+use mb_conform::outcome::{GAPS, OVERRUN, Observation, ObservedOutcome, ObservedStatus, RawEvent};
+use mb_conform::program::{Action, Form, Layout, Source, StepId, TestProgram};
 use mb_conform::report::{Failure, judge_run, observations_of};
 use mb_conform::simulate::{Contract, SimulatedLibrary, run};
+use mb_conform::wire::{encode, needs};
 use mb_core::random::Random;
 use proptest::prelude::*;
 
@@ -46,7 +47,7 @@ fn files(outcome: &ObservedOutcome, stuck: Option<usize>) -> Vec<Vec<u8>> {
 
 fn sample(seed: u64) -> (TestProgram, ObservedOutcome) {
     let program = generate_within((4, 20), seed, 0, 2, &[]);
-    let library = SimulatedLibrary { contract: Contract::Mpi, rendezvous: false };
+    let library = SimulatedLibrary::of(Contract::Mpi);
     let outcome = run(&program, library, &mut Random::of(seed, &[1])).expect("it ends");
     (program, outcome)
 }
@@ -64,7 +65,7 @@ fn an_invalid_record_is_refused_with_its_index() {
     };
     assert_eq!(
         refused(&set(1, 7)),
-        "outcomes of rank 1: first record [1, 7, 1, 1, 2] found; expected [1, 1431257677, 1, 1, 2]"
+        "outcomes of rank 1: first record [1, 7, 2, 1, 2] found; expected [1, 1431257677, 2, 1, 2]"
     );
     assert_eq!(refused(&set(8, 77)), "outcomes of rank 1: record 1: kind 77 found; expected 1 to 12");
     assert_eq!(
@@ -86,6 +87,23 @@ fn an_expired_time_limit_is_stuck_and_a_cut_file_is_a_crash() {
     let judged = judge_run(&programs, 0, &cut).expect("they can be read");
     assert_eq!(judged.failures, [(0, Failure::Crashed)]);
     assert_eq!((judged.next, judged.counts.programs), (1, 0));
+}
+
+#[test]
+fn the_runner_names_what_a_library_lacks_as_the_generator_does() {
+    let (_, interpreter) = mb_conform::RUNNER.into_iter().find(|(name, _)| *name == "interpreter.c").unwrap();
+    for need in Need::ALL {
+        let name = format!("{need:?}");
+        let entry = format!("[NEED_{}] = \"{}\"", name.to_uppercase(), name.to_lowercase());
+        assert!(interpreter.contains(&entry), "{entry}");
+        assert!(!Feature::needing(need).is_empty());
+    }
+    // A program file says what its programs need.
+    let without = Feature::needing(Need::Partitioned);
+    let programs: Vec<TestProgram> = (0..50).map(|number| generate(3, number, 2, without)).collect();
+    let needs = programs.iter().map(needs).fold(0, |all, needs| all | needs);
+    assert_eq!(needs, 0b1_1011);
+    assert_eq!(encode(&programs)[20..24], needs.to_ne_bytes());
 }
 
 /// A program with a truncated message, and the outcome of a correct library.
@@ -124,6 +142,34 @@ fn a_message_that_does_not_fit_needs_an_error_and_an_intact_guard() {
     let (kind, text) =
         verdict(&|step, status| RawEvent::Truncated { step, status: ObservedStatus { tag: 9, ..status } }).unwrap();
     assert!(kind == "defect" && text.contains("was truncated, and names source"), "{text}");
+}
+
+#[test]
+fn bytes_outside_of_a_datatype_and_a_wrong_status_of_isendrecv_are_found() {
+    let verdict = |is_chosen: &dyn Fn(&Action) -> bool, change: &dyn Fn(&mut ObservedStatus)| {
+        let found = (0..).find_map(|seed| {
+            let (program, mut outcome) = sample(seed);
+            let status = outcome.iter_mut().flatten().find_map(|piece| match &mut piece.event {
+                RawEvent::Received { step, status } if is_chosen(&program.step(*step)?.1.action) => Some(status),
+                _ => None,
+            })?;
+            change(status);
+            Some((program, outcome))
+        });
+        let (program, outcome) = found.expect("there is one");
+        let judged = judge_run(&[program], 0, &files(&outcome, None)).expect("they can be read");
+        judged.failures.first().map(|(_, failure)| (failure.kind(), failure.to_string())).expect("it fails")
+    };
+    let is_derived =
+        |action: &Action| matches!(action, Action::Receive(spec, _) if spec.layout == Layout::Vector && !spec.short);
+    let (kind, text) = verdict(&is_derived, &|status| status.flags |= GAPS);
+    assert!(kind == "defect" && text.contains("bytes changed that are not part of its datatype"), "{text}");
+    let is_isendrecv = |action: &Action| matches!(action, Action::SendReceive(_, spec, Form::Nonblocking) if spec.source != Source::Null);
+    let (kind, text) = verdict(&is_isendrecv, &|status| status.tag += 1);
+    assert!(kind == "status" && text.contains("of MPI_Isendrecv took message"), "{text}");
+    // A message that it does not accept is no matter of the status.
+    let (kind, text) = verdict(&is_isendrecv, &|status| status.flags = 0);
+    assert!(kind == "defect" && text.contains("with changed bytes"), "{text}");
 }
 
 proptest! {

@@ -206,6 +206,12 @@ def study_text(name: str) -> str:
     """Text of `studies/NAME/study.toml`."""
 
 def program_features() -> list[str]: ...
+def optional_features() -> list[str]:
+    """Features that the command line excludes unless they are asked for."""
+
+def features_lacking(needs: list[str]) -> list[str]:
+    """Features of programs that a library cannot run which lacks `needs`, as the C runner names them."""
+
 def runner_sources() -> list[tuple[str, str]]:
     """Source files, with their text, of the C program that performs test programs.
 

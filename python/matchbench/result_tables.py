@@ -181,9 +181,10 @@ def disturbed(measured: Measured | None) -> list[str]:
     measured
         The measurement of a replay; None for a model.
     """
-    times_ns = _operation(measured)
-    low, high = times_ns["operation_low_ns"], times_ns["operation_high_ns"]
-    if low is None or high is None or high <= _QUIET_HOST * low:
+    if not measured or not measured["kinds"]["operation_low_ns"]:
+        return []
+    low, high = (measured["kinds"][name][0] for name in ("operation_low_ns", "operation_high_ns"))
+    if high <= _QUIET_HOST * low:
         return []
     return ["the quartiles of the repetitions lie far apart: something else ran on this host"]
 

@@ -36,14 +36,23 @@ static void start_delayed(void) {
   delayed_count = 0;
 }
 
-int MPI_Init(int *argc, char ***argv) {
+static void choose_fault(void) {
   const char *name = getenv("MATCHBENCH_BREAK");
   if (name == NULL) name = "";
   if (strstr(name, "swap") != NULL) fault = SWAP;
   if (strstr(name, "age") != NULL) fault = AGE;
   if (strstr(name, "forever") != NULL) fault = FOREVER;
   aborts = strstr(name, "abort") != NULL;
+}
+
+int MPI_Init(int *argc, char ***argv) {
+  choose_fault();
   return PMPI_Init(argc, argv);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  choose_fault();
+  return PMPI_Init_thread(argc, argv, required, provided);
 }
 
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {

@@ -10,7 +10,7 @@ mod calls;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::codes::OperationCode;
+use crate::codes::{Operation, OperationCode};
 use crate::history::{Event, History};
 use crate::outcome::Observation;
 use crate::program::{Action, Comm, Form, ReceiveSpec, StepId, TestProgram};
@@ -18,8 +18,9 @@ use crate::simulate::{Contract, SimulatedLibrary, explore};
 use crate::wire;
 
 /// The C files behind the program's own part, in the order in which they are read.
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
     ("interpreter.h", include_str!("../../c/interpreter.h")),
+    ("optional.h", include_str!("../../c/optional.h")),
     ("payload.h", include_str!("../../c/payload.h")),
     ("standalone.c", include_str!("../../c/standalone.c")),
     ("interpreter.c", include_str!("../../c/interpreter.c")),
@@ -80,12 +81,14 @@ fn comment(texts: &[String], indent: &str) -> String {
 fn head(program: &TestProgram, about: Head<'_>) -> String {
     let ranks = program.ranks;
     let remarks = comment(about.remarks, "");
-    let of_any_mpi = ["mpicc -o program program.c".to_owned(), format!("mpirun -n {ranks} ./program")];
+    let of_any_mpi = ["mpicc -pthread -o program program.c".to_owned(), format!("mpirun -n {ranks} ./program")];
     let commands = comment(if about.commands.is_empty() { &of_any_mpi } else { about.commands }, "  ");
     let mut steps = String::new();
-    for rank in 0..ranks {
-        let _ = writeln!(steps, " *\n * Rank {rank}:");
-        for line in calls::lines(program, rank) {
+    for lane in program.lanes() {
+        let (rank, thread) = lane;
+        let of = if thread > 0 { format!(", thread {thread}") } else { String::new() };
+        let _ = writeln!(steps, " *\n * Rank {rank}{of}:");
+        for line in calls::lines(program, lane) {
             let _ = writeln!(steps, " * {line}");
         }
     }
@@ -115,10 +118,11 @@ fn section(title: &str, file: &mut String) {
 fn inline(name: &str, text: &str, file: &mut String) {
     section(name, file);
     let is_dropped = |line: &&str| {
-        ["/* SPDX-", "#ifndef MATCHBENCH", "#define MATCHBENCH", "#endif", "#include \""]
+        ["/* SPDX-", "#ifndef MATCHBENCH", "#define MATCHBENCH", "#include \""]
             .iter()
             .any(|start| line.starts_with(start))
     };
+    let text = if text.contains("#ifndef MATCHBENCH") { text.trim_end().trim_end_matches("#endif") } else { text };
     let mut was_empty = true;
     for line in text.lines().filter(|line| !is_dropped(line)) {
         if !(line.is_empty() && was_empty) {
@@ -133,17 +137,20 @@ fn inline(name: &str, text: &str, file: &mut String) {
 fn constants(program: &TestProgram, listed: &Listed, seconds: u32) -> String {
     let mut text = format!(
         "#include <stddef.h>\n\n\
-         enum {{ RANKS = {}, SECONDS = {seconds}, LONGEST_MESSAGE = {}, SHORT_BUFFER = {} }};\n\n",
+         enum {{ RANKS = {}, SECONDS = {seconds}, LONGEST_MESSAGE = {}, SHORT_BUFFER = {} }};\n\
+         /* What the program needs of the library: bits 1 << NEED. */\n\
+         enum {{ PROGRAM_NEEDS = {} }};\n\n",
         program.ranks,
         wire::longest_message(program),
-        ReceiveSpec::SHORT_BUFFER
+        ReceiveSpec::SHORT_BUFFER,
+        wire::needs(program)
     );
     text.push_str(
         "/* The messages: step, sender and receiver in MPI_COMM_WORLD, communicator, tag, length. */\n\
          typedef struct {\n  int step, from, to, comm, tag, bytes;\n} Message;\n\nstatic const Message message[] = {\n",
     );
     for (step, message) in program.messages() {
-        let (id, from, tag, bytes) = (step.id, step.rank, message.tag, message.size.bytes(step.id));
+        let (id, from, tag, bytes) = (step.id, step.rank, message.tag, message.bytes(step.id));
         let dest = message.dest.unwrap_or_default();
         let _ = writeln!(text, "    {{{id}, {from}, {dest}, {}, {tag}, {bytes}}},", c_name("COMM", message.comm));
     }
@@ -174,11 +181,13 @@ fn constants(program: &TestProgram, listed: &Listed, seconds: u32) -> String {
 /// The operations of a rank, one row each; columns as in `Operation`.
 fn table(program: &TestProgram, rank: u8) -> String {
     let operations = wire::operations(program, rank);
-    let words = 2 + operations.iter().map(|(_, arguments)| 8 + arguments.len()).sum::<usize>();
+    let fields = size_of::<Operation>() / size_of::<i32>();
+    let words = 2 + operations.iter().map(|(_, arguments)| fields + arguments.len()).sum::<usize>();
     let mut text = format!(
         "static const int rank{rank}[] = {{\n    \
          /* a RankHeader: words, messages, operations */\n    {words}, {}, {},\n    \
-         /* an Operation per row: code, step, comm, peer, tag, bytes, form, arguments, argument... */\n",
+         /* an Operation per row: code, step, thread, comm, peer, tag, bytes, layout, partitions, counts, form,\n     \
+         * arguments, argument... */\n",
         program.messages_to(rank),
         operations.len()
     );
@@ -187,13 +196,14 @@ fn table(program: &TestProgram, rank: u8) -> String {
         let form = match &step.action {
             Action::Probe(_, call) => c_name("CALL", call),
             Action::Complete(call, _) => c_name("CALL", call),
-            Action::Send(_, form) | Action::Receive(_, form) => c_name("FORM", form),
+            Action::Send(_, form) | Action::Receive(_, form) | Action::SendReceive(_, _, form) => c_name("FORM", form),
             Action::ReceiveProbed(_, nonblocking) => {
                 c_name("FORM", if *nonblocking { Form::Nonblocking } else { Form::Blocking })
             }
             _ => "0".to_owned(),
         };
-        let numbers = [operation.step, operation.comm, operation.peer, operation.tag, operation.bytes];
+        let Operation { step: id, thread, comm, peer, tag, bytes, layout, partitions, counts, .. } = *operation;
+        let numbers = [id, thread, comm, peer, tag, bytes, layout, partitions, counts];
         let numbers = numbers.map(|number| number.to_string()).join(", ");
         let _ = write!(text, "    {code}, {numbers}, {form}, {}", operation.arguments);
         for argument in arguments {
@@ -219,7 +229,7 @@ fn c_name(prefix: &str, value: impl std::fmt::Debug) -> String {
 
 /// The shortest list that separates what was seen from what is permitted.
 fn listed(program: &TestProgram, seen: Option<&History>) -> Listed {
-    let library = SimulatedLibrary { contract: Contract::Mpi, rendezvous: false };
+    let library = SimulatedLibrary::of(Contract::Mpi);
     let all = explore(program, library, MAX_STATES).ok().flatten();
     let histories: Option<Vec<History>> = all.map(|all| {
         let resolve = |outcome: &Vec<Vec<Observation>>| {

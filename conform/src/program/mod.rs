@@ -2,14 +2,14 @@
 //! Test programs: the MPI calls of every rank of a small job, in one list.
 //!
 //! The list is a *schedule*: performing its steps one after the other is one possible run. Each
-//! rank performs its own steps in this order; how the ranks interleave is left open. A step number
+//! thread of a rank performs its own steps in this order; how the threads interleave is left open. A step number
 //! also identifies what the step creates: the message that it sends, or the receive that it posts.
 
 mod calls;
 mod message;
 
 pub use calls::{CompleteCall, Form, Mode, ProbeCall};
-pub use message::{Comm, Message, ReceiveSpec, SizeClass, Source};
+pub use message::{Comm, Counts, Layout, Message, ReceiveSpec, SizeClass, Source};
 
 use crate::codes;
 
@@ -18,6 +18,12 @@ pub type StepId = u32;
 
 /// Largest number of a step; message lengths are told apart by it.
 pub const MAX_STEP: StepId = codes::MAX_STEPS as StepId - 1;
+
+/// Most threads of a rank.
+pub const MAX_THREADS: u8 = codes::MAX_THREADS as u8;
+
+/// A thread of a rank: the rank in the world, and the number of the thread.
+pub type Lane = (u8, u8);
 
 /// What one step does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,8 +34,9 @@ pub enum Action {
     Receive(ReceiveSpec, Form),
     /// Start the persistent receive of an earlier step again; if it is active, cancel it first.
     Restart(StepId),
-    /// `MPI_Sendrecv`: this step's number identifies both its message and its receive.
-    SendReceive(Message, ReceiveSpec),
+    /// `MPI_Sendrecv`, or with [`Form::Nonblocking`] `MPI_Isendrecv`: this step's number identifies
+    /// both its message and its receive.
+    SendReceive(Message, ReceiveSpec, Form),
     /// Probe for a message.
     Probe(ReceiveSpec, ProbeCall),
     /// Receive the message that the matched probe of an earlier step took, if it found one; `true`:
@@ -52,11 +59,37 @@ impl Action {
         matches!(self, Self::Send(_, Form::Together) | Self::Receive(_, Form::Together))
     }
 
+    /// Whether it is partitioned communication.
+    #[must_use]
+    pub fn is_partitioned(&self) -> bool {
+        self.message().is_some_and(|message| message.partitions > 0)
+            || self.spec().is_some_and(|spec| spec.partitions > 0)
+    }
+
+    /// The arguments with which it receives or probes.
+    #[must_use]
+    pub const fn accepting(&self) -> Option<&ReceiveSpec> {
+        match self {
+            Self::Probe(spec, _) => Some(spec),
+            action => action.spec(),
+        }
+    }
+
+    /// Whether a request of it must complete before the rank can end: it is not cancelled.
+    #[must_use]
+    pub const fn must_complete(&self) -> bool {
+        match self {
+            Self::Send(..) | Self::SendReceive(..) => true,
+            Self::Receive(spec, _) => spec.partitions > 0,
+            _ => false,
+        }
+    }
+
     /// The receive that it posts.
     #[must_use]
     pub const fn spec(&self) -> Option<&ReceiveSpec> {
         match self {
-            Self::Receive(spec, _) | Self::SendReceive(_, spec) => Some(spec),
+            Self::Receive(spec, _) | Self::SendReceive(_, spec, _) => Some(spec),
             _ => None,
         }
     }
@@ -65,7 +98,7 @@ impl Action {
     #[must_use]
     pub const fn message(&self) -> Option<&Message> {
         match self {
-            Self::Send(message, _) | Self::SendReceive(message, _) => Some(message),
+            Self::Send(message, _) | Self::SendReceive(message, ..) => Some(message),
             _ => None,
         }
     }
@@ -84,8 +117,10 @@ impl Action {
     #[must_use]
     pub const fn waits(&self) -> bool {
         match self {
-            Self::Send(_, form) | Self::Receive(_, form) => matches!(form, Form::Blocking),
-            Self::SendReceive(..) | Self::Barrier => true,
+            Self::Send(_, form) | Self::Receive(_, form) | Self::SendReceive(_, _, form) => {
+                matches!(form, Form::Blocking)
+            }
+            Self::Barrier => true,
             Self::Probe(_, call) => call.waits(),
             Self::Complete(call, _) => call.waits(),
             // A cancelled receive completes, and a message taken by a matched probe was already
@@ -102,6 +137,8 @@ pub struct Step {
     pub id: StepId,
     /// The world rank that performs it; ignored for a barrier, which every rank performs.
     pub rank: u8,
+    /// The thread of the rank that performs it; 0 for a barrier.
+    pub thread: u8,
     /// What it does.
     pub action: Action,
 }
@@ -111,6 +148,18 @@ impl Step {
     #[must_use]
     pub fn is_of(&self, rank: u8) -> bool {
         self.rank == rank || self.action == Action::Barrier
+    }
+
+    /// Whether this thread performs it.
+    #[must_use]
+    pub fn is_of_lane(&self, (rank, thread): Lane) -> bool {
+        self.is_of(rank) && self.thread == thread
+    }
+
+    /// The thread that performs it, unless it is a barrier.
+    #[must_use]
+    pub const fn lane(&self) -> Lane {
+        (self.rank, self.thread)
     }
 }
 
@@ -133,6 +182,61 @@ impl TestProgram {
     /// The steps of `rank`, in its order.
     pub fn of_rank(&self, rank: u8) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| step.is_of(rank))
+    }
+
+    /// Number of threads of `rank`.
+    #[must_use]
+    pub fn threads(&self, rank: u8) -> u8 {
+        1 + self.of_rank(rank).map(|step| step.thread).max().unwrap_or_default()
+    }
+
+    /// Every thread of every rank.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<Lane> {
+        (0..self.ranks).flat_map(|rank| (0..self.threads(rank)).map(move |thread| (rank, thread))).collect()
+    }
+
+    /// Whether a rank has several threads.
+    #[must_use]
+    pub fn is_threaded(&self) -> bool {
+        self.steps.iter().any(|step| step.thread > 0)
+    }
+
+    /// Whether two threads of a rank use one communicator.
+    #[must_use]
+    pub fn shares_comms(&self) -> bool {
+        let uses: Vec<(Lane, Comm)> = self
+            .steps
+            .iter()
+            .flat_map(|step| {
+                let message = step.action.message().map(|message| message.comm);
+                let spec = step.action.accepting().map(|spec| spec.comm);
+                message.into_iter().chain(spec).map(|comm| (step.lane(), comm))
+            })
+            .collect();
+        let is_shared = |&((rank, thread), comm): &(Lane, Comm)| {
+            uses.iter().any(|&(lane, other)| other == comm && lane.0 == rank && lane.1 != thread)
+        };
+        uses.iter().any(is_shared)
+    }
+
+    /// Whether `step` creates a request of a communicator of a session. A call may not mix such
+    /// requests with others (MPI 4.1, 11.3).
+    #[must_use]
+    pub fn is_of_session(&self, step: &Step) -> bool {
+        match &step.action {
+            Action::ReceiveProbed(of, _) => self.step(*of).is_some_and(|(_, probe)| self.is_of_session(probe)),
+            action => {
+                action.message().is_some_and(|message| message.comm == Comm::Session)
+                    || action.accepting().is_some_and(|spec| spec.comm == Comm::Session)
+            }
+        }
+    }
+
+    /// The thread whose operation of `rank` has index `at`; `None` in the drain phase.
+    #[must_use]
+    pub fn thread_at(&self, rank: u8, at: usize) -> Option<u8> {
+        self.of_rank(rank).nth(at).map(|step| step.thread)
     }
 
     /// The arguments of the receive that `step` posts or restarts.
@@ -159,7 +263,7 @@ impl TestProgram {
     }
 
     /// For each `MPI_Startall` that starts more than one step: the indices of these steps in the
-    /// schedule.
+    /// schedule, without partitioned ones, which match in the order of their initialization.
     #[must_use]
     pub fn startall_groups(&self) -> Vec<Vec<usize>> {
         let mut groups = Vec::new();
@@ -167,7 +271,9 @@ impl TestProgram {
             let own: Vec<usize> = (0..self.steps.len()).filter(|&at| self.steps[at].is_of(rank)).collect();
             let groups_of_rank = own
                 .chunk_by(|&one, &next| self.steps[one].action.is_together() && self.steps[next].action.is_together());
-            groups.extend(groups_of_rank.filter(|group| group.len() > 1).map(<[usize]>::to_vec));
+            let is_open = |at: &usize| !self.steps[*at].action.is_partitioned();
+            let groups_of_rank = groups_of_rank.map(|group| group.iter().copied().filter(is_open).collect::<Vec<_>>());
+            groups.extend(groups_of_rank.filter(|group| group.len() > 1));
         }
         groups
     }

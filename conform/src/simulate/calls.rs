@@ -5,7 +5,7 @@ use super::matching::{remove_and_receive, remove_unexpected};
 use super::results::NO_PROCESS_STATUS;
 use super::{Contract, Queue, Simulator, State};
 use crate::outcome::{ObservedStatus, RawEvent};
-use crate::program::{Action, Comm, CompleteCall, Form, ReceiveSpec, Source, Step, StepId};
+use crate::program::{Action, Comm, CompleteCall, Form, Lane, ReceiveSpec, Source, Step, StepId};
 
 impl Simulator<'_> {
     /// Starts one request that an `MPI_Startall` of `rank` has not started yet; returns whether
@@ -22,15 +22,16 @@ impl Simulator<'_> {
         count > 0
     }
 
-    pub(super) fn advance(state: &mut State, rank: u8) {
-        state.blocked.remove(&rank);
-        state.next[usize::from(rank)] += 1;
+    pub(super) fn advance(state: &mut State, lane: Lane) {
+        state.blocked.remove(&lane);
+        *state.next.entry(lane).or_default() += 1;
     }
 
-    /// Adds every state that the next step of `rank` may lead to.
-    pub(super) fn perform(&self, state: &State, rank: u8, step: &Step, next: &mut Vec<State>) {
+    /// Adds every state that the next step of a thread may lead to.
+    pub(super) fn perform(&self, state: &State, lane: Lane, step: &Step, next: &mut Vec<State>) {
+        let (rank, _) = lane;
         let id = step.id;
-        let is_called = state.blocked.contains(&rank);
+        let is_called = state.blocked.contains(&lane);
         if !is_called && !step.action.is_together() && !self.may_begin(state, id) {
             return;
         }
@@ -46,100 +47,104 @@ impl Simulator<'_> {
                 }
                 _ => {}
             }
-            after.blocked.insert(rank);
+            after.blocked.insert(lane);
             next.push(after);
             return;
         }
         match &step.action {
             Action::Send(_, Form::Blocking) => {
                 if self.is_sent(state, id) {
-                    Self::observe(&mut after, rank, RawEvent::Sent { step: id });
-                    Self::advance(&mut after, rank);
+                    self.observe(&mut after, lane, RawEvent::Sent { step: id });
+                    Self::advance(&mut after, lane);
                     next.push(after);
                 }
             }
             Action::Receive(_, Form::Blocking) => {
                 if let Some(event) = self.reception(state, id) {
-                    Self::observe(&mut after, rank, event);
-                    Self::advance(&mut after, rank);
+                    self.observe(&mut after, lane, event);
+                    Self::advance(&mut after, lane);
                     next.push(after);
                 }
             }
-            Action::SendReceive(..) => {
+            Action::SendReceive(_, _, Form::Blocking) => {
                 if let Some(event) = self.reception(state, id)
                     && self.is_sent(state, id)
                 {
-                    Self::observe(&mut after, rank, RawEvent::Sent { step: id });
-                    Self::observe(&mut after, rank, event);
-                    Self::advance(&mut after, rank);
+                    self.observe(&mut after, lane, RawEvent::Sent { step: id });
+                    self.observe(&mut after, lane, event);
+                    Self::advance(&mut after, lane);
                     next.push(after);
                 }
             }
-            Action::Send(_, Form::Together) | Action::Receive(_, Form::Together) => {
+            // Partitioned communication is matched when it is initialized.
+            Action::Send(_, Form::Together) | Action::Receive(_, Form::Together) if !step.action.is_partitioned() => {
                 after.startall_pending.insert(id);
-                Self::advance(&mut after, rank);
+                Self::advance(&mut after, lane);
                 next.push(after);
             }
-            Action::Send(..) | Action::Receive(..) => {
+            Action::Send(..) | Action::Receive(..) | Action::SendReceive(..) => {
                 self.begin(&mut after, rank, id);
-                Self::advance(&mut after, rank);
+                Self::advance(&mut after, lane);
                 next.push(after);
             }
             Action::Restart(of) => {
-                self.cancel(&mut after, rank, *of);
+                self.cancel(&mut after, lane, *of);
                 self.post(&mut after, rank, id);
                 after.active.insert(*of, id);
-                Self::advance(&mut after, rank);
+                Self::advance(&mut after, lane);
                 next.push(after);
             }
             Action::Cancel(of) => {
-                self.cancel(&mut after, rank, *of);
-                Self::advance(&mut after, rank);
+                self.cancel(&mut after, lane, *of);
+                Self::advance(&mut after, lane);
                 next.push(after);
             }
-            Action::Probe(spec, call) => self.probe(state, rank, id, spec, *call, next),
+            Action::Probe(spec, call) => self.probe(state, lane, id, spec, *call, next),
             Action::ReceiveProbed(of, nonblocking) => {
                 if *nonblocking && state.held.contains_key(of) {
                     after.taken.extend(state.held[of]);
                     after.active.insert(id, id);
                 } else {
-                    self.receive_held(&mut after, rank, *of, id);
+                    self.receive_held(&mut after, lane, *of, id);
                 }
-                Self::advance(&mut after, rank);
+                Self::advance(&mut after, lane);
                 next.push(after);
             }
-            Action::Complete(call, of) => self.complete(state, rank, *call, of, next),
+            Action::Complete(call, of) => self.complete(state, lane, *call, of, next),
             Action::Barrier => {
                 let is_there = |other: u8| {
-                    let place = self.program.of_rank(other).position(|step| step.id == id).unwrap_or_default();
-                    let at = state.next[usize::from(other)];
-                    at > place || at == place && state.blocked.contains(&other)
+                    let lane = (other, 0);
+                    let of_lane = || self.program.steps.iter().filter(|step| step.is_of_lane(lane));
+                    let place = of_lane().position(|step| step.id == id).unwrap_or_default();
+                    let at = state.next[&lane];
+                    at > place || at == place && state.blocked.contains(&lane)
                 };
                 if (0..self.program.ranks).all(is_there) {
-                    Self::advance(&mut after, rank);
+                    Self::advance(&mut after, lane);
                     next.push(after);
                 }
             }
             Action::Pause => {
-                Self::advance(&mut after, rank);
+                Self::advance(&mut after, lane);
                 next.push(after);
             }
         }
     }
 
     /// Receives the message held by matched probe `of`, for step `id`.
-    pub(super) fn receive_held(&self, state: &mut State, rank: u8, of: StepId, id: StepId) {
+    pub(super) fn receive_held(&self, state: &mut State, lane: Lane, of: StepId, id: StepId) {
         if state.held.contains_key(&of) {
             let status = self.held_status(state, of);
             state.taken.extend(state.held.remove(&of).flatten());
-            Self::observe(state, rank, RawEvent::Received { step: id, status });
+            self.observe(state, lane, RawEvent::Received { step: id, status });
         }
     }
 
     /// Cancels the request of step `of` if it is active, and waits for it.
-    pub(super) fn cancel(&self, state: &mut State, rank: u8, of: StepId) {
+    pub(super) fn cancel(&self, state: &mut State, lane: Lane, of: StepId) {
+        let (rank, _) = lane;
         let Some(&posting) = state.active.get(&of) else { return };
-        if self.report_completion(state, rank, of) {
+        if self.report_completion(state, lane, of) {
             return;
         }
         state.active.remove(&of);
@@ -147,36 +152,37 @@ impl Simulator<'_> {
         if let Some(queue) = state.queues.get_mut(&(rank, spec.comm)) {
             queue.posted.retain(|&other| other != posting);
         }
-        Self::observe(state, rank, RawEvent::Cancelled { step: posting });
+        self.observe(state, lane, RawEvent::Cancelled { step: posting });
     }
 
     pub(super) fn probe(
         &self,
         state: &State,
-        rank: u8,
+        lane: Lane,
         id: StepId,
         spec: &ReceiveSpec,
         call: crate::program::ProbeCall,
         next: &mut Vec<State>,
     ) {
+        let (rank, thread) = lane;
         if spec.source == Source::Null {
             let mut after = state.clone();
             if call.takes() {
                 after.held.insert(id, None);
             }
-            Self::observe(
+            self.observe(
                 &mut after,
-                rank,
+                lane,
                 RawEvent::Found { step: id, status: ObservedStatus { flags: 0, ..NO_PROCESS_STATUS } },
             );
-            Self::advance(&mut after, rank);
+            Self::advance(&mut after, lane);
             next.push(after);
             return;
         }
         let key = (rank, spec.comm);
         let empty = Queue::default();
         let queue = state.queues.get(&key).unwrap_or(&empty);
-        for message in self.visible(queue, spec) {
+        for message in self.visible(queue, spec, Some(thread)) {
             let mut after = state.clone();
             if call.takes() {
                 remove_unexpected(&mut after, key, message);
@@ -188,27 +194,27 @@ impl Simulator<'_> {
                 queue.probed.push(message);
                 queue.probed.sort_unstable();
             }
-            Self::observe(&mut after, rank, RawEvent::Found { step: id, status: self.status_of(message, true) });
-            Self::advance(&mut after, rank);
+            self.observe(&mut after, lane, RawEvent::Found { step: id, status: self.status_of(message, true) });
+            Self::advance(&mut after, lane);
             next.push(after);
         }
         if !call.waits() && self.may_miss(queue, spec) {
             let mut after = state.clone();
-            Self::observe(&mut after, rank, RawEvent::FoundNothing { step: id });
-            Self::advance(&mut after, rank);
+            self.observe(&mut after, lane, RawEvent::FoundNothing { step: id });
+            Self::advance(&mut after, lane);
             next.push(after);
         }
     }
 
-    pub(super) fn complete(&self, state: &State, rank: u8, call: CompleteCall, of: &[StepId], next: &mut Vec<State>) {
+    pub(super) fn complete(&self, state: &State, lane: Lane, call: CompleteCall, of: &[StepId], next: &mut Vec<State>) {
         let active: Vec<StepId> = of.iter().copied().filter(|id| state.active.contains_key(id)).collect();
         let ready: Vec<StepId> = active.iter().copied().filter(|&id| self.completion(state, id).is_some()).collect();
         let mut outcome = |reported: &[StepId]| {
             let mut after = state.clone();
             for &id in reported {
-                self.report_completion(&mut after, rank, id);
+                self.report_completion(&mut after, lane, id);
             }
-            Self::advance(&mut after, rank);
+            Self::advance(&mut after, lane);
             next.push(after);
         };
         let is_all =
@@ -236,6 +242,7 @@ impl Simulator<'_> {
 
     /// Adds every state that the drain phase of `rank` may lead to next.
     pub(super) fn drain(&self, state: &State, rank: u8, next: &mut Vec<State>) {
+        let lane = (rank, 0);
         let own = |id: &StepId| self.step(*id).rank == rank;
         // Messages of matched probes come first, except those with an active request.
         let promised = |probe: &StepId| {
@@ -243,35 +250,35 @@ impl Simulator<'_> {
         };
         if let Some(&probe) = state.held.keys().find(|probe| own(probe) && !promised(probe)) {
             let mut after = state.clone();
-            self.receive_held(&mut after, rank, probe, probe);
+            self.receive_held(&mut after, lane, probe, probe);
             next.push(after);
             return;
         }
-        let is_send = |id: &StepId| matches!(self.step(*id).action, Action::Send(..));
+        let must_complete = |id: &StepId| self.step(*id).action.must_complete();
         let active: Vec<StepId> = state.active.keys().copied().filter(own).collect();
         let is_complete = state.received[usize::from(rank)] >= self.program.messages_to(rank);
-        if is_complete && !active.iter().any(is_send) {
+        if is_complete && !active.iter().any(must_complete) {
             let mut after = state.clone();
             for id in active {
-                self.cancel(&mut after, rank, id);
+                self.cancel(&mut after, lane, id);
             }
-            after.next[usize::from(rank)] += 1;
+            after.ended[usize::from(rank)] = true;
             next.push(after);
             return;
         }
         for id in active {
             let mut after = state.clone();
-            if self.report_completion(&mut after, rank, id) {
+            if self.report_completion(&mut after, lane, id) {
                 next.push(after);
             }
         }
         for comm in Comm::ALL {
             let key = (rank, comm);
             let Some(queue) = state.queues.get(&key) else { continue };
-            for message in self.visible(queue, &ReceiveSpec::any(comm)) {
+            for message in self.visible(queue, &ReceiveSpec::any(comm), None) {
                 let mut after = state.clone();
                 remove_and_receive(&mut after, key, message);
-                Self::observe(&mut after, rank, RawEvent::Drained { comm, status: self.status_of(message, false) });
+                self.observe(&mut after, lane, RawEvent::Drained { comm, status: self.status_of(message, false) });
                 next.push(after);
             }
         }

@@ -1,34 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Matching: which message and receive may meet, and what a probe may find.
 
-use super::{Contract, Queue, Simulator, State};
-use crate::program::{Comm, Mode, ReceiveSpec, Source, StepId};
+use super::{Contract, Fault, Queue, Simulator, State};
+use crate::program::{Action, Comm, Form, Mode, ReceiveSpec, Source, StepId};
 
 impl Simulator<'_> {
-    /// Adds every match that the two rules permit: a message and the oldest receive that accepts
-    /// it, if no earlier message of the sender is accepted too.
+    /// Adds every match that the two rules permit: a message and the oldest receive of a thread that
+    /// accepts it, if no earlier message of the sending thread is accepted too.
     pub(super) fn matches(&self, state: &State, key: (u8, Comm), queue: &Queue, next: &mut Vec<State>) {
         for &message in &queue.sent {
-            let Some(&receive) = queue.posted.iter().find(|&&posted| self.accepts(&self.spec(posted), message)) else {
-                continue;
-            };
-            if self.is_first(queue, &self.spec(receive), message) {
-                let mut after = state.clone();
-                let queue = after.queues.get_mut(&key).expect("this queue");
-                queue.posted.retain(|&other| other != receive);
-                remove_and_receive(&mut after, key, message);
-                after.matched.insert(receive, message);
-                next.push(after);
+            for receive in self.oldest(queue, message) {
+                if self.is_first(queue, &self.spec(receive), message) {
+                    let mut after = state.clone();
+                    let queue = after.queues.get_mut(&key).expect("this queue");
+                    queue.posted.retain(|&other| other != receive);
+                    remove_and_receive(&mut after, key, message);
+                    after.matched.insert(receive, message);
+                    next.push(after);
+                }
             }
         }
     }
 
-    /// Whether no earlier message of the sender of `message` is pending that `spec` accepts as
-    /// well.
+    /// Of each thread, the oldest posted receive that accepts `message`.
+    fn oldest(&self, queue: &Queue, message: StepId) -> Vec<StepId> {
+        let accepting = || queue.posted.iter().copied().filter(|&posted| self.accepts(&self.spec(posted), message));
+        let is_late = |id: StepId| {
+            self.library.fault == Some(Fault::LateIsendrecv)
+                && matches!(self.step(id).action, Action::SendReceive(_, _, Form::Nonblocking))
+        };
+        if accepting().any(is_late) && !accepting().all(is_late) {
+            return accepting().filter(|&id| !is_late(id)).take(1).collect();
+        }
+        let is_oldest =
+            |id: &StepId| accepting().find(|&other| self.step(other).thread == self.step(*id).thread) == Some(*id);
+        accepting().filter(is_oldest).collect()
+    }
+
+    /// Whether no earlier message of the thread that sent `message` is pending that `spec` accepts
+    /// as well.
     pub(super) fn is_first(&self, queue: &Queue, spec: &ReceiveSpec, message: StepId) -> bool {
-        let (from, _) = self.message(message);
-        let of_sender = queue.sent.iter().filter(|&&other| self.message(other).0 == from);
-        of_sender.copied().find(|&other| self.accepts(spec, other)) == Some(message)
+        let lane = self.step(message).lane();
+        let of_sender = queue.sent.iter().copied().filter(|&other| self.step(other).lane() == lane);
+        let mut accepted = of_sender.filter(|&other| self.accepts(spec, other));
+        let (_, sent) = self.message(message);
+        let is_reversed = match self.library.fault {
+            Some(Fault::SessionOvertaking) => sent.comm == Comm::Session,
+            Some(Fault::PartitionedLast) => sent.partitions > 0,
+            Some(Fault::ThreadOvertaking) => self.program.is_threaded(),
+            _ => false,
+        };
+        (if is_reversed { accepted.next_back() } else { accepted.next() }) == Some(message)
     }
 
     /// The next message of each sender arrives.
@@ -50,14 +72,18 @@ impl Simulator<'_> {
         }
     }
 
-    /// The messages that a probe may find now, or that a receive takes under [`Contract::Arrival`].
-    pub(super) fn visible(&self, queue: &Queue, spec: &ReceiveSpec) -> Vec<StepId> {
+    /// The messages that a probe of `thread`, or of the drain phase, may find now, or that a receive
+    /// takes under [`Contract::Arrival`].
+    pub(super) fn visible(&self, queue: &Queue, spec: &ReceiveSpec, thread: Option<u8>) -> Vec<StepId> {
         match self.library.contract {
             Contract::Mpi => {
                 let is_visible = |message: &StepId| {
                     self.accepts(spec, *message)
                         && self.is_first(queue, spec, *message)
-                        && !queue.posted.iter().any(|&posted| self.accepts(&self.spec(posted), *message))
+                        && !queue.posted.iter().any(|&posted| {
+                            thread.is_none_or(|thread| self.step(posted).thread == thread)
+                                && self.accepts(&self.spec(posted), *message)
+                        })
                 };
                 queue.sent.iter().copied().filter(is_visible).collect()
             }
@@ -71,7 +97,7 @@ impl Simulator<'_> {
     pub(super) fn may_miss(&self, queue: &Queue, spec: &ReceiveSpec) -> bool {
         match self.library.contract {
             Contract::Mpi => !queue.probed.iter().any(|&message| self.accepts(spec, message)),
-            Contract::Arrival => self.visible(queue, spec).is_empty(),
+            Contract::Arrival => self.visible(queue, spec, None).is_empty(),
         }
     }
 
@@ -87,7 +113,8 @@ impl Simulator<'_> {
     pub(super) fn begin(&self, state: &mut State, rank: u8, id: StepId) {
         if self.step(id).action.message().is_some() {
             self.send(state, id);
-        } else {
+        }
+        if self.step(id).action.spec().is_some() {
             self.post(state, rank, id);
         }
         state.active.insert(id, id);
@@ -104,7 +131,7 @@ impl Simulator<'_> {
             queue.probed.retain(|&message| !self.accepts(&spec, message));
             match self.library.contract {
                 Contract::Mpi => None,
-                Contract::Arrival => self.visible(queue, &spec).first().copied(),
+                Contract::Arrival => self.visible(queue, &spec, None).first().copied(),
             }
         };
         if let Some(message) = found {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mb_core::random::Random;
 
 use crate::outcome::ObservedOutcome;
-use crate::program::{Action, Comm, Message, ReceiveSpec, Step, StepId, TestProgram};
+use crate::program::{Action, Comm, Lane, Message, ReceiveSpec, Step, StepId, TestProgram};
 
 /// The ordering that a simulated library guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -32,6 +32,33 @@ pub struct SimulatedLibrary {
     pub contract: Contract,
     /// Whether every send waits for its receive, as a synchronous one does.
     pub rendezvous: bool,
+    /// What it does wrong.
+    pub fault: Option<Fault>,
+}
+
+/// A planted fault: what a faulty library does, to show that the judge finds it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fault {
+    /// The receive of an `MPI_Isendrecv` is matched as if it were posted after later receives.
+    LateIsendrecv,
+    /// Bytes received with a derived datatype are stored in the wrong order.
+    WrongLayout,
+    /// Messages in the communicator of a session overtake each other.
+    SessionOvertaking,
+    /// Partitioned communication matches the message initialized last.
+    PartitionedLast,
+    /// Messages that a thread sends overtake each other, in programs with several threads.
+    ThreadOvertaking,
+    /// The count of a message received with the calls that have `MPI_Count` arguments is too small.
+    ShortCount,
+}
+
+impl SimulatedLibrary {
+    /// A library without faults whose sends need not wait.
+    #[must_use]
+    pub const fn of(contract: Contract) -> Self {
+        Self { contract, rendezvous: false, fault: None }
+    }
 }
 
 /// One random run; `None` if it deadlocks.
@@ -42,7 +69,7 @@ pub fn run(program: &TestProgram, library: SimulatedLibrary, random: &mut Random
     loop {
         let mut next = simulator.successors(&state);
         if next.is_empty() {
-            return simulator.is_finished(&state).then_some(state.observations);
+            return state.ended.iter().all(|&ended| ended).then_some(state.observations);
         }
         state = next.swap_remove(random.below(next.len() as u64) as usize);
     }
@@ -70,7 +97,7 @@ pub fn explore(
         }
         let next = simulator.successors(&state);
         if next.is_empty() {
-            if !simulator.is_finished(&state) {
+            if !state.ended.iter().all(|&ended| ended) {
                 return Err(state.observations);
             }
             outcomes.insert(state.observations.clone());
@@ -96,8 +123,10 @@ struct Queue {
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
-    /// Of each rank: its next operation.
-    next: Vec<usize>,
+    /// Of each thread: its next operation.
+    next: BTreeMap<Lane, usize>,
+    /// Of each rank: whether its drain phase has ended.
+    ended: Vec<bool>,
     observations: ObservedOutcome,
     queues: BTreeMap<(u8, Comm), Queue>,
     /// Matched receives that no call has reported.
@@ -110,8 +139,8 @@ struct State {
     held: BTreeMap<StepId, Option<StepId>>,
     /// Messages that a receive took, or whose receive began after a matched probe.
     taken: BTreeSet<StepId>,
-    /// Ranks that called a blocking operation and wait in it, or in a barrier.
-    blocked: BTreeSet<u8>,
+    /// Threads that called a blocking operation and wait in it, or in a barrier.
+    blocked: BTreeSet<Lane>,
     /// Messages that a rank has received.
     received: Vec<usize>,
 }
@@ -120,7 +149,8 @@ impl State {
     fn start(program: &TestProgram) -> Self {
         let ranks = usize::from(program.ranks);
         Self {
-            next: vec![0; ranks],
+            next: program.lanes().into_iter().map(|lane| (lane, 0)).collect(),
+            ended: vec![false; ranks],
             observations: vec![Vec::new(); ranks],
             queues: BTreeMap::new(),
             matched: BTreeMap::new(),
@@ -162,10 +192,6 @@ impl<'a> Simulator<'a> {
         spec.accepts(from, message)
     }
 
-    fn is_finished(&self, state: &State) -> bool {
-        (0..self.program.ranks).all(|rank| state.next[usize::from(rank)] == self.program.of_rank(rank).count() + 1)
-    }
-
     /// Every possible next state.
     fn successors(&self, state: &State) -> Vec<State> {
         let mut next = Vec::new();
@@ -175,18 +201,38 @@ impl<'a> Simulator<'a> {
                 Contract::Arrival => self.arrivals(state, key, queue, &mut next),
             }
         }
-        for rank in 0..self.program.ranks {
-            let place = state.next[usize::from(rank)];
-            let step = self.program.of_rank(rank).nth(place);
+        for &lane in state.next.keys() {
+            let (rank, thread) = lane;
+            let step = self.next_step(state, lane);
             if !step.is_some_and(|step| step.action.is_together()) && self.startall_one(state, rank, &mut next) {
                 continue;
             }
             match step {
-                Some(step) => self.perform(state, rank, step, &mut next),
-                None if place == self.program.of_rank(rank).count() => self.drain(state, rank, &mut next),
+                Some(step) => self.perform(state, lane, step, &mut next),
+                None if thread == 0 && self.is_draining(state, rank) && !state.ended[usize::from(rank)] => {
+                    self.drain(state, rank, &mut next);
+                }
                 None => {}
             }
         }
         next
+    }
+
+    /// The next step of a thread.
+    fn next_step(&self, state: &State, lane: Lane) -> Option<&'a Step> {
+        self.program.steps.iter().filter(|step| step.is_of_lane(lane)).nth(state.next[&lane])
+    }
+
+    /// Whether every thread of `rank` performed all of its steps.
+    fn is_draining(&self, state: &State, rank: u8) -> bool {
+        state.next.keys().filter(|lane| lane.0 == rank).all(|&lane| self.next_step(state, lane).is_none())
+    }
+
+    /// The index among the operations of its rank of the next step of a thread.
+    fn place(&self, state: &State, lane: Lane) -> usize {
+        let (rank, _) = lane;
+        let count = self.program.of_rank(rank).count();
+        let next = self.next_step(state, lane).filter(|_| !self.is_draining(state, rank));
+        next.and_then(|next| self.program.of_rank(rank).position(|step| step.id == next.id)).unwrap_or(count)
     }
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What completed operations report.
 
-use super::{Simulator, State};
+use super::{Fault, Simulator, State};
+use crate::history::thread_key;
 use crate::outcome::{INTACT, NO_PROCESS, NO_TAG, Observation, ObservedStatus, RawEvent};
-use crate::program::{Action, Source, StepId};
+use crate::program::{Action, Counts, Lane, Layout, Source, StepId};
 
 impl Simulator<'_> {
     /// The status of `message`.
     pub(super) fn status_of(&self, id: StepId, is_probe: bool) -> ObservedStatus {
         let (from, message) = self.message(id);
-        let count = message.size.bytes(id) as i32;
+        let count = message.bytes(id) as i32;
         ObservedStatus {
             source: i32::from(message.comm.rank_of(from, self.program.ranks)),
             tag: i32::from(message.tag),
@@ -29,7 +30,14 @@ impl Simulator<'_> {
             let status = ObservedStatus { count: 0, message: None, flags: 0, ..self.status_of(message, false) };
             return Some(RawEvent::Truncated { step: posting, status });
         }
-        Some(RawEvent::Received { step: posting, status: self.status_of(message, false) })
+        let mut status = self.status_of(message, false);
+        let spec = self.spec(posting);
+        match self.library.fault {
+            Some(Fault::WrongLayout) if spec.layout != Layout::Bytes => status.flags &= !INTACT,
+            Some(Fault::ShortCount) if spec.counts != Counts::Int => status.count -= 1,
+            _ => {}
+        }
+        Some(RawEvent::Received { step: posting, status })
     }
 
     /// The event that completes the request of step `id`; `None` while it is incomplete.
@@ -37,6 +45,7 @@ impl Simulator<'_> {
         let posting = *state.active.get(&id)?;
         match &self.step(id).action {
             Action::Send(..) => self.is_sent(state, id).then_some(RawEvent::Sent { step: id }),
+            Action::SendReceive(..) => self.reception(state, posting).filter(|_| self.is_sent(state, id)),
             Action::ReceiveProbed(of, _) => Some(RawEvent::Received { step: id, status: self.held_status(state, *of) }),
             _ => self.reception(state, posting),
         }
@@ -46,24 +55,33 @@ impl Simulator<'_> {
         state.held.get(&probe).copied().flatten().map_or(NO_PROCESS_STATUS, |message| self.status_of(message, false))
     }
 
-    pub(super) fn observe(state: &mut State, rank: u8, event: RawEvent) {
-        let rank = usize::from(rank);
+    /// Adds an observation of a thread, behind its earlier ones: how those of several threads
+    /// interleave says nothing.
+    pub(super) fn observe(&self, state: &mut State, lane: Lane, event: RawEvent) {
+        let at = self.place(state, lane);
+        let key = |at: usize| thread_key(self.program, lane.0, at);
+        let rank = usize::from(lane.0);
         state.received[rank] += usize::from(match event {
             RawEvent::Received { status, .. } | RawEvent::Drained { status, .. } => status.source != NO_PROCESS,
             RawEvent::Truncated { .. } => true,
             _ => false,
         });
-        state.observations[rank].push(Observation { at: state.next[rank], event });
+        let of_rank = &mut state.observations[rank];
+        let index = of_rank.iter().position(|other| key(other.at) > key(at)).unwrap_or(of_rank.len());
+        of_rank.insert(index, Observation { at, event });
     }
 
     /// Reports the completion of the request of step `id`, if it is complete.
-    pub(super) fn report_completion(&self, state: &mut State, rank: u8, id: StepId) -> bool {
+    pub(super) fn report_completion(&self, state: &mut State, lane: Lane, id: StepId) -> bool {
         let Some(event) = self.completion(state, id) else { return false };
         state.active.remove(&id);
         if let Action::ReceiveProbed(of, _) = self.step(id).action {
             state.held.remove(&of);
         }
-        Self::observe(state, rank, event);
+        if matches!(self.step(id).action, Action::SendReceive(..)) {
+            self.observe(state, lane, RawEvent::Sent { step: id });
+        }
+        self.observe(state, lane, event);
         true
     }
 }

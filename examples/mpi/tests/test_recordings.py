@@ -133,10 +133,10 @@ def test_killed_rank_leaves_what_it_had_written(mpi: Mpi, tmp_path: Path) -> Non
     assert len(list(trace.glob("rank-*.mbt"))) == ranks
     # A quarter of the records are sends, and no rank is more than a step behind its neighbours.
     assert counts.sent_messages > ranks * enough / 6
-    ends = [line for line in said.splitlines() if line.startswith(f"matchbench: rank {victim} ended after ")]
+    ends = [line for line in said.splitlines() if line.startswith(f"matchbench: rank {victim}: cut after ")]
     assert len(ends) == 1, said
     assert int(ends[0].split()[5]) >= enough
-    named = [int(line.split()[2]) for line in said.splitlines() if " without MPI_Finalize" in line]
+    named = [int(line.split()[2].rstrip(":")) for line in said.splitlines() if ": cut after " in line]
     assert named == counts.unfinalized
     checked = check(trace)
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from matchbench import __version__, tables
-from matchbench._native import MatchbenchError, TestPrograms
+from matchbench._native import MatchbenchError, TestPrograms, program_features
 from matchbench.cli.conform_report import MARKER, stopped_text
 from matchbench.mpi.conform_plan import Conformance, Plan
 from matchbench.mpi.conform_runner import NotStartedError, Runner, build_runner
@@ -135,7 +135,7 @@ def _finished_rows(output: Path, head: dict[str, Any], *, force: bool) -> list[d
 def _library(mpi: Mpi, plan: Plan, build: Path, program: Path) -> str:
     """Give the text of `MPI_Get_library_version`; empty if the MPI does not run as it is."""
     runner = Runner(mpi, build, plan.limit_seconds, program)
-    programs = TestPrograms(plan.seed, 0, 1, ranks=plan.ranks, without=plan.without)
+    programs = TestPrograms(plan.seed, 0, 1, ranks=plan.ranks, without=program_features())
     with contextlib.suppress(NotStartedError):
         runner.run(programs, 0)
     return runner.stack.library

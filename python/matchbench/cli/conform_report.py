@@ -43,6 +43,21 @@ def show(found: Conformance, plan: Plan, mpi: Mpi) -> None:
             f"{counts['ready']} ready, {counts['buffered']} buffered,"
             f" {counts['started_together']} started together",
         ),
+        (
+            "received with",
+            f"{counts['isendrecv']} MPI_Isendrecv, {counts['derived']} derived datatypes, "
+            f"{counts['wide']} MPI_Count",
+        ),
+        (
+            "received by",
+            f"{counts['partitioned']} partitioned receives, "
+            f"{counts['in_sessions']} in communicators of sessions",
+        ),
+        (
+            "threads",
+            f"{counts['threaded']} programs with several, "
+            f"{counts['shared_threads']} of them on one communicator",
+        ),
         ("drain phase", f"{counts['left_to_the_end']} messages received"),
         ("receives cancelled", f"{counts['cancelled']}"),
         (
@@ -52,6 +67,7 @@ def show(found: Conformance, plan: Plan, mpi: Mpi) -> None:
         ),
         ("more than one outcome", f"permitted for at least {counts['free']} programs"),
         ("no order of arrivals", f"explains {counts['unexplained_by_arrival']} programs, which MPI permits"),
+        ("not in this library", ", ".join(found.lacks) or "nothing"),
         (
             "time",
             f"{found.seconds:.0f} s; {1000 * found.longest_seconds:.0f} ms for the longest program, "
@@ -175,7 +191,7 @@ def commands(shrinking: Shrinking, mpi: Mpi) -> list[str]:
         return []
     name = source_name(shrinking.failure.number).removesuffix(".c")
     ranks = shrinking.best.programs.ranks
-    return [f"{mpi.compiler} -o {name} {name}.c", stack.shell_command(mpi, ranks, [f"./{name}"])]
+    return [f"{mpi.compiler} -pthread -o {name} {name}.c", stack.shell_command(mpi, ranks, [f"./{name}"])]
 
 
 def source_name(number: int) -> str:
@@ -209,7 +225,7 @@ def as_object(found: Conformance, plan: Plan, mpi: Mpi) -> dict[str, Any]:
         "version": VERSION,
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "matchbench": {"version": __version__, "revision": revision()},
-        "mpi": stack.as_object(mpi, found.stack),
+        "mpi": {**stack.as_object(mpi, found.stack), "lacks": list(found.lacks)},
         "plan": asdict(plan),
         "asked": found.asked,
         "seconds": round(found.seconds, 3),

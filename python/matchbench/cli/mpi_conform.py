@@ -5,12 +5,13 @@ import contextlib
 import json
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from matchbench import tables
-from matchbench._native import program_features
+from matchbench._native import optional_features, program_features
 from matchbench.cli.conform_matrix import run_matrix
 from matchbench.cli.conform_report import (
     MARKER,
@@ -113,6 +114,14 @@ class Duration(click.ParamType[float]):
     help=f"Exclude {', '.join(program_features())}; may be repeated.",
 )
 @click.option(
+    "--with",
+    "including",
+    metavar="FEATURE",
+    multiple=True,
+    type=click.Choice(optional_features()),
+    help=f"Include {', '.join(optional_features())}, which is left out otherwise; may be repeated.",
+)
+@click.option(
     "-o",
     "--output",
     metavar="DIR",
@@ -137,6 +146,7 @@ def command(
     budget: float,
     shrink_limit: float,
     without: tuple[str, ...],
+    including: tuple[str, ...],
     output: Path | None,
     force: bool,
     matrix: str | None,
@@ -147,6 +157,7 @@ def command(
     Random test programs run on your MPI, and each observed outcome is compared with the outcomes that the MPI
     standard permits. A program that fails is shrunk and written as a C file for a bug report.
     """
+    optional = (name for name in optional_features() if name not in including)
     plan = Plan(
         programs=programs,
         ranks=ranks,
@@ -154,7 +165,7 @@ def command(
         limit_seconds=time_limit,
         budget_seconds=budget,
         shrink_seconds=shrink_limit,
-        without=without,
+        without=tuple(dict.fromkeys((*without, *optional))),
     )
     environments = None if matrix is None else read_matrix(matrix)
     if environments is not None and output is None:
@@ -212,6 +223,8 @@ def examine(
     printing = contextlib.nullcontext if shown_in is None else tables.ignoring_closed_pipe
     with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
         runner = Runner(mpi, Path(build), plan.limit_seconds, program)
+        found.lacks = runner.lacks()
+        plan = replace(plan, without=tuple(dict.fromkeys((*plan.without, *found.lacks))))
         try:
             with progress_bar("programs") as bar:
                 conform(runner, plan, found, Watch(progress=bar, note=_note))

@@ -10,7 +10,7 @@ from matchbench.mpi.stack import Stack
 ENDINGS = ("stuck", "crashed")
 """Kinds of failure that end the job."""
 
-KINDS = ("order", "defect", "null", "truncation", *ENDINGS)
+KINDS = ("order", "defect", "null", "truncation", "status", *ENDINGS)
 """Kinds of failure, as in `docs/mpi-conform.md`."""
 
 
@@ -173,6 +173,8 @@ class Conformance:
     """Results of a search; valid at any moment."""
 
     stack: Stack = field(default_factory=Stack)
+    lacks: tuple[str, ...] = ()
+    """Features that programs cannot have on this library; they are excluded."""
     counts: Counter[str] = field(default_factory=Counter)
     """Counts over the programs that did not fail; see `spec/mpi-conform.md`."""
     failures: list[Failure] = field(default_factory=list)

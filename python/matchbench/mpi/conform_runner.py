@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from matchbench import MatchbenchError
-from matchbench._native import TestPrograms, runner_sources
+from matchbench._native import TestPrograms, features_lacking, runner_sources
 from matchbench.mpi.conform_plan import ENDINGS
 from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.mpi.stack import Stack, read_stack
@@ -161,6 +161,28 @@ class Runner:
         self._longest_start: float | None = None
         self.program = program or build_runner(mpi, directory)
 
+    def lacks(self) -> tuple[str, ...]:
+        """Run the C runner on one rank, and return the features that the MPI library lacks.
+
+        Newer calls of MPI are weak symbols there. A library without `MPI_THREAD_MULTIPLE` lacks threads.
+
+        Raises
+        ------
+        NotStartedError
+            If the job does not start or does not answer.
+        """
+        lines: list[str] = []
+        ended = self.mpi.run(
+            1,
+            [self.program, "lacks"],
+            mark=f"{MARK}lacks",
+            on_line=lines.append,
+            stall_seconds=_FIRST_START,
+        )
+        if not lines:
+            raise NotStartedError(why(ended, self.mpi.flavour), is_initialized=False, said=ended.said)
+        return tuple(features_lacking(lines[0].split()))
+
     def run(
         self,
         programs: TestPrograms,
@@ -263,7 +285,7 @@ def build_runner(mpi: Mpi, directory: Path) -> Path:
     for name, text in runner_sources():
         (directory / name).write_text(text)
     sources = [directory / name for name, _ in runner_sources() if name.endswith(".c")]
-    mpi.build(sources, directory / "conform", libraries=["-ldl"])
+    mpi.build(sources, directory / "conform", ("-O2", "-pthread"), libraries=["-ldl"])
     return directory / "conform"
 
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use mb_conform::codes::Need;
 use mb_conform::generate::Feature;
 use mb_conform::program::TestProgram;
 use mb_conform::report::{Counts, Failure, judge_run, observations_of};
@@ -160,6 +161,24 @@ pub(crate) fn program_features() -> Vec<&'static str> {
     Feature::ALL.iter().map(|(_, name)| *name).collect()
 }
 
+/// Features that the command line excludes unless they are asked for.
+#[pyfunction]
+pub(crate) fn optional_features() -> Vec<&'static str> {
+    Feature::OPTIONAL.iter().map(|feature| feature.name()).collect()
+}
+
+/// The features of programs that a library cannot run which lacks these needs, as the C runner names
+/// them.
+#[pyfunction]
+pub(crate) fn features_lacking(needs: Vec<String>) -> PyResult<Vec<&'static str>> {
+    let need = |name: &String| {
+        let known = Need::ALL.into_iter().find(|need| format!("{need:?}").to_lowercase() == *name);
+        known.ok_or_else(|| bad_input(format!("{name} found; expected what the runner names as lacking")))
+    };
+    let needs = needs.iter().map(need).collect::<PyResult<Vec<_>>>()?;
+    Ok(needs.into_iter().flat_map(Feature::needing).map(|feature| feature.name()).collect())
+}
+
 impl TestPrograms {
     fn at(&self, index: usize) -> PyResult<&TestProgram> {
         let none = || bad_input(format!("program {index} found; expected one of {} programs", self.programs.len()));
@@ -184,6 +203,13 @@ fn counts(counts: &Counts) -> BTreeMap<&'static str, u64> {
         ("started_together", counts.together),
         ("truncated", counts.truncated),
         ("across_groups", counts.across),
+        ("isendrecv", counts.isendrecv),
+        ("derived", counts.derived),
+        ("in_sessions", counts.in_sessions),
+        ("partitioned", counts.partitioned),
+        ("wide", counts.wide),
+        ("threaded", counts.threaded),
+        ("shared_threads", counts.shared_threads),
         ("free", counts.free),
         ("unexplained_by_arrival", counts.unexplained),
     ])

@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
-    use super::conform::{TestPrograms, program_features, runner_sources};
+    use super::conform::{TestPrograms, features_lacking, optional_features, program_features, runner_sources};
     #[pymodule_export]
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]
