@@ -5,6 +5,8 @@ import csv
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,46 @@ def test_an_interrupted_matrix_is_continued(tmp_path: Path, capsys: pytest.Captu
     assert set(COLUMNS) <= report["rows"][0].keys()
 
 
+@pytest.mark.parametrize("name", ["..", "", "/etc", "../mine"])
+def test_force_removes_reports_of_the_matrix_only(tmp_path: Path, name: str) -> None:
+    """The names of rows come from a file."""
+    out, plan = tmp_path / "out", Plan(programs=10)
+    assert run_matrix(MATRIX, MPI, plan, out, Examined(), force=False) == 1
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "mpi-conform.json").touch()
+    table = json.loads((out / "matrix.json").read_text())
+    table["rows"][0]["environment"] = name
+    (out / "matrix.json").write_text(json.dumps(table))
+    assert run_matrix(MATRIX, MPI, plan, out, Examined(), force=True) == 1
+    assert (mine / "mpi-conform.json").exists()
+    assert (out / "first").exists()
+
+
+@pytest.mark.parametrize("rows", [3, [3], [{}], {"a": 1}])
+def test_a_table_of_another_form_is_refused(tmp_path: Path, rows: object) -> None:
+    out, plan = tmp_path / "out", Plan(programs=10)
+    run_matrix(MATRIX, MPI, plan, out, Examined(), force=False)
+    table = json.loads((out / "matrix.json").read_text())
+    (out / "matrix.json").write_text(json.dumps({**table, "rows": rows}))
+    with pytest.raises(MatchbenchError, match=r"no readable `matrix.json` in it; choose another directory"):
+        run_matrix(MATRIX, MPI, plan, out, Examined(), force=False)
+
+
+def test_a_matrix_has_one_writer(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys; from matchbench.output import reserved_directory; "
+        "held = reserved_directory(pathlib.Path(sys.argv[1]), marker='matrix.json'); held.__enter__(); "
+        "print(flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "out")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(MatchbenchError, match="another process is writing to it"):
+            run_matrix(MATRIX, MPI, Plan(programs=10), tmp_path / "out", Examined(), force=False)
+
+
 def test_an_unavailable_transport_is_said_and_is_no_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,7 +191,7 @@ def test_rows_of_another_plan_or_matrix_are_not_mixed(tmp_path: Path) -> None:
         assert again.names == list(NAMES)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("mine")
-    with pytest.raises(MatchbenchError, match=r"not empty, and no readable `matrix.json` in it"):
+    with pytest.raises(MatchbenchError, match=r"not empty, and no `matrix\.json` of earlier output in it"):
         run_matrix(MATRIX, MPI, Plan(), tmp_path / "full", Examined(), force=True)
     other = Mpi(compiler="mpicc", launcher=("mpirun",), flavour="openmpi")
     with pytest.raises(MatchbenchError, match="of flavour openmpi found; expected hydra"):

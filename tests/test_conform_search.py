@@ -8,6 +8,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -225,6 +226,19 @@ def test_an_interrupted_search_keeps_what_it_has() -> None:
     assert found.failures_of("defect") > 10
 
 
+def test_a_job_that_the_budget_ends_is_no_crash() -> None:
+    class LateRunner(SimulatedRunner):
+        def run(self, *words: object, **options: object) -> Job:
+            time.sleep(1.1)
+            job = super().run(*words, **options)  # type: ignore[arg-type] # passed on
+            job.judged["next"] = 1  # the other programs did not run
+            return replace(job, is_out_of_time=True)
+
+    found = Conformance()
+    conform(LateRunner(lambda _: None), Plan(programs=100, budget_seconds=1), found, Watch())
+    assert (found.stopped, found.failures, found.remarks) == ("budget", [], [])
+
+
 def test_an_interrupted_or_expired_shrinking_keeps_its_best_result() -> None:
     failure = Failure(number=7, kind="stuck", text="wrong")
 
@@ -241,7 +255,7 @@ def test_an_interrupted_or_expired_shrinking_keeps_its_best_result() -> None:
     class SlowRunner(SimulatedRunner):
         def run(self, *words: object, **options: object) -> Job:
             time.sleep(0.2)
-            return super().run(*words, **options)  # type: ignore[arg-type]
+            return super().run(*words, **options)  # type: ignore[arg-type] # passed on
 
     expired = Shrinking(failure=failure)
     began = time.monotonic()

@@ -86,5 +86,5 @@ def test_the_printed_command_gives_a_shell_the_same_words_and_variables(
     assert command.startswith("env ")
     assert "SLURM_JOB_ID" not in command
     clean = {"PATH": "/usr/bin:/bin"}
-    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, env=clean)  # noqa: S607
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, env=clean)  # noqa: S607 - a shell
     assert ran.stdout == "tcp, self|tcp;ofi_rxm|-n 3 ./program-7\n"

@@ -21,7 +21,7 @@ import pytest
 import matchbench as mb
 from matchbench import _native
 from matchbench.record import launch_command, launcher_flavour, library
-from matchbench.shortfalls import sharing_in_stats
+from matchbench.shortfalls import IN_STATS, sharing_line
 from matchbench.summary import remark_lines
 from tests.conftest import Command
 
@@ -352,7 +352,7 @@ class Recorded:
 def test_ranks_that_outnumber_processors_are_reported(
     delays_ns: list[tuple[int, int]], how_long: str
 ) -> None:
-    said = sharing_in_stats(cast("_native.Trace", Recorded(delays_ns)))
+    said = sharing_line(cast("_native.Trace", Recorded(delays_ns)), IN_STATS)
     assert said
     assert said.startswith("oversubscribed, 6 ranks on 2 processors")
     assert how_long in said
@@ -512,3 +512,23 @@ def test_a_program_without_messages_has_statistics(silent: list[mb.Trace], match
     assert (done.returncode, done.stderr) == (0, "")
     assert "\nmessages sent       0, 0 B\n" in done.stdout
     assert silent[1].stats().total["received"] == 0
+
+
+def test_record_waits_for_ranks_that_outlive_their_launcher(tmp_path: Path) -> None:
+    """As after Ctrl-C; a rank holds a lock on its file until it ends."""
+    code = """
+import fcntl, os, pathlib, sys, time
+
+ready, locked = os.pipe()
+if os.fork():
+    os.read(ready, 1)
+    os._exit(0)
+with open(os.environ["MATCHBENCH_RECORD_DIR"] + "/rank-00000.mbt", "wb") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    os.write(locked, b"x")
+    time.sleep(1)
+    pathlib.Path(sys.argv[1]).touch()
+"""
+    ended = tmp_path / "ended"
+    mb.record([sys.executable, "-c", code, str(ended)], tmp_path / "trace")
+    assert ended.exists()

@@ -10,7 +10,6 @@ import lzma
 import re
 import shutil
 import tarfile
-import tempfile
 from pathlib import Path, PurePosixPath
 
 from matchbench._native import MatchbenchError, TraceError, trace_file_bytes
@@ -102,7 +101,7 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                 if member.size > free_bytes:
                     msg = (
                         f"{path}: member `{member.name}` needs {member.size} bytes, found {free_bytes} "
-                        f"in {tempfile.gettempdir()}; set TMPDIR to a directory with more free space"
+                        f"free in {into}; TMPDIR sets another directory"
                     )
                     raise MatchbenchError(msg)
                 stream.allow(member.size)

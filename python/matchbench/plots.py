@@ -291,9 +291,9 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # in the name of a trace
         # `Figure.savefig` draws twice for each file, the first time for a layout that both files can share.
         figure.set_dpi(_DPI)
-        FigureCanvasAgg(figure).print_png(png)  # type: ignore[no-untyped-call]
+        FigureCanvasAgg(figure).print_png(png)  # type: ignore[no-untyped-call] # stub: no types
         figure.set_layout_engine("none")
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call]
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call] # stub: no types
     write_file(directory / f"{name}.png", png.getvalue())
     write_file(directory / f"{name}.svg", svg.getvalue())
     return png.getvalue()

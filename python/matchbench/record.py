@@ -344,7 +344,7 @@ def _look(directory: Path, files: Sequence[Path], exit_status: int, notes: Count
     said = [
         *shortfalls.rank_lines(trace),
         *(f"rank {rank.rank} still runs" for rank in ranks if rank.still_runs),
-        *filter(None, [shortfalls.sharing_in_stats(trace)]),
+        *filter(None, [shortfalls.sharing_line(trace, shortfalls.IN_STATS)]),
         *shortfalls.left_out_lines(trace),
         *recording.remarks,
     ]

@@ -163,7 +163,7 @@ def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, object]) -> pl.
 
 
 def _lacks(trace: Trace) -> list[str]:
-    said = [shortfalls.state_line(trace.native), shortfalls.sharing_in_replay(trace.native)]
+    said = [shortfalls.state_line(trace.native), shortfalls.sharing_line(trace.native, shortfalls.IN_REPLAY)]
     return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
 
 

@@ -85,34 +85,31 @@ def _sharing(trace: _native.Trace) -> str | None:
     return f"{who}: ranks were ready to run and waited for a processor for {share}"
 
 
-def sharing_in_stats(trace: _native.Trace) -> str | None:
-    """Say what shared processors do to the numbers of a recording; None if they were not shared.
+IN_STATS = (
+    "this waiting is part of the recorded time and of the time in calls, and changes the order of arrivals: "
+    "unexpected messages, queue lengths, and what wildcards matched"
+)
+"""What shared processors do to the numbers of a recording."""
+
+IN_REPLAY = (
+    "the replay gives each rank a processor: it takes the CPU time between calls, simulates the time in "
+    "calls anew, and keeps what wildcards matched and how often programs polled"
+)
+"""What a replay does about shared processors."""
+
+
+def sharing_line(trace: _native.Trace, effect: str) -> str | None:
+    """Say how far ranks shared processors, and what follows; None if they did not.
 
     Parameters
     ----------
     trace
         An open trace.
+    effect
+        `IN_STATS` or `IN_REPLAY`.
     """
     what = _sharing(trace)
-    return what and (
-        f"{what}; this waiting is part of the recorded time and of the time in calls, and changes the order "
-        "of arrivals: unexpected messages, queue lengths, and what wildcards matched"
-    )
-
-
-def sharing_in_replay(trace: _native.Trace) -> str | None:
-    """Say what a replay does about shared processors; None if they were not shared.
-
-    Parameters
-    ----------
-    trace
-        An open trace.
-    """
-    what = _sharing(trace)
-    return what and (
-        f"{what}; the replay gives each rank a processor: it takes the CPU time between calls, simulates the "
-        "time in calls anew, and keeps what wildcards matched and how often programs polled"
-    )
+    return what and f"{what}; {effect}"
 
 
 def rank_lines(trace: _native.Trace) -> Iterator[str]:

@@ -60,7 +60,13 @@ class Mpi:
         return target
 
     def record(
-        self, directory: Path | None, ranks: int, program: list[str], *, check: bool = True
+        self,
+        directory: Path | None,
+        ranks: int,
+        program: list[str],
+        *,
+        check: bool = True,
+        seconds: int = SECONDS,
     ) -> subprocess.CompletedProcess[str]:
         """Run a program with the recorder in every rank, or without it; `directory` must exist."""
         variables = {}
@@ -82,7 +88,7 @@ class Mpi:
             capture_output=True,
             text=True,
             env=self.environment(),
-            timeout=SECONDS,
+            timeout=seconds,
             stdin=subprocess.DEVNULL,
         )
 

@@ -24,8 +24,8 @@ from matchbench.cli.conform_report import MARKER, stopped_text
 from matchbench.mpi.conform_plan import Conformance, Plan
 from matchbench.mpi.conform_runner import NotStartedError, Runner, build_runner
 from matchbench.mpi.launch import Mpi
-from matchbench.mpi.matrix import Environment, Matrix
-from matchbench.output import whole_directory, whole_file
+from matchbench.mpi.matrix import NAME, Environment, Matrix
+from matchbench.output import reserved_directory, whole_directory, whole_file
 
 MATRIX_MARKER = "matrix.json"
 FORMAT = "matchbench-mpi-conform-matrix"
@@ -76,10 +76,13 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
         )
         raise MatchbenchError(msg)
     head = _head(matrix, mpi, plan)
-    rows = _finished_rows(output, head, force=force)
-    output.mkdir(parents=True, exist_ok=True)
-    _write(output, head, rows)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=output) as build:
+    with contextlib.ExitStack() as held:
+        # Not checked for a marker: rows of an earlier run are kept.
+        held.enter_context(reserved_directory(output, marker=MATRIX_MARKER, force=True))
+        rows = _finished_rows(output, head, force=force)
+        output.mkdir(parents=True, exist_ok=True)
+        _write(output, head, rows)
+        build = held.enter_context(tempfile.TemporaryDirectory(prefix=".build-", dir=output))
         program = build_runner(mpi, Path(build))
         library = _library(mpi, plan, Path(build), program)
         for at, environment in enumerate(matrix.environments, 1):
@@ -118,7 +121,8 @@ def _finished_rows(output: Path, head: dict[str, Any], *, force: bool) -> list[d
     try:
         earlier = json.loads((output / MATRIX_MARKER).read_text(encoding="utf-8"))
         rows: list[dict[str, Any]] = earlier.pop("rows")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+        names = [str(row["environment"]) for row in rows]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         msg = f"{output}: not empty, and no readable `{MATRIX_MARKER}` in it; choose another directory"
         raise MatchbenchError(msg) from error
     if earlier == head and not force:
@@ -127,8 +131,10 @@ def _finished_rows(output: Path, head: dict[str, Any], *, force: bool) -> list[d
         different = ", ".join(key for key in head if earlier.get(key) != head[key])
         msg = f"{output}: holds rows with another {different}; choose another directory or give --force"
         raise MatchbenchError(msg)
-    for row in rows:
-        shutil.rmtree(output / str(row.get("environment")), ignore_errors=True)
+    for name in names:
+        # The names stand in a file: only reports of this directory are removed.
+        if NAME.fullmatch(name) and (output / name / MARKER).is_file():
+            shutil.rmtree(output / name)
     return []
 
 

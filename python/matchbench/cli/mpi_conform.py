@@ -30,7 +30,7 @@ from matchbench.mpi.conform_runner import Runner
 from matchbench.mpi.conform_shrink import Tell
 from matchbench.mpi.launch import Mpi, find
 from matchbench.mpi.matrix import read_matrix, shipped
-from matchbench.output import check_directory, whole_directory
+from matchbench.output import whole_directory
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -174,8 +174,6 @@ def command(
     mpi = find(mpicc, launcher, hostfile)
     if environments is not None and output is not None:
         return run_matrix(environments, mpi, plan, output, _examine_quietly, force=force)
-    if output is not None:
-        check_directory(output, marker=MARKER, force=force)
     with contextlib.ExitStack() as held:
         if output is None:
             directory = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))

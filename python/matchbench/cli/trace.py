@@ -171,7 +171,7 @@ def _shared(trace: Trace) -> dict[str, Any] | None:
 
 
 def _shortfalls(trace: Trace) -> list[str]:
-    said = [shortfalls.state_line(trace.native), shortfalls.sharing_in_stats(trace.native)]
+    said = [shortfalls.state_line(trace.native), shortfalls.sharing_line(trace.native, shortfalls.IN_STATS)]
     return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
 
 

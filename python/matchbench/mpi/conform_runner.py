@@ -131,7 +131,7 @@ class Job:
     is_out_of_time: bool = False
 
 
-class _OutOfTime(Exception):  # noqa: N818 - no error
+class _OutOfTime(Exception):  # noqa: N818 - no error, a signal
     """Unwinds a job at its deadline."""
 
 

@@ -25,7 +25,7 @@ Tell = Callable[[int], None]
 """Called with the number of steps left."""
 
 
-class _OutOfTime(Exception):  # noqa: N818 - no error
+class _OutOfTime(Exception):  # noqa: N818 - no error, a signal
     """Ends the shrinking with the best result so far."""
 
 

@@ -26,7 +26,8 @@ _ENVIRONMENT_KEYS = {
     "ranks": int,
     "library": str,
 }
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Names of environments, and of the directories of their reports."""
 _MOST_RANKS = 4
 
 
@@ -131,7 +132,7 @@ def _environment(place: str, row: Any) -> Environment:
         raise MatchbenchError(msg)
     _check(place, row, _ENVIRONMENT_KEYS)
     name = row.get("name", "")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         msg = f"{place}: name {name!r} found; expected letters, digits, dots and hyphens"
         raise MatchbenchError(msg)
     variables, launcher, ranks = row.get("variables", {}), row.get("launcher", []), row.get("ranks")
