@@ -156,7 +156,8 @@ def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path
     rows = pl.read_json(tmp_path / "r" / "results.json", schema=columns.TABLES["results"])
     assert rows.equals(comparison.results)
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 6
+    assert page.count("data:image/png;base64,") == 5
+    assert page.count("No plot of") == 1
     assert 'src="plots' not in page
 
 
@@ -165,15 +166,35 @@ def test_parallel_drawing_gives_the_same_files(comparison: mb.Comparison, tmp_pa
     comparison.write(tmp_path / "one")
     comparison.write(tmp_path / "two", jobs=2, progress=lambda done, total: told.append((done, total)))
     files = [each.relative_to(tmp_path / "one") for each in (tmp_path / "one").rglob("*") if each.is_file()]
-    assert sum(file.parent.name == "plots" for file in files) == 2 * len(told) == 12
-    assert told == [(done, 6) for done in range(1, 7)]
+    assert sum(file.parent.name == "plots" for file in files) == 2 * len(told) == 10
+    assert told == [(done, 5) for done in range(1, 6)]
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
+def test_a_plot_that_would_show_nothing_is_left_out_and_the_report_says_why(
+    comparison: mb.Comparison, tmp_path: Path
+) -> None:
+    plan = plots.planned(comparison.results, comparison.depths, comparison.timeline)
+    assert [plot.name for plot in plan.plots if plot.trace == "halo"] == ["halo.slowdown", "halo.queues"]
+    assert list(plan.left_out) == ["halo"]
+    short = comparison.timeline.with_columns(posted_max=1, unexpected_max=0)
+    quiet = dataclasses.replace(comparison, timeline=short)
+    quiet.write(tmp_path / "r")
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    reason = "no search that found its partner visited more than one entry"
+    assert page.count(f"No plot of match latency against search depth: {reason}.") == 1
+    assert page.count("No plot of queue lengths over time: no queue held more than one entry.") == 2
+    assert sorted(path.name for path in (tmp_path / "r" / "plots").glob("*.svg")) == [
+        "deep.latency.svg",
+        "deep.slowdown.svg",
+        "halo.slowdown.svg",
+    ]
+
+
 def test_bounds_are_drawn_differently_from_simulated_times(comparison: mb.Comparison) -> None:
     results, depths, timeline = comparison.results, comparison.depths, comparison.timeline
-    drawn = {plot.name: plot.draw() for plot in plots.planned(results, depths, timeline)}
+    drawn = {plot.name: plot.draw() for plot in plots.planned(results, depths, timeline).plots}
     lines = {line.get_label(): line.get_linestyle() for line in drawn["deep.latency"].axes[0].get_lines()}
     assert lines == {"ideal:zero": ":", "linear:qsnet2": "-", "linear:bgp": "-"}
     bars = drawn["deep.slowdown"].axes[0].patches
@@ -194,7 +215,7 @@ def test_many_presets_are_drawn_in_a_panel_for_each_engine(comparison: mb.Compar
         **{name: repeated(getattr(comparison, name)) for name in ("results", "depths", "timeline")},
         remarks=tuple(mb.Remark(trace="deep", engine=f"{e}:{p}", text="slow") for e, p in crowd),
     )
-    drawn = {plot.name: plot.draw() for plot in plots.planned(many.results, many.depths, many.timeline)}
+    drawn = {plot.name: plot.draw() for plot in plots.planned(many.results, many.depths, many.timeline).plots}
     panels = {ax.get_title("left"): ax.get_legend_handles_labels()[1] for ax in drawn["deep.latency"].axes}
     assert panels == {"ideal": [f"p{at}" for at in range(4)], "linear": [f"p{at}" for at in range(7)]}
     assert [ax.get_title("left") for ax in drawn["deep.queues"].axes] == ["linear:p0", "ideal:p0"]

@@ -100,7 +100,7 @@ def test_odd_names_are_read_written_and_shown(halo: mb.Trace, tmp_path: Path, ma
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{name}: 8 ranks")
     plots = [plot.name for plot in (tmp_path / f"{ODD}.r" / "plots").iterdir()]
-    assert f"{name}.latency.png" in plots
+    assert f"{name}.queues.png" in plots
     assert "<i>&" not in (tmp_path / f"{ODD}.r" / "report.html").read_text(encoding="utf-8")
     done = matchbench("trace", "export", ODD, "-o", f"{ODD}.parquet")
     assert (done.returncode, done.stderr) == (0, "")

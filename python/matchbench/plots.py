@@ -59,6 +59,11 @@ _FEW = 1000  # range of an axis, as a ratio, up to which 2 and 5 times powers of
 _MARKERS = "os^vDP*Xph"
 _CROWD = 10  # most engine presets for one legend with ten colours
 _PANELS = 3  # panels in a row
+_SIZES = {
+    "latency": (["visits_to"], "no search that found its partner visited more than one entry"),
+    "queues": (list(QUEUES), "no queue held more than one entry"),
+}
+"""Columns of the depth or length that a kind of plot shows, and what is said when none is above 1."""
 
 
 def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
@@ -247,8 +252,27 @@ class Plot:
             return _DRAWN[self.kind](self)
 
 
-def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> list[Plot]:
-    """List the plots of a comparison; a trace without matches, for example, has no plot of latencies.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The plots of a comparison, and why others are left out.
+
+    Parameters
+    ----------
+    plots
+        The plots to be drawn.
+    left_out
+        By trace, a sentence for each plot that would show nothing.
+    """
+
+    plots: list[Plot]
+    left_out: dict[str, list[str]]
+
+
+def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> Planned:
+    """List the plots of a comparison.
+
+    A trace without matches has no plot of latencies. A plot whose depths or lengths are at most one entry is
+    left out.
 
     Parameters
     ----------
@@ -261,12 +285,20 @@ def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame)
         "latency": (_found(depths), "match latency against search depth"),
         "queues": (timeline, "queue lengths over time"),
     }
-    return [
-        Plot(trace=trace, kind=kind, title=f"{trace}: {title}", table=rows, colour=colour)
-        for trace in results["trace"].unique(maintain_order=True)
-        for kind, (table, title) in kinds.items()
-        if (rows := table.filter(trace=trace)).height
-    ]
+    plots = []
+    left_out: dict[str, list[str]] = {}
+    for trace in results["trace"].unique(maintain_order=True):
+        for kind, (table, title) in kinds.items():
+            rows = table.filter(trace=trace)
+            if rows.is_empty():
+                continue
+            if kind in _SIZES and all(rows[column].max() in {0, 1, None} for column in _SIZES[kind][0]):
+                left_out.setdefault(trace, []).append(f"No plot of {title}: {_SIZES[kind][1]}.")
+            else:
+                plots.append(
+                    Plot(trace=trace, kind=kind, title=f"{trace}: {title}", table=rows, colour=colour)
+                )
+    return Planned(plots=plots, left_out=left_out)
 
 
 def save(figure: Figure, directory: Path, name: str) -> bytes:

@@ -52,7 +52,7 @@ def write_report(
     progress
         Called as `progress(plots drawn, plots)`.
     """
-    drawn = _draw(comparison, directory / "plots", jobs, progress) if plots else []
+    drawn, left_out = _draw(comparison, directory / "plots", jobs, progress) if plots else ([], {})
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -67,6 +67,7 @@ def write_report(
         blocks=list(summary.blocks(comparison.results, comparison.measured)),
         remarks=summary.remarks_once(comparison.remarks),
         plots=drawn,
+        left_out=left_out,
         parameters=_parameters(comparison.parameters),
     )
     write_file(directory / "report.html", page)
@@ -74,25 +75,26 @@ def write_report(
 
 def _draw(
     comparison: Comparison, directory: Path, jobs: int, progress: Progress | None
-) -> list[dict[str, str]]:
-    """Draw every plot, and give its entry on the page."""
-    from matchbench.plots import planned as plan
+) -> tuple[list[dict[str, str]], dict[str, list[str]]]:
+    """Draw every plot, and give its entry on the page, and by trace why others are left out."""
+    from matchbench.plots import planned
 
     directory.mkdir()
-    planned = plan(comparison.results, comparison.depths, comparison.timeline)
+    plan = planned(comparison.results, comparison.depths, comparison.timeline)
+    plots = plan.plots
     drawn = []
     with ExitStack() as stack:
-        pictures: Iterator[bytes] = map(_save, planned, repeat(directory))
-        if min(jobs, len(planned) // _WORTH_A_PROCESS) > 1:
-            pool = stack.enter_context(_processes(min(jobs, len(planned) // _WORTH_A_PROCESS)))
+        pictures: Iterator[bytes] = map(_save, plots, repeat(directory))
+        if min(jobs, len(plots) // _WORTH_A_PROCESS) > 1:
+            pool = stack.enter_context(_processes(min(jobs, len(plots) // _WORTH_A_PROCESS)))
             with _without_interrupts():
-                pictures = pool.map(_save, planned, repeat(directory))
-        for plot, picture in zip(planned, pictures, strict=True):
+                pictures = pool.map(_save, plots, repeat(directory))
+        for plot, picture in zip(plots, pictures, strict=True):
             png = base64.b64encode(picture).decode()
             drawn.append({"trace": plot.trace, "name": plot.name, "title": plot.title, "png": png})
             if progress:
-                progress(len(drawn), len(planned))
-    return drawn
+                progress(len(drawn), len(plots))
+    return drawn, plan.left_out
 
 
 def _save(plot: Plot, directory: Path) -> bytes:

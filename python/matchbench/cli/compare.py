@@ -7,7 +7,9 @@ What needs polars is imported when the command runs, so that `--help` is fast.
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import sys
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,6 +145,9 @@ def command(
         # Before the work: another command may be writing to it.
         stack.enter_context(reserved_directory(output, marker="results.json", force=force))
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
+        if not table_only:
+            # matplotlib takes as long to import as a small trace to replay: both at the same time.
+            threading.Thread(target=importlib.import_module, args=("matchbench.plots",)).start()
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
         _show(comparison)
