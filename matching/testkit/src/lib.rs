@@ -17,6 +17,20 @@ use mb_core::{EngineEntry, ParameterSet, Parameters, ReplayEngine, Source};
 /// Makes one engine with empty lists.
 pub type MakeEngine<'a> = &'a dyn Fn() -> Box<dyn ReplayEngine>;
 
+/// Parameters that a test has built, if every value is in its domain, as it is in a [`ParameterSet`].
+///
+/// # Panics
+/// When a value is outside its domain.
+#[must_use]
+pub fn checked<P: Parameters>(parameters: &P) -> &P {
+    for (spec, value) in P::SPECS.iter().zip(parameters.values()) {
+        if let Err(error) = spec.check(value) {
+            panic!("{error}");
+        }
+    }
+    parameters
+}
+
 /// The typed parameters of these keys and values; a key that is given again counts with its last value.
 ///
 /// # Panics
@@ -47,4 +61,26 @@ pub fn preset_set(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> 
 #[must_use]
 pub fn preset<P: Parameters>(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> P {
     preset_set(entry, name, changes).typed()
+}
+
+#[cfg(test)]
+mod tests {
+    use mb_core::{Cycles, Parameters};
+
+    use super::checked;
+
+    #[derive(Parameters)]
+    struct WalkParameters {
+        /// Cycles of each entry visited.
+        #[parameter(range = 1..=8)]
+        entry: Cycles,
+    }
+
+    #[test]
+    #[should_panic(expected = "parameter `entry`: found `9`, expected a whole number from 1 to 8 (cycles)")]
+    fn a_value_outside_its_domain_is_refused() {
+        for entry in [1, 8, 9] {
+            assert_eq!(checked(&WalkParameters { entry: Cycles(entry) }).entry, Cycles(entry));
+        }
+    }
 }
