@@ -2,12 +2,13 @@
 //! The times of `lhs` are its formulas, to the picosecond.
 
 use mb_core::{
-    Accepted, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId, ReplayEngine, Shortcuts,
+    Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId,
+    ReplayEngine, Shortcuts,
 };
 use mb_kit::Server;
-use mb_lhs::{Lhs, Occupancy};
+use mb_lhs::{Attribute, Lhs, LhsParameters, Occupancy};
 use mb_testkit::drive::{Fetch, Visits, judge};
-use mb_testkit::{cases, parameters, streams};
+use mb_testkit::{cases, checked, streams};
 
 /// The loop over an envelope: 100 cycles at 2.5 GHz.
 const LOOP: u64 = 40_000;
@@ -19,47 +20,39 @@ const POSTED: u64 = 12_000;
 const OPERATION: u64 = 4000;
 const JOIN: u64 = 250_000;
 
-type Changes<'a> = &'a [(&'a str, &'a str)];
+/// 1024 slots of 16 bytes, without prefetching.
+const BASE: LhsParameters = LhsParameters {
+    clock: Clock::from_mhz(100),
+    slots: 1024,
+    entry: 16,
+    pointer: 0,
+    size_location: 8,
+    message: 64,
+    groups: 1,
+    cores: 1,
+    join: Picos(JOIN),
+    host_clock: Clock::from_mhz(2500),
+    r#loop: Cycles(100),
+    posted: Cycles(30),
+    operation: Cycles(10),
+    attribute: Attribute::WriteBack,
+    latency: Picos(LATENCY),
+    large: Picos(LARGE),
+    bandwidth: 3200,
+    word: 4,
+    line: 64,
+    sector: 64,
+    hwp: false,
+    hwp_misses: 2,
+    hwp_ahead: 128,
+    hwp_page: 4096,
+    swp: false,
+    swp_offset: 0,
+    swp_cycles: Cycles(5),
+};
 
-/// 1024 slots of 16 bytes, without prefetching, with `changes`.
-fn values(changes: Changes<'_>) -> Vec<(&str, &str)> {
-    let mut values = vec![
-        ("clock", "100"),
-        ("slots", "1024"),
-        ("entry", "16"),
-        ("pointer", "0"),
-        ("size_location", "8"),
-        ("message", "64"),
-        ("groups", "1"),
-        ("cores", "1"),
-        ("join", "250"),
-        ("host_clock", "2500"),
-        ("loop", "100"),
-        ("posted", "30"),
-        ("operation", "10"),
-        ("attribute", "write_back"),
-        ("latency", "150"),
-        ("large", "600"),
-        ("bandwidth", "3200"),
-        ("word", "4"),
-        ("line", "64"),
-        ("sector", "64"),
-        ("hwp", "off"),
-        ("hwp_misses", "2"),
-        ("hwp_ahead", "128"),
-        ("hwp_page", "4096"),
-        ("swp", "off"),
-        ("swp_offset", "0"),
-        ("swp_cycles", "5"),
-    ];
-    for &(key, value) in changes {
-        values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
-    }
-    values
-}
-
-fn engine(changes: Changes<'_>) -> Server<Lhs> {
-    Server::new(Lhs::new(&parameters(&values(changes))).unwrap())
+fn engine(parameters: &LhsParameters) -> Server<Lhs> {
+    Server::new(Lhs::new(checked(parameters)).unwrap())
 }
 
 fn envelope(number: u64) -> Envelope {
@@ -105,10 +98,10 @@ fn served(engine: &mut Server<Lhs>, now: Picos, op: Op) -> (u64, u32) {
     ((event - now).0, done[0].visits)
 }
 
-/// The time of a search that finds the message at `depth` among 2000, in an engine with `changes`,
+/// The time of a search that finds the message at `depth` among 2000, in an engine with `parameters`,
 /// without the fixed time.
-fn search(changes: Changes<'_>, depth: u64) -> u64 {
-    let mut engine = engine(changes);
+fn search(parameters: &LhsParameters, depth: u64) -> u64 {
+    let mut engine = engine(parameters);
     fill(&mut engine, (1..=2000).map(arrive));
     let (time, visits) = served(&mut engine, LATER, probe(Pattern::exactly(envelope(depth))));
     assert_eq!(u64::from(visits), depth);
@@ -120,24 +113,30 @@ const DEPTHS: [u64; 12] = [1, 2, 3, 4, 5, 8, 9, 64, 100, 257, 1000, 1024];
 #[test]
 fn past_the_caches_every_envelope_costs_its_words() {
     for depth in DEPTHS {
-        assert_eq!(search(&[("attribute", "uncacheable")], depth), depth * (4 * LATENCY + LOOP));
-        assert_eq!(search(&[("attribute", "uncacheable"), ("word", "8")], depth), depth * (2 * LATENCY + LOOP));
+        assert_eq!(
+            search(&LhsParameters { attribute: Attribute::Uncacheable, ..BASE }, depth),
+            depth * (4 * LATENCY + LOOP)
+        );
+        assert_eq!(
+            search(&LhsParameters { attribute: Attribute::Uncacheable, word: 8, ..BASE }, depth),
+            depth * (2 * LATENCY + LOOP)
+        );
     }
 }
 
 #[test]
 fn in_the_cache_every_envelope_costs_the_loop() {
     for depth in DEPTHS {
-        assert_eq!(search(&[("attribute", "cached")], depth), depth * LOOP);
+        assert_eq!(search(&LhsParameters { attribute: Attribute::Cached, ..BASE }, depth), depth * LOOP);
     }
 }
 
 #[test]
 fn a_new_line_costs_the_latency_and_the_others_in_it_nothing() {
     for depth in DEPTHS {
-        for (entry, per_line) in [("16", 4), ("32", 2), ("64", 1), ("128", 1)] {
-            let pointer = ("pointer", if entry == "16" { "0" } else { "8" });
-            let time = search(&[("entry", entry), pointer], depth);
+        for (entry, per_line) in [(16, 4), (32, 2), (64, 1), (128, 1)] {
+            let pointer = if entry == 16 { 0 } else { 8 };
+            let time = search(&LhsParameters { entry, pointer, ..BASE }, depth);
             assert_eq!(time, depth * LOOP + depth.div_ceil(per_line) * LATENCY, "{depth} of {entry} bytes");
         }
     }
@@ -147,9 +146,9 @@ fn a_new_line_costs_the_latency_and_the_others_in_it_nothing() {
 fn a_sector_brings_the_line_beside_it_one_transfer_later() {
     for depth in DEPTHS {
         // Four envelopes take longer than the transfer of a line, one does not if the loop is short.
-        let time = search(&[("sector", "128")], depth);
+        let time = search(&LhsParameters { sector: 128, ..BASE }, depth);
         assert_eq!(time, depth * LOOP + depth.div_ceil(8) * LATENCY);
-        let short = [("sector", "128"), ("entry", "64"), ("pointer", "8"), ("loop", "25")];
+        let short = LhsParameters { sector: 128, entry: 64, pointer: 8, r#loop: Cycles(25), ..BASE };
         let (sectors, seconds) = (depth.div_ceil(2), depth / 2);
         assert_eq!(search(&short, depth), depth * 10_000 + sectors * LATENCY + seconds * (LINE - 10_000));
     }
@@ -161,10 +160,10 @@ fn the_prefetcher_leaves_two_misses_in_each_page() {
         // 256 envelopes of 16 bytes in a page, 4 in a line; the loop over a line hides the latency of the next but one.
         let lines = depth.div_ceil(4);
         let misses = 2 * (lines / 64) + (lines % 64).min(2);
-        assert_eq!(search(&[("hwp", "on")], depth), depth * LOOP + misses * LATENCY);
+        assert_eq!(search(&LhsParameters { hwp: true, ..BASE }, depth), depth * LOOP + misses * LATENCY);
         let later = 5 * (lines / 64) + (lines % 64).min(5);
-        assert_eq!(search(&[("hwp", "on"), ("hwp_misses", "5")], depth), depth * LOOP + later * LATENCY);
-        let whole = search(&[("hwp", "on"), ("hwp_page", "65536")], depth);
+        assert_eq!(search(&LhsParameters { hwp: true, hwp_misses: 5, ..BASE }, depth), depth * LOOP + later * LATENCY);
+        let whole = search(&LhsParameters { hwp: true, hwp_page: 65_536, ..BASE }, depth);
         assert_eq!(whole, depth * LOOP + lines.min(2) * LATENCY);
     }
 }
@@ -172,7 +171,7 @@ fn the_prefetcher_leaves_two_misses_in_each_page() {
 #[test]
 fn the_prefetcher_starts_anew_in_the_buffer_of_each_group() {
     // 40 messages in each of four buffers: ten lines, the first two of which miss.
-    let mut engine = engine(&[("groups", "4"), ("hwp", "on")]);
+    let mut engine = engine(&LhsParameters { groups: 4, hwp: true, ..BASE });
     fill(&mut engine, (1..=160).map(arrive));
     let (time, visits) = served(&mut engine, LATER, probe(from_anyone(0)));
     assert_eq!((time, visits), (OPERATION + 160 * LOOP + 4 * 2 * LATENCY, 160));
@@ -183,7 +182,7 @@ fn a_bus_that_is_too_slow_sets_the_pace_of_a_prefetched_walk() {
     // One line for each envelope: 64 bytes at 1000 MB/s take 64 ns, longer than the loop. The
     // second miss is followed on the bus by all that is prefetched, so line n is there n - 2
     // transfers after the second.
-    let slow = [("hwp", "on"), ("entry", "64"), ("pointer", "8"), ("bandwidth", "1000"), ("hwp_page", "65536")];
+    let slow = LhsParameters { hwp: true, entry: 64, pointer: 8, bandwidth: 1000, hwp_page: 65_536, ..BASE };
     for depth in [3, 4, 5, 10, 100, 1000] {
         let second = LATENCY + LOOP + LATENCY;
         assert_eq!(search(&slow, depth), second + (depth - 2) * 64_000 + LOOP, "{depth}");
@@ -196,22 +195,22 @@ fn software_prefetches_cost_their_instruction_and_hide_what_they_are_ahead() {
     for depth in DEPTHS {
         let lines = depth.div_ceil(4);
         // At the envelope itself: nothing is gained.
-        let late = search(&[("swp", "on")], depth);
+        let late = search(&LhsParameters { swp: true, ..BASE }, depth);
         assert_eq!(late, depth * (LOOP + SWP) + lines * LATENCY);
         // 256 bytes ahead: the first four lines miss, and each waits behind the prefetch of the
         // instruction before; all others are there.
-        let ahead = search(&[("swp", "on"), ("swp_offset", "256")], depth);
+        let ahead = search(&LhsParameters { swp: true, swp_offset: 256, ..BASE }, depth);
         assert_eq!(ahead, depth * (LOOP + SWP) + lines.min(4) * (LINE + LATENCY));
         // One line ahead, and the loop over a line is shorter than the latency: each line was asked
         // for when the one before it was begun, so what that one was waited for counts.
-        let short = search(&[("swp", "on"), ("swp_offset", "64"), ("loop", "10")], depth);
+        let short = search(&LhsParameters { swp: true, swp_offset: 64, r#loop: Cycles(10), ..BASE }, depth);
         let waits = std::iter::successors(Some(LINE + LATENCY), |before| {
             Some(LATENCY.saturating_sub(4 * (4000 + SWP) + before))
         });
         assert_eq!(short, depth * (4000 + SWP) + waits.take(lines as usize).sum::<u64>(), "{depth}");
         // With the prefetcher on, they add their instruction alone.
-        let both = search(&[("swp", "on"), ("hwp", "on")], depth);
-        assert_eq!(both, search(&[("hwp", "on")], depth) + depth * SWP);
+        let both = search(&LhsParameters { swp: true, hwp: true, ..BASE }, depth);
+        assert_eq!(both, search(&LhsParameters { hwp: true, ..BASE }, depth) + depth * SWP);
     }
 }
 
@@ -219,14 +218,14 @@ fn software_prefetches_cost_their_instruction_and_hide_what_they_are_ahead() {
 fn beyond_the_slots_every_envelope_is_read_in_the_large_memory() {
     for (slots, depth) in [(1024, 1025), (1024, 2000), (256, 300), (0, 1), (0, 1000)] {
         let heads = depth.min(slots);
-        let time = search(&[("slots", &slots.to_string())], depth);
+        let time = search(&LhsParameters { slots: slots as usize, ..BASE }, depth);
         assert_eq!(time, depth * LOOP + heads.div_ceil(4) * LATENCY + (depth - heads) * LARGE, "{slots} slots");
     }
 }
 
 #[test]
 fn the_walk_turns_from_one_memory_to_the_other_by_age() {
-    let mut engine = engine(&[("slots", "8"), ("attribute", "cached")]);
+    let mut engine = engine(&LhsParameters { slots: 8, attribute: Attribute::Cached, ..BASE });
     fill(&mut engine, (1..=10).map(arrive).chain([post(1), post(2), arrive(11), arrive(12)]));
     // 3 to 8 and 11, 12 in slots, 9 and 10 in the large memory.
     assert_eq!(engine.service().occupancy(), Occupancy { heads: 8, stale: 0, large: 2 });
@@ -238,7 +237,7 @@ fn the_walk_turns_from_one_memory_to_the_other_by_age() {
 
 #[test]
 fn dead_entries_are_read_until_an_end_of_the_ring_reaches_them() {
-    let mut engine = engine(&[]);
+    let mut engine = engine(&BASE);
     fill(&mut engine, (1..=100).map(arrive).chain((20..30).map(post)));
     assert_eq!(engine.service().occupancy(), Occupancy { heads: 90, stale: 10, large: 0 });
     let last =
@@ -260,20 +259,20 @@ fn dead_entries_are_read_until_an_end_of_the_ring_reaches_them() {
 #[test]
 fn an_arrival_is_divided_read_and_compared_with_the_posted_receives() {
     // Two words of head, or eight of the whole message, and the cycle that makes the entry valid.
-    for (changes, divided, read) in [
-        (&[][..], 3, LATENCY),
-        (&[("attribute", "cached")], 3, LATENCY),
-        (&[("attribute", "uncacheable")], 3, 4 * LATENCY),
-        (&[("entry", "32"), ("pointer", "8")], 5, LATENCY),
-        (&[("entry", "64"), ("pointer", "8")], 9, LATENCY),
-        (&[("entry", "64"), ("message", "20")], 4, LATENCY),
-        (&[("slots", "0")], 9, LARGE),
+    for (parameters, divided, read) in [
+        (&BASE, 3, LATENCY),
+        (&LhsParameters { attribute: Attribute::Cached, ..BASE }, 3, LATENCY),
+        (&LhsParameters { attribute: Attribute::Uncacheable, ..BASE }, 3, 4 * LATENCY),
+        (&LhsParameters { entry: 32, pointer: 8, ..BASE }, 5, LATENCY),
+        (&LhsParameters { entry: 64, pointer: 8, ..BASE }, 9, LATENCY),
+        (&LhsParameters { entry: 64, message: 20, ..BASE }, 4, LATENCY),
+        (&LhsParameters { slots: 0, ..BASE }, 9, LARGE),
     ] {
-        let mut engine = engine(changes);
+        let mut engine = engine(parameters);
         fill(&mut engine, (1..=9).map(post));
         let time = divided * 10_000 + read + OPERATION;
-        assert_eq!(served(&mut engine, LATER, arrive(5)), (time + 5 * POSTED, 5), "{changes:?}");
-        assert_eq!(served(&mut engine, LATER + LATER, arrive(10)), (time + 8 * POSTED, 8), "{changes:?}");
+        assert_eq!(served(&mut engine, LATER, arrive(5)), (time + 5 * POSTED, 5), "{parameters:?}");
+        assert_eq!(served(&mut engine, LATER + LATER, arrive(10)), (time + 8 * POSTED, 8), "{parameters:?}");
         let cancel = Op::Cancel { recv: RecvId(7) };
         assert_eq!(served(&mut engine, Picos(3 * LATER.0), cancel), (OPERATION + 6 * POSTED, 6));
     }
@@ -281,7 +280,7 @@ fn an_arrival_is_divided_read_and_compared_with_the_posted_receives() {
 
 #[test]
 fn the_controller_takes_one_message_after_the_other_while_the_host_works() {
-    let mut engine = engine(&[("latency", "0"), ("operation", "0")]);
+    let mut engine = engine(&LhsParameters { latency: Picos::ZERO, operation: Cycles(0), ..BASE });
     let at = LATER + Picos(1);
     for number in 1..=3 {
         assert_eq!(engine.offer(at, arrive(number)), Accepted::Yes);
@@ -296,7 +295,7 @@ fn the_controller_takes_one_message_after_the_other_while_the_host_works() {
 #[test]
 fn a_group_holds_and_walks_its_senders_alone() {
     // 1000 messages from 64 senders in 16 groups of 64 slots.
-    let mut engine = engine(&[("groups", "16"), ("attribute", "cached")]);
+    let mut engine = engine(&LhsParameters { groups: 16, attribute: Attribute::Cached, ..BASE });
     fill(&mut engine, (1..=1000).map(arrive));
     for number in [1, 16, 17, 500, 1000_u64] {
         let visits = number.div_ceil(16);
@@ -307,7 +306,7 @@ fn a_group_holds_and_walks_its_senders_alone() {
 
 #[test]
 fn an_open_sender_asks_every_group_for_messages_older_than_the_best() {
-    let mut engine = engine(&[("groups", "4"), ("attribute", "cached")]);
+    let mut engine = engine(&LhsParameters { groups: 4, attribute: Attribute::Cached, ..BASE });
     fill(&mut engine, (1..=800).map(arrive));
     // Group 0 has it, so the others are left at the first younger message; group 3 has it, so the
     // others are walked whole.
@@ -319,8 +318,8 @@ fn an_open_sender_asks_every_group_for_messages_older_than_the_best() {
 
 #[test]
 fn cores_search_side_by_side_and_join() {
-    for (cores, rounds) in [("2", 2), ("3", 2), ("4", 1), ("9", 1)] {
-        let mut engine = engine(&[("groups", "4"), ("cores", cores), ("attribute", "cached")]);
+    for (cores, rounds) in [(2, 2), (3, 2), (4, 1), (9, 1)] {
+        let mut engine = engine(&LhsParameters { groups: 4, cores, attribute: Attribute::Cached, ..BASE });
         fill(&mut engine, (1..=800).map(arrive));
         let (time, visits) = served(&mut engine, LATER, probe(from_anyone(0)));
         assert_eq!((time, visits), (OPERATION + rounds * 200 * LOOP + JOIN, 800), "{cores} cores");
@@ -333,16 +332,16 @@ fn cores_search_side_by_side_and_join() {
 #[test]
 fn cores_share_the_bus() {
     // One line for each message. Two cores ask at once, and the second waits for a transfer; after that they alternate.
-    for (groups, count) in [("2", 100), ("4", 200)] {
-        let layout = [("groups", groups), ("cores", groups), ("entry", "64"), ("pointer", "8")];
+    for (groups, count) in [(2, 100), (4, 200)] {
+        let layout = LhsParameters { groups, cores: groups, entry: 64, pointer: 8, ..BASE };
         let mut engine = engine(&layout);
         fill(&mut engine, (1..=count).map(arrive));
         let (time, _) = served(&mut engine, LATER, probe(from_anyone(0)));
-        let behind = groups.parse::<u64>().unwrap() - 1;
+        let behind = groups as u64 - 1;
         assert_eq!(time, OPERATION + behind * LINE + 50 * (LATENCY + LOOP) + JOIN);
     }
     // A bus that takes longer for the lines of all cores than one core for its own sets the pace.
-    let layout = [("groups", "4"), ("cores", "4"), ("entry", "64"), ("pointer", "8"), ("bandwidth", "1000")];
+    let layout = LhsParameters { groups: 4, cores: 4, entry: 64, pointer: 8, bandwidth: 1000, ..BASE };
     let mut engine = engine(&layout);
     fill(&mut engine, (1..=200).map(arrive));
     let (time, _) = served(&mut engine, LATER, probe(from_anyone(0)));
@@ -351,8 +350,8 @@ fn cores_share_the_bus() {
 
 #[test]
 fn the_oldest_of_the_groups_matches_wins_whichever_core_finds_it_first() {
-    for cores in ["1", "2", "8"] {
-        let mut engine = engine(&[("groups", "8"), ("cores", cores)]);
+    for cores in [1, 2, 8] {
+        let mut engine = engine(&LhsParameters { groups: 8, cores, ..BASE });
         // Sender 5 first, behind many others of its group; then sender 0, alone in the group that is searched first.
         let from = |sender, bits, msg| Op::Arrive {
             msg: MsgId(msg),
@@ -373,58 +372,61 @@ fn the_oldest_of_the_groups_matches_wins_whichever_core_finds_it_first() {
 /// that costs nothing and points beyond the buffer must not be seen.
 #[test]
 fn a_line_walked_at_once_is_the_line_walked_head_by_head() {
-    for changes in [
-        &[("slots", "6"), ("hwp", "on")][..],
-        &[("slots", "32"), ("sector", "128"), ("loop", "1")],
-        &[("slots", "33"), ("groups", "3"), ("cores", "2"), ("loop", "10")],
-        &[("slots", "64"), ("groups", "4"), ("cores", "3"), ("hwp", "on"), ("bandwidth", "1000"), ("loop", "1")],
-        &[("slots", "16"), ("entry", "32"), ("pointer", "8")],
-        &[("slots", "16"), ("attribute", "cached")],
+    for parameters in [
+        &LhsParameters { slots: 6, hwp: true, ..BASE },
+        &LhsParameters { slots: 32, sector: 128, r#loop: Cycles(1), ..BASE },
+        &LhsParameters { slots: 33, groups: 3, cores: 2, r#loop: Cycles(10), ..BASE },
+        &LhsParameters { slots: 64, groups: 4, cores: 3, hwp: true, bandwidth: 1000, r#loop: Cycles(1), ..BASE },
+        &LhsParameters { slots: 16, entry: 32, pointer: 8, ..BASE },
+        &LhsParameters { slots: 16, attribute: Attribute::Cached, ..BASE },
     ] {
-        let one_by_one = [changes, &[("swp", "on"), ("swp_offset", "65536"), ("swp_cycles", "0")]].concat();
+        let one_by_one = LhsParameters { swp: true, swp_offset: 65_536, swp_cycles: Cycles(0), ..parameters.clone() };
         let judged = streams::check(300, |offers| {
-            let answers =
-                [changes, &one_by_one].map(|changes| judge(&mut engine(changes), offers, Fetch::RunUntil, Visits::Own));
+            let answers = [parameters, &one_by_one]
+                .map(|parameters| judge(&mut engine(parameters), offers, Fetch::RunUntil, Visits::Own));
             let [at_once, one_by_one] = answers;
             if at_once? == one_by_one? { Ok(()) } else { Err("other times or visits".to_owned()) }
         });
-        assert_eq!(judged, Ok(()), "{changes:?}");
+        assert_eq!(judged, Ok(()), "{parameters:?}");
     }
 }
 
 #[test]
 fn outcomes_are_the_oracles_whatever_the_memories_hold() {
-    for changes in [
-        &[("slots", "4"), ("hwp", "on")][..],
-        &[("slots", "0"), ("groups", "3")],
-        &[("slots", "6"), ("groups", "3"), ("cores", "2"), ("swp", "on"), ("swp_offset", "64")],
-        &[("slots", "16"), ("groups", "4"), ("cores", "4"), ("attribute", "uncacheable")],
-        &[("slots", "16"), ("groups", "2"), ("entry", "128"), ("pointer", "8"), ("sector", "256"), ("hwp", "on")],
+    for parameters in [
+        &LhsParameters { slots: 4, hwp: true, ..BASE },
+        &LhsParameters { slots: 0, groups: 3, ..BASE },
+        &LhsParameters { slots: 6, groups: 3, cores: 2, swp: true, swp_offset: 64, ..BASE },
+        &LhsParameters { slots: 16, groups: 4, cores: 4, attribute: Attribute::Uncacheable, ..BASE },
+        &LhsParameters { slots: 16, groups: 2, entry: 128, pointer: 8, sector: 256, hwp: true, ..BASE },
     ] {
-        let make = || Box::new(engine(changes)) as Box<dyn ReplayEngine>;
-        assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()), "{changes:?}");
-        assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()), "{changes:?}");
+        let make = || Box::new(engine(parameters)) as Box<dyn ReplayEngine>;
+        assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()), "{parameters:?}");
+        assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()), "{parameters:?}");
     }
 }
 
 #[test]
 fn sizes_that_do_not_go_together_are_refused() {
-    let refused = |changes| Lhs::new(&parameters(&values(changes))).unwrap_err().to_string();
-    for (changes, expected) in [
-        (&[("slots", "10"), ("groups", "4")][..], "10 slots cannot be shared evenly by 4 groups"),
-        (&[("size_location", "6")], "`size_location` is 6, but four bytes of length begin at a multiple of four"),
+    let refused = |parameters| Lhs::new(checked(parameters)).unwrap_err().to_string();
+    for (parameters, expected) in [
+        (&LhsParameters { slots: 10, groups: 4, ..BASE }, "10 slots cannot be shared evenly by 4 groups"),
         (
-            &[("pointer", "8")],
+            &LhsParameters { size_location: 6, ..BASE },
+            "`size_location` is 6, but four bytes of length begin at a multiple of four",
+        ),
+        (
+            &LhsParameters { pointer: 8, ..BASE },
             "`entry` is 16 and `pointer` 8, but an entry is a power of two of bytes that holds an envelope of 16 and a pointer \
              of whole words",
         ),
         (
-            &[("sector", "32")],
+            &LhsParameters { sector: 32, ..BASE },
             "a line of 64 bytes, a sector of 32 and a page of 4096; expected powers of two, each at least \
              as large as the one before",
         ),
-        (&[("word", "3")], "an envelope of 16 bytes is not a whole number of words of 3"),
+        (&LhsParameters { word: 3, ..BASE }, "an envelope of 16 bytes is not a whole number of words of 3"),
     ] {
-        assert_eq!(refused(changes), format!("parameters contradict each other: {expected}"));
+        assert_eq!(refused(parameters), format!("parameters contradict each other: {expected}"));
     }
 }
