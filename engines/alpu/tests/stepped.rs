@@ -2,11 +2,11 @@
 //! The computed times of `alpu` against a second model that steps through every cycle: units whose
 //! cells hold patterns and envelopes and compare them, and a processor that obeys the protocol, with lists of its own.
 
-use mb_alpu::Alpu;
-use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Picos, Shortcuts};
+use mb_alpu::{Alpu, AlpuParameters};
+use mb_core::{Clock, Cycles, Engine, Envelope, Op, Outcome, Pattern, Picos, Shortcuts};
 use mb_kit::Server;
 use mb_testkit::drive::Offer;
-use mb_testkit::{parameters, streams};
+use mb_testkit::{checked, streams};
 
 /// Everything in cycles of a nanosecond.
 #[derive(Clone, Copy, Debug)]
@@ -313,22 +313,20 @@ impl Model {
 }
 
 fn engine(times: Times) -> Server<Alpu> {
-    let text = |number: u64| number.to_string();
-    let values = [
-        ("clock", "1000".to_owned()),
-        ("cells", text((times.blocks * times.block) as u64)),
-        ("block", text(times.block as u64)),
-        ("search", text(times.search)),
-        ("write", text(times.write)),
-        ("read", text(times.read)),
-        ("operation", text(times.operation)),
-        ("offload", text(0)),
-        ("entry", text(times.entry)),
-        ("batch", text(times.batch as u64)),
-        ("commands", "1000000".to_owned()),
-    ];
-    let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    Server::new(Alpu::new(&parameters(&values)).unwrap())
+    let parameters = AlpuParameters {
+        clock: Clock::from_mhz(1000),
+        cells: times.blocks * times.block,
+        block: times.block as u32,
+        search: Cycles(times.search),
+        write: Picos::from_ns(times.write),
+        read: Picos::from_ns(times.read),
+        operation: Picos::from_ns(times.operation),
+        offload: Picos::ZERO,
+        entry: Picos::from_ns(times.entry),
+        batch: times.batch,
+        commands: 1_000_000,
+    };
+    Server::new(Alpu::new(checked(&parameters)).unwrap())
 }
 
 /// Units of one cell to several blocks; every part of the interface fast and slow.

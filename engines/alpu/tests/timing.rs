@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `alpu` are its formulas, to the picosecond.
 
-use mb_alpu::Alpu;
+use mb_alpu::{Alpu, AlpuParameters, ENTRY};
 use mb_core::{
     Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, QueueLengths, RecvId,
     ReplayEngine, Shortcuts,
 };
 use mb_kit::Server;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, parameters, streams};
+use mb_testkit::{cases, checked, preset, streams};
 
 const CYCLE: u64 = 2000;
 const SEARCH: u64 = 7 * CYCLE;
@@ -17,25 +17,23 @@ const READ: u64 = 14_000;
 const OPERATION: u64 = 30_000;
 const ENTRY_PICOS: u64 = 38_060;
 
-/// 32 cells in blocks of 8, with `changes`.
-fn engine(changes: &[(&str, &str)]) -> Server<Alpu> {
-    let mut values = vec![
-        ("clock", "500"),
-        ("cells", "32"),
-        ("block", "8"),
-        ("search", "7"),
-        ("write", "10"),
-        ("read", "14"),
-        ("operation", "30"),
-        ("offload", "0"),
-        ("entry", "38.06"),
-        ("batch", "1"),
-        ("commands", "1000000"),
-    ];
-    for &(key, value) in changes {
-        values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
-    }
-    Server::new(Alpu::new(&parameters(&values)).unwrap())
+/// 32 cells in blocks of 8.
+const BASE: AlpuParameters = AlpuParameters {
+    clock: Clock::from_mhz(500),
+    cells: 32,
+    block: 8,
+    search: Cycles(7),
+    write: Picos(WRITE),
+    read: Picos(READ),
+    operation: Picos(OPERATION),
+    offload: Picos::ZERO,
+    entry: Picos(ENTRY_PICOS),
+    batch: 1,
+    commands: 1_000_000,
+};
+
+fn engine(parameters: &AlpuParameters) -> Server<Alpu> {
+    Server::new(Alpu::new(checked(parameters)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -81,7 +79,7 @@ fn fill(engine: &mut Server<Alpu>, ops: impl IntoIterator<Item = Op>) {
 /// Offers `op` to an engine that has served `before` long ago; it must take `picos`.
 #[track_caller]
 fn assert_takes(before: impl IntoIterator<Item = Op>, op: Op, picos: u64) {
-    let mut engine = engine(&[]);
+    let mut engine = engine(&BASE);
     fill(&mut engine, before);
     assert_eq!(answered(&mut engine, LATER, op), LATER + Picos(picos));
 }
@@ -120,7 +118,7 @@ fn a_wildcard_in_a_cell_costs_nothing() {
 
 #[test]
 fn a_hole_is_refilled_with_the_oldest_of_the_rest() {
-    let mut engine = engine(&[]);
+    let mut engine = engine(&BASE);
     fill(&mut engine, (1..=40).map(post));
     assert_eq!(engine.service().occupied(), (32, 0));
     let first = answered(&mut engine, LATER, arrive(5));
@@ -139,13 +137,13 @@ fn a_success_in_a_session_is_reported_and_a_failure_is_held() {
     // The receive posted last is on its way into the unit while an arrival is searched for.
     let session = WRITE + READ + WRITE + WRITE;
     for (number, expected) in [(3, session + READ + OPERATION), (0, session + IN_UNIT), (10, session + IN_UNIT)] {
-        let mut engine = engine(&[]);
+        let mut engine = engine(&BASE);
         fill(&mut engine, (1..=9).map(post));
         let posted = answered(&mut engine, LATER, post(10));
         assert_eq!(answered(&mut engine, posted, arrive(number)), posted + Picos(expected), "message {number}");
     }
     // A search of the other unit is not held; the processor reads its answer after STOP.
-    let mut engine = engine(&[]);
+    let mut engine = engine(&BASE);
     fill(&mut engine, (1..=9).map(post).chain((11..=12).map(arrive)));
     let posted = answered(&mut engine, LATER, post(10));
     assert_eq!(answered(&mut engine, posted, post(13)), posted + Picos(session + READ + OPERATION));
@@ -156,7 +154,7 @@ fn an_entry_inserted_in_time_is_found_within_the_session() {
     let session = WRITE + READ + WRITE + WRITE;
     let inserted = WRITE + READ + WRITE;
     for (after, expected) in [(inserted - CYCLE, session + IN_UNIT), (inserted, inserted + SEARCH + READ + OPERATION)] {
-        let mut engine = engine(&[]);
+        let mut engine = engine(&BASE);
         fill(&mut engine, (1..=9).map(post));
         let posted = answered(&mut engine, LATER, post(10));
         let now = posted + Picos(after);
@@ -169,7 +167,7 @@ fn an_insert_waits_for_the_hole_to_reach_the_last_cell() {
     // With commands that cost nothing the session waits for the cells alone: entry 1 is removed at
     // `removed`, its hole is at the end of its block one edge later, passes the three blocks
     // behind, and the INSERT is obeyed at the edge after.
-    let mut engine = engine(&[("write", "0"), ("read", "0"), ("operation", "0"), ("block", "8")]);
+    let mut engine = engine(&AlpuParameters { write: Picos::ZERO, read: Picos::ZERO, operation: Picos::ZERO, ..BASE });
     fill(&mut engine, (1..=40).map(post));
     let removed = answered(&mut engine, LATER, arrive(1));
     assert_eq!(removed, LATER + Picos(SEARCH));
@@ -180,7 +178,7 @@ fn an_insert_waits_for_the_hole_to_reach_the_last_cell() {
 
 #[test]
 fn a_cancelled_receive_in_a_cell_costs_a_reset_and_a_new_fill() {
-    let mut engine = engine(&[]);
+    let mut engine = engine(&BASE);
     fill(&mut engine, (1..=40).map(post));
     let reset = answered(&mut engine, LATER, Op::Cancel { recv: RecvId(7) });
     assert_eq!(reset, LATER + Picos(OPERATION + WRITE));
@@ -197,7 +195,7 @@ fn a_cancelled_receive_in_a_cell_costs_a_reset_and_a_new_fill() {
 
 #[test]
 fn entries_wait_for_a_batch() {
-    let mut engine = engine(&[("batch", "5")]);
+    let mut engine = engine(&AlpuParameters { batch: 5, ..BASE });
     fill(&mut engine, (1..=4).map(post));
     assert_eq!(engine.service().occupied(), (0, 0));
     assert_eq!(answered(&mut engine, LATER, arrive(3)), LATER + Picos(OPERATION + 3 * ENTRY_PICOS));
@@ -212,7 +210,7 @@ fn entries_wait_for_a_batch() {
 
 #[test]
 fn a_full_queue_of_operations_refuses_until_the_next_one_starts() {
-    let mut engine = engine(&[("commands", "2")]);
+    let mut engine = engine(&AlpuParameters { commands: 2, ..BASE });
     assert_eq!(engine.offer(Picos(1), post(1)), Accepted::Yes);
     assert_eq!(engine.offer(Picos(1), post(2)), Accepted::Yes);
     let Accepted::Yes = engine.offer(Picos(1), post(3)) else { panic!("the first has started at its offer") };
@@ -223,7 +221,7 @@ fn a_full_queue_of_operations_refuses_until_the_next_one_starts() {
 
 #[test]
 fn the_way_to_the_processor_delays_answers_and_not_the_next_operation() {
-    let mut engine = engine(&[("offload", "970")]);
+    let mut engine = engine(&AlpuParameters { offload: Picos::from_ns(970), ..BASE });
     let mut done = Vec::new();
     for number in 1..=4 {
         engine.offer(Picos::ZERO, arrive(number));
@@ -239,30 +237,20 @@ fn the_way_to_the_processor_delays_answers_and_not_the_next_operation() {
 
 #[test]
 fn cells_are_whole_blocks() {
-    let mut values: Vec<(&str, &str)> = vec![("clock", "500"), ("cells", "30"), ("block", "8"), ("search", "7")];
-    values.extend([
-        ("write", "0"),
-        ("read", "0"),
-        ("operation", "0"),
-        ("offload", "0"),
-        ("entry", "0"),
-        ("batch", "1"),
-        ("commands", "1"),
-    ]);
     assert_eq!(
-        Alpu::new(&parameters(&values)).unwrap_err().to_string(),
+        Alpu::new(checked(&AlpuParameters { cells: 30, ..BASE })).unwrap_err().to_string(),
         "parameters contradict each other: 30 `cells` are not a whole number of blocks of 8"
     );
 }
 
 #[test]
 fn outcomes_are_the_oracles_whatever_the_units_hold() {
-    for changes in [
-        &[("cells", "4"), ("block", "2"), ("commands", "3")][..],
-        &[("cells", "6"), ("block", "3"), ("batch", "4"), ("write", "0"), ("read", "0")],
-        &[("cells", "1"), ("block", "1"), ("clock", "150")],
+    for parameters in [
+        AlpuParameters { cells: 4, block: 2, commands: 3, ..BASE },
+        AlpuParameters { cells: 6, block: 3, batch: 4, write: Picos::ZERO, read: Picos::ZERO, ..BASE },
+        AlpuParameters { cells: 1, block: 1, clock: Clock::from_mhz(150), ..BASE },
     ] {
-        let make = || Box::new(engine(changes)) as Box<dyn ReplayEngine>;
+        let make = || Box::new(engine(&parameters)) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()));
     }
@@ -271,27 +259,20 @@ fn outcomes_are_the_oracles_whatever_the_units_hold() {
 #[test]
 fn the_presets_are_what_they_were_calibrated_on() {
     let cycles = |mhz, cycles| Clock::from_mhz(mhz).span(Cycles(cycles));
-    let latency = |toml: &str, depth: u64, op: fn(u64) -> Op, last: fn(u64) -> Op| {
-        let values: Vec<(&str, &str)> = toml
-            .lines()
-            .filter_map(|line| line.split_once(" = { value = \""))
-            .map(|(key, rest)| (key, rest.split('"').next().unwrap()))
-            .collect();
-        let values: Vec<(&str, &str)> =
-            values.into_iter().map(|(key, value)| (key, if key == "commands" { "1000000" } else { value })).collect();
-        let mut engine = Server::new(Alpu::new(&parameters(&values)).unwrap());
+    let latency = |name: &str, depth: u64, op: fn(u64) -> Op, last: fn(u64) -> Op| {
+        let mut engine = engine(&AlpuParameters { commands: 1_000_000, ..preset(&ENTRY, name, &[]) });
         fill(&mut engine, (1..=depth).map(op));
         (answered(&mut engine, LATER, last(depth)) - LATER).0
     };
     // Tanabe and Ohta: faster than DIMMnet-3, 30 ns per message, up to a depth of 600; always
     // faster than DIMMnet-2, 44.4 ns.
-    let tanabe2013 = |depth| latency(include_str!("../presets/tanabe2013.toml"), depth, arrive, post);
+    let tanabe2013 = |depth| latency("tanabe2013", depth, arrive, post);
     assert!(tanabe2013(600) <= 600 * 30_000 && tanabe2013(601) > 601 * 30_000);
     for depth in [1, 2, 127, 128, 129, 600, 1024, 5000] {
         assert!(tanabe2013(depth) < depth * 44_400, "depth {depth}");
     }
     // Xiong et al.: 1 us more than its CAM, and 22 times its four lists at 1000, with 200 ns of network in both.
-    let xiong2018 = |depth| latency(include_str!("../presets/xiong2018.toml"), depth, post, arrive);
+    let xiong2018 = |depth| latency("xiong2018", depth, post, arrive);
     let gap = xiong2018(256) - cycles(234, 1).0;
     assert!((999_000..=1_001_000).contains(&gap), "{gap} ps");
     let network = 200_000;
