@@ -4,10 +4,10 @@
 use mb_core::{
     Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, ReplayEngine, Shortcuts,
 };
-use mb_ideal::Ideal;
+use mb_ideal::{Ideal, IdealParameters};
 use mb_kit::Server;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, parameters, streams};
+use mb_testkit::{cases, checked, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 const HEADER: u64 = 17;
@@ -15,8 +15,12 @@ const COMMAND: u64 = 5;
 const ITEM: u64 = 8;
 
 fn engine() -> Server<Ideal> {
-    let values = [("clock", "500"), ("header", "17"), ("command", "5"), ("item", "8")];
-    Server::new(Ideal::new(&parameters(&values)))
+    Server::new(Ideal::new(checked(&IdealParameters {
+        clock: CLOCK,
+        header: Cycles(HEADER),
+        command: Cycles(COMMAND),
+        item: Cycles(ITEM),
+    })))
 }
 
 fn envelope(bits: u64) -> Envelope {

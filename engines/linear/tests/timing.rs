@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `linear` are a straight line, to the picosecond, and its visits those of a list walk.
 
+use mb_core::engine::Placement;
 use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, ReplayEngine, Shortcuts};
 use mb_kit::Server;
-use mb_linear::Linear;
+use mb_linear::{Linear, LinearParameters};
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, parameters, streams};
+use mb_testkit::{cases, checked, streams};
 
 const ENTRY_PICOS: u64 = 44_400;
 const OPERATION_PICOS: u64 = 36_000;
 
 fn engine() -> Server<Linear> {
-    Server::new(Linear::new(&parameters(&[("entry", "44.4"), ("operation", "36"), ("placement", "host")])))
+    Server::new(Linear::new(checked(&LinearParameters {
+        entry: Picos(ENTRY_PICOS),
+        operation: Picos(OPERATION_PICOS),
+        placement: Placement::Host,
+    })))
 }
 
 fn envelope(bits: u64) -> Envelope {
