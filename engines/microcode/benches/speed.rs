@@ -2,9 +2,9 @@
 //! Host speed: simulated cycles per second of the match unit, and operations per second of the engine by depth.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mb_core::{Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
+use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
 use mb_kit::Server;
-use mb_microcode::Microcode;
+use mb_microcode::{Microcode, MicrocodeParameters, ProgramName};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
@@ -72,20 +72,19 @@ fn operations(criterion: &mut Criterion) {
 
 /// An engine with `depth` posted receives that nothing matches.
 fn filled(depth: u64) -> Server<Microcode> {
-    let parameters = mb_testkit::parameters(&[
-        ("clock", "500"),
-        ("program", "mpi"),
-        ("memory_latency", "10"),
-        ("words_per_cycle", "1"),
-        ("head_cache", "2"),
-        ("reaction", "1"),
-        ("unlink", "2"),
-        ("fifo", "16"),
-        ("capacity", "4096"),
-        ("spill_latency", "250"),
-        ("commands", "1000000000"),
-    ]);
-    let mut engine = Server::new(Microcode::new(&parameters));
+    let mut engine = Server::new(Microcode::new(mb_testkit::checked(&MicrocodeParameters {
+        clock: Clock::from_mhz(500),
+        program: ProgramName::Mpi,
+        memory_latency: Cycles(10),
+        words_per_cycle: 1,
+        head_cache: 2,
+        reaction: Cycles(1),
+        unlink: Cycles(2),
+        fifo: 16,
+        capacity: 4096,
+        spill_latency: Cycles(250),
+        commands: 1_000_000_000,
+    })));
     for number in 0..depth {
         let pattern = Pattern::exactly(Envelope { bits: number, initiator: Initiator(1) });
         engine.offer(Picos::ZERO, Op::Post { recv: RecvId(number), pattern });

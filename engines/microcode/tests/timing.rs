@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `microcode` are its formulas, to the picosecond, and its visits those of a list walk.
 
+use mb_core::parameters::Choice;
 use mb_core::{
     Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, QueueLengths, RecvId,
     ReplayEngine, Shortcuts,
 };
 use mb_kit::Server;
-use mb_microcode::Microcode;
+use mb_microcode::{Microcode, MicrocodeParameters, ProgramName};
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, parameters, streams};
+use mb_testkit::{cases, checked, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 
-/// An engine with other parameters than those of the preset `hemmert2007`.
-fn engine(changes: &[(&str, &str)]) -> Server<Microcode> {
-    let mut values = vec![
-        ("clock", "500"),
-        ("program", "portals_hemmert2007"),
-        ("memory_latency", "10"),
-        ("words_per_cycle", "1"),
-        ("head_cache", "2"),
-        ("reaction", "1"),
-        ("unlink", "2"),
-        ("fifo", "16"),
-        ("capacity", "4096"),
-        ("spill_latency", "250"),
-        ("commands", "1000000"),
-    ];
-    for &(key, value) in changes {
-        values.iter_mut().find(|(name, _)| *name == key).unwrap().1 = value;
-    }
-    Server::new(Microcode::new(&parameters(&values)))
+/// The preset `hemmert2007` with a queue of commands that no test fills unless it says so.
+const BASE: MicrocodeParameters = MicrocodeParameters {
+    clock: CLOCK,
+    program: ProgramName::PortalsHemmert2007,
+    memory_latency: Cycles(10),
+    words_per_cycle: 1,
+    head_cache: 2,
+    reaction: Cycles(1),
+    unlink: Cycles(2),
+    fifo: 16,
+    capacity: 4096,
+    spill_latency: Cycles(250),
+    commands: 1_000_000,
+};
+
+fn engine(parameters: &MicrocodeParameters) -> Server<Microcode> {
+    Server::new(Microcode::new(checked(parameters)))
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -72,7 +71,7 @@ fn assert_takes(engine: &mut Server<Microcode>, op: Op, cycles: u64) {
 /// words of an item up to the one that sends the last word of the answer, if it matches and if it
 /// is the end of the list; and those in the unexpected list.
 struct Words {
-    program: &'static str,
+    program: ProgramName,
     matched: u64,
     ended: u64,
     found: u64,
@@ -82,10 +81,10 @@ struct Words {
 const HEADER: u64 = 9;
 
 const WORDS: &[Words] = &[
-    Words { program: "mpi", matched: 7, ended: 7, found: 7, not_found: 6 },
-    Words { program: "portals_hemmert2007", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
-    Words { program: "portals_lean", matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
-    Words { program: "portals4", matched: 5 + 12 + 5, ended: 5 + 4, found: 7, not_found: 6 },
+    Words { program: ProgramName::Mpi, matched: 7, ended: 7, found: 7, not_found: 6 },
+    Words { program: ProgramName::PortalsHemmert2007, matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
+    Words { program: ProgramName::PortalsLean, matched: 5 + 7, ended: 5 + 3 + 3, found: 7, not_found: 6 },
+    Words { program: ProgramName::Portals4, matched: 5 + 12 + 5, ended: 5 + 4, found: 7, not_found: 6 },
 ];
 
 /// Cycles from the offer to the answer in an idle engine: one until the unit sees the first header
@@ -99,10 +98,10 @@ fn latency(items_before: u64, words: u64) -> u64 {
 fn an_arrival_takes_eight_cycles_for_each_receive_visited() {
     for words in WORDS {
         for depth in [1, 2, 3, 16, 17, 300] {
-            let mut matched = engine(&[("program", words.program)]);
+            let mut matched = engine(&MicrocodeParameters { program: words.program, ..BASE });
             fill(&mut matched, (1..=depth).map(post));
             assert_takes(&mut matched, arrive(depth), latency(depth - 1, words.matched));
-            let mut ended = engine(&[("program", words.program)]);
+            let mut ended = engine(&MicrocodeParameters { program: words.program, ..BASE });
             fill(&mut ended, (1..=depth).map(post));
             assert_takes(&mut ended, arrive(0), latency(depth, words.ended));
         }
@@ -116,7 +115,7 @@ fn a_post_or_probe_takes_eight_cycles_for_each_message_visited() {
             let probe = Op::Probe { probe: ProbeId(1), pattern: Pattern::exactly(envelope(depth)) };
             let found = latency(depth - 1, words.found);
             for (op, cycles) in [(post(depth), found), (probe, found), (post(0), latency(depth, words.not_found))] {
-                let mut engine = engine(&[("program", words.program)]);
+                let mut engine = engine(&MicrocodeParameters { program: words.program, ..BASE });
                 fill(&mut engine, (1..=depth).map(arrive));
                 assert_takes(&mut engine, op, cycles);
             }
@@ -126,7 +125,7 @@ fn a_post_or_probe_takes_eight_cycles_for_each_message_visited() {
 
 #[test]
 fn a_cancel_takes_one_removal() {
-    let mut engine = engine(&[("unlink", "7")]);
+    let mut engine = engine(&MicrocodeParameters { unlink: Cycles(7), ..BASE });
     fill(&mut engine, (1..=30).map(post));
     assert_takes(&mut engine, Op::Cancel { recv: RecvId(17) }, 7);
     assert_eq!(engine.queue_lengths(), QueueLengths { posted: 29, unexpected: 0 });
@@ -136,21 +135,22 @@ fn a_cancel_takes_one_removal() {
 fn a_head_cache_of_k_items_hides_8k_cycles_of_memory_latency_and_no_more() {
     for head_cache in [1, 2, 3] {
         let cycles = |latency: u64| {
-            let [head_cache, latency] = [head_cache, latency].map(|number: u64| number.to_string());
-            let mut engine = engine(&[("head_cache", &head_cache), ("memory_latency", &latency)]);
+            let parameters = MicrocodeParameters { head_cache, memory_latency: Cycles(latency), ..BASE };
+            let mut engine = engine(&parameters);
             fill(&mut engine, (1..=100).map(post));
             engine.offer(Picos::from_ns(1_000_000), arrive(100));
             engine.next_event().unwrap()
         };
-        let hidden = cycles(8 * head_cache);
+        let most = 8 * head_cache as u64;
+        let hidden = cycles(most);
         assert_eq!(cycles(1), hidden);
-        assert!(cycles(8 * head_cache + 1) > hidden);
+        assert!(cycles(most + 1) > hidden);
     }
 }
 
 #[test]
 fn a_full_queue_of_commands_refuses_until_the_next_one_starts() {
-    let mut engine = engine(&[("commands", "2")]);
+    let mut engine = engine(&MicrocodeParameters { commands: 2, ..BASE });
     assert_eq!(engine.offer(Picos(1), post(1)), Accepted::Yes);
     assert_eq!(engine.offer(Picos(1), post(2)), Accepted::Yes);
     let Accepted::Busy { retry_at } = engine.offer(Picos(1), post(3)) else { panic!("the queue is full") };
@@ -162,22 +162,22 @@ fn a_full_queue_of_commands_refuses_until_the_next_one_starts() {
 
 #[test]
 fn items_beyond_the_capacity_are_found_more_slowly() {
-    let arrival = |capacity: &str, depth: u64| {
-        let mut engine = engine(&[("capacity", capacity), ("spill_latency", "250")]);
+    let arrival = |capacity: usize, depth: u64| {
+        let mut engine = engine(&MicrocodeParameters { capacity, spill_latency: Cycles(250), ..BASE });
         fill(&mut engine, (1..=20).map(post));
-        assert_eq!(engine.service().machine().lists().spilled(), 20_usize.saturating_sub(capacity.parse().unwrap()));
+        assert_eq!(engine.service().machine().lists().spilled(), 20_usize.saturating_sub(capacity));
         engine.offer(Picos::from_ns(1_000_000), arrive(depth));
         engine.next_event().unwrap()
     };
-    assert_eq!(arrival("12", 10), arrival("20", 10));
-    assert!(arrival("12", 20) > arrival("20", 20) + CLOCK.span(Cycles(250)));
+    assert_eq!(arrival(12, 10), arrival(20, 10));
+    assert!(arrival(12, 20) > arrival(20, 20) + CLOCK.span(Cycles(250)));
 }
 
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
-    for program in ["mpi", "portals_hemmert2007", "portals_lean", "portals4"] {
-        let make =
-            || Box::new(engine(&[("program", program), ("capacity", "8"), ("commands", "3")])) as Box<dyn ReplayEngine>;
+    for &program in ProgramName::ALL {
+        let parameters = MicrocodeParameters { program, capacity: 8, commands: 3, ..BASE };
+        let make = || Box::new(engine(&parameters)) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()));
     }
@@ -185,8 +185,8 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
 
 #[test]
 fn the_initiator_that_stands_for_any_in_hardware_is_an_initiator_like_others() {
-    for program in ["mpi", "portals_hemmert2007", "portals_lean", "portals4"] {
-        let mut engine = engine(&[("program", program)]);
+    for &program in ProgramName::ALL {
+        let mut engine = engine(&MicrocodeParameters { program, ..BASE });
         let last = Envelope { bits: 1, initiator: Initiator(u32::MAX) };
         engine.offer(Picos::ZERO, Op::Post { recv: RecvId(1), pattern: Pattern::exactly(last) });
         engine.offer(Picos::ZERO, arrive(1));
