@@ -4,11 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use mb_core::{Engine, Envelope, Op, Outcome, Pattern, Shortcuts};
-use mb_hash_buckets::HashBuckets;
+use mb_core::engine::Placement;
+use mb_core::parameters::Choice;
+use mb_core::{Clock, Cycles, Engine, Envelope, Op, Outcome, Pattern, Shortcuts};
+use mb_hash_buckets::{HashBuckets, HashBucketsParameters, Key, Links, WildcardSearch};
 use mb_kit::Server;
 use mb_testkit::drive::Offer;
-use mb_testkit::{parameters, streams};
+use mb_testkit::{checked, streams};
 
 /// A list of a queue, in the order in which a search without a key visits them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,7 +23,7 @@ enum List {
 
 #[derive(Clone, Copy, Debug)]
 struct Structure {
-    key: &'static str,
+    key: Key,
     buckets: u64,
     has_chain: bool,
 }
@@ -31,10 +33,10 @@ impl Structure {
         let context = (pattern.ignore >> 33 == 0).then_some(pattern.bits >> 33);
         let source = pattern.initiator.map(|initiator| initiator.0);
         match (self.key, context, source) {
-            ("source", _, Some(source)) => List::Bucket(u64::from(source) % self.buckets),
-            ("peer", Some(context), Some(source)) => List::Peer(context, source),
-            ("peer", Some(context), None) => List::AnyOf(context),
-            ("envelope", Some(context), Some(source)) if pattern.ignore == 0 => {
+            (Key::Source, _, Some(source)) => List::Bucket(u64::from(source) % self.buckets),
+            (Key::Peer, Some(context), Some(source)) => List::Peer(context, source),
+            (Key::Peer, Some(context), None) => List::AnyOf(context),
+            (Key::Envelope, Some(context), Some(source)) if pattern.ignore == 0 => {
                 // Streams have tags below 4, four sources and a few contexts: all fields fit.
                 let word = (pattern.bits & 0xffff) << 40 | u64::from(source) << 20 | context;
                 List::Bucket((word % (1 << 32) % self.buckets) ^ ((word >> 32) % self.buckets))
@@ -61,7 +63,7 @@ impl Structure {
             _ if self.has_chain => [None].into(),
             List::AnyOf(context) => (0..8).map(|source| Some(List::Peer(context, source))).collect(),
             // Without a communicator, the lists of peers follow each other as they were made.
-            List::Rest if self.key == "peer" => return usize::MAX,
+            List::Rest if self.key == Key::Peer => return usize::MAX,
             List::Rest => (0..=self.buckets.next_power_of_two()).map(|bucket| Some(List::Bucket(bucket))).collect(),
         };
         let (mut reads, mut best) = (0, usize::MAX);
@@ -82,12 +84,22 @@ impl Structure {
     }
 
     fn engine(self) -> Server<HashBuckets> {
-        let buckets = self.buckets.to_string();
-        let mut values = vec![("key", self.key), ("buckets", buckets.as_str())];
-        values.extend([("wildcard_search", if self.has_chain { "chain" } else { "all_lists" }), ("links", "single")]);
-        values.extend([("clock", "1000"), ("capacity", "9"), ("commands", "1000000"), ("placement", "host")]);
-        values.extend(["operation", "list", "element", "insert", "remove", "spill"].map(|key| (key, "1")));
-        Server::new(HashBuckets::new(&parameters(&values)))
+        Server::new(HashBuckets::new(checked(&HashBucketsParameters {
+            clock: Clock::from_mhz(1000),
+            key: self.key,
+            buckets: self.buckets,
+            wildcard_search: if self.has_chain { WildcardSearch::Chain } else { WildcardSearch::AllLists },
+            links: Links::Single,
+            operation: Cycles(1),
+            list: Cycles(1),
+            element: Cycles(1),
+            insert: Cycles(1),
+            remove: Cycles(1),
+            capacity: 9,
+            spill: Cycles(1),
+            commands: 1_000_000,
+            placement: Placement::Host,
+        })))
     }
 
     fn check(self, offers: &[Offer]) -> Result<(), String> {
@@ -129,7 +141,7 @@ impl Structure {
 
 #[test]
 fn every_search_reads_its_lists_as_far_as_it_must() {
-    for key in ["source", "peer", "envelope"] {
+    for &key in Key::ALL {
         for has_chain in [false, true] {
             for buckets in [1, 3, 64] {
                 let structure = Structure { key, buckets, has_chain };
