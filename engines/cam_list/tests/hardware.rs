@@ -2,50 +2,96 @@
 //! The engine that calculates against the hardware that is stepped: two ways to the same cycle; and
 //! the hardware as an engine, which passes cycles in which nothing happens.
 
-use mb_cam_list::{CamList, CamListParameters, Corrections, HardwareConfig, Machine, Stepped};
-use mb_core::{Accepted, Clock, Completion, Engine, Picos, QueueLengths};
+use mb_cam_list::{
+    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, Machine, Order, Stepped,
+};
+use mb_core::{Accepted, Clock, Completion, Cycles, Engine, Picos, QueueLengths};
 use mb_kit::Server;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
-use mb_testkit::{parameters, streams};
+use mb_testkit::{checked, streams};
 
 /// One cycle is a nanosecond.
 const CLOCK: Clock = Clock::from_mhz(1000);
 
-/// Values in the order of [`KEYS`]: levels so small that every stream reaches host memory, and cycles of every ratio.
-const VARIANTS: &[[&str; 16]] = &[
-    ["4", "1", "8", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "5"],
-    ["4", "3", "12", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "5"],
-    ["1", "2", "2", "2", "3", "1", "5", "4", "3", "0", "with_cam", "overlapped", "1", "1", "2", "7"],
-    ["3", "4", "40", "1", "2", "2", "1", "9", "0", "2", "with_cam", "overlapped", "0", "0", "1", "1"],
-    ["2", "4", "64", "1", "1", "3", "1", "1", "1", "1", "after_cam", "serial", "0", "0", "0", "5"],
-    ["2", "2", "6", "5", "1", "1", "3", "6", "2", "0", "with_cam", "serial", "0", "1", "3", "2"],
-    ["256", "64", "32768", "1", "1", "3", "1", "1", "1", "1", "after_cam", "overlapped", "0", "0", "0", "117"],
-];
+/// Levels so small that every stream reaches host memory.
+const BASE: CamListParameters = CamListParameters {
+    clock: CLOCK,
+    cam: 4,
+    lists: 1,
+    list_entries: 8,
+    r#match: Cycles(1),
+    cam_insert: Cycles(1),
+    element: Cycles(3),
+    list_insert: Cycles(1),
+    transfer: Cycles(1),
+    remove: Cycles(1),
+    dispatch: Cycles(1),
+    search: ListSearch::AfterCam,
+    arbiter: Arbiter::Overlapped,
+    ternary: Cycles(0),
+    age_cam: Cycles(0),
+    age_lists: Cycles(0),
+    spill: Cycles(5),
+    order: Order::Mpi,
+    fifo: 1_000_000,
+};
 
-const KEYS: [&str; 16] = [
-    "cam",
-    "lists",
-    "list_entries",
-    "match",
-    "cam_insert",
-    "element",
-    "list_insert",
-    "transfer",
-    "remove",
-    "dispatch",
-    "search",
-    "arbiter",
-    "ternary",
-    "age_cam",
-    "age_lists",
-    "spill",
+/// Small levels with cycles of every ratio, and the sizes of the preset `p2l64`.
+const VARIANTS: &[CamListParameters] = &[
+    BASE,
+    CamListParameters { lists: 3, list_entries: 12, ..BASE },
+    CamListParameters {
+        cam: 1,
+        lists: 2,
+        list_entries: 2,
+        r#match: Cycles(2),
+        cam_insert: Cycles(3),
+        element: Cycles(1),
+        list_insert: Cycles(5),
+        transfer: Cycles(4),
+        remove: Cycles(3),
+        dispatch: Cycles(0),
+        search: ListSearch::WithCam,
+        ternary: Cycles(1),
+        age_cam: Cycles(1),
+        age_lists: Cycles(2),
+        spill: Cycles(7),
+        ..BASE
+    },
+    CamListParameters {
+        cam: 3,
+        lists: 4,
+        list_entries: 40,
+        cam_insert: Cycles(2),
+        element: Cycles(2),
+        transfer: Cycles(9),
+        remove: Cycles(0),
+        dispatch: Cycles(2),
+        search: ListSearch::WithCam,
+        age_lists: Cycles(1),
+        spill: Cycles(1),
+        ..BASE
+    },
+    CamListParameters { cam: 2, lists: 4, list_entries: 64, arbiter: Arbiter::Serial, ..BASE },
+    CamListParameters {
+        cam: 2,
+        lists: 2,
+        list_entries: 6,
+        r#match: Cycles(5),
+        element: Cycles(1),
+        list_insert: Cycles(3),
+        transfer: Cycles(6),
+        remove: Cycles(2),
+        dispatch: Cycles(0),
+        search: ListSearch::WithCam,
+        arbiter: Arbiter::Serial,
+        age_cam: Cycles(1),
+        age_lists: Cycles(3),
+        spill: Cycles(2),
+        ..BASE
+    },
+    CamListParameters { cam: 256, lists: 64, list_entries: 32_768, spill: Cycles(117), ..BASE },
 ];
-
-fn variant(values: &[&str; 16]) -> CamListParameters {
-    let mut all = vec![("clock", "1000"), ("order", "mpi"), ("fifo", "1000000")];
-    all.extend(KEYS.iter().copied().zip(values.iter().copied()));
-    parameters(&all)
-}
 
 /// Answers in order of acceptance: cycle and outcome.
 fn stepped(parameters: &CamListParameters, offers: &[Offer]) -> Result<Machine, String> {
@@ -83,12 +129,11 @@ fn as_an_engine(parameters: &CamListParameters, offers: &[Offer]) -> Vec<Complet
 
 #[test]
 fn the_engine_is_the_hardware_cycle_by_cycle() {
-    for values in VARIANTS {
-        let parameters = variant(values);
+    for parameters in VARIANTS {
         let judged = streams::check(300, |offers| {
-            let mut engine = Server::new(CamList::new(&parameters).unwrap());
+            let mut engine = Server::new(CamList::new(checked(parameters)).unwrap());
             let answers = judge(&mut engine, offers, Fetch::RunUntil, Visits::Own)?;
-            let machine = stepped(&parameters, offers)?;
+            let machine = stepped(parameters, offers)?;
             let mut done = machine.done().to_vec();
             done.sort_by_key(|done| done.number);
             if done.len() != answers.len() {
@@ -106,7 +151,7 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             }
             let mut expected: Vec<_> = answers.iter().map(|answer| answer.completion).collect();
             expected.sort_by_key(|completion| completion.at);
-            if as_an_engine(&parameters, offers) != expected {
+            if as_an_engine(parameters, offers) != expected {
                 return Err("the hardware as an engine answers otherwise".to_owned());
             }
             let QueueLengths { unexpected, .. } = machine.queue_lengths();
@@ -125,6 +170,6 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             }
             Ok(())
         });
-        assert_eq!(judged, Ok(()), "{values:?}");
+        assert_eq!(judged, Ok(()), "{parameters:?}");
     }
 }

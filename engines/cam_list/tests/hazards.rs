@@ -6,34 +6,34 @@
 mod price_of_order;
 
 use mb_cam_list::hardware::Done;
-use mb_cam_list::{Corrections, HardwareConfig, Hazard, Machine};
-use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
+use mb_cam_list::{Arbiter, CamListParameters, Corrections, HardwareConfig, Hazard, ListSearch, Machine, Order};
+use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
 use mb_oracle::Oracle;
 
 /// A CAM of two slots and two lists of four elements, with the cycles of the presets.
 fn parameters() -> HardwareConfig {
-    let values = [
-        ("clock", "234"),
-        ("cam", "2"),
-        ("lists", "2"),
-        ("list_entries", "8"),
-        ("match", "1"),
-        ("cam_insert", "1"),
-        ("element", "3"),
-        ("list_insert", "1"),
-        ("transfer", "1"),
-        ("remove", "1"),
-        ("dispatch", "1"),
-        ("search", "after_cam"),
-        ("arbiter", "overlapped"),
-        ("ternary", "0"),
-        ("age_cam", "0"),
-        ("age_lists", "0"),
-        ("spill", "117"),
-        ("order", "mpi"),
-        ("fifo", "64"),
-    ];
-    HardwareConfig::new(&mb_testkit::parameters(&values)).unwrap()
+    let parameters = CamListParameters {
+        clock: Clock::from_mhz(234),
+        cam: 2,
+        lists: 2,
+        list_entries: 8,
+        r#match: Cycles(1),
+        cam_insert: Cycles(1),
+        element: Cycles(3),
+        list_insert: Cycles(1),
+        transfer: Cycles(1),
+        remove: Cycles(1),
+        dispatch: Cycles(1),
+        search: ListSearch::AfterCam,
+        arbiter: Arbiter::Overlapped,
+        ternary: Cycles(0),
+        age_cam: Cycles(0),
+        age_lists: Cycles(0),
+        spill: Cycles(117),
+        order: Order::Mpi,
+        fifo: 64,
+    };
+    HardwareConfig::new(mb_testkit::checked(&parameters)).unwrap()
 }
 
 fn post(recv: u64, tag: u64) -> Op {

@@ -1,45 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `cam_list` are its formulas, to the cycle and from both sides.
 
-use mb_cam_list::{CamList, CamListParameters};
+use mb_cam_list::{Arbiter, CamList, CamListParameters, ListSearch, Order};
 use mb_core::engine::Accepted;
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Shortcuts};
 use mb_kit::Server;
+use mb_testkit::checked;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge, judge_one_by_one};
-use mb_testkit::parameters;
 
-/// As the presets, but for what a test changes.
-fn with(changes: &[(&str, &str)]) -> CamListParameters {
-    let mut values = vec![
-        ("clock", "234"),
-        ("cam", "256"),
-        ("lists", "4"),
-        ("list_entries", "32768"),
-        ("match", "1"),
-        ("cam_insert", "1"),
-        ("element", "3"),
-        ("list_insert", "1"),
-        ("transfer", "1"),
-        ("remove", "1"),
-        ("dispatch", "1"),
-        ("search", "after_cam"),
-        ("arbiter", "overlapped"),
-        ("ternary", "0"),
-        ("age_cam", "0"),
-        ("age_lists", "0"),
-        ("spill", "117"),
-        ("order", "mpi"),
-        ("fifo", "1000000"),
-    ];
-    for (key, value) in changes {
-        let place = values.iter_mut().find(|(other, _)| other == key).expect("the parameter exists");
-        place.1 = value;
-    }
-    parameters(&values)
-}
+/// As the presets.
+const BASE: CamListParameters = CamListParameters {
+    clock: Clock::from_mhz(234),
+    cam: 256,
+    lists: 4,
+    list_entries: 32_768,
+    r#match: Cycles(1),
+    cam_insert: Cycles(1),
+    element: Cycles(3),
+    list_insert: Cycles(1),
+    transfer: Cycles(1),
+    remove: Cycles(1),
+    dispatch: Cycles(1),
+    search: ListSearch::AfterCam,
+    arbiter: Arbiter::Overlapped,
+    ternary: Cycles(0),
+    age_cam: Cycles(0),
+    age_lists: Cycles(0),
+    spill: Cycles(117),
+    order: Order::Mpi,
+    fifo: 1_000_000,
+};
 
-fn engine(changes: &[(&str, &str)]) -> Server<CamList> {
-    Server::new(CamList::new(&with(changes)).unwrap())
+fn engine(parameters: &CamListParameters) -> Server<CamList> {
+    Server::new(CamList::new(checked(parameters)).unwrap())
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -91,81 +84,91 @@ const CAM: u64 = 1 + 1;
 #[test]
 fn a_match_in_the_cam_takes_a_cycle_at_any_depth() {
     for depth in [1, 2, 255, 256] {
-        assert_takes(&mut engine(&[]), (1..=depth).map(post), arrive(depth), CAM);
-        assert_takes(&mut engine(&[]), (1..=depth).map(arrive), post(depth), CAM);
+        assert_takes(&mut engine(&BASE), (1..=depth).map(post), arrive(depth), CAM);
+        assert_takes(&mut engine(&BASE), (1..=depth).map(arrive), post(depth), CAM);
         // A hit in a full CAM, whatever is behind it.
-        assert_takes(&mut engine(&[]), (1..=4000).map(post), arrive(depth), CAM);
+        assert_takes(&mut engine(&BASE), (1..=4000).map(post), arrive(depth), CAM);
     }
 }
 
 #[test]
 fn an_insertion_follows_the_search_that_found_nothing() {
-    assert_takes(&mut engine(&[]), (1..=9).map(post), arrive(99), CAM + 1);
-    assert_takes(&mut engine(&[("cam_insert", "16")]), (1..=9).map(post), post(99), CAM + 16);
-    assert_takes(&mut engine(&[("list_insert", "4")]), (1..=256).map(arrive), arrive(999), CAM + 4);
-    assert_takes(&mut engine(&[]), (1..=260).map(post), arrive(999), CAM + 3 + 1);
+    assert_takes(&mut engine(&BASE), (1..=9).map(post), arrive(99), CAM + 1);
+    assert_takes(
+        &mut engine(&CamListParameters { cam_insert: Cycles(16), ..BASE }),
+        (1..=9).map(post),
+        post(99),
+        CAM + 16,
+    );
+    assert_takes(
+        &mut engine(&CamListParameters { list_insert: Cycles(4), ..BASE }),
+        (1..=256).map(arrive),
+        arrive(999),
+        CAM + 4,
+    );
+    assert_takes(&mut engine(&BASE), (1..=260).map(post), arrive(999), CAM + 3 + 1);
 }
 
 #[test]
 fn a_match_in_the_lists_takes_three_cycles_for_each_row_of_elements() {
-    for (word, lists) in [("1", 1_u64), ("4", 4), ("64", 64)] {
+    for lists in [1, 4, 64] {
         for depth in [257, 258, 260, 261, 500, 1000, 10_000, 33_024_u64] {
-            let rows = (depth - 256).div_ceil(lists);
-            let changes = [("lists", word)];
-            assert_takes(&mut engine(&changes), (1..=depth).map(post), arrive(depth), CAM + 3 * rows);
+            let rows = (depth - 256).div_ceil(lists as u64);
+            let parameters = CamListParameters { lists, ..BASE };
+            assert_takes(&mut engine(&parameters), (1..=depth).map(post), arrive(depth), CAM + 3 * rows);
             // Entries behind the match cost nothing.
-            assert_takes(&mut engine(&changes), (1..=33_024).map(arrive), post(depth), CAM + 3 * rows);
+            assert_takes(&mut engine(&parameters), (1..=33_024).map(arrive), post(depth), CAM + 3 * rows);
         }
     }
 }
 
 #[test]
 fn lists_walked_from_the_begin_hide_the_cam() {
-    let changes = [("search", "with_cam")];
-    assert_takes(&mut engine(&changes), (1..=256).map(post), arrive(256), CAM);
-    assert_takes(&mut engine(&changes), (1..=1000).map(post), arrive(1000), 1 + 3 * 186);
+    let parameters = CamListParameters { search: ListSearch::WithCam, ..BASE };
+    assert_takes(&mut engine(&parameters), (1..=256).map(post), arrive(256), CAM);
+    assert_takes(&mut engine(&parameters), (1..=1000).map(post), arrive(1000), 1 + 3 * 186);
 }
 
 #[test]
 fn probes_search_and_cancels_search_without_an_insertion() {
     let pattern = Pattern::exactly(envelope(1000));
     let probe = Op::Probe { probe: ProbeId(1), pattern };
-    assert_takes(&mut engine(&[]), (1..=2000).map(arrive), probe, CAM + 3 * 186);
+    assert_takes(&mut engine(&BASE), (1..=2000).map(arrive), probe, CAM + 3 * 186);
     let probe = Op::MatchedProbe { probe: ProbeId(1), pattern };
-    assert_takes(&mut engine(&[]), (1..=2000).map(arrive), probe, CAM + 3 * 186);
-    assert_takes(&mut engine(&[]), (1..=900).map(arrive), probe, CAM + 3 * 161);
-    assert_takes(&mut engine(&[]), (1..=2000).map(post), Op::Cancel { recv: RecvId(1000) }, CAM + 3 * 186);
-    assert_takes(&mut engine(&[]), (1..=2000).map(post), Op::Cancel { recv: RecvId(9000) }, CAM + 3 * 436);
+    assert_takes(&mut engine(&BASE), (1..=2000).map(arrive), probe, CAM + 3 * 186);
+    assert_takes(&mut engine(&BASE), (1..=900).map(arrive), probe, CAM + 3 * 161);
+    assert_takes(&mut engine(&BASE), (1..=2000).map(post), Op::Cancel { recv: RecvId(1000) }, CAM + 3 * 186);
+    assert_takes(&mut engine(&BASE), (1..=2000).map(post), Op::Cancel { recv: RecvId(9000) }, CAM + 3 * 436);
 }
 
 #[test]
 fn masks_and_ages_cost_what_their_parameters_say() {
-    let changes = [("ternary", "1"), ("age_cam", "2"), ("age_lists", "5")];
-    assert_takes(&mut engine(&changes), (1..=256).map(post), arrive(256), CAM + 3);
-    assert_takes(&mut engine(&changes), (1..=1000).map(post), arrive(1000), CAM + 3 + 3 * 186 + 5);
+    let parameters = CamListParameters { ternary: Cycles(1), age_cam: Cycles(2), age_lists: Cycles(5), ..BASE };
+    assert_takes(&mut engine(&parameters), (1..=256).map(post), arrive(256), CAM + 3);
+    assert_takes(&mut engine(&parameters), (1..=1000).map(post), arrive(1000), CAM + 3 + 3 * 186 + 5);
 }
 
 #[test]
 fn host_memory_costs_a_read_for_each_entry_behind_the_lists() {
-    let changes = [("cam", "4"), ("list_entries", "8")];
-    assert_takes(&mut engine(&changes), (1..=12).map(post), arrive(12), CAM + 3 * 2);
-    assert_takes(&mut engine(&changes), (1..=20).map(post), arrive(17), CAM + 3 * 2 + 5 * 117);
+    let parameters = CamListParameters { cam: 4, list_entries: 8, ..BASE };
+    assert_takes(&mut engine(&parameters), (1..=12).map(post), arrive(12), CAM + 3 * 2);
+    assert_takes(&mut engine(&parameters), (1..=20).map(post), arrive(17), CAM + 3 * 2 + 5 * 117);
 }
 
 #[test]
 fn lists_that_matches_have_made_uneven_cost_the_longest() {
     // Receives 257, 261, ... are in the first list; all others leave.
     let leave = (257..=656).filter(|number| number % 4 != 1).map(arrive);
-    assert_takes(&mut engine(&[]), (1..=656).map(post).chain(leave), arrive(653), CAM + 3 * 100);
+    assert_takes(&mut engine(&BASE), (1..=656).map(post).chain(leave), arrive(653), CAM + 3 * 100);
 }
 
 #[test]
 fn an_insertion_waits_for_the_mover_and_a_search_does_too() {
     let transfer = 7;
-    let changes = [("transfer", "7")];
+    let parameters = CamListParameters { transfer: Cycles(transfer), ..BASE };
     // The arrival frees a slot of the full CAM after dispatch, search and removal; the post, which
     // has found nothing meanwhile, is put behind the lists when the mover has filled that slot.
-    let mut one = engine(&changes);
+    let mut one = engine(&parameters);
     let mut done = Vec::new();
     for op in (1..=300).map(post) {
         one.offer(Picos::ZERO, op);
@@ -191,8 +194,8 @@ fn an_insertion_waits_for_the_mover_and_a_search_does_too() {
 fn searches_of_the_two_queues_overlap_unless_the_arbiter_is_serial() {
     // 744 entries behind each CAM, 186 rows.
     let walk = 1 + 3 * 186;
-    for (arbiter, last) in [("overlapped", 1 + walk + 1), ("serial", 1 + walk + 1 + 1 + walk)] {
-        let mut one = engine(&[("arbiter", arbiter)]);
+    for (arbiter, last) in [(Arbiter::Overlapped, 1 + walk + 1), (Arbiter::Serial, 1 + walk + 1 + 1 + walk)] {
+        let mut one = engine(&CamListParameters { arbiter, ..BASE });
         let deep = (1..=1000).map(post).chain((2001..=3000).map(arrive));
         let mut done = Vec::new();
         for op in deep {
@@ -208,7 +211,7 @@ fn searches_of_the_two_queues_overlap_unless_the_arbiter_is_serial() {
         one.settle(&mut done);
         assert_eq!(done[0].at, clock.span(start + Cycles(1 + walk)));
         // Its result waits for the removal of the older one's.
-        assert_eq!(done[1].at, clock.span(start + Cycles(last)), "{arbiter}");
+        assert_eq!(done[1].at, clock.span(start + Cycles(last)), "{arbiter:?}");
     }
 }
 
@@ -216,7 +219,7 @@ fn searches_of_the_two_queues_overlap_unless_the_arbiter_is_serial() {
 fn the_papers_depth_of_1000_takes_the_time_of_its_clock() {
     for (preset, us) in [("two_level", 6.947), ("p2l4", 2.385), ("p2l64", 0.214)] {
         let (clock, parameters) = preset_parameters(preset);
-        let mut engine = Server::new(CamList::new(&parameters).unwrap());
+        let mut engine = Server::new(CamList::new(checked(&parameters)).unwrap());
         fill(&mut engine, (1..=1000).map(post));
         let before = engine.service().counters().walking;
         fill(&mut engine, [arrive(1000)].into_iter());
@@ -235,8 +238,7 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
         ("p2l64", 30_000, 20_780_176, 0.1237),
     ] {
         let (clock, parameters) = preset_parameters(preset);
-        let lists = parameters.lists.to_string();
-        let mut unloaded = engine(&[("lists", &lists), ("search", "with_cam")]);
+        let mut unloaded = engine(&CamListParameters { lists: parameters.lists, search: ListSearch::WithCam, ..BASE });
         fill(&mut unloaded, (1..=length).map(post));
         let before = unloaded.service().counters();
         fill(&mut unloaded, (1..=length).rev().map(arrive));
@@ -250,17 +252,16 @@ fn unloading_from_the_last_on_takes_the_sum_of_the_searches() {
 
 fn preset_parameters(name: &str) -> (Clock, CamListParameters) {
     let (lists, clock) = match name {
-        "two_level" => ("1", "321.3"),
-        "p2l4" => ("4", "234"),
-        _ => ("64", "168"),
+        "two_level" => (1, Clock::from_khz(321_300)),
+        "p2l4" => (4, Clock::from_mhz(234)),
+        _ => (64, Clock::from_mhz(168)),
     };
-    let parameters = with(&[("lists", lists), ("clock", clock)]);
-    (parameters.clock, parameters)
+    (clock, CamListParameters { lists, clock, ..BASE })
 }
 
 #[test]
 fn a_full_input_queue_refuses_until_an_operation_starts() {
-    let mut one = engine(&[("fifo", "2")]);
+    let mut one = engine(&CamListParameters { fifo: 2, ..BASE });
     for number in 1..=3 {
         // The first starts at once.
         assert_eq!(one.offer(Picos::ZERO, post(number)), Accepted::Yes);
@@ -278,21 +279,21 @@ fn a_full_input_queue_refuses_until_an_operation_starts() {
 /// operation. So queues go on in host memory, and refusals end with time alone.
 #[test]
 fn queues_without_room_take_every_operation() {
-    let changes = [("cam", "2"), ("list_entries", "4"), ("fifo", "1"), ("spill", "5")];
+    let parameters = CamListParameters { cam: 2, list_entries: 4, fifo: 1, spill: Cycles(5), ..BASE };
     let posts = (1..=200).map(post);
     let arrivals = (1..=200).rev().map(arrive).chain((1001..=1200).map(arrive));
     let late = (1001..=1200).rev().map(post);
     let ops: Vec<Op> = posts.chain(arrivals).chain(late).collect();
     let offers: Vec<_> = ops.iter().map(|&op| Offer { at: Picos::ZERO, op }).collect();
-    judge(&mut engine(&changes), &offers, Fetch::RunUntil, Visits::Own).unwrap();
-    judge_one_by_one(&mut engine(&changes), &ops, Visits::Own).unwrap();
+    judge(&mut engine(&parameters), &offers, Fetch::RunUntil, Visits::Own).unwrap();
+    judge_one_by_one(&mut engine(&parameters), &ops, Visits::Own).unwrap();
 }
 
 #[test]
 fn visits_are_the_entries_compared() {
     let visits = |depth: u64, wanted: u64| {
         let ops: Vec<Op> = (1..=depth).map(post).chain([arrive(wanted)]).collect();
-        judge_one_by_one(&mut engine(&[]), &ops, Visits::Own).unwrap().last().unwrap().completion.visits
+        judge_one_by_one(&mut engine(&BASE), &ops, Visits::Own).unwrap().last().unwrap().completion.visits
     };
     // All of the CAM at once, then the lists row by row.
     assert_eq!(visits(100, 7), 100);
@@ -304,7 +305,7 @@ fn visits_are_the_entries_compared() {
 
 #[test]
 fn lists_that_cannot_share_their_entries_are_refused() {
-    let error = CamList::new(&with(&[("lists", "3")])).unwrap_err();
+    let error = CamList::new(checked(&CamListParameters { lists: 3, ..BASE })).unwrap_err();
     assert_eq!(
         error.to_string(),
         "parameters contradict each other: `list_entries` is 32768, which 3 lists cannot share evenly"
