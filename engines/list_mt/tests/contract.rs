@@ -2,30 +2,59 @@
 //! Overlapping threads keep the contract, whatever the cores: outcomes and visits are those of a
 //! walk in order of acceptance.
 
-use mb_core::ReplayEngine;
+use mb_core::{Cycles, ReplayEngine};
+use mb_list_mt::parameters::{
+    CoherenceStyle, Delivery, Entries, InstructionSet, ListMtParameters, LockStyle, MatchFunction, ThreadPlacement,
+};
 use mb_list_mt::{ENTRY, ListMt};
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, preset, streams};
+use mb_testkit::{cases, checked, preset, streams};
+
+/// A preset, and changes to it.
+type Variant = (&'static str, fn(&mut ListMtParameters));
 
 /// Presets with changes that threads could be thrown by: who waits, what is slow, who is where.
-const VARIANTS: [(&str, &[(&str, &str)]); 5] = [
-    ("mt16", &[("coherence", "invalidate"), ("lock_transfer", "17"), ("lock_handoff", "3"), ("list_cache", "cold")]),
-    ("mt16", &[("locks", "spin"), ("coherence", "invalidate"), ("program", "mpi")]),
-    ("mt2", &[("instruction_set", "rv64"), ("thread_create", "50"), ("header", "cache")]),
+const VARIANTS: [Variant; 5] = [
+    ("mt16", |parameters| {
+        parameters.coherence = CoherenceStyle::Invalidate;
+        parameters.lock_transfer = Cycles(17);
+        parameters.lock_handoff = Cycles(3);
+        parameters.list_cache = Entries::Cold;
+    }),
+    ("mt16", |parameters| {
+        parameters.locks = LockStyle::Spin;
+        parameters.coherence = CoherenceStyle::Invalidate;
+        parameters.program = MatchFunction::Mpi;
+    }),
+    ("mt2", |parameters| {
+        parameters.instruction_set = InstructionSet::Rv64;
+        parameters.thread_create = Cycles(50);
+        parameters.header = Delivery::Cache;
+    }),
     // More threads than contexts, and quanta short enough to matter.
-    ("mt2", &[("operations", "40"), ("contexts", "2"), ("quantum", "64"), ("program", "mpi"), ("placement", "fill")]),
-    (
-        "mt1",
-        &[("operations", "12"), ("contexts", "2"), ("quantum", "64"), ("locks", "spin"), ("instruction_set", "rv64")],
-    ),
+    ("mt2", |parameters| {
+        parameters.operations = 40;
+        parameters.contexts = 2;
+        parameters.quantum = Cycles(64);
+        parameters.program = MatchFunction::Mpi;
+        parameters.placement = ThreadPlacement::Fill;
+    }),
+    ("mt1", |parameters| {
+        parameters.operations = 12;
+        parameters.contexts = 2;
+        parameters.quantum = Cycles(64);
+        parameters.locks = LockStyle::Spin;
+        parameters.instruction_set = InstructionSet::Rv64;
+    }),
 ];
 
 fn every_variant(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
-    for (name, changes) in VARIANTS {
-        let parameters = preset(&ENTRY, name, changes);
-        let make = || Box::new(ListMt::new(&parameters).unwrap()) as Box<dyn ReplayEngine>;
+    for (name, change) in VARIANTS {
+        let mut parameters = preset(&ENTRY, name, &[]);
+        change(&mut parameters);
+        let make = || Box::new(ListMt::new(checked(&parameters)).unwrap()) as Box<dyn ReplayEngine>;
         if let Err(objection) = judge(&make) {
-            panic!("{name} with {changes:?}: {objection}");
+            panic!("{name}, {parameters:?}: {objection}");
         }
     }
 }

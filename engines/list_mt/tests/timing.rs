@@ -2,18 +2,19 @@
 //! When operations are answered: formulas, from both sides, and what overlaps.
 
 use mb_core::{
-    Accepted, Completion, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, QueueLengths,
-    RecvId,
+    Accepted, Completion, Cycles, Engine, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId,
+    QueueLengths, RecvId,
 };
+use mb_list_mt::parameters::{Delivery, Entries, InstructionSet, ListMtParameters, LockStyle, MatchFunction};
 use mb_list_mt::{ENTRY, ListMt};
-use mb_testkit::preset;
+use mb_testkit::{checked, preset};
 
 /// A cycle at 500 MHz.
 const CYCLE: u64 = 2000;
 const DEPTH: u64 = 64;
 
-fn engine(name: &str, changes: &[(&str, &str)]) -> ListMt {
-    ListMt::new(&preset(&ENTRY, name, changes)).unwrap()
+fn engine(parameters: &ListMtParameters) -> ListMt {
+    ListMt::new(checked(parameters)).unwrap()
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -55,20 +56,23 @@ fn alone(engine: &mut ListMt, now: &mut Picos, op: Op) -> (u64, u32) {
 fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
     // Of one visit: instructions of the compiled code, a branch or two among them that costs
     // nothing more, and two calls.
-    for (name, changes, first, visit) in [
-        ("mt1", &[][..], 161, 24),
-        ("mt1", &[("lock_acquire", "5")], 161 + 3 * 4, 24 + 4),
-        ("mt1", &[("lock_acquire", "5"), ("lock_release", "3")], 161 + 3 * 4 + 3 * 2, 24 + 4 + 2),
-        ("mt1", &[("thread_create", "32")], 161 + 30, 24),
-        ("mt1", &[("header", "cache")], 161 - 10, 24),
-        ("mt1", &[("program", "mpi")], 127, 22),
-        ("mt1", &[("locks", "spin")], 157, 26),
+    let [mt1, mt2, mt16] = ["mt1", "mt2", "mt16"].map(|name| preset::<ListMtParameters>(&ENTRY, name, &[]));
+    let slow_acquire = ListMtParameters { lock_acquire: Cycles(5), ..mt1.clone() };
+    let slow_locks = ListMtParameters { lock_release: Cycles(3), ..slow_acquire.clone() };
+    for (parameters, first, visit) in [
+        (mt1.clone(), 161, 24),
+        (slow_acquire, 161 + 3 * 4, 24 + 4),
+        (slow_locks, 161 + 3 * 4 + 3 * 2, 24 + 4 + 2),
+        (ListMtParameters { thread_create: Cycles(32), ..mt1.clone() }, 161 + 30, 24),
+        (ListMtParameters { header: Delivery::Cache, ..mt1.clone() }, 161 - 10, 24),
+        (ListMtParameters { program: MatchFunction::Mpi, ..mt1.clone() }, 127, 22),
+        (ListMtParameters { locks: LockStyle::Spin, ..mt1 }, 157, 26),
         // On another core than the thread that starts it, the operation misses the descriptor for itself.
-        ("mt2", &[], 168, 24),
-        ("mt16", &[], 166, 24),
-        ("mt16", &[("instruction_set", "rv64")], 138, 17),
+        (mt2, 168, 24),
+        (mt16.clone(), 166, 24),
+        (ListMtParameters { instruction_set: InstructionSet::Rv64, ..mt16 }, 138, 17),
     ] {
-        let mut engine = engine(name, changes);
+        let mut engine = engine(&parameters);
         let mut now = Picos::ZERO;
         for number in 0..DEPTH {
             alone(&mut engine, &mut now, post(number));
@@ -86,7 +90,7 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
             for visits in [1, 2, 3, 10, 33, DEPTH - 1] {
                 let expected = (first + visit * (visits - 1)) * CYCLE;
                 let found = take(&mut engine, visits);
-                assert!(round == 0 || found == (expected, visits as u32), "{name} {changes:?}: {found:?}, {expected}");
+                assert!(round == 0 || found == (expected, visits as u32), "{parameters:?}: {found:?}, {expected}");
             }
         }
     }
@@ -94,9 +98,9 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
 
 #[test]
 fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
-    for (line, beats) in [("32", 2), ("64", 4)] {
-        let search = |list: &str, visits: u64| {
-            let mut engine = engine("mt1", &[("list_cache", list), ("line", line)]);
+    for (line, beats) in [(32, 2), (64, 4)] {
+        let search = |list_cache, visits: u64| {
+            let mut engine = engine(&ListMtParameters { list_cache, line, ..preset(&ENTRY, "mt1", &[]) });
             let mut now = Picos::ZERO;
             for number in 0..DEPTH {
                 alone(&mut engine, &mut now, arrive(number));
@@ -108,15 +112,15 @@ fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
         };
         // Ten cycles to the first bits, and one for each 16 bytes more, where a hit takes one.
         let miss = 10 + beats - 1 - 1;
-        let [near, far] = [1, 33].map(|visits| search("warm", visits));
-        let [cold_near, cold_far] = [1, 33].map(|visits| search("cold", visits));
+        let [near, far] = [1, 33].map(|visits| search(Entries::Warm, visits));
+        let [cold_near, cold_far] = [1, 33].map(|visits| search(Entries::Cold, visits));
         assert_eq!((cold_far - cold_near) - (far - near), 32 * miss, "line of {line}");
     }
 }
 
 #[test]
 fn operations_of_one_kind_overlap_and_those_of_the_other_wait() {
-    let mut engine = engine("mt16", &[]);
+    let mut engine = engine(&preset(&ENTRY, "mt16", &[]));
     let mut now = Picos::ZERO;
     for number in 0..DEPTH {
         alone(&mut engine, &mut now, post(number));
@@ -154,7 +158,7 @@ fn operations_of_one_kind_overlap_and_those_of_the_other_wait() {
 
 #[test]
 fn an_operation_too_many_is_refused_until_another_is_answered() {
-    let mut engine = engine("mt16", &[("operations", "2")]);
+    let mut engine = engine(&ListMtParameters { operations: 2, ..preset(&ENTRY, "mt16", &[]) });
     let now = Picos(10 * CYCLE);
     assert_eq!(engine.offer(now, post(1)), Accepted::Yes);
     assert_eq!(engine.offer(now, post(2)), Accepted::Yes);
@@ -178,11 +182,11 @@ fn an_operation_too_many_is_refused_until_another_is_answered() {
 
 #[test]
 fn an_operation_begins_at_the_next_edge_of_the_clock() {
-    let mut engine = engine("mt1", &[]);
+    let mut engine = engine(&preset(&ENTRY, "mt1", &[]));
     let mut answers = Vec::new();
     for offset in [0, 1, CYCLE - 1, CYCLE] {
         let mut now = Picos(offset);
-        let mut fresh = self::engine("mt1", &[]);
+        let mut fresh = self::engine(&preset(&ENTRY, "mt1", &[]));
         alone(&mut fresh, &mut now, post(1));
         now += Picos(1000 * CYCLE);
         answers.push(alone(&mut fresh, &mut now, post(2)).0 + offset);
