@@ -3,25 +3,28 @@
 //! instruction sets, with both programs, and whatever caches and headers are assumed to do.
 
 use mb_core::ReplayEngine;
-use mb_list_ooo::parameters::Parameters;
+use mb_list_ooo::parameters::{Delivery, Entries, InstructionSet, ListOooParameters, MatchFunction, Parameters};
 use mb_list_ooo::{ENTRY, ListOoo};
 use mb_processor::out_of_order::{cortex_a72, ppc440};
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, preset, streams};
+use mb_testkit::{cases, checked, preset, streams};
 
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
     let corpus = cases::corpus().unwrap();
-    for changes in [
-        &[("instruction_set", "ppc32"), ("program", "mpi")],
-        &[("instruction_set", "ppc32"), ("program", "portals")],
-        &[("instruction_set", "rv64"), ("program", "mpi")],
-        &[("instruction_set", "rv64"), ("program", "portals")],
-        &[("list_cache", "cold"), ("header", "cache")],
-    ] {
-        let make = || Box::new(ListOoo::new(&preset(&ENTRY, "hemmert2007", changes)).unwrap()) as Box<dyn ReplayEngine>;
-        assert_eq!(cases::run(&corpus, &make, Visits::OfAWalk), Ok(()), "{changes:?}");
-        assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()), "{changes:?}");
+    let base: ListOooParameters = preset(&ENTRY, "hemmert2007", &[]);
+    let with = |&(instruction_set, program)| ListOooParameters { instruction_set, program, ..base.clone() };
+    let sets_and_programs = [
+        (InstructionSet::Ppc32, MatchFunction::Mpi),
+        (InstructionSet::Ppc32, MatchFunction::Portals),
+        (InstructionSet::Rv64, MatchFunction::Mpi),
+        (InstructionSet::Rv64, MatchFunction::Portals),
+    ];
+    let cold = ListOooParameters { list_cache: Entries::Cold, header: Delivery::Cache, ..base.clone() };
+    for parameters in sets_and_programs.iter().map(with).chain([cold]) {
+        let make = || Box::new(ListOoo::new(checked(&parameters)).unwrap()) as Box<dyn ReplayEngine>;
+        assert_eq!(cases::run(&corpus, &make, Visits::OfAWalk), Ok(()), "{parameters:?}");
+        assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::OfAWalk), Ok(()), "{parameters:?}");
     }
 }
 
@@ -42,8 +45,8 @@ fn presets_are_the_cores_of_the_processor_library() {
 
 #[test]
 fn caches_that_cannot_be_built_are_refused() {
-    let parameters = preset(&ENTRY, "hemmert2007", &[("data_ways", "3")]);
-    let error = ListOoo::new(&parameters).expect_err("1024 lines in sets of 3");
+    let parameters = ListOooParameters { data_ways: 3, ..preset(&ENTRY, "hemmert2007", &[]) };
+    let error = ListOoo::new(checked(&parameters)).expect_err("1024 lines in sets of 3");
     let reason = "data cache: bytes is 32768 with 3 ways of 32-byte lines; expected a power of two of sets";
     assert!(error.to_string().ends_with(reason), "{error}");
 }
