@@ -4,7 +4,7 @@
 
 use mb_core::Op;
 use mb_core::parameters::Choice;
-use mb_host_native::{ENTRY, HostNative, HostNativeParameters};
+use mb_host_native::{ENTRY, HostNative, HostNativeParameters, VectorUnitName};
 use mb_kit::{Server, Service};
 use mb_oracle::Oracle;
 use mb_testkit::drive::{Offer, Visits};
@@ -28,11 +28,14 @@ fn every_structure_of_mbmatch_is_a_preset() {
 
 #[test]
 fn a_vector_unit_that_the_processor_lacks_is_refused_and_not_replaced() {
-    let with = |unit| HostNative::new(&mb_testkit::preset(&ENTRY, "vector", &[("vector_unit", unit)]));
-    assert!(with("scalar").is_ok() && with("best").is_ok());
-    let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
+    let with = |unit| {
+        HostNative::new(&HostNativeParameters { vector_unit: unit, ..mb_testkit::preset(&ENTRY, "vector", &[]) })
+    };
+    assert!(with(VectorUnitName::Scalar).is_ok() && with(VectorUnitName::Best).is_ok());
+    let foreign = if cfg!(target_arch = "x86_64") { VectorUnitName::Neon } else { VectorUnitName::Avx2 };
     let error = with(foreign).unwrap_err().to_string();
-    assert_eq!(error, format!("parameters contradict each other: this processor has no vector unit `{foreign}`"));
+    let word = foreign.word();
+    assert_eq!(error, format!("parameters contradict each other: this processor has no vector unit `{word}`"));
 }
 
 #[test]
