@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use mb_alpu::AlpuParameters;
 use mb_catalog::EngineChoice;
-use mb_core::Source;
-use mb_microcode::MicrocodeParameters;
+use mb_core::{Cycles, Picos, Source};
+use mb_lhs::LhsParameters;
+use mb_microcode::{MicrocodeParameters, ProgramName};
 use mb_reproduce::error::{EvidenceError, ReproduceError};
 use mb_reproduce::ledger::{self, Claim, Evidence, EvidenceKind, LEDGER};
 use mb_reproduce::papers::hemmert2007::{self, Delivery, Processors, Simulated, Subject, figure5};
@@ -106,7 +108,7 @@ fn claims(ids: &[&str]) -> Vec<Claim> {
 
 fn on_the_leaner_program() -> Subject {
     let mut choice = mb_catalog::find("microcode:hemmert2007").unwrap();
-    choice.set("program", "portals_lean", Source::User).unwrap();
+    choice.change(|parameters: &mut MicrocodeParameters| parameters.program = ProgramName::PortalsLean).unwrap();
     let parameters: MicrocodeParameters = choice.parameters.typed();
     let Subject { processors, fitted, .. } = SUBJECT.clone();
     let subject = Subject::new(parameters.program.builtin().assemble(), parameters.memory(), parameters.clock).unwrap();
@@ -149,11 +151,11 @@ fn what_is_predicted_of_head_separation_holds_with_another_loop() {
     let findings = tanabe();
     let predicted = held(&findings, EvidenceKind::Predicted);
     let recovered = ["tanabe2013.lhs.latency_1000", "tanabe2013.dimmnet3_lhs.ns_per_msg"];
-    for cycles in ["46", "182"] {
+    for cycles in [46, 182] {
         let mut designs = tanabe2013::Designs::published().unwrap();
         let tanabe2013::Designs { dimmnet2, dimmnet3, undivided, ipush, multicore, .. } = &mut designs;
         for design in [dimmnet2, dimmnet3, undivided, ipush, multicore] {
-            design.set("loop", cycles, Source::User).unwrap();
+            design.change(|parameters: &mut LhsParameters| parameters.r#loop = Cycles(cycles)).unwrap();
         }
         let lost = |ids: &[&str]| lost(ids, &tanabe2013::PAPER.findings(&claims(ids), &designs).unwrap());
         assert_eq!(lost(&predicted), [""; 0]);
@@ -166,29 +168,30 @@ fn what_is_predicted_of_head_separation_holds_with_another_loop() {
 fn what_is_predicted_of_parallel_lists_does_not_rest_on_the_alpu() {
     let predicted = xiong();
     let predicted = held(&predicted, EvidenceKind::Predicted);
-    for entry in ["5", "500"] {
+    for ns in [5, 500] {
         let mut designs = xiong2018::Designs::published().unwrap();
         for alpu in [&mut designs.alpu, &mut designs.alpu_by_tanabe2013] {
-            alpu.set("entry", entry, Source::User).unwrap();
+            let change = |parameters: &mut AlpuParameters| parameters.entry = Picos::from_ns(ns);
+            alpu.change(&Source::User, change).unwrap();
         }
         let lost = |ids: &[&str]| lost(ids, &xiong2018::PAPER.findings(&claims(ids), &designs).unwrap());
         assert_eq!(lost(&predicted), [""; 0]);
         // What compares with it depends on its slope: 5 ns is less than an entry of one list takes.
         let compared = ["xiong2018.lat.outperforms_when_traversal_dominates"];
-        assert_eq!(lost(&compared).is_empty(), entry == "500");
+        assert_eq!(lost(&compared).is_empty(), ns == 500);
     }
 }
 
 /// The fewest cycles for a prefetch instruction with which the prefetcher alone is best.
 #[test]
 fn the_best_setting_of_figure_5_needs_a_prefetch_instruction_of_two_cycles() {
-    let holds = |cycles: &str| {
+    let holds = |cycles| {
         let mut designs = tanabe2013::Designs::published().unwrap();
-        designs.dimmnet2.set("swp_cycles", cycles, Source::User).unwrap();
+        designs.dimmnet2.change(|parameters: &mut LhsParameters| parameters.swp_cycles = Cycles(cycles)).unwrap();
         let ids = ["tanabe2013.fig5.best"];
         lost(&ids, &tanabe2013::PAPER.findings(&claims(&ids), &designs).unwrap()).is_empty()
     };
-    assert_eq!(["1", "2", "8"].map(holds), [false, true, true]);
+    assert_eq!([1, 2, 8].map(holds), [false, true, true]);
 }
 
 /// One claim of the ledger with other evidence.

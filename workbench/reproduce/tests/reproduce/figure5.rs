@@ -4,13 +4,15 @@
 
 use std::collections::BTreeSet;
 
+use mb_core::Cycles;
 use mb_guest::Guest;
-use mb_list_mt::parameters::LockStyle;
+use mb_list_mt::parameters::{self as list_mt, CoherenceStyle, ListMtParameters, ThreadPlacement};
+use mb_list_ooo::parameters::{self as list_ooo, ListOooParameters};
 use mb_reproduce::papers::hemmert2007::figure5::cores;
 use mb_reproduce::papers::hemmert2007::figure5::match_unit::{self, UnitPass};
 use mb_reproduce::papers::hemmert2007::figure5::{HEADERS, LENGTHS, MeasuredPass};
 use mb_reproduce::papers::hemmert2007::{Build, Delivery, Setup};
-use mb_testkit::preset;
+use mb_testkit::{checked, preset};
 use mb_unit::list_manager::ListManagerParameters;
 use mb_unit::programs::BuiltinProgram;
 
@@ -102,18 +104,22 @@ fn mpi_is_limited_by_the_stream_of_the_list_manager() {
     }
 }
 
-fn on_ooo(program: Guest, changes: &[(&str, &str)]) -> Vec<Point> {
-    use mb_list_ooo::parameters::{self, Entries, Parameters};
-    let parameters = Parameters::new(&preset(&mb_list_ooo::ENTRY, "hemmert2007", changes));
+/// The parameters of the embedded processor.
+fn hemmert2007() -> ListOooParameters {
+    preset(&mb_list_ooo::ENTRY, "hemmert2007", &[])
+}
+
+fn on_ooo(program: Guest, parameters: &ListOooParameters) -> Vec<Point> {
+    let parameters = list_ooo::Parameters::new(checked(parameters));
     let delivery = match parameters.delivery {
-        parameters::Delivery::Memory => Delivery::Memory,
-        parameters::Delivery::Cache => Delivery::Cache,
+        list_ooo::Delivery::Memory => Delivery::Memory,
+        list_ooo::Delivery::Cache => Delivery::Cache,
     };
     let setup = Setup {
         build: Build::OutOfOrder(parameters.core, parameters.hierarchy),
         machine: parameters.machine,
         program,
-        cold: parameters.entries == Entries::Cold,
+        cold: parameters.entries == list_ooo::Entries::Cold,
         lean: false,
         delivery,
         stack: 1024,
@@ -139,10 +145,12 @@ fn assert_item_costs(points: &[Point], cycles: u64) {
 /// slot, each load a second.
 #[test]
 fn a_kept_item_costs_its_issue_slots() {
-    for (instruction_set, instructions, loads) in [("ppc32", 15, 7), ("rv64", 8, 4)] {
-        for width in [1, 2] {
-            let changes = [("instruction_set", instruction_set), ("issue_width", &width.to_string())];
-            assert_item_costs(&on_ooo(Guest::Bench, &changes), (instructions + loads) / width);
+    for (instruction_set, instructions, loads) in
+        [(list_ooo::InstructionSet::Ppc32, 15, 7), (list_ooo::InstructionSet::Rv64, 8, 4)]
+    {
+        for issue_width in [1, 2] {
+            let parameters = ListOooParameters { instruction_set, issue_width, ..hemmert2007() };
+            assert_item_costs(&on_ooo(Guest::Bench, &parameters), (instructions + loads) / u64::from(issue_width));
         }
     }
 }
@@ -155,15 +163,19 @@ fn a_kept_item_costs_its_issue_slots() {
 fn a_cold_item_costs_its_misses_and_what_is_between() {
     for latency in [10, 20, 40] {
         for line in [32, 64] {
-            let (latency_text, line_text) = (latency.to_string(), line.to_string());
-            let changes = [("list_cache", "cold"), ("memory_latency", &*latency_text), ("line", &*line_text)];
+            let cold = ListOooParameters {
+                list_cache: list_ooo::Entries::Cold,
+                memory_latency: Cycles(latency),
+                line,
+                ..hemmert2007()
+            };
             let miss = latency + line / 16;
-            assert_item_costs(&on_ooo(Guest::Bench, &changes), miss + 9);
+            assert_item_costs(&on_ooo(Guest::Bench, &cold), miss + 9);
             let last = if line == 32 { 2 * miss + 5 } else { miss + 9 };
-            assert_item_costs(&on_ooo(Guest::BenchLinkLast, &changes), last);
-            let changes = [changes[0], changes[1], changes[2], ("instruction_set", "rv64")];
-            assert_item_costs(&on_ooo(Guest::Bench, &changes), miss + 3);
-            assert_item_costs(&on_ooo(Guest::BenchLinkLast, &changes), miss + 3);
+            assert_item_costs(&on_ooo(Guest::BenchLinkLast, &cold), last);
+            let cold = ListOooParameters { instruction_set: list_ooo::InstructionSet::Rv64, ..cold };
+            assert_item_costs(&on_ooo(Guest::Bench, &cold), miss + 3);
+            assert_item_costs(&on_ooo(Guest::BenchLinkLast, &cold), miss + 3);
         }
     }
 }
@@ -174,10 +186,10 @@ fn a_cold_item_costs_its_misses_and_what_is_between() {
 fn a_header_in_memory_costs_its_miss_once() {
     for latency in [10, 20] {
         for line in [32, 64] {
-            let (latency_text, line_text) = (latency.to_string(), line.to_string());
-            let changes = [("memory_latency", &*latency_text), ("line", &*line_text)];
-            let memory = on_ooo(Guest::Bench, &changes);
-            let cache = on_ooo(Guest::Bench, &[changes[0], changes[1], ("header", "cache")]);
+            let parameters = ListOooParameters { memory_latency: Cycles(latency), line, ..hemmert2007() };
+            let memory = on_ooo(Guest::Bench, &parameters);
+            let cached = ListOooParameters { header: list_ooo::Delivery::Cache, ..parameters };
+            let cache = on_ooo(Guest::Bench, &cached);
             for (memory, cache) in memory.iter().zip(&cache).skip(1) {
                 assert_eq!(memory.cycles - cache.cycles, HEADERS * (latency + line / 16 - 3), "{memory:?}");
             }
@@ -193,23 +205,26 @@ const CYCLES_MT: [(&str, u64, [u64; 4]); 3] = [
     ("mt16", 5978, [4422, 5825, 13_078, 31_815]),
 ];
 
-fn on_mt(name: &str, changes: &[(&str, &str)], length: usize) -> (u64, Vec<Point>) {
-    use mb_list_mt::parameters::{self, Entries, Parameters};
-    let parameters = Parameters::new(&preset(&mb_list_mt::ENTRY, name, changes));
+/// A change of the parameters of threads.
+type Change = fn(&mut ListMtParameters);
+
+/// Cores of the threads, and their points.
+fn on_mt(parameters: &ListMtParameters, length: usize) -> (u64, Vec<Point>) {
+    let parameters = list_mt::Parameters::new(checked(parameters));
     // A thread for each header and the one that starts them.
     let config = mb_processor::barrel::BarrelConfig { threads: HEADERS as usize + 1, ..parameters.cores };
     let delivery = match parameters.delivery {
-        parameters::Delivery::Memory => Delivery::Memory,
-        parameters::Delivery::Cache => Delivery::Cache,
+        list_mt::Delivery::Memory => Delivery::Memory,
+        list_mt::Delivery::Cache => Delivery::Cache,
     };
     let setup = Setup {
         build: Build::Barrel(config),
         machine: parameters.machine,
         program: match parameters.locks {
-            LockStyle::Hardware => Guest::BenchMt,
-            LockStyle::Spin => Guest::BenchMtSpin,
+            list_mt::LockStyle::Hardware => Guest::BenchMt,
+            list_mt::LockStyle::Spin => Guest::BenchMtSpin,
         },
-        cold: parameters.entries == Entries::Cold,
+        cold: parameters.entries == list_mt::Entries::Cold,
         lean: false,
         delivery,
         stack: 1024,
@@ -225,7 +240,7 @@ fn the_benchmark_on_threads_takes_the_committed_cycles() {
     let measured = CYCLES_MT.map(|(name, ..)| {
         let mut first = BTreeSet::new();
         let last = LENGTHS.map(|length| {
-            let (cores, points) = on_mt(name, &[], length);
+            let (cores, points) = on_mt(&preset(&mb_list_mt::ENTRY, name, &[]), length);
             assert_eq!(points.len(), 11);
             for point in &points {
                 // To pass an item takes 23 instructions, two of them calls, each in a slot of
@@ -243,31 +258,39 @@ fn the_benchmark_on_threads_takes_the_committed_cycles() {
 
 #[test]
 fn what_the_paper_leaves_open_costs_threads_what_it_says() {
-    let cycles = |name, changes: &[(&str, &str)]| {
-        let (_, points) = on_mt(name, changes, 10);
+    let cycles = |parameters: &ListMtParameters| {
+        let (_, points) = on_mt(parameters, 10);
         (points[0].cycles, points[10].cycles)
     };
-    let (first, last) = cycles("mt16", &[]);
+    let [mt1, mt16] = ["mt1", "mt16"].map(|name| preset::<ListMtParameters>(&mb_list_mt::ENTRY, name, &[]));
+    let with = |change: Change| {
+        let mut parameters = mt16.clone();
+        change(&mut parameters);
+        cycles(&parameters)
+    };
+    let (first, last) = cycles(&mt16);
     // Matches of the first item are a chain: each has the item's lock until it is done, and what it
     // waits for is in the chain 64 times; a lock is handed off once less.
-    assert_eq!(cycles("mt16", &[("thread_create", "12")]).0, first + HEADERS * 10);
-    assert_eq!(cycles("mt16", &[("lock_handoff", "9")]).0, first + (HEADERS - 1) * 8);
+    assert_eq!(with(|p| p.thread_create = Cycles(12)).0, first + HEADERS * 10);
+    assert_eq!(with(|p| p.lock_handoff = Cycles(9)).0, first + (HEADERS - 1) * 8);
     // A header's line takes ten cycles and one for each width of memory more, where a hit takes
     // one.
-    assert_eq!(cycles("mt16", &[("header", "cache")]).0, first - HEADERS * 9);
-    let first_of_one = cycles("mt1", &[]).0;
-    assert_eq!(cycles("mt1", &[("header", "cache")]).0, first_of_one - HEADERS * 10);
+    assert_eq!(with(|p| p.header = list_mt::Delivery::Cache).0, first - HEADERS * 9);
+    let first_of_one = cycles(&mt1).0;
+    let cached = ListMtParameters { header: list_mt::Delivery::Cache, ..mt1 };
+    assert_eq!(cycles(&cached).0, first_of_one - HEADERS * 10);
     // Few threads are under way on a short list: where they go decides.
-    let filled = cycles("mt16", &[("placement", "fill")]).1;
-    let spinning = cycles("mt16", &[("placement", "fill"), ("locks", "spin")]).1;
+    let filled = with(|p| p.placement = ThreadPlacement::Fill).1;
+    let spinning = with(|p| (p.placement, p.locks) = (ThreadPlacement::Fill, list_mt::LockStyle::Spin)).1;
     assert!(2 * last < filled && filled < spinning, "{last}, {filled}, {spinning}");
-    for worse in [
-        &[("list_cache", "cold")][..],
-        &[("coherence", "invalidate"), ("locks", "spin")],
-        &[("lock_transfer", "10")],
-        &[("branch_taken", "3")],
-    ] {
-        let (near, far) = cycles("mt16", worse);
-        assert!(near >= first && far > last, "{worse:?}: {near}, {far}");
+    let worse: [(&str, Change); 4] = [
+        ("a cold list", |p| p.list_cache = list_mt::Entries::Cold),
+        ("invalidated copies", |p| (p.coherence, p.locks) = (CoherenceStyle::Invalidate, list_mt::LockStyle::Spin)),
+        ("far locks", |p| p.lock_transfer = Cycles(10)),
+        ("slow branches", |p| p.branch_taken = Cycles(3)),
+    ];
+    for (name, change) in worse {
+        let (near, far) = with(change);
+        assert!(near >= first && far > last, "{name}: {near}, {far}");
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use mb_core::Cycles;
+use mb_reproduce::papers::hemmert2007::assumptions::{Assumptions, LineBytes, ListCache, Lock};
 use mb_reproduce::papers::hemmert2007::figure5::BenchmarkRun;
 use mb_reproduce::papers::hemmert2007::figure5::cores::{self, CorePass};
 use mb_reproduce::papers::hemmert2007::{Build, PAPER, Processor, Processors, Setup, Simulated, Subject, all_sets};
@@ -14,10 +15,13 @@ use crate::common::{CLAIMS, HEMMERT2007, SUBJECT};
 
 static STUDY: LazyLock<Study> = LazyLock::new(|| PAPER.study.unwrap().read().unwrap());
 
-/// `processor` with other assumptions than the baseline's.
-fn setup(processor: Processor, answers: &[(&str, &str)]) -> Setup {
-    let set = answers.iter().fold(STUDY.baseline(), |set, (name, value)| set.with(name, value));
-    Setup::new(processor, &set).unwrap()
+/// What the study answers where a test does not say otherwise.
+fn baseline() -> Assumptions {
+    Assumptions::read(&STUDY.baseline()).unwrap()
+}
+
+fn setup(processor: Processor, assumptions: Assumptions) -> Setup {
+    Setup::new(processor, assumptions).unwrap()
 }
 
 fn last(run: &BenchmarkRun<CorePass>) -> CorePass {
@@ -47,7 +51,7 @@ fn changed(processor: Processor, change: impl Fn(&mut Simulated)) -> Processors 
 #[test]
 fn a_run_shows_what_the_program_does() {
     for processor in Processor::ALL {
-        let run = cores::run(&setup(processor, &[]), 30).unwrap();
+        let run = cores::run(&setup(processor, baseline()), 30).unwrap();
         assert_eq!(run.passes.len(), 12);
         for (pass, percent) in run.measured().iter().zip((0..=100).step_by(10)) {
             let traversed = (percent * 29 + 50) / 100 + 1;
@@ -60,40 +64,41 @@ fn a_run_shows_what_the_program_does() {
 
 #[test]
 fn a_cold_list_misses_once_for_each_header_and_line() {
-    let pass = |list: &str, line: &str| {
-        last(&cores::run(&setup(Processor::Embedded, &[("list", list), ("line", line)]), 10).unwrap()).data_misses
+    let pass = |list, line| {
+        let assumptions = Assumptions { list, line, ..baseline() };
+        last(&cores::run(&setup(Processor::Embedded, assumptions), 10).unwrap()).data_misses
     };
     // Headers are written from outside: one line each, of either length.
-    assert_eq!([pass("warm", "32"), pass("warm", "64")], [64, 64]);
+    assert_eq!([pass(ListCache::Warm, LineBytes::Short), pass(ListCache::Warm, LineBytes::Long)], [64, 64]);
     // Each of ten items costs a line more, and the match the second half of its item where lines
     // are short.
-    assert_eq!([pass("cold", "32"), pass("cold", "64")], [64 * 12, 64 * 11]);
+    assert_eq!([pass(ListCache::Cold, LineBytes::Short), pass(ListCache::Cold, LineBytes::Long)], [64 * 12, 64 * 11]);
 }
 
 #[test]
 fn a_cold_list_costs_the_embedded_processor_a_memory_access_for_each_item() {
-    let warm = slope(&setup(Processor::Embedded, &[]));
-    let cold = slope(&setup(Processor::Embedded, &[("list", "cold")]));
+    let warm = slope(&setup(Processor::Embedded, baseline()));
+    let cold = slope(&setup(Processor::Embedded, Assumptions { list: ListCache::Cold, ..baseline() }));
     // 10 cycles and the second beat of a line; the window hides little of it and adds nothing.
     assert!((9.0..=11.0).contains(&(cold - warm)), "{warm} {cold}");
 }
 
 #[test]
 fn a_lock_of_one_instruction_spares_the_others_of_its_call() {
-    let slope = |lock: &str| slope(&setup(Processor::Threads1, &[("lock", lock)]));
+    let slope = |lock| slope(&setup(Processor::Threads1, Assumptions { lock, ..baseline() }));
     // Two registers for each of two calls.
-    let spared = slope("call") - slope("instruction");
+    let spared = slope(Lock::Call) - slope(Lock::Instruction);
     assert!((3.5..=4.5).contains(&spared), "{spared}");
 }
 
 #[test]
 fn an_assumption_with_an_unknown_value_is_refused() {
-    let error = Setup::new(Processor::Threads2, &STUDY.baseline().with("lock", "none")).unwrap_err();
+    let error = Assumptions::read(&STUDY.baseline().with("lock", "none")).unwrap_err();
     assert_eq!(
         error.to_string(),
         "assumption `lock`: value `none` found, expected one of: call, instruction, far, spin, spin-coherent"
     );
-    let error = Setup::new(Processor::Embedded, &STUDY.baseline().with("line", "48")).unwrap_err();
+    let error = Assumptions::read(&STUDY.baseline().with("line", "48")).unwrap_err();
     assert_eq!(error.to_string(), "assumption `line`: value `48` found, expected one of: 32, 64");
 }
 

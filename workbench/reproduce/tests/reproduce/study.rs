@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use mb_core::Picos;
+use mb_lhs::LhsParameters;
 use mb_reproduce::REGISTRY;
 use mb_reproduce::benchmarks::{Benchmark, Sources, preposted, unexpected, unloading};
 use mb_reproduce::curve::Limit;
@@ -155,16 +156,16 @@ fn points_of_tanabe2013_are_what_the_benchmark_gives_and_data_points_what_the_te
         let point = curve.points.iter().find(|point| point.length == length).unwrap();
         (curve.counts, point.traversed, point.time)
     };
-    let line = |settings: &[&str]| {
+    let line = |change: fn(&mut LhsParameters)| {
         let mut choice = mb_catalog::find("lhs:dimmnet2").unwrap();
-        for assignment in settings {
-            let (key, value) = mb_catalog::parse_assignment(assignment).unwrap();
-            choice.set(key, value, mb_core::Source::User).unwrap();
-        }
+        choice.change(change).unwrap();
         unexpected(choice.build().unwrap(), 1000, Sources::InTurn).unwrap()
     };
-    assert_eq!(point("dimmnet2", "16 bytes apart", 1000), (true, 1000, line(&[])));
-    assert_eq!(point("dimmnet2", "one in each cache line", 1000), (false, 1000, line(&["entry=64", "pointer=8"])));
+    assert_eq!(point("dimmnet2", "16 bytes apart", 1000), (true, 1000, line(|_| ())));
+    assert_eq!(
+        point("dimmnet2", "one in each cache line", 1000),
+        (false, 1000, line(|p| (p.entry, p.pointer) = (64, 8)))
+    );
     assert_eq!(point("qsnet2", "published line", 128), (true, 128, Picos(12_800_000)));
     let told = |design: &str, length| {
         let data_point = drawn

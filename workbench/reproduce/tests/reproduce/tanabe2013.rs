@@ -4,7 +4,8 @@
 use std::sync::LazyLock;
 
 use mb_catalog::EngineChoice;
-use mb_core::Source;
+use mb_core::Cycles;
+use mb_lhs::{Attribute, LhsParameters};
 use mb_reproduce::Finding;
 use mb_reproduce::claim_test::Procedure;
 use mb_reproduce::ledger::Method;
@@ -76,8 +77,8 @@ fn missed(ids: &[&'static str], change: impl Fn(&mut Designs)) -> Vec<&'static s
     ids.iter().filter(|id| !holds(id)).copied().collect()
 }
 
-fn set(design: &mut EngineChoice, key: &str, value: &str) {
-    design.parameters.set(key, value, Source::User).unwrap();
+fn set(design: &mut EngineChoice, change: fn(&mut LhsParameters)) {
+    design.change(change).unwrap();
 }
 
 #[test]
@@ -91,21 +92,27 @@ fn changed_designs_differ() {
         "tanabe2013.dimmnet3.bottleneck",
     ];
     assert_eq!(missed(&ids, |_| {}), [""; 0]);
-    assert_eq!(missed(&ids, |designs| set(&mut designs.dimmnet2, "slots", "1023")), ["tanabe2013.dimmnet2.lh_entries"]);
     assert_eq!(
-        missed(&ids, |designs| set(&mut designs.dimmnet2, "attribute", "uncacheable")),
+        missed(&ids, |designs| set(&mut designs.dimmnet2, |p| p.slots = 1023)),
+        ["tanabe2013.dimmnet2.lh_entries"]
+    );
+    assert_eq!(
+        missed(&ids, |designs| set(&mut designs.dimmnet2, |p| p.attribute = Attribute::Uncacheable)),
         ["tanabe2013.lhs.below_mem_latency", "tanabe2013.fig5.best"]
     );
-    let without = missed(&ids, |designs| set(&mut designs.dimmnet2, "hwp", "off"));
+    let without = missed(&ids, |designs| set(&mut designs.dimmnet2, |p| p.hwp = false));
     assert_eq!(without, ["tanabe2013.lhs.size_order"]);
-    assert_eq!(missed(&ids, |designs| set(&mut designs.dimmnet3, "loop", "182")), ["tanabe2013.lhs.latency_1000"]);
     assert_eq!(
-        missed(&["tanabe2013.ipush.grouping"], |designs| set(&mut designs.ipush, "groups", "1")),
+        missed(&ids, |designs| set(&mut designs.dimmnet3, |p| p.r#loop = Cycles(182))),
+        ["tanabe2013.lhs.latency_1000"]
+    );
+    assert_eq!(
+        missed(&["tanabe2013.ipush.grouping"], |designs| set(&mut designs.ipush, |p| p.groups = 1)),
         ["tanabe2013.ipush.grouping"]
     );
-    let alone = |designs: &mut Designs| set(&mut designs.multicore, "cores", "1");
+    let alone = |designs: &mut Designs| set(&mut designs.multicore, |p| p.cores = 1);
     assert_eq!(missed(&["tanabe2013.multicore.subqueues"], alone), ["tanabe2013.multicore.subqueues"]);
     // Ten times write-back needs four loads for an envelope.
-    let eight = |designs: &mut Designs| set(&mut designs.dimmnet3, "word", "8");
+    let eight = |designs: &mut Designs| set(&mut designs.dimmnet3, |p| p.word = 8);
     assert_eq!(missed(&["tanabe2013.fig6.uncached"], eight), ["tanabe2013.fig6.uncached"]);
 }

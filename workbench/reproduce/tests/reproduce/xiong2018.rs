@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use mb_core::{ParameterSet, Source};
+use mb_alpu::AlpuParameters;
+use mb_cam_list::{Arbiter, CamListParameters};
+use mb_core::{Cycles, ParameterSet, Source};
+use mb_hash_buckets::HashBucketsParameters;
 use mb_reproduce::Finding;
 use mb_reproduce::claim_test::Procedure;
 use mb_reproduce::ledger::Method;
@@ -56,10 +59,10 @@ fn all_that_is_measured_holds_but_six() {
 }
 
 /// The claims among `ids` that do not hold on the published designs with one setting changed.
-fn missed(ids: &[&'static str], key: &str, value: &str) -> Vec<&'static str> {
+fn missed(ids: &[&'static str], change: fn(&mut CamListParameters)) -> Vec<&'static str> {
     let change = |settings: &ParameterSet| {
         let mut settings = settings.clone();
-        settings.set(key, value, Source::User).unwrap();
+        settings.change(&Source::User, change).unwrap();
         settings
     };
     let Designs { two_level, p2l4, p2l64, .. } = &*DESIGNS;
@@ -86,18 +89,24 @@ fn changed_designs_differ() {
         "xiong2018.unload.two_level_cycles_500",
     ];
     assert_eq!(
-        missed(&ids, "cam", "255"),
+        missed(&ids, |p| p.cam = 255),
         ["xiong2018.cam.depth", "xiong2018.lat.p2l4_cycles_500", "xiong2018.unload.two_level_cycles_500"]
     );
-    assert_eq!(missed(&ids, "match", "2"), ["xiong2018.cam.match_cycles", "xiong2018.unload.two_level_cycles_500"]);
-    assert_eq!(missed(&ids, "cam_insert", "2"), ["xiong2018.cam.insert_cycles"]);
-    assert_eq!(missed(&ids, "transfer", "3"), ["xiong2018.mover.cycles"]);
+    assert_eq!(
+        missed(&ids, |p| p.r#match = Cycles(2)),
+        ["xiong2018.cam.match_cycles", "xiong2018.unload.two_level_cycles_500"]
+    );
+    assert_eq!(missed(&ids, |p| p.cam_insert = Cycles(2)), ["xiong2018.cam.insert_cycles"]);
+    assert_eq!(missed(&ids, |p| p.transfer = Cycles(3)), ["xiong2018.mover.cycles"]);
     let slower =
         ["xiong2018.ll.cycles_per_element", "xiong2018.lat.p2l4_cycles_500", "xiong2018.unload.two_level_cycles_500"];
-    assert_eq!(missed(&ids, "element", "2"), slower);
-    assert_eq!(missed(&ids, "arbiter", "serial"), ["xiong2018.mover.cycles", "xiong2018.ll.parallel_access"]);
-    assert_eq!(missed(&["xiong2018.p2l.n"], "lists", "8"), ["xiong2018.p2l.n"]);
-    assert_eq!(missed(&["xiong2018.queue.capacity"], "list_entries", "4096"), ["xiong2018.queue.capacity"]);
+    assert_eq!(missed(&ids, |p| p.element = Cycles(2)), slower);
+    assert_eq!(
+        missed(&ids, |p| p.arbiter = Arbiter::Serial),
+        ["xiong2018.mover.cycles", "xiong2018.ll.parallel_access"]
+    );
+    assert_eq!(missed(&["xiong2018.p2l.n"], |p| p.lists = 8), ["xiong2018.p2l.n"]);
+    assert_eq!(missed(&["xiong2018.queue.capacity"], |p| p.list_entries = 4096), ["xiong2018.queue.capacity"]);
 }
 
 #[test]
@@ -115,22 +124,22 @@ fn changed_comparators_differ() {
         let missed = findings.iter().filter(|finding| finding.interpretations[0].verdict != Verdict::Holds);
         missed.map(|finding| ids.into_iter().find(|id| *id == finding.claim.id).unwrap()).collect::<BTreeSet<_>>()
     };
-    let alpu = |key: &str, value: &str| {
+    let alpu = |change: fn(&mut AlpuParameters)| {
         let mut changed = DESIGNS.clone();
-        changed.alpu.set(key, value, Source::User).unwrap();
+        changed.alpu.change(&Source::User, change).unwrap();
         missed(&changed)
     };
-    let hash = |key: &str, value: &str| {
+    let hash = |change: fn(&mut HashBucketsParameters)| {
         let mut changed = DESIGNS.clone();
-        changed.hash.set(key, value, Source::User).unwrap();
+        changed.hash.change(&Source::User, change).unwrap();
         missed(&changed)
     };
-    assert_eq!(alpu("cells", "256"), [].into());
-    assert_eq!(alpu("cells", "240"), ["xiong2018.alpu256.entries", "xiong2018.alpu.constant_if_fits"].into());
-    assert_eq!(alpu("batch", "2"), ["xiong2018.alpu256.entries", "xiong2018.alpu.constant_if_fits"].into());
-    assert_eq!(hash("buckets", "63"), ["xiong2018.hash64.buckets"].into());
+    assert_eq!(alpu(|p| p.cells = 256), [].into());
+    assert_eq!(alpu(|p| p.cells = 240), ["xiong2018.alpu256.entries", "xiong2018.alpu.constant_if_fits"].into());
+    assert_eq!(alpu(|p| p.batch = 2), ["xiong2018.alpu256.entries", "xiong2018.alpu.constant_if_fits"].into());
+    assert_eq!(hash(|p| p.buckets = 63), ["xiong2018.hash64.buckets"].into());
     // By arithmetic it wins at 500 entries with less than 11.4 cycles for each element and none for
     // anything else.
-    assert_eq!(hash("element", "9"), [].into());
-    assert_eq!(hash("element", "11"), ["xiong2018.unload.hash_wins_mid"].into());
+    assert_eq!(hash(|p| p.element = Cycles(9)), [].into());
+    assert_eq!(hash(|p| p.element = Cycles(11)), ["xiong2018.unload.hash_wins_mid"].into());
 }

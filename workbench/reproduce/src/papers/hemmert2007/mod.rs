@@ -8,6 +8,7 @@
 
 mod areas;
 mod assumption_sets;
+pub mod assumptions;
 mod comparison;
 mod curves;
 mod data_points;
@@ -22,6 +23,7 @@ mod timing;
 mod unit;
 
 pub use assumption_sets::{AllSets, all_sets};
+pub use assumptions::Assumptions;
 pub use processors::{Build, Delivery, Processor, Setup, Simulated};
 pub use subject::{Bound, Point, Processors, Subject};
 

@@ -12,6 +12,7 @@ use mb_processor::hierarchy::{Coherence, HierarchyConfig};
 use mb_processor::out_of_order::{OutOfOrderConfig, ppc440};
 use mb_processor::predictor::Direction;
 
+use super::assumptions::{Assumptions, Link, ListCache, Lock, Prediction, ThreadPlacement};
 use super::figure5::cores::{self, CorePass};
 use super::figure5::{BenchmarkRun, LENGTHS};
 use crate::error::MeasureError;
@@ -134,7 +135,7 @@ impl Simulated {
     /// # Errors
     /// When the cores cannot be built or the benchmark does not end well.
     pub fn new(processor: Processor, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
-        let setup = Setup::new(processor, assumptions)?;
+        let setup = Setup::new(processor, Assumptions::read(assumptions)?)?;
         let runs = LENGTHS.iter().map(|&length| cores::run(&setup, length)).collect::<Result<_, _>>()?;
         Ok(Self { processor, setup, runs })
     }
@@ -162,29 +163,24 @@ impl Setup {
     /// `processor` under `assumptions`.
     ///
     /// # Errors
-    /// When there are no such cores, or an assumption has a value that is unknown here.
-    pub fn new(processor: Processor, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
-        let word = |name: &'static str, known: &[&'static str]| {
-            let place = known.iter().position(|known| *known == assumptions.value(name));
-            place.ok_or_else(|| MeasureError::AssumptionValue {
-                name,
-                value: assumptions.value(name).to_owned(),
-                known: known.join(", "),
-            })
-        };
+    /// When there are no such cores.
+    pub fn new(processor: Processor, assumptions: Assumptions) -> Result<Self, MeasureError> {
         let (machine, delivery) = (mb_processor::Isa::Ppc32, Delivery::Memory);
-        let line = [32, 64][word("line", &["32", "64"])?];
-        let cold = word("list", &["warm", "cold"])? == 1;
+        let line = assumptions.line.bytes();
+        let cold = assumptions.list == ListCache::Cold;
         let cores = match processor {
             Processor::Embedded => {
                 let (mut core, hierarchy) = ppc440(line);
-                core.predictor.direction = match word("predictor", &["bimodal", "gshare", "not-taken", "perfect"])? {
-                    0 => core.predictor.direction,
-                    1 => Direction::Gshare { entries: 2048, history: 8 },
-                    2 => Direction::NotTaken,
-                    _ => Direction::Perfect,
+                core.predictor.direction = match assumptions.predictor {
+                    Prediction::Bimodal => core.predictor.direction,
+                    Prediction::Gshare => Direction::Gshare { entries: 2048, history: 8 },
+                    Prediction::NotTaken => Direction::NotTaken,
+                    Prediction::Perfect => Direction::Perfect,
                 };
-                let program = [Guest::Bench, Guest::BenchLinkLast][word("link", &["first", "last"])?];
+                let program = match assumptions.link {
+                    Link::First => Guest::Bench,
+                    Link::Last => Guest::BenchLinkLast,
+                };
                 return Ok(Self {
                     build: Build::OutOfOrder(core, hierarchy),
                     program,
@@ -204,20 +200,26 @@ impl Setup {
         };
         let mut config = BarrelConfig::hemmert2007(cores)?;
         (config.hierarchy.instruction.line, config.hierarchy.data.line) = (line, line);
-        let lock = word("lock", &["call", "instruction", "far", "spin", "spin-coherent"])?;
-        if lock == 2 {
+        let lock = assumptions.lock;
+        if lock == Lock::Far {
             config.calls.transfer = FAR;
         }
-        if lock == 4 {
+        if lock == Lock::SpinCoherent {
             config.hierarchy.coherence = Coherence::Invalidate { upgrade: FAR, transfer: FAR };
         }
-        config.placement = [Placement::Spread, Placement::Fill][word("placement", &["spread", "fill"])?];
-        let program = if lock < 3 { Guest::BenchMt } else { Guest::BenchMtSpin };
+        config.placement = match assumptions.placement {
+            ThreadPlacement::Spread => Placement::Spread,
+            ThreadPlacement::Fill => Placement::Fill,
+        };
+        let program = match lock {
+            Lock::Call | Lock::Instruction | Lock::Far => Guest::BenchMt,
+            Lock::Spin | Lock::SpinCoherent => Guest::BenchMtSpin,
+        };
         Ok(Self {
             build: Build::Barrel(config),
             program,
             cold,
-            lean: matches!(lock, 1 | 2),
+            lean: matches!(lock, Lock::Instruction | Lock::Far),
             machine,
             delivery,
             stack: STACK,

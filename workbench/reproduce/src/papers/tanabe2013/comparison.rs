@@ -2,6 +2,7 @@
 //! Figure 4 and what is said of it: slopes, ratios, order.
 
 use mb_catalog::EngineChoice;
+use mb_lhs::LhsParameters;
 
 use super::{DEPTH, Designs, apart, changed, search, slope};
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
@@ -31,7 +32,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     }),
     differs(
         "tanabe2013.dimmnet2_lhs.ns_per_msg",
-        |designs: &Designs| apart(|changes| Ok(Measured::Number(slope(&changed(&designs.dimmnet2, changes)?)?))),
+        |designs: &Designs| apart(|change| Ok(Measured::Number(slope(&changed(&designs.dimmnet2, change)?)?))),
         EXPOSED,
     ),
     differs("tanabe2013.dimmnet2_lhs.speedup", |designs: &Designs| over(designs, &designs.undivided), GAIN),
@@ -51,9 +52,9 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         DECOMPOSED,
     ),
     measure("tanabe2013.lhs.below_mem_latency", |designs: &Designs| {
-        apart(|changes| {
-            let ours = slope(&changed(&designs.dimmnet2, changes)?)?;
-            let latency = designs.dimmnet2.parameters.typed::<mb_lhs::LhsParameters>().latency.as_ns();
+        apart(|change| {
+            let ours = slope(&changed(&designs.dimmnet2, change)?)?;
+            let latency = designs.dimmnet2.parameters.typed::<LhsParameters>().latency.as_ns();
             let fitted = loop_ns(&designs.dimmnet2);
             Ok(Measured::Fact(ours < latency, format!("{ours:.1} ({fitted:.1} the fitted loop) and {latency} ns")))
         })
@@ -70,7 +71,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         fact(right, "at depths of 1 to 1024")
     }),
     measure("tanabe2013.dimmnet3_lhs.ns_per_msg", |designs: &Designs| {
-        let mut interpretations = apart(|changes| Ok(Measured::Number(slope(&changed(&designs.dimmnet3, changes)?)?)))?;
+        let mut interpretations = apart(|change| Ok(Measured::Number(slope(&changed(&designs.dimmnet3, change)?)?)))?;
         interpretations.push(Interpretation::calibrated(LOOP_ALONE, Measured::Number(loop_ns(&designs.dimmnet3))));
         Ok(interpretations)
     }),
@@ -85,10 +86,10 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     differs(
         "tanabe2013.ipush.combined",
         |designs: &Designs| {
-            let groups = [("groups", "16")];
-            let without = slope(&changed(&designs.undivided, &groups)?)?;
-            apart(|changes| {
-                let with = changed(&changed(&designs.dimmnet2, &groups)?, changes)?;
+            let groups = |parameters: &mut LhsParameters| parameters.groups = 16;
+            let without = slope(&changed(&designs.undivided, groups)?)?;
+            apart(|change| {
+                let with = changed(&changed(&designs.dimmnet2, groups)?, change)?;
                 Ok(Measured::Number(without / slope(&with)?))
             })
         },
@@ -104,12 +105,12 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 /// Nanoseconds of the host's loop, which was fitted to DIMMnet-2 without LHS: what a message costs
 /// if nothing is waited for.
 fn loop_ns(design: &EngineChoice) -> f64 {
-    let parameters: mb_lhs::LhsParameters = design.parameters.typed();
+    let parameters: LhsParameters = design.parameters.typed();
     parameters.host_clock.span(parameters.r#loop).as_ns()
 }
 
 /// How much longer a deep search takes on `other` than on DIMMnet-2, in both interpretations.
 fn over(designs: &Designs, other: &EngineChoice) -> super::Interpretations {
     let other = slope(other)?;
-    apart(|changes| Ok(Measured::Number(other / slope(&changed(&designs.dimmnet2, changes)?)?)))
+    apart(|change| Ok(Measured::Number(other / slope(&changed(&designs.dimmnet2, change)?)?)))
 }

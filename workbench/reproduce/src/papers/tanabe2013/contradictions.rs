@@ -2,8 +2,9 @@
 //! Where Tanabe and Ohta contradicts itself.
 
 use mb_catalog::EngineChoice;
+use mb_lhs::{Attribute, LhsParameters};
 
-use super::{APART, DEPTH, Designs, changed, search, slope};
+use super::{APART, Change, DEPTH, Designs, changed, search, slope};
 use crate::claim_test::Procedure;
 use crate::contradictions::{Contradiction, both};
 use crate::error::MeasureError;
@@ -33,7 +34,8 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
         procedure: Procedure::Measure(|designs| {
             let (without, with) = (slope(&designs.undivided)?, slope(&designs.dimmnet2)?);
             // The machine between the two: heads in the LH buffer, read past the caches at once.
-            let between = slope(&changed(&designs.dimmnet2, &[("attribute", "uncacheable"), ("word", "16")])?)?;
+            let between =
+                slope(&changed(&designs.dimmnet2, |p| (p.attribute, p.word) = (Attribute::Uncacheable, 16))?)?;
             let split =
                 |memories: f64, caches: f64| format!("{memories:.2} by the memories, {caches:.2} by the caches");
             both(
@@ -53,7 +55,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
         procedure: Procedure::Measure(|designs| {
             let ours = slope(&designs.dimmnet2)?;
             let bgp = slope(&designs.bgp)? * BGP_MHZ / 1e3;
-            let mb_lhs::LhsParameters { clock: nic, host_clock: host, .. } = designs.dimmnet2.parameters.typed();
+            let LhsParameters { clock: nic, host_clock: host, .. } = designs.dimmnet2.parameters.typed();
             let cycles = |clock: mb_core::Clock| {
                 let cycles = ours * clock.hertz() as f64 / 1e9;
                 format!("{cycles:.1} cycles for each message, BlueGene/P {bgp:.0}")
@@ -91,8 +93,8 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
         place: "sections 4.2, 6, 7; 1 and 4.2",
         says: ["2.3 times as fast as QsNET-II", "100 ns and 44.4 ns for each message, which is 2.25 times"],
         procedure: Procedure::Measure(|designs| {
-            let [near, line] = APART.map(|(_, changes)| {
-                Ok::<_, MeasureError>(slope(&designs.qsnet2)? / slope(&changed(&designs.dimmnet2, changes)?)?)
+            let [near, line] = APART.map(|(_, change)| {
+                Ok::<_, MeasureError>(slope(&designs.qsnet2)? / slope(&changed(&designs.dimmnet2, change)?)?)
             });
             both((APART[0].0, format!("{:.2} times", near?)), (APART[1].0, format!("{:.2} times", line?)))
         }),
@@ -106,10 +108,10 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Designs>] = &[
             "an entry of the LH buffer is as long as a cache line",
         ],
         procedure: Procedure::Measure(|designs| {
-            let [near, line] = APART.map(|(_, changes)| {
-                let three = |more: &[(&str, &str)]| slope(&changed(&changed(&designs.dimmnet3, changes)?, more)?);
-                let two = slope(&changed(&designs.dimmnet2, changes)?)?;
-                let (off, cached) = (three(&[("hwp", "off")])?, three(&[("attribute", "cached")])?);
+            let [near, line] = APART.map(|(_, change)| {
+                let three = |more: Change| slope(&changed(&changed(&designs.dimmnet3, change)?, more)?);
+                let two = slope(&changed(&designs.dimmnet2, change)?)?;
+                let (off, cached) = (three(|p| p.hwp = false)?, three(|p| p.attribute = Attribute::Cached)?);
                 Ok::<_, MeasureError>(format!(
                     "DIMMnet-2 {two:.1} ns; DIMMnet-3 without prefetching {:.2} times its cache",
                     off / cached

@@ -2,32 +2,31 @@
 //! Section 4.3, figures 5 and 6: settings of prefetching and caching, and what the bottleneck is.
 
 use mb_catalog::EngineChoice;
-use mb_lhs::ENVELOPE;
+use mb_core::{Clock, Cycles};
+use mb_lhs::{Attribute, ENVELOPE, LhsParameters};
 
 use super::structure::different;
-use super::{Designs, Interpretations, apart, changed, slope};
+use super::{Change, Designs, Interpretations, PACKED, apart, changed, slope};
 use crate::claim_test::{ClaimTest, Interpretation, differs, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
-type Setting = [(&'static str, &'static str)];
-
 /// The six conditions of figure 5; the second is the one that the paper found best.
-const FIGURE5: [&Setting; 6] = [
-    &[("hwp", "off"), ("swp", "off")],
-    &[("hwp", "on"), ("swp", "off")],
-    &[("hwp", "on"), ("swp", "on"), ("swp_offset", "0")],
-    &[("hwp", "off"), ("swp", "on"), ("swp_offset", "0")],
-    &[("hwp", "off"), ("swp", "on"), ("swp_offset", "256")],
-    &[("hwp", "off"), ("swp", "on"), ("swp_offset", "512")],
+const FIGURE5: [Change; 6] = [
+    |p| (p.hwp, p.swp) = (false, false),
+    |p| (p.hwp, p.swp) = (true, false),
+    |p| (p.hwp, p.swp, p.swp_offset) = (true, true, 0),
+    |p| (p.hwp, p.swp, p.swp_offset) = (false, true, 0),
+    |p| (p.hwp, p.swp, p.swp_offset) = (false, true, 256),
+    |p| (p.hwp, p.swp, p.swp_offset) = (false, true, 512),
 ];
 
 /// The four conditions of figure 6.
-const FIGURE6: [&Setting; 4] = [
-    &[("attribute", "uncacheable"), ("hwp", "off")],
-    &[("attribute", "write_back"), ("hwp", "off")],
-    &[("attribute", "write_back"), ("hwp", "on")],
-    &[("attribute", "cached"), ("hwp", "on")],
+const FIGURE6: [Change; 4] = [
+    |p| (p.attribute, p.hwp) = (Attribute::Uncacheable, false),
+    |p| (p.attribute, p.hwp) = (Attribute::WriteBack, false),
+    |p| (p.attribute, p.hwp) = (Attribute::WriteBack, true),
+    |p| (p.attribute, p.hwp) = (Attribute::Cached, true),
 ];
 
 /// How far a time that is close may be off: as far as a number that the paper calls about.
@@ -41,27 +40,27 @@ const SAME_LATENCY: &str = "Both machines wait 100 ns, as section 4.2 says, and 
 const NO_OVERLAP: &str = "Without prefetching, our core waits 100 ns for each sector of eight envelopes. An out-of-order \
      core would begin to wait while it works on the envelope before. On the scale of figure 6, which \
      includes the uncacheable setting, the difference is small.";
-const HOST_BOUND: &str = "With envelopes of 16 bytes a search uses 0.45 of 1.6 GB/s, and a second bus changes nothing. \
+const HOST_BOUND: &str = "With envelopes of 16 bytes a search uses 0.45 of 1.6 GB/s, and a second bus change nothing. \
      With a line for each envelope, the bus limits the search.";
 
 pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     measure("tanabe2013.fig5.conditions", |designs: &Designs| number(different(&designs.dimmnet2, &FIGURE5)? as f64)),
     measure("tanabe2013.fig6.conditions", |designs: &Designs| number(different(&designs.dimmnet3, &FIGURE6)? as f64)),
     measure("tanabe2013.fig5.best", |designs: &Designs| {
-        let mut interpretations = apart(|changes| best(&changed(&designs.dimmnet2, changes)?))?;
-        let free = best(&changed(&designs.dimmnet2, &[("swp_cycles", "0")])?)?;
+        let mut interpretations = apart(|change| best(&changed(&designs.dimmnet2, change)?))?;
+        let free = best(&changed(&designs.dimmnet2, |parameters| parameters.swp_cycles = Cycles::ZERO)?)?;
         interpretations.push(Interpretation::new("if a prefetch instruction costs nothing", free));
         Ok(interpretations)
     }),
     differs("tanabe2013.fig5.sensitive", sensitivity, SAME_LATENCY),
     differs("tanabe2013.fig6.close_to_cached", close_to_cached, NO_OVERLAP),
     measure("tanabe2013.fig6.uncached", |designs: &Designs| {
-        apart(|changes| {
-            let [uncacheable, write_back, ..] = times(&changed(&designs.dimmnet3, changes)?, &FIGURE6)?[..] else {
+        apart(|change| {
+            let [uncacheable, write_back, ..] = times(&changed(&designs.dimmnet3, change)?, &FIGURE6)?[..] else {
                 return Err(MeasureError::NotSeen("figure 6"));
             };
             // The paper does not say in how many loads an envelope is read past the caches.
-            let loads = ENVELOPE / designs.dimmnet3.parameters.typed::<mb_lhs::LhsParameters>().word;
+            let loads = ENVELOPE / designs.dimmnet3.parameters.typed::<LhsParameters>().word;
             let shown = format!("{uncacheable:.0} ns if in {loads} loads, write-back {write_back:.1} ns");
             Ok(Measured::Fact(uncacheable > FAR * write_back, shown))
         })
@@ -69,24 +68,24 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     differs(
         "tanabe2013.dimmnet2.bottleneck",
         |designs: &Designs| {
-            apart(|changes| {
-                let (bus, host) = halved(&changed(&designs.dimmnet2, changes)?)?;
+            apart(|change| {
+                let (bus, host) = halved(&changed(&designs.dimmnet2, change)?)?;
                 Ok(Measured::Fact(bus > host, gains(bus, host)))
             })
         },
         HOST_BOUND,
     ),
     measure("tanabe2013.dimmnet3.bottleneck", |designs: &Designs| {
-        apart(|changes| {
-            let (bus, host) = halved(&changed(&designs.dimmnet3, changes)?)?;
+        apart(|change| {
+            let (bus, host) = halved(&changed(&designs.dimmnet3, change)?)?;
             Ok(Measured::Fact(host > bus, gains(bus, host)))
         })
     }),
 ];
 
 /// Nanoseconds for each message, by setting.
-fn times(design: &EngineChoice, settings: &[&Setting]) -> Result<Vec<f64>, MeasureError> {
-    settings.iter().map(|changes| slope(&changed(design, changes)?)).collect()
+fn times(design: &EngineChoice, settings: &[Change]) -> Result<Vec<f64>, MeasureError> {
+    settings.iter().map(|change| slope(&changed(design, change)?)).collect()
 }
 
 fn best(design: &EngineChoice) -> Result<Measured, MeasureError> {
@@ -99,9 +98,9 @@ fn best(design: &EngineChoice) -> Result<Measured, MeasureError> {
 /// The spread over the settings of each figure that go through the cache.
 fn sensitivity(designs: &Designs) -> Interpretations {
     let mut interpretations = Vec::new();
-    for (name, changes) in super::APART {
-        let ends = |design, settings: &[&Setting]| {
-            let times = times(&changed(design, changes)?, settings)?;
+    for (name, change) in super::APART {
+        let ends = |design, settings: &[Change]| {
+            let times = times(&changed(design, change)?, settings)?;
             Ok::<_, MeasureError>(
                 times.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), time| (low.min(*time), high.max(*time))),
             )
@@ -112,7 +111,7 @@ fn sensitivity(designs: &Designs) -> Interpretations {
             name,
             Measured::Fact(ours > theirs, format!("slowest to fastest {ours:.2} and {theirs:.2}")),
         ));
-        if changes.is_empty() {
+        if name == PACKED {
             let (ours, theirs) = (two.1 - two.0, three.1 - three.0);
             let shown = format!("{ours:.1} and {theirs:.1} ns between them");
             interpretations
@@ -124,13 +123,13 @@ fn sensitivity(designs: &Designs) -> Interpretations {
 
 fn close_to_cached(designs: &Designs) -> Interpretations {
     let mut interpretations = Vec::new();
-    for (name, changes) in super::APART {
-        let [uncacheable, off, on, cached] = times(&changed(&designs.dimmnet3, changes)?, &FIGURE6)?[..] else {
+    for (name, change) in super::APART {
+        let [uncacheable, off, on, cached] = times(&changed(&designs.dimmnet3, change)?, &FIGURE6)?[..] else {
             return Err(MeasureError::NotSeen("figure 6"));
         };
         let shown = format!("{off:.1} and {on:.1} ns against {cached:.1}");
         interpretations.push(Interpretation::new(name, Measured::Fact(off.max(on) < CLOSE * cached, shown)));
-        if changes.is_empty() {
+        if name == PACKED {
             let share = (off.max(on) - cached) / (uncacheable - cached);
             let shown = format!("{:.1} % of the way to uncacheable", 100.0 * share);
             interpretations.push(Interpretation::new(
@@ -145,11 +144,10 @@ fn close_to_cached(designs: &Designs) -> Interpretations {
 /// What a bus of twice the bandwidth saves, and what a host of twice the clock saves, as shares of
 /// the time.
 fn halved(design: &EngineChoice) -> Result<(f64, f64), MeasureError> {
-    let twice = |key: &str, value: u64| -> Result<f64, MeasureError> {
-        Ok(1.0 - slope(&changed(design, &[(key, &(2 * value).to_string())])?)? / slope(design)?)
-    };
-    let mb_lhs::LhsParameters { bandwidth, host_clock, .. } = design.parameters.typed();
-    Ok((twice("bandwidth", bandwidth)?, twice("host_clock", host_clock.hertz() / 1_000_000)?))
+    let saved = |change: Change| Ok::<_, MeasureError>(1.0 - slope(&changed(design, change)?)? / slope(design)?);
+    let bus = saved(|parameters| parameters.bandwidth *= 2)?;
+    let host = saved(|parameters| parameters.host_clock = Clock::from_khz(2 * parameters.host_clock.hertz() / 1000))?;
+    Ok((bus, host))
 }
 
 fn gains(bus: f64, host: f64) -> String {

@@ -12,9 +12,10 @@ mod figures;
 mod structure;
 mod workload;
 
-use mb_catalog::{CatalogError, EngineChoice};
+use mb_catalog::EngineChoice;
+use mb_core::Picos;
 use mb_core::engine::Completion;
-use mb_core::{Picos, Source};
+use mb_lhs::LhsParameters;
 
 use crate::benchmarks::{self, Run, Sources};
 use crate::claim_test::{ClaimTest, Interpretation, cannot};
@@ -45,9 +46,17 @@ type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 /// Depth at which slopes are read.
 const DEPTH: u64 = 1000;
 
-/// How far apart envelopes lie, as section 4.2 measures and as section 3 recommends.
-const APART: [(&str, &[(&str, &str)]); 2] =
-    [("16 bytes apart", &[]), ("one in each cache line", &[("entry", "64"), ("pointer", "8")])];
+/// Other settings of a design with head separation.
+type Change = fn(&mut LhsParameters);
+
+/// How far apart envelopes lie: as section 4.2 measures, which is what the presets have.
+const PACKED: &str = "16 bytes apart";
+
+/// How far apart envelopes lie: one in each cache line, as section 3 recommends.
+const LINE_EACH: Change = |parameters| (parameters.entry, parameters.pointer) = (64, 8);
+
+/// Both.
+const APART: [(&str, Change); 2] = [(PACKED, |_| ()), ("one in each cache line", LINE_EACH)];
 
 /// Every test, group by group.
 const TESTS: &[&[ClaimTest<Designs>]] =
@@ -170,13 +179,9 @@ impl Designs {
 }
 
 /// `design` with other settings.
-fn changed(design: &EngineChoice, changes: &[(&str, &str)]) -> Result<EngineChoice, MeasureError> {
+fn changed(design: &EngineChoice, change: impl FnOnce(&mut LhsParameters)) -> Result<EngineChoice, MeasureError> {
     let mut design = design.clone();
-    for (key, value) in changes {
-        let engine = design.entry.card.name;
-        let set = design.parameters.set(key, value, Source::User);
-        set.map_err(|error| CatalogError::Parameter { engine, error })?;
-    }
+    design.change(change)?;
     Ok(design)
 }
 
@@ -202,6 +207,6 @@ fn searched(design: &EngineChoice, depth: u64) -> Result<(Completion, Picos, Run
 }
 
 /// A measurement in both interpretations of how far envelopes are apart.
-fn apart(measure: impl Fn(&[(&str, &str)]) -> Result<crate::verdict::Measured, MeasureError>) -> Interpretations {
-    APART.iter().map(|(name, changes)| Ok(Interpretation::new(*name, measure(changes)?))).collect()
+fn apart(measure: impl Fn(Change) -> Result<crate::verdict::Measured, MeasureError>) -> Interpretations {
+    APART.iter().map(|&(name, change)| Ok(Interpretation::new(name, measure(change)?))).collect()
 }

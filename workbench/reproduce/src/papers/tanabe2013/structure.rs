@@ -2,12 +2,12 @@
 //! Sections 3 and 4.1: what the controller does with a message, what the host reads, and the sizes,
 //! seen from words and times.
 
-use mb_cam_list::{Corrections, HardwareConfig, Machine};
+use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, Machine};
 use mb_catalog::{CatalogError, EngineChoice};
-use mb_core::{Envelope, Op, Outcome, ParameterSet, Pattern, Picos, ProbeId, RecvId, Source};
-use mb_lhs::{Divider, Registers, Store, WORD};
+use mb_core::{Envelope, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
+use mb_lhs::{Attribute, Divider, LhsParameters, Registers, Store, WORD};
 
-use super::{Designs, Interpretations, changed, search, searched};
+use super::{Change, Designs, Interpretations, LINE_EACH, changed, search, searched};
 use crate::benchmarks::{Run, Sources};
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number, shown};
 use crate::error::MeasureError;
@@ -53,8 +53,8 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     differs(
         "tanabe2013.lhs.entry_line_size",
         |designs: &Designs| {
-            super::apart(|changes| {
-                let design = changed(&designs.dimmnet2, changes)?;
+            super::apart(|change| {
+                let design = changed(&designs.dimmnet2, change)?;
                 let heads = heads_in_a_line(&design)?;
                 Ok(Measured::Fact(heads == 1, format!("{heads} in a line")))
             })
@@ -62,8 +62,11 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         STRIDE,
     ),
     measure("tanabe2013.lhs.access_ways", |designs: &Designs| {
-        let ways: [&[(&str, &str)]; 3] =
-            [&[("hwp", "off")], &[], &[("hwp", "off"), ("swp", "on"), ("swp_offset", "256")]];
+        let ways: [Change; 3] = [
+            |parameters| parameters.hwp = false,
+            |_| (),
+            |parameters| (parameters.hwp, parameters.swp, parameters.swp_offset) = (false, true, 256),
+        ];
         number(different(&designs.dimmnet2, &ways)? as f64)
     }),
     measure("tanabe2013.lhs.size_order", |designs: &Designs| {
@@ -74,8 +77,11 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     }),
     measure("tanabe2013.lhs.example_order", |designs: &Designs| {
         // B1, B2, A1 and A2 with bodies; the receive of A2.
-        let at = |large| search(&changed(&designs.dimmnet2, &[("message", "4096"), ("large", large)])?, 4);
-        let body = at("1000")?.0.abs_diff(at("0")?.0);
+        let at = |large| {
+            let change = |parameters: &mut LhsParameters| (parameters.message, parameters.large) = (4096, large);
+            search(&changed(&designs.dimmnet2, change)?, 4)
+        };
+        let body = at(Picos::from_ns(1000))?.0.abs_diff(at(Picos::ZERO)?.0);
         number(body as f64)
     }),
     shown(
@@ -97,15 +103,15 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         "tanabe2013.dimmnet2.lh_entries",
         |designs: &Designs| {
             let steps = steps(&designs.dimmnet2, 1100)?;
-            let large = designs.dimmnet2.parameters.typed::<mb_lhs::LhsParameters>().large;
+            let large = designs.dimmnet2.parameters.typed::<LhsParameters>().large;
             let first = steps.iter().position(|step| *step > large);
             number(first.ok_or(MeasureError::NotSeen("the end of the LH buffer"))? as f64)
         },
         super::SETTING,
     ),
     measure("tanabe2013.dimmnet.vl", |designs: &Designs| {
-        let at = |large| search(&changed(&designs.undivided, &[("large", large)])?, 100);
-        let reads = (at("700")? - at("600")?).0 / Picos::from_ns(100).0;
+        let at = |large| search(&changed(&designs.undivided, |parameters| parameters.large = large)?, 100);
+        let reads = (at(Picos::from_ns(700))? - at(Picos::from_ns(600))?).0 / Picos::from_ns(100).0;
         fact(reads == 100, format!("{reads} vector loads for 100 envelopes"))
     }),
     measure("tanabe2013.bench.clear", |designs: &Designs| {
@@ -126,14 +132,14 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         )
     }),
     measure("tanabe2013.bench.flush", |designs: &Designs| {
-        let again = |attribute: &str| -> Result<(Picos, Picos), MeasureError> {
-            let design = changed(&designs.dimmnet3, &[("attribute", attribute)])?;
+        let again = |attribute| -> Result<(Picos, Picos), MeasureError> {
+            let design = changed(&designs.dimmnet3, |parameters| parameters.attribute = attribute)?;
             let (_, first, mut run) = searched(&design, 700)?;
             run.pause();
             let (_, second) = run.serve(Sources::InTurn.post(699))?;
             Ok((first, second))
         };
-        let ((first, second), (cached, _)) = (again("write_back")?, again("cached")?);
+        let ((first, second), (cached, _)) = (again(Attribute::WriteBack)?, again(Attribute::Cached)?);
         let line = Picos::from_ns(40);
         fact(
             first - second < line && cached < second,
@@ -147,7 +153,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     }),
     measure("tanabe2013.ipush.grouping", |designs: &Designs| {
         let (completion, _, _) = searched(&designs.ipush, 1000)?;
-        let groups = designs.ipush.parameters.typed::<mb_lhs::LhsParameters>().groups as u64;
+        let groups = designs.ipush.parameters.typed::<LhsParameters>().groups as u64;
         fact(
             groups > 1 && u64::from(completion.visits) == 1000_u64.div_ceil(groups),
             format!("{} of 1000 messages searched", completion.visits),
@@ -170,7 +176,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 
 /// The controller's registers, with an entry of a line, as section 3 recommends.
 fn registers(designs: &Designs) -> Result<Registers, MeasureError> {
-    let design = changed(&designs.dimmnet2, super::APART[1].1)?;
+    let design = changed(&designs.dimmnet2, LINE_EACH)?;
     Ok(Registers::new(&design.parameters.typed())
         .map_err(|error| CatalogError::Parameter { engine: mb_lhs::ENTRY.card.name, error })?)
 }
@@ -225,8 +231,8 @@ fn steps(design: &EngineChoice, depth: u64) -> Result<Vec<Picos>, MeasureError> 
 
 /// Envelopes for each that is waited for, without prefetching and sectors.
 fn heads_in_a_line(design: &EngineChoice) -> Result<usize, MeasureError> {
-    let line = design.parameters.typed::<mb_lhs::LhsParameters>().line.to_string();
-    let steps = steps(&changed(design, &[("hwp", "off"), ("sector", &line)])?, 64)?;
+    let change = |parameters: &mut LhsParameters| (parameters.hwp, parameters.sector) = (false, parameters.line);
+    let steps = steps(&changed(design, change)?, 64)?;
     let shortest = steps.iter().min().copied().unwrap_or_default();
     let waits = steps.iter().filter(|step| **step > shortest).count();
     // All take the same if each is waited for.
@@ -245,9 +251,9 @@ fn constant_up_to(design: &EngineChoice, limit: u64) -> Result<u64, MeasureError
 }
 
 /// How many different times settings give.
-pub(super) fn different(design: &EngineChoice, settings: &[&[(&str, &str)]]) -> Result<usize, MeasureError> {
+pub(super) fn different(design: &EngineChoice, settings: &[Change]) -> Result<usize, MeasureError> {
     let mut times =
-        settings.iter().map(|changes| search(&changed(design, changes)?, 1000)).collect::<Result<Vec<_>, _>>()?;
+        settings.iter().map(|change| search(&changed(design, change)?, 1000)).collect::<Result<Vec<_>, _>>()?;
     times.sort();
     times.dedup();
     Ok(times.len())
@@ -255,12 +261,10 @@ pub(super) fn different(design: &EngineChoice, settings: &[&[(&str, &str)]]) -> 
 
 /// A CAM alone: the first empty slot takes a new entry and the lowest that matches wins.
 fn no_order(_: &Designs) -> Interpretations {
-    let choice = mb_catalog::find("cam_list:two_level")?;
-    let mut settings: ParameterSet = choice.parameters;
-    let small = settings.set("cam", "2", Source::User);
-    let wrong = |error| CatalogError::Parameter { engine: choice.entry.card.name, error };
-    small.map_err(wrong)?;
-    let parameters = HardwareConfig::new(&settings.typed()).map_err(wrong)?;
+    let mut choice = mb_catalog::find("cam_list:two_level")?;
+    choice.change(|parameters: &mut CamListParameters| parameters.cam = 2)?;
+    let parameters = HardwareConfig::new(&choice.parameters.typed())
+        .map_err(|error| CatalogError::Parameter { engine: choice.entry.card.name, error })?;
     // Receive 1 leaves the lowest slot to receive 3, which accepts the same message as receive 2.
     let post = |recv, tag| Op::Post { recv: RecvId(recv), pattern: pattern(Sources::Single, tag) };
     let ops = [post(1, 1), post(2, 2), Sources::Single.arrive(1), post(3, 2), Sources::Single.arrive(2)];

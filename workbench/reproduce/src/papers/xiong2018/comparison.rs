@@ -9,7 +9,8 @@
 
 use mb_catalog::CatalogError;
 use mb_core::engine::{Accepted, EngineEntry, ReplayEngine};
-use mb_core::{Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Picos, RecvId, Source};
+use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Picos, RecvId, Source};
+use mb_hash_buckets::HashBucketsParameters;
 
 use super::Designs;
 use crate::benchmarks::{self, Run, Sources};
@@ -202,8 +203,10 @@ fn cells(settings: &ParameterSet) -> Result<u64, MeasureError> {
 /// The hash processor with other cycles for each element, which the paper does not give.
 fn with_element(hash: &ParameterSet, cycles: u64) -> Result<ParameterSet, MeasureError> {
     let mut changed = hash.clone();
-    let set = changed.set("element", &cycles.to_string(), Source::User);
-    set.map_err(|error| CatalogError::Parameter { engine: mb_hash_buckets::ENTRY.card.name, error })?;
+    let change = |parameters: &mut HashBucketsParameters| parameters.element = Cycles(cycles);
+    changed
+        .change(&Source::User, change)
+        .map_err(|error| CatalogError::Parameter { engine: mb_hash_buckets::ENTRY.card.name, error })?;
     Ok(changed)
 }
 

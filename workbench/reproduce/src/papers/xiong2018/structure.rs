@@ -2,9 +2,9 @@
 //! Section III: what the queues are made of and how requests and messages pass through them, seen
 //! from cycles and outcomes.
 
-use mb_cam_list::{Corrections, HardwareConfig, Machine};
+use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, Machine};
 use mb_catalog::CatalogError;
-use mb_core::{Op, Outcome, ParameterSet, RecvId, Source};
+use mb_core::{Cycles, Op, Outcome, ParameterSet, RecvId, Source};
 
 use super::{Designs, Run, arrive, post, probe};
 use crate::claim_test::{ClaimTest, Interpretation, count, differs, fact, measure, number, shown};
@@ -39,8 +39,10 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         // However long the mover takes, an insertion that meets it waits for all of it.
         let waits = [1, 3, 9].map(|cycles| {
             let mut settings = designs.two_level.clone();
-            let set = settings.set("transfer", &cycles.to_string(), Source::User);
-            set.map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
+            let change = |parameters: &mut CamListParameters| parameters.transfer = Cycles(cycles);
+            settings
+                .change(&Source::User, change)
+                .map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
             Ok(waited(&settings)? / cycles)
         });
         let waits = waits.into_iter().collect::<Result<Vec<_>, MeasureError>>()?;
