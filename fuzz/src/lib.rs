@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use mb_trace::generate::Plan;
+use mb_trace::generate::{GenerateError, Halo3dParameters, Plan, RandomParameters};
 use mb_trace::record::{RECORD_BYTES, checksum};
 use mb_trace::{Header, Meta, Origin, Record, Trace};
 use zerocopy::{FromBytes, IntoBytes};
@@ -78,17 +78,16 @@ fn base(which: u8) -> &'static [Vec<Record>] {
 }
 
 fn make_base(which: usize) -> Vec<Vec<Record>> {
-    let pattern = |name: &str, ranks: u32| {
-        let settings = [("iterations".to_owned(), "1".to_owned())].into();
-        let trace = Plan::new(name, ranks, 1, &settings).expect("a pattern").in_memory();
-        (0..ranks).map(|rank| trace.rank(rank).to_vec()).collect()
+    let generated = |plan: Result<Plan, GenerateError>| {
+        let trace = plan.expect("parameters of the pattern").in_memory();
+        (0..trace.ranks()).map(|rank| trace.rank(rank).to_vec()).collect()
     };
     match which {
         0 => common::ping(),
         1 => common::everything(),
         2 => common::everything().iter().map(|records| common::expand_done::one_done_per_request(records)).collect(),
-        3 => pattern("random", 3),
-        _ => pattern("halo3d", 8),
+        3 => generated(Plan::of(&RandomParameters { iterations: 1, ..Default::default() }, 3, 1)),
+        _ => generated(Plan::of(&Halo3dParameters { iterations: 1, ..Default::default() }, 8, 1)),
     }
 }
 

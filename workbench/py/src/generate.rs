@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mb_core::parameters::Domain;
+use mb_core::parameters::{Domain, ParameterSpec, Value};
 use mb_trace::generate::{PATTERNS, Plan};
 use pyo3::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 #[derive(IntoPyObject)]
 pub(crate) struct PatternSetting {
     name: &'static str,
-    default: &'static str,
+    default: String,
     unit: &'static str,
     choices: Vec<&'static str>,
     help: &'static str,
@@ -33,15 +33,15 @@ pub(crate) struct Pattern {
 /// Every pattern.
 #[pyfunction]
 pub(crate) fn patterns() -> Vec<Pattern> {
-    let setting = |parameter: &mb_trace::generate::Parameter| PatternSetting {
-        name: parameter.spec.key,
-        default: parameter.default,
-        unit: parameter.spec.domain.unit_name(),
-        choices: match parameter.spec.domain {
+    let setting = |(spec, default): (&ParameterSpec, Value)| PatternSetting {
+        name: spec.key,
+        default: default.to_string(),
+        unit: spec.domain.unit_name(),
+        choices: match spec.domain {
             Domain::Choice(words) => words.to_vec(),
             Domain::Range { .. } => Vec::new(),
         },
-        help: parameter.spec.meaning,
+        help: spec.meaning,
     };
     PATTERNS
         .iter()
@@ -49,7 +49,7 @@ pub(crate) fn patterns() -> Vec<Pattern> {
             name: pattern.name,
             summary: pattern.summary,
             least_ranks: pattern.least_ranks,
-            settings: pattern.parameters.iter().map(setting).collect(),
+            settings: pattern.parameters.iter().zip(pattern.defaults()).map(setting).collect(),
         })
         .collect()
 }

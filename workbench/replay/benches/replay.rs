@@ -6,32 +6,39 @@
 //! of `mb_trace::generate` say how to make the full ones). `elem/s` is messages per second, setting
 //! up the ranks and engines included, reading and checking the trace not.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use mb_core::Picos;
 use mb_replay::{Network, ReplayConfig, replay};
-use mb_trace::generate::Plan;
+use mb_trace::generate::{Halo3dParameters, Order, Plan, TransposeParameters};
 
-/// Name, pattern, ranks, settings.
-type Workload = (&'static str, &'static str, u32, &'static [(&'static str, &'static str)]);
-
-const WORKLOADS: &[Workload] = &[
-    ("halo64", "halo3d", 64, &[("iterations", "520"), ("bytes", "4096"), ("compute", "10000")]),
-    ("halo1024", "halo3d", 1024, &[("iterations", "32"), ("bytes", "4096"), ("compute", "10000")]),
-    ("alltoall256_in_order", "transpose", 256, &[("iterations", "4"), ("bytes", "64"), ("order", "arrival")]),
-    ("alltoall256_reverse", "transpose", 256, &[("iterations", "4"), ("bytes", "64"), ("order", "reverse")]),
-    ("alltoall1024_reverse", "transpose", 1024, &[("iterations", "1"), ("bytes", "64"), ("order", "reverse")]),
-];
+/// Name and plan of each workload.
+fn workloads() -> [(&'static str, Plan); 5] {
+    let halo = |iterations, ranks| {
+        let parameters =
+            Halo3dParameters { iterations, bytes: 4096, compute: Picos::from_ns(10_000), ..Default::default() };
+        Plan::of(&parameters, ranks, 1).expect("parameters of the pattern")
+    };
+    let all_to_all = |iterations, ranks, order| {
+        let parameters = TransposeParameters { iterations, bytes: 64, order, ..Default::default() };
+        Plan::of(&parameters, ranks, 1).expect("parameters of the pattern")
+    };
+    [
+        ("halo64", halo(520, 64)),
+        ("halo1024", halo(32, 1024)),
+        ("alltoall256_in_order", all_to_all(4, 256, Order::Arrival)),
+        ("alltoall256_reverse", all_to_all(4, 256, Order::Reverse)),
+        ("alltoall1024_reverse", all_to_all(1, 1024, Order::Reverse)),
+    ]
+}
 
 fn replay_rate(criterion: &mut Criterion) {
     let config = ReplayConfig::new(Network::preset("slingshot").expect("the default network"));
     let mut group = criterion.benchmark_group("replay");
     group.sample_size(10);
-    for (name, pattern, ranks, settings) in WORKLOADS {
-        let settings: BTreeMap<_, _> =
-            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let trace = Plan::new(pattern, *ranks, 1, &settings).expect("a known pattern").in_memory();
+    for (name, plan) in workloads() {
+        let trace = plan.in_memory();
         let communicators = trace.check(|_| ControlFlow::Continue(())).expect("generated traces have no defects");
         for spec in ["ideal:zero", "linear:qsnet2"] {
             let choice = mb_catalog::find(spec).expect("a known engine");
@@ -41,7 +48,7 @@ fn replay_rate(criterion: &mut Criterion) {
                 replay(&trace, &communicators, &mut build, choice.placement(), &config, go_on).expect("not interrupted")
             };
             group.throughput(Throughput::Elements(run().total.sent));
-            group.bench_function(BenchmarkId::new(*name, spec), |bencher| bencher.iter(&mut run));
+            group.bench_function(BenchmarkId::new(name, spec), |bencher| bencher.iter(&mut run));
         }
     }
     group.finish();

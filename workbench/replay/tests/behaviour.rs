@@ -6,7 +6,6 @@ mod common;
 #[path = "../../trace/tests/common/expand_done.rs"]
 mod expand_done;
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::{ANY, ANY_TAG, Narrow, engine, network, replayed, replayed_trace};
@@ -14,7 +13,7 @@ use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::time::Picos;
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
-use mb_trace::generate::{PATTERNS, Plan};
+use mb_trace::generate::{Order, PATTERNS, Plan, TransposeParameters};
 use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status, Trace};
 
 fn plain() -> ReplayConfig {
@@ -29,8 +28,8 @@ fn status(source: i32, tag: i32) -> Status {
 fn generated() -> impl Iterator<Item = (&'static str, Trace)> {
     PATTERNS.iter().map(|pattern| {
         let ranks = pattern.least_ranks.max(8);
-        let few = pattern.parameters.iter().filter(|parameter| parameter.spec.key == "iterations");
-        let settings = few.map(|parameter| (parameter.spec.key.to_owned(), "4".to_owned())).collect();
+        let few = pattern.parameters.iter().filter(|parameter| parameter.key == "iterations");
+        let settings = few.map(|parameter| (parameter.key.to_owned(), "4".to_owned())).collect();
         let plan = Plan::new(pattern.name, ranks, 7, &settings).expect("defaults fit");
         (pattern.name, plan.in_memory())
     })
@@ -84,12 +83,11 @@ fn one_done_of_several_requests_is_as_good_as_one_of_each() {
 fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
     // The pair of workloads that peers predict to take equally long: receives posted in order of
     // arrival, and in reverse.
-    let alltoall = |order: &str| {
-        let settings = [("iterations", "2"), ("bytes", "64"), ("order", order)];
-        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Plan::new("transpose", 64, 1, &settings).unwrap().in_memory()
+    let alltoall = |order| {
+        let parameters = TransposeParameters { iterations: 2, bytes: 64, order, ..Default::default() };
+        Plan::of(&parameters, 64, 1).unwrap().in_memory()
     };
-    let (arrival, reverse) = (alltoall("arrival"), alltoall("reverse"));
+    let (arrival, reverse) = (alltoall(Order::Arrival), alltoall(Order::Reverse));
     let time = |trace: &Trace, spec: &str| replayed_trace(trace, &engine(spec), &plain()).total.time;
     let slow = "linear:qsnet2";
     assert!(time(&reverse, slow) > time(&arrival, slow));
@@ -124,7 +122,7 @@ fn a_busy_engine_delays_and_loses_nothing() {
         assert_eq!(report.unfinished, [], "{name}");
         assert_eq!((report.total.never_received, report.total.diverged), (0, 0), "{name}");
     }
-    let deep = Plan::new("transpose", 32, 1, &BTreeMap::new()).unwrap().in_memory();
+    let deep = Plan::of(&TransposeParameters::default(), 32, 1).unwrap().in_memory();
     let report = replayed_narrow(&deep, "linear:qsnet2 operation=40", 1, Placement::Nic);
     assert!(report.total.busy_answers > 0);
     assert_eq!(report.total.received, report.total.sent);

@@ -3,13 +3,12 @@
 //! (records), on workloads of about a hundred thousand messages: a halo on 64 ranks, and an
 //! all-to-all on 256 whose receives are posted in reverse order.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_trace::Trace;
-use mb_trace::generate::Plan;
+use mb_trace::generate::{Halo3dParameters, Order, Plan, TransposeParameters};
 use mb_trace::record::RECORD_BYTES;
 
 fn go(_: u32) -> ControlFlow<()> {
@@ -17,13 +16,11 @@ fn go(_: u32) -> ControlFlow<()> {
 }
 
 fn workloads() -> [(&'static str, Plan); 2] {
-    let plan = |pattern, ranks, settings: &[(&str, &str)]| {
-        let settings: BTreeMap<_, _> = settings.iter().map(|(key, text)| (key.to_string(), text.to_string())).collect();
-        Plan::new(pattern, ranks, 1, &settings).expect("a pattern and its settings")
-    };
+    let halo = Halo3dParameters { iterations: 260, ..Default::default() };
+    let reverse = TransposeParameters { iterations: 2, order: Order::Reverse, ..Default::default() };
     [
-        ("halo_64", plan("halo3d", 64, &[("iterations", "260")])),
-        ("reverse_256", plan("transpose", 256, &[("iterations", "2"), ("order", "reverse")])),
+        ("halo_64", Plan::of(&halo, 64, 1).expect("parameters of the pattern")),
+        ("reverse_256", Plan::of(&reverse, 256, 1).expect("parameters of the pattern")),
     ]
 }
 

@@ -13,7 +13,9 @@
 //! ```
 //! use std::ops::ControlFlow;
 //!
-//! let plan = mb_trace::generate::Plan::new("halo3d", 8, 1, &Default::default())?;
+//! use mb_trace::generate::{Halo3dParameters, Plan};
+//!
+//! let plan = Plan::of(&Halo3dParameters::default(), 8, 1)?;
 //! let trace = plan.in_memory();
 //! let comms = trace.check(|_ranks_done| ControlFlow::Continue(()))?;
 //! let total = trace.stats(&comms, |_rank, _stats| ControlFlow::Continue(()))?;

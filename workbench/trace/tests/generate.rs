@@ -9,9 +9,13 @@ use std::ops::ControlFlow;
 
 use common::Scratch;
 use common::expand_done::one_done_per_request;
-use mb_trace::generate::{PATTERNS, Plan};
+use mb_core::Picos;
+use mb_trace::generate::{
+    Halo3dParameters, ManyToOneParameters, PATTERNS, PatternParameters, Plan, RandomParameters, TransposeParameters,
+};
 use mb_trace::{Flags, Kind, Trace};
 
+/// As the command line makes it, from settings that are words.
 fn plan(pattern: &str, ranks: u32, settings: &[(&str, &str)]) -> Plan {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Plan::new(pattern, ranks, 1, &settings).unwrap()
@@ -56,7 +60,7 @@ fn every_pattern_receives_what_it_sends() {
             let small: Vec<(&str, &str)> = pattern
                 .parameters
                 .iter()
-                .filter_map(|parameter| match parameter.spec.key {
+                .filter_map(|parameter| match parameter.key {
                     key @ ("iterations" | "messages") => Some((key, "4")),
                     key @ ("ahead" | "all_to_all_every") => Some((key, "3")),
                     _ => None,
@@ -74,15 +78,14 @@ fn every_pattern_receives_what_it_sends() {
 fn every_choice_of_every_pattern_receives_what_it_sends() {
     for pattern in PATTERNS {
         for parameter in pattern.parameters {
-            let mb_core::parameters::Domain::Choice(words) = parameter.spec.domain else { continue };
+            let mb_core::parameters::Domain::Choice(words) = parameter.domain else { continue };
             for &word in words {
-                let mut settings = vec![(parameter.spec.key, word)];
-                if let Some(steps) = pattern.parameters.iter().find(|p| matches!(p.spec.key, "iterations" | "messages"))
-                {
-                    settings.push((steps.spec.key, "3"));
+                let mut settings = vec![(parameter.key, word)];
+                if let Some(steps) = pattern.parameters.iter().find(|p| matches!(p.key, "iterations" | "messages")) {
+                    settings.push((steps.key, "3"));
                 }
                 let (sent, received) = messages(&plan(pattern.name, 6, &settings).in_memory());
-                assert_eq!(sent, received, "{} with {}={word}", pattern.name, parameter.spec.key);
+                assert_eq!(sent, received, "{} with {}={word}", pattern.name, parameter.key);
             }
         }
     }
@@ -91,7 +94,7 @@ fn every_choice_of_every_pattern_receives_what_it_sends() {
 #[test]
 fn a_bundle_holds_what_memory_holds_and_twice_the_same_bytes() {
     let (first, second) = (Scratch::new("generate-1"), Scratch::new("generate-2"));
-    let plan = plan("random", 5, &[("iterations", "600")]);
+    let plan = Plan::of(&RandomParameters { iterations: 600, ..Default::default() }, 5, 1).unwrap();
     plan.write(first.path(), |_| ControlFlow::Continue(())).unwrap();
     plan.write(second.path(), |_| ControlFlow::Continue(())).unwrap();
     for file in ["meta.json", "bundle.mbt"] {
@@ -107,7 +110,7 @@ fn a_bundle_holds_what_memory_holds_and_twice_the_same_bytes() {
 
 #[test]
 fn another_seed_makes_another_trace() {
-    let make = |seed| Plan::new("random", 5, seed, &BTreeMap::new()).unwrap().in_memory();
+    let make = |seed| Plan::of(&RandomParameters::default(), 5, seed).unwrap().in_memory();
     assert_ne!(make(1).rank(0), make(2).rank(0));
 }
 
@@ -115,7 +118,7 @@ fn another_seed_makes_another_trace() {
 /// tag.
 #[test]
 fn the_halo_sends_to_six_neighbours() {
-    let trace = plan("halo3d", 64, &[("iterations", "1")]).in_memory();
+    let trace = Plan::of(&Halo3dParameters { iterations: 1, ..Default::default() }, 64, 1).unwrap().in_memory();
     let (sent, _) = messages(&trace);
     let of_first: Vec<_> = sent.iter().filter(|message| message.0 == 0).map(|m| (m.1, m.2, m.3)).collect();
     assert_eq!(of_first, [(1, 0, 4096), (3, 1, 4096), (4, 2, 4096), (12, 3, 4096), (16, 4, 4096), (48, 5, 4096)]);
@@ -124,33 +127,47 @@ fn the_halo_sends_to_six_neighbours() {
 
 #[test]
 fn what_cannot_be_made_is_refused_in_words() {
-    let refuse = |pattern: &str, ranks, settings: &[(&str, &str)]| {
-        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Plan::new(pattern, ranks, 1, &settings).unwrap_err().to_string()
-    };
+    fn refused(parameters: &impl PatternParameters, ranks: u32) -> String {
+        Plan::of(parameters, ranks, 1).unwrap_err().to_string()
+    }
+
+    let unknown = Plan::new("halo", 8, 1, &BTreeMap::new()).unwrap_err();
     assert_eq!(
-        refuse("halo", 8, &[]),
+        unknown.to_string(),
         "unknown pattern `halo`; expected one of: halo3d, sweep, transpose, many_to_one, random, depth, tanabe2013_table1, xiong2018_depths"
     );
-    assert_eq!(refuse("transpose", 1, &[]), "pattern `transpose`: 1 ranks found, expected 2 to 2147483647");
+    let settings = [("order".to_owned(), "sideways".to_owned())].into();
     assert_eq!(
-        refuse("halo3d", 8, &[("grid_x", "3"), ("grid_y", "1"), ("grid_z", "1")]),
+        Plan::new("transpose", 8, 1, &settings).unwrap_err().to_string(),
+        "parameter `order`: found `sideways`, expected one of: arrival, reverse, random"
+    );
+    let transpose = TransposeParameters::default();
+    assert_eq!(refused(&transpose, 1), "pattern `transpose`: 1 ranks found, expected 2 to 2147483647");
+    assert_eq!(
+        refused(&TransposeParameters { iterations: 0, ..transpose }, 8),
+        "parameter `iterations`: found `0`, expected a whole number from 1 to 1000000000 (count)"
+    );
+    assert_eq!(
+        refused(&Halo3dParameters { grid_x: 3, grid_y: 1, grid_z: 1, ..Default::default() }, 8),
         "parameters contradict each other: grid 3 x 1 x 1: 3 ranks found, expected 8"
     );
     assert_eq!(
-        refuse("transpose", 8, &[("compute", "0.5")]),
+        refused(&TransposeParameters { compute: Picos(500), ..transpose }, 8),
         "parameters contradict each other: compute: fraction of a nanosecond found, expected whole nanoseconds"
     );
     assert_eq!(
-        refuse("transpose", 8, &[("compute", "1000000000000"), ("iterations", "1000000000")]),
+        refused(
+            &TransposeParameters { compute: Picos::from_ns(1_000_000_000_000), iterations: 1_000_000_000, ..transpose },
+            8
+        ),
         "parameters contradict each other: compute: 1000000000 steps of 1000000000000 ns found, expected at most 2^53 ns in total"
     );
     assert_eq!(
-        refuse("random", 8, &[("bytes_min", "9"), ("bytes_max", "8")]),
+        refused(&RandomParameters { bytes_min: 9, bytes_max: 8, ..Default::default() }, 8),
         "parameters contradict each other: bytes_min: 9 found, expected at most bytes_max, 8"
     );
     assert_eq!(
-        refuse("many_to_one", 100, &[("ahead", "1"), ("compute", "10")]),
+        refused(&ManyToOneParameters { ahead: 1, compute: Picos::from_ns(10), ..Default::default() }, 100),
         "parameters contradict each other: compute: 10 ns found, expected at least 99000 ns for this number of receives"
     );
 }

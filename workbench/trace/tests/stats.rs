@@ -6,7 +6,10 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{everything, ping};
-use mb_trace::generate::Plan;
+use mb_trace::generate::{
+    Application, DepthParameters, ManyToOneParameters, Order, PatternParameters, Plan, Queue, ReceiveSource,
+    Tanabe2013Table1Parameters, TransposeParameters, Xiong2018DepthsParameters,
+};
 use mb_trace::{RankBuilder, Record, Stats, Status, Trace};
 
 fn stats(trace: &Trace) -> (Vec<Stats>, Stats) {
@@ -19,9 +22,8 @@ fn stats(trace: &Trace) -> (Vec<Stats>, Stats) {
     (ranks, total.unwrap())
 }
 
-fn of_pattern(pattern: &str, ranks: u32, settings: &[(&str, &str)]) -> (Vec<Stats>, Stats) {
-    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    stats(&Plan::new(pattern, ranks, 7, &settings).unwrap().in_memory())
+fn of_pattern(parameters: &impl PatternParameters, ranks: u32) -> (Vec<Stats>, Stats) {
+    stats(&Plan::of(parameters, ranks, 7).unwrap().in_memory())
 }
 
 #[test]
@@ -55,8 +57,8 @@ fn every_kind_is_counted() {
 
 #[test]
 fn receives_in_arrival_order_are_found_first_and_reversed_ones_last() {
-    let (_, arrival) = of_pattern("transpose", 64, &[]);
-    let (_, reverse) = of_pattern("transpose", 64, &[("order", "reverse")]);
+    let (_, arrival) = of_pattern(&TransposeParameters::default(), 64);
+    let (_, reverse) = of_pattern(&TransposeParameters { order: Order::Reverse, ..Default::default() }, 64);
     assert_eq!(arrival.posted_depth.mean(), Some(1.0));
     assert_eq!(reverse.posted_depth.mean(), Some(32.0), "(63 + 1) / 2");
     for total in [arrival, reverse] {
@@ -68,14 +70,14 @@ fn receives_in_arrival_order_are_found_first_and_reversed_ones_last() {
 #[test]
 fn the_depth_pattern_searches_as_deep_as_it_says() {
     for (position, before) in [(0, 0), (50, 50), (100, 100)] {
-        let settings = [("depth", "100"), ("position", &*position.to_string()), ("iterations", "3")];
-        let (ranks, _) = of_pattern("depth", 2, &settings);
+        let parameters = DepthParameters { depth: 100, position, iterations: 3, ..Default::default() };
+        let (ranks, _) = of_pattern(&parameters, 2);
         // The message sought, then a hundred others, each first in the list.
         let depth = &ranks[1].posted_depth;
         assert_eq!((depth.count, depth.max, depth.sum), (3 * 101, before + 1, 3 * (before + 1 + 100)), "{position} %");
         assert_eq!(ranks[1].unexpected, 0);
 
-        let (ranks, _) = of_pattern("depth", 2, &[&settings[..], &[("queue", "unexpected")]].concat());
+        let (ranks, _) = of_pattern(&DepthParameters { queue: Queue::Unexpected, ..parameters }, 2);
         let depth = &ranks[1].unexpected_depth;
         assert_eq!((depth.count, depth.max, depth.sum), (3 * 101, before + 1, 3 * (before + 1 + 100)), "{position} %");
         assert_eq!((ranks[1].unexpected, ranks[1].unexpected_max), (3 * 101, 101));
@@ -86,12 +88,12 @@ fn the_depth_pattern_searches_as_deep_as_it_says() {
 /// are unexpected.
 #[test]
 fn table_1_is_met_at_its_columns() {
-    for (application, row) in [("ft", [5.0, 10.0, 27.0]), ("its", [7.0, 13.0, 21.0])] {
+    for (application, row) in [(Application::Ft, [5.0, 10.0, 27.0]), (Application::Its, [7.0, 13.0, 21.0])] {
         for (ranks, depth) in [32, 64, 128].into_iter().zip(row) {
-            let (_, total) =
-                of_pattern("tanabe2013_table1", ranks, &[("application", application), ("iterations", "2")]);
-            assert_eq!(total.unexpected_depth.mean(), Some(depth), "{application} on {ranks}");
-            assert_eq!(total.unexpected_share(), Some(0.5), "{application} on {ranks}");
+            let parameters = Tanabe2013Table1Parameters { application, iterations: 2, ..Default::default() };
+            let (_, total) = of_pattern(&parameters, ranks);
+            assert_eq!(total.unexpected_depth.mean(), Some(depth), "{application:?} on {ranks}");
+            assert_eq!(total.unexpected_share(), Some(0.5), "{application:?} on {ranks}");
         }
     }
 }
@@ -100,9 +102,9 @@ fn table_1_is_met_at_its_columns() {
 fn half_of_the_lists_are_below_128_and_three_quarters_below_512() {
     // Two ranks and many steps: the longest list of a step is the number of its messages.
     let mut lengths: Vec<u64> = Vec::new();
-    let settings = [("iterations".to_owned(), "1".to_owned())].into();
+    let parameters = Xiong2018DepthsParameters { iterations: 1, ..Default::default() };
     for seed in 0..400 {
-        let trace = Plan::new("xiong2018_depths", 2, seed, &settings).unwrap().in_memory();
+        let trace = Plan::of(&parameters, 2, seed).unwrap().in_memory();
         let (_, total) = stats(&trace);
         assert_eq!(total.posted_max, total.unexpected_max);
         lengths.push(total.posted_max);
@@ -115,11 +117,12 @@ fn half_of_the_lists_are_below_128_and_three_quarters_below_512() {
 
 #[test]
 fn any_source_is_counted_and_named_receives_are_searched() {
-    let (ranks, _) = of_pattern("many_to_one", 9, &[("messages", "5"), ("source", "any")]);
+    let named = ManyToOneParameters { messages: 5, ..Default::default() };
+    let (ranks, _) = of_pattern(&ManyToOneParameters { source: ReceiveSource::Any, ..named }, 9);
     assert_eq!((ranks[0].any_source, ranks[0].posted_depth.mean()), (40, Some(1.0)));
-    let (ranks, _) = of_pattern("many_to_one", 9, &[("messages", "5"), ("order", "reverse")]);
+    let (ranks, _) = of_pattern(&ManyToOneParameters { order: Order::Reverse, ..named }, 9);
     assert_eq!((ranks[0].any_source, ranks[0].posted_depth.mean()), (0, Some(4.5)), "(8 + 1) / 2");
-    let (ranks, _) = of_pattern("many_to_one", 9, &[("messages", "5"), ("ahead", "2")]);
+    let (ranks, _) = of_pattern(&ManyToOneParameters { ahead: 2, ..named }, 9);
     assert_eq!((ranks[0].unexpected, ranks[0].posted_max), (30, 2), "two of eight are posted in time");
 }
 

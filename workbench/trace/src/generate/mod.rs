@@ -8,16 +8,24 @@
 //! times order sends and receives as the pattern intends.
 
 mod patterns;
+mod program;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use mb_core::parameters::Value;
-use mb_core::{ParameterError, ParameterSet, ParameterSpec, Picos, Source};
+use mb_core::random::Random;
+use mb_core::{ParameterError, ParameterSet, ParameterSpec, Source};
 use serde_json::json;
 
-pub use patterns::PATTERNS;
+pub use patterns::{
+    Application, DepthParameters, Halo3dParameters, ManyToOneParameters, Neighbours, Order, PATTERNS, Queue,
+    RandomParameters, ReceiveSource, SweepParameters, Tanabe2013Table1Parameters, TransposeParameters,
+    Xiong2018DepthsParameters,
+};
+pub use program::PatternParameters;
+use program::{Program, RankOutput};
 
 use crate::error::TraceError;
 use crate::meta::{MAX_RANKS, Meta, Origin};
@@ -25,10 +33,9 @@ use crate::open::Trace;
 use crate::rank_builder::RankBuilder;
 use crate::record::Record;
 use crate::writer::{Form, TraceWriter};
-use mb_core::random::Random;
 
 /// A pattern of communication.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// Name on the command line.
     pub name: &'static str,
@@ -37,20 +44,37 @@ pub struct Pattern {
     /// Smallest number of ranks.
     pub least_ranks: u32,
     /// Its parameters.
-    pub parameters: &'static [Parameter],
-    /// Rejects parameters that contradict each other.
-    prepare: fn(&Plan) -> Result<(), ParameterError>,
-    /// Generates the calls of one rank between `MPI_Init` and `MPI_Finalize`.
-    run: fn(&Plan, &mut RankOutput<'_>) -> Result<(), TraceError>,
+    pub parameters: &'static [ParameterSpec],
+    defaults: fn() -> Vec<Value>,
+    program: fn(&ParameterSet) -> Box<dyn Program>,
 }
 
-/// A parameter of a pattern.
-#[derive(Debug)]
-pub struct Parameter {
-    /// Name, unit, meaning and range.
-    pub spec: ParameterSpec,
-    /// Default value.
-    pub default: &'static str,
+impl Pattern {
+    const fn of<P: PatternParameters>(name: &'static str, summary: &'static str, least_ranks: u32) -> Self {
+        Self {
+            name,
+            summary,
+            least_ranks,
+            parameters: P::SPECS,
+            defaults: || P::default().values(),
+            program: |set| Box::new(set.typed::<P>()),
+        }
+    }
+
+    /// The default values, in the order of [`parameters`](Self::parameters).
+    #[must_use]
+    pub fn defaults(&self) -> Vec<Value> {
+        (self.defaults)()
+    }
+
+    /// The `settings`, which map keys to texts, and default values for the other parameters.
+    fn set(&self, settings: &BTreeMap<String, String>) -> Result<ParameterSet, ParameterError> {
+        let defaults: Vec<String> = self.defaults().iter().map(Value::to_string).collect();
+        let default = || Source::Assumed("default of the pattern".into());
+        let defaults = self.parameters.iter().zip(&defaults).map(|(spec, text)| (spec.key, text.as_str(), default()));
+        let given = settings.iter().map(|(key, text)| (key.as_str(), text.as_str(), Source::User));
+        ParameterSet::complete(self.parameters, defaults.chain(given))
+    }
 }
 
 /// Why a trace could not be generated.
@@ -85,30 +109,12 @@ pub enum GenerateError {
 /// A pattern with number of ranks, seed and parameters.
 #[derive(Debug)]
 pub struct Plan {
-    pattern: &'static Pattern,
+    pattern: Pattern,
     ranks: u32,
     seed: u64,
     parameters: ParameterSet,
+    program: Box<dyn Program>,
 }
-
-/// A rank that is being generated: its program, and the consumer of its records.
-struct RankOutput<'a> {
-    program: RankBuilder,
-    out: &'a mut dyn FnMut(&[Record]) -> Result<(), TraceError>,
-}
-
-/// Records buffered before they are passed on.
-const BUFFERED_RECORDS: usize = 1 << 14;
-
-impl RankOutput<'_> {
-    /// Passes buffered records on. Patterns call it once per iteration.
-    fn pause(&mut self) -> Result<(), TraceError> {
-        if self.program.records().len() >= BUFFERED_RECORDS { (self.out)(&self.program.take_records()) } else { Ok(()) }
-    }
-}
-
-/// The latest time that a trace can hold, ns (`spec/trace.md`, T-12).
-const LATEST_NS: u64 = 1 << 53;
 
 impl Plan {
     /// Pattern `name` on `ranks` ranks. `settings` maps parameter keys to texts; the others keep
@@ -121,18 +127,27 @@ impl Plan {
             let known: Vec<_> = PATTERNS.iter().map(|pattern| pattern.name).collect();
             return Err(GenerateError::UnknownPattern { name: name.to_owned(), known: known.join(", ") });
         };
+        Self::check(*pattern, ranks, seed, pattern.set(settings)?)
+    }
+
+    /// The pattern of `parameters` on `ranks` ranks.
+    ///
+    /// # Errors
+    /// When ranks or parameters are out of range.
+    pub fn of<P: PatternParameters>(parameters: &P, ranks: u32, seed: u64) -> Result<Self, GenerateError> {
+        let mut set = P::PATTERN.set(&BTreeMap::new())?;
+        set.change(&Source::User, |typed: &mut P| typed.clone_from(parameters))?;
+        Self::check(P::PATTERN, ranks, seed, set)
+    }
+
+    fn check(pattern: Pattern, ranks: u32, seed: u64, parameters: ParameterSet) -> Result<Self, GenerateError> {
         let least = pattern.least_ranks;
         if ranks < least || ranks > MAX_RANKS {
             return Err(GenerateError::Ranks { pattern: pattern.name, ranks, least });
         }
-        let specs: Vec<ParameterSpec> = pattern.parameters.iter().map(|parameter| parameter.spec).collect();
-        let default = || Source::Assumed("default of the pattern".into());
-        let defaults = pattern.parameters.iter().map(|parameter| (parameter.spec.key, parameter.default, default()));
-        let given = settings.iter().map(|(key, text)| (key.as_str(), text.as_str(), Source::User));
-        let parameters = ParameterSet::complete(&specs, defaults.chain(given))?;
-        let plan = Self { pattern, ranks, seed, parameters };
-        (pattern.prepare)(&plan)?;
-        Ok(plan)
+        let program = (pattern.program)(&parameters);
+        program.prepare(ranks)?;
+        Ok(Self { pattern, ranks, seed, parameters, program })
     }
 
     /// Writes the trace as a bundle into directory `path`. `progress` receives the number of ranks
@@ -177,8 +192,9 @@ impl Plan {
 
     /// Passes the records of `rank` to `out`, in batches.
     fn rank(&self, rank: u32, out: &mut dyn FnMut(&[Record]) -> Result<(), TraceError>) -> Result<(), TraceError> {
-        let mut output = RankOutput { program: RankBuilder::new(rank, self.ranks), out };
-        (self.pattern.run)(self, &mut output)?;
+        let program = RankBuilder::new(rank, self.ranks);
+        let mut output = RankOutput { program, ranks: self.ranks, seed: self.seed, out };
+        self.program.run(&mut output)?;
         (output.out)(&output.program.finalize())
     }
 
@@ -194,47 +210,5 @@ impl Plan {
         let mut meta = Meta::new(Origin::Generated, self.ranks, Random::of(self.seed, &words).next());
         meta.more.insert("generator".to_owned(), generator);
         meta
-    }
-
-    fn value(&self, key: &str) -> Value {
-        self.parameters.get(key).unwrap_or_else(|| panic!("pattern {} has no `{key}`", self.pattern.name)).value
-    }
-
-    fn whole(&self, key: &str) -> u64 {
-        let Value::Whole(number) = self.value(key) else { panic!("`{key}` is not a whole number") };
-        number
-    }
-
-    fn word(&self, key: &str) -> &'static str {
-        let Value::Word(word) = self.value(key) else { panic!("`{key}` is not a choice") };
-        word
-    }
-
-    fn time(&self, key: &str) -> Picos {
-        let Value::Time(time) = self.value(key) else { panic!("`{key}` is not a time") };
-        time
-    }
-
-    /// The time under `key`, ns.
-    fn ns(&self, key: &str) -> u64 {
-        self.time(key).0 / 1000
-    }
-
-    /// Rejects computation times with fractions of a nanosecond, and totals over `steps` that
-    /// exceed the range of a trace.
-    fn check_time(&self, steps: u64) -> Result<(), ParameterError> {
-        let Picos(compute) = self.time("compute");
-        if !compute.is_multiple_of(1000) {
-            return Err(ParameterError::Contradiction(
-                "compute: fraction of a nanosecond found, expected whole nanoseconds".to_owned(),
-            ));
-        }
-        let longest = u128::from(steps) * u128::from(compute / 1000 + patterns::MARGIN_NS);
-        if longest > u128::from(LATEST_NS) {
-            let reason =
-                format!("compute: {steps} steps of {} ns found, expected at most 2^53 ns in total", compute / 1000);
-            return Err(ParameterError::Contradiction(reason));
-        }
-        Ok(())
     }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Table 1: the depths of applications' searches, which are inputs here, and the line through them.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use mb_trace::generate::Plan;
+use mb_trace::generate::{Application, Plan, Tanabe2013Table1Parameters};
 
 use super::{Designs, Interpretations};
 use crate::claim_test::{ClaimTest, cannot, measure, number};
@@ -16,11 +15,11 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     cannot("tanabe2013.depth.ft_32", INPUT),
     cannot("tanabe2013.depth.ft_64", INPUT),
     cannot("tanabe2013.depth.ft_128", INPUT),
-    measure("tanabe2013.depth.ft_16384", |_| extrapolated("ft")),
+    measure("tanabe2013.depth.ft_16384", |_| extrapolated(Application::Ft)),
     cannot("tanabe2013.depth.its_32", INPUT),
     cannot("tanabe2013.depth.its_64", INPUT),
     cannot("tanabe2013.depth.its_128", INPUT),
-    measure("tanabe2013.depth.its_16384", |_| extrapolated("its")),
+    measure("tanabe2013.depth.its_16384", |_| extrapolated(Application::Its)),
     cannot("tanabe2013.depth.ft_fraction_128", INPUT),
     cannot("tanabe2013.workload.unexpected_fraction", INPUT),
     cannot("tanabe2013.scale.queue_fraction", "about applications that we have no recordings of"),
@@ -28,16 +27,12 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 
 /// The least-squares line through the depths that the generated traces of 32, 64 and 128 ranks
 /// search, at 16384 ranks, in whole entries.
-fn extrapolated(application: &str) -> Interpretations {
-    let settings: BTreeMap<_, _> = [("application", application), ("iterations", "1")]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into();
+fn extrapolated(application: Application) -> Interpretations {
+    let parameters = Tanabe2013Table1Parameters { application, iterations: 1, ..Default::default() };
     let mut points = Vec::new();
     for ranks in [32, 64, 128] {
         let failed = |_| MeasureError::NotSeen("a generated trace");
-        let trace = Plan::new("tanabe2013_table1", ranks, 0, &settings)
-            .map_err(|_| MeasureError::NotSeen("the pattern"))?
-            .in_memory();
+        let trace = Plan::of(&parameters, ranks, 0).map_err(|_| MeasureError::NotSeen("the pattern"))?.in_memory();
         let comms = trace.check(|_| ControlFlow::Continue(())).map_err(failed)?;
         let stats = trace.stats(&comms, |_, _| ControlFlow::Continue(())).map_err(failed)?;
         let depth = stats.unexpected_depth.mean().ok_or(MeasureError::NotSeen("an unexpected message"))?;

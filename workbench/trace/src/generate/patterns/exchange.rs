@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages and exchanges that several patterns share.
 
+use mb_core::parameters::Choice;
 use mb_core::random::Random;
 
 use super::TURN_NS;
-use crate::generate::Plan;
+use crate::generate::program::RankOutput;
 use crate::rank_builder::{RankBuilder, Request};
 use crate::record::CollectiveOp;
 
@@ -36,43 +37,53 @@ pub(super) fn barrier(program: &mut RankBuilder) {
     program.idle(TURN_NS);
 }
 
-impl Plan {
-    /// Reorders `receives`, given in the order in which their messages are sent, as the parameter
-    /// `order` requires.
-    pub(super) fn ordered(&self, receives: &mut [Message], path: &[u64]) {
-        match self.word("order") {
-            "reverse" => receives.reverse(),
-            "random" => Random::of(self.seed, path).shuffle(receives),
-            _ => {}
-        }
-    }
+/// Order in which receives are posted, against that in which their messages are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Order {
+    /// The same.
+    Arrival,
+    /// The last message first.
+    Reverse,
+    /// By chance.
+    Random,
+}
 
-    /// Every rank sends one message to each other rank.
-    pub(super) fn all_to_all(&self, program: &mut RankBuilder, step: u64, bytes: u64) {
-        let (rank, ranks) = (program.rank(), self.ranks);
-        // Rank r sends to r + 1 first, so its first message comes from r - 1.
-        let mut receives: Vec<Message> =
-            (1..ranks).map(|k| ((rank + (ranks - k)) % ranks, TRANSPOSE_TAG, bytes)).collect();
-        self.ordered(&mut receives, &[u64::from(rank), step]);
-        let sends: Vec<Message> = (1..ranks)
-            .map(|k| (((u64::from(rank) + u64::from(k)) % u64::from(ranks)) as u32, TRANSPOSE_TAG, bytes))
-            .collect();
-        exchange(program, &receives, &sends);
+impl Order {
+    /// Reorders `receives`, given in the order in which their messages are sent. Chance depends on `seed` and `path`.
+    pub(super) fn arrange(self, seed: u64, receives: &mut [Message], path: &[u64]) {
+        match self {
+            Self::Arrival => {}
+            Self::Reverse => receives.reverse(),
+            Self::Random => Random::of(seed, path).shuffle(receives),
+        }
     }
 }
 
-/// One step in which each rank receives `depth` unexpected messages from `sources` ranks, then as
+/// Every rank sends one message to each other rank.
+pub(super) fn all_to_all(output: &mut RankOutput<'_>, order: Order, step: u64, bytes: u64) {
+    let (rank, ranks) = (output.program.rank(), output.ranks);
+    // Rank r sends to r + 1 first, so its first message comes from r - 1.
+    let mut receives: Vec<Message> = (1..ranks).map(|k| ((rank + (ranks - k)) % ranks, TRANSPOSE_TAG, bytes)).collect();
+    order.arrange(output.seed, &mut receives, &[u64::from(rank), step]);
+    let sends: Vec<Message> = (1..ranks)
+        .map(|k| (((u64::from(rank) + u64::from(k)) % u64::from(ranks)) as u32, TRANSPOSE_TAG, bytes))
+        .collect();
+    exchange(&mut output.program, &receives, &sends);
+}
+
+/// One step in which each rank receives `depth` unexpected messages of `bytes` bytes from `sources` ranks, then as
 /// many expected ones. `arrange` orders the receives of the unexpected messages (argument 0) and of
 /// the expected ones (argument 1).
 pub(super) fn both_queues(
-    plan: &Plan,
-    program: &mut RankBuilder,
+    output: &mut RankOutput<'_>,
+    bytes: u64,
     depth: u64,
     sources: u64,
     arrange: impl Fn(u64, &mut [Message]),
 ) {
-    let (rank, ranks) = (u64::from(program.rank()), u64::from(plan.ranks));
-    let bytes = plan.whole("bytes");
+    let ranks = u64::from(output.ranks);
+    let program = &mut output.program;
+    let rank = u64::from(program.rank());
     let sources = sources.min(ranks - 1);
     let message = |peer: u64, at: u64| ((peer % ranks) as u32, (at / sources) as i32, bytes);
     let sends: Vec<Message> = (0..depth).map(|at| message(rank + 1 + at % sources, at)).collect();

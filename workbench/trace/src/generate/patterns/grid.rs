@@ -3,8 +3,6 @@
 
 use mb_core::ParameterError;
 
-use crate::generate::Plan;
-
 /// Splits `ranks` into `N` factors that are as equal as possible, largest first.
 fn even_grid<const N: usize>(ranks: u32) -> [u32; N] {
     let mut grid = [1; N];
@@ -28,26 +26,18 @@ fn divisors(number: u32) -> impl Iterator<Item = u32> {
     small.chain(large)
 }
 
-impl Plan {
-    fn grid<const N: usize>(&self, keys: [&str; N]) -> Result<[u32; N], ParameterError> {
-        let given = keys.map(|key| self.whole(key));
-        if given == [0; N] {
-            return Ok(even_grid(self.ranks));
-        }
-        let ranks = given.iter().fold(1_u64, |product, &side| product.saturating_mul(side));
-        if ranks != u64::from(self.ranks) {
-            let text = given.map(|side| side.to_string()).join(" x ");
-            let reason = format!("grid {text}: {ranks} ranks found, expected {}", self.ranks);
-            return Err(ParameterError::Contradiction(reason));
-        }
-        Ok(given.map(|side| side as u32))
+/// The sides of the grid of `ranks` ranks: those `given`, or as equal as possible where all are 0.
+///
+/// # Errors
+/// When the sides given make another number of ranks.
+pub(super) fn grid<const N: usize>(given: [u64; N], ranks: u32) -> Result<[u32; N], ParameterError> {
+    if given == [0; N] {
+        return Ok(even_grid(ranks));
     }
-
-    pub(super) fn grid3(&self) -> Result<[u32; 3], ParameterError> {
-        self.grid(["grid_x", "grid_y", "grid_z"])
+    let found = given.iter().fold(1_u64, |product, &side| product.saturating_mul(side));
+    if found != u64::from(ranks) {
+        let text = given.map(|side| side.to_string()).join(" x ");
+        return Err(ParameterError::Contradiction(format!("grid {text}: {found} ranks found, expected {ranks}")));
     }
-
-    pub(super) fn grid2(&self) -> Result<(u32, u32), ParameterError> {
-        self.grid(["grid_x", "grid_y"]).map(|[x, y]| (x, y))
-    }
+    Ok(given.map(|side| side as u32))
 }

@@ -23,14 +23,23 @@ mod exchange;
 mod grid;
 mod halo3d;
 mod many_to_one;
-mod parameters;
 mod random;
 mod sweep;
 mod tanabe2013_table1;
 mod transpose;
 mod xiong2018_depths;
 
-use super::Pattern;
+pub use depth::{DepthParameters, Queue};
+pub use exchange::Order;
+pub use halo3d::{Halo3dParameters, Neighbours};
+pub use many_to_one::{ManyToOneParameters, ReceiveSource};
+pub use random::RandomParameters;
+pub use sweep::SweepParameters;
+pub use tanabe2013_table1::{Application, Tanabe2013Table1Parameters};
+pub use transpose::TransposeParameters;
+pub use xiong2018_depths::Xiong2018DepthsParameters;
+
+use super::{Pattern, PatternParameters};
 
 /// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a
 /// small message on a present-day network. Only the order of the recorded times that it produces
@@ -42,12 +51,12 @@ pub(super) const MARGIN_NS: u64 = 8 * TURN_NS;
 
 /// All patterns.
 pub static PATTERNS: &[Pattern] = &[
-    halo3d::PATTERN,
-    sweep::PATTERN,
-    transpose::PATTERN,
-    many_to_one::PATTERN,
-    random::PATTERN,
-    depth::PATTERN,
-    tanabe2013_table1::PATTERN,
-    xiong2018_depths::PATTERN,
+    Halo3dParameters::PATTERN,
+    SweepParameters::PATTERN,
+    TransposeParameters::PATTERN,
+    ManyToOneParameters::PATTERN,
+    RandomParameters::PATTERN,
+    DepthParameters::PATTERN,
+    Tanabe2013Table1Parameters::PATTERN,
+    Xiong2018DepthsParameters::PATTERN,
 ];

@@ -1,36 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Random partners in random order.
 
-use mb_core::ParameterError;
 use mb_core::random::Random;
+use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::{Message, exchange};
-use super::parameters::{compute, count, iterations};
 use crate::error::TraceError;
-use crate::generate::{Pattern, Plan, RankOutput};
+use crate::generate::Pattern;
+use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
 
-/// The pattern and its parameters.
-pub(super) const PATTERN: Pattern = Pattern {
-    name: "random",
-    summary: "Each rank sends to `degree` random ranks and receives from as many, in random order.",
-    least_ranks: 1,
-    parameters: &[
-        iterations("100"),
-        count("degree", "8", (1, 1_000_000), "Messages that a rank sends in a step."),
-        count("bytes_min", "8", (0, 1 << 48), "Smallest message, bytes."),
-        count("bytes_max", "4096", (0, 1 << 48), "Largest message, bytes."),
-        compute("10000", "Computation before each step."),
-    ],
-    prepare: |plan| {
-        let (least, most) = (plan.whole("bytes_min"), plan.whole("bytes_max"));
-        if least > most {
-            let reason = format!("bytes_min: {least} found, expected at most bytes_max, {most}");
-            return Err(ParameterError::Contradiction(reason));
-        }
-        plan.check_time(plan.whole("iterations"))
-    },
-    run,
-};
+/// Parameters of the pattern `random`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
+pub struct RandomParameters {
+    /// Steps of the program.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub iterations: u64,
+    /// Messages that a rank sends in a step.
+    #[parameter(range = 1..=1_000_000)]
+    pub degree: u64,
+    /// Smallest message, bytes.
+    #[parameter(range = 0..=1 << 48)]
+    pub bytes_min: u64,
+    /// Largest message, bytes.
+    #[parameter(range = 0..=1 << 48)]
+    pub bytes_max: u64,
+    /// Computation before each step.
+    #[parameter(range = 0..=1_000_000_000_000)]
+    pub compute: Picos,
+}
+
+impl Default for RandomParameters {
+    fn default() -> Self {
+        Self { iterations: 100, degree: 8, bytes_min: 8, bytes_max: 4096, compute: Picos::from_ns(10_000) }
+    }
+}
+
+impl PatternParameters for RandomParameters {
+    const PATTERN: Pattern = Pattern::of::<Self>(
+        "random",
+        "Each rank sends to `degree` random ranks and receives from as many, in random order.",
+        1,
+    );
+}
 
 /// A random bijection of `ranks` ranks: `rank -> factor * rank + offset` modulo `ranks`.
 struct Affine {
@@ -75,26 +86,36 @@ impl Affine {
     }
 }
 
-fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
-    let rank = output.program.rank();
-    let size = |step: u64, sender: u32, tag: u64| {
-        Random::of(plan.seed, &[1, step, u64::from(sender), tag])
-            .within(plan.whole("bytes_min"), plan.whole("bytes_max"))
-    };
-    for step in 0..plan.whole("iterations") {
-        let (mut receives, mut sends): (Vec<Message>, Vec<Message>) = (Vec::new(), Vec::new());
-        for tag in 0..plan.whole("degree") {
-            let map = Affine::new(plan.ranks, &mut Random::of(plan.seed, &[0, step, tag]));
-            sends.push((map.to(rank), tag as i32, size(step, rank, tag)));
-            let sender = map.from(rank);
-            receives.push((sender, tag as i32, size(step, sender, tag)));
+impl Program for RandomParameters {
+    fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
+        let (least, most) = (self.bytes_min, self.bytes_max);
+        if least > most {
+            let reason = format!("bytes_min: {least} found, expected at most bytes_max, {most}");
+            return Err(ParameterError::Contradiction(reason));
         }
-        let mut order = Random::of(plan.seed, &[2, step, u64::from(rank)]);
-        order.shuffle(&mut receives);
-        order.shuffle(&mut sends);
-        output.program.compute(plan.ns("compute"));
-        exchange(&mut output.program, &receives, &sends);
-        output.pause()?;
+        check_time(self.compute, self.iterations)
     }
-    Ok(())
+
+    fn run(&self, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
+        let (rank, seed) = (output.program.rank(), output.seed);
+        let size = |step: u64, sender: u32, tag: u64| {
+            Random::of(seed, &[1, step, u64::from(sender), tag]).within(self.bytes_min, self.bytes_max)
+        };
+        for step in 0..self.iterations {
+            let (mut receives, mut sends): (Vec<Message>, Vec<Message>) = (Vec::new(), Vec::new());
+            for tag in 0..self.degree {
+                let map = Affine::new(output.ranks, &mut Random::of(seed, &[0, step, tag]));
+                sends.push((map.to(rank), tag as i32, size(step, rank, tag)));
+                let sender = map.from(rank);
+                receives.push((sender, tag as i32, size(step, sender, tag)));
+            }
+            let mut order = Random::of(seed, &[2, step, u64::from(rank)]);
+            order.shuffle(&mut receives);
+            order.shuffle(&mut sends);
+            output.program.compute(whole_ns(self.compute));
+            exchange(&mut output.program, &receives, &sends);
+            output.pause()?;
+        }
+        Ok(())
+    }
 }

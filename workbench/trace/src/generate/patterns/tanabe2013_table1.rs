@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Search depths of the unexpected-message queue as in Table 1 of Tanabe and Ohta.
 
+use mb_core::parameters::Choice;
+use mb_core::{ParameterError, Parameters, Picos};
+
 use super::exchange::both_queues;
-use super::parameters::{bytes, choice, compute, iterations};
 use crate::error::TraceError;
-use crate::generate::{Pattern, Plan, RankOutput};
+use crate::generate::Pattern;
+use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
 
 /// Columns of tanabe2013, Table 1: average search depth of the unexpected-message queue by number
 /// of ranks. The paper quotes them from Brightwell et al.; the last column is its own linear
@@ -13,20 +16,45 @@ const TABLE1_RANKS: [u64; 4] = [32, 64, 128, 16_384];
 const TABLE1_FT: [u64; 4] = [5, 10, 27, 3_837];
 const TABLE1_ITS: [u64; 4] = [7, 13, 21, 2_344];
 
-/// The pattern and its parameters.
-pub(super) const PATTERN: Pattern = Pattern {
-    name: "tanabe2013_table1",
-    summary: "Average search depth of the UMQ as in tanabe2013, Table 1, for FT and ITS; half of the messages are unexpected.",
-    least_ranks: 2,
-    parameters: &[
-        choice("application", &["ft", "its"], "ft", "Row of the table."),
-        iterations("10"),
-        bytes("64"),
-        compute("10000", "Computation before each step."),
-    ],
-    prepare: |plan| plan.check_time(plan.whole("iterations")),
-    run,
-};
+/// A row of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum Application {
+    /// FT of the NAS parallel benchmarks.
+    Ft,
+    /// The Integrated Tiger Series.
+    Its,
+}
+
+/// Parameters of the pattern `tanabe2013_table1`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
+pub struct Tanabe2013Table1Parameters {
+    /// Row of the table.
+    #[parameter]
+    pub application: Application,
+    /// Steps of the program.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub iterations: u64,
+    /// Size of a message, bytes.
+    #[parameter(range = 0..=1 << 48)]
+    pub bytes: u64,
+    /// Computation before each step.
+    #[parameter(range = 0..=1_000_000_000_000)]
+    pub compute: Picos,
+}
+
+impl Default for Tanabe2013Table1Parameters {
+    fn default() -> Self {
+        Self { application: Application::Ft, iterations: 10, bytes: 64, compute: Picos::from_ns(10_000) }
+    }
+}
+
+impl PatternParameters for Tanabe2013Table1Parameters {
+    const PATTERN: Pattern = Pattern::of::<Self>(
+        "tanabe2013_table1",
+        "Average search depth of the UMQ as in tanabe2013, Table 1, for FT and ITS; half of the messages are unexpected.",
+        2,
+    );
+}
 
 /// Average search depth at `ranks`: linear interpolation between the columns of the table, and
 /// extrapolation beyond them.
@@ -38,19 +66,28 @@ fn table1_depth(row: [u64; 4], ranks: u64) -> f64 {
     y0 + (ranks as f64 - x0) / (x1 - x0) * (y1 - y0)
 }
 
-fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
-    let row = if plan.word("application") == "ft" { TABLE1_FT } else { TABLE1_ITS };
-    // Taking n messages from the back of the queue visits n, n - 1, ..., 1 entries: (n + 1) / 2 on
-    // average.
-    let length = (2.0 * table1_depth(row, u64::from(plan.ranks)) - 1.0).round().max(1.0) as u64;
-    for _ in 0..plan.whole("iterations") {
-        output.program.compute(plan.ns("compute"));
-        both_queues(plan, &mut output.program, length, u64::MAX, |expected, receives| {
-            if expected == 0 {
-                receives.reverse();
-            }
-        });
-        output.pause()?;
+impl Program for Tanabe2013Table1Parameters {
+    fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
+        check_time(self.compute, self.iterations)
     }
-    Ok(())
+
+    fn run(&self, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
+        let row = match self.application {
+            Application::Ft => TABLE1_FT,
+            Application::Its => TABLE1_ITS,
+        };
+        // Taking n messages from the back of the queue visits n, n - 1, ..., 1 entries: (n + 1) / 2 on
+        // average.
+        let length = (2.0 * table1_depth(row, u64::from(output.ranks)) - 1.0).round().max(1.0) as u64;
+        for _ in 0..self.iterations {
+            output.program.compute(whole_ns(self.compute));
+            both_queues(output, self.bytes, length, u64::MAX, |expected, receives| {
+                if expected == 0 {
+                    receives.reverse();
+                }
+            });
+            output.pause()?;
+        }
+        Ok(())
+    }
 }

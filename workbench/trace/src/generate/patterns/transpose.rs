@@ -1,25 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All-to-all in point-to-point messages.
 
-use super::parameters::{ORDER, bytes, compute, iterations};
+use mb_core::{ParameterError, Parameters, Picos};
+
+use super::exchange::{Order, all_to_all};
 use crate::error::TraceError;
-use crate::generate::{Pattern, Plan, RankOutput};
+use crate::generate::Pattern;
+use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
 
-/// The pattern and its parameters.
-pub(super) const PATTERN: Pattern = Pattern {
-    name: "transpose",
-    summary: "All-to-all in point-to-point messages: rank r sends to r+1, r+2, ...; a parameter sets the order of receives.",
-    least_ranks: 2,
-    parameters: &[iterations("1"), bytes("64"), compute("10000", "Computation before each exchange."), ORDER],
-    prepare: |plan| plan.check_time(plan.whole("iterations")),
-    run,
-};
+/// Parameters of the pattern `transpose`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
+pub struct TransposeParameters {
+    /// Steps of the program.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub iterations: u64,
+    /// Size of a message, bytes.
+    #[parameter(range = 0..=1 << 48)]
+    pub bytes: u64,
+    /// Computation before each exchange.
+    #[parameter(range = 0..=1_000_000_000_000)]
+    pub compute: Picos,
+    /// Order in which receives are posted, against that in which their messages are sent.
+    #[parameter]
+    pub order: Order,
+}
 
-fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
-    for step in 0..plan.whole("iterations") {
-        output.program.compute(plan.ns("compute"));
-        plan.all_to_all(&mut output.program, step, plan.whole("bytes"));
-        output.pause()?;
+impl Default for TransposeParameters {
+    fn default() -> Self {
+        Self { iterations: 1, bytes: 64, compute: Picos::from_ns(10_000), order: Order::Arrival }
     }
-    Ok(())
+}
+
+impl PatternParameters for TransposeParameters {
+    const PATTERN: Pattern = Pattern::of::<Self>(
+        "transpose",
+        "All-to-all in point-to-point messages: rank r sends to r+1, r+2, ...; a parameter sets the order of receives.",
+        2,
+    );
+}
+
+impl Program for TransposeParameters {
+    fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
+        check_time(self.compute, self.iterations)
+    }
+
+    fn run(&self, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
+        for step in 0..self.iterations {
+            output.program.compute(whole_ns(self.compute));
+            all_to_all(output, self.order, step, self.bytes);
+            output.pause()?;
+        }
+        Ok(())
+    }
 }

@@ -2,28 +2,56 @@
 //! Queue lengths as quoted by Xiong et al.
 
 use mb_core::random::Random;
+use mb_core::{ParameterError, Parameters, Picos};
 
-use super::exchange::both_queues;
-use super::parameters::{bytes, choice, compute, count, iterations};
+use super::exchange::{Order, both_queues};
 use crate::error::TraceError;
-use crate::generate::{Pattern, Plan, RankOutput};
+use crate::generate::Pattern;
+use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
 
-/// The pattern and its parameters.
-pub(super) const PATTERN: Pattern = Pattern {
-    name: "xiong2018_depths",
-    summary: "Lengths of both queues as xiong2018 quotes from proxy applications: below 128 in 50 %, below 512 in 75 % of the steps.",
-    least_ranks: 2,
-    parameters: &[
-        iterations("40"),
-        count("depth_max", "4096", (513, 1_000_000), "Longest queue; the quoted text gives a few thousand or more."),
-        count("sources", "16", (1, 1_000_000), "Ranks that send to a rank in a step."),
-        bytes("64"),
-        compute("10000", "Computation before each step."),
-        choice("order", &["arrival", "reverse", "random"], "random", "Order of receives against that of messages."),
-    ],
-    prepare: |plan| plan.check_time(plan.whole("iterations")),
-    run,
-};
+/// Parameters of the pattern `xiong2018_depths`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
+pub struct Xiong2018DepthsParameters {
+    /// Steps of the program.
+    #[parameter(range = 1..=1_000_000_000)]
+    pub iterations: u64,
+    /// Longest queue; the quoted text gives a few thousand or more.
+    #[parameter(range = 513..=1_000_000)]
+    pub depth_max: u64,
+    /// Ranks that send to a rank in a step.
+    #[parameter(range = 1..=1_000_000)]
+    pub sources: u64,
+    /// Size of a message, bytes.
+    #[parameter(range = 0..=1 << 48)]
+    pub bytes: u64,
+    /// Computation before each step.
+    #[parameter(range = 0..=1_000_000_000_000)]
+    pub compute: Picos,
+    /// Order of receives against that of messages.
+    #[parameter]
+    pub order: Order,
+}
+
+impl Default for Xiong2018DepthsParameters {
+    fn default() -> Self {
+        Self {
+            iterations: 40,
+            depth_max: 4096,
+            sources: 16,
+            bytes: 64,
+            compute: Picos::from_ns(10_000),
+            order: Order::Random,
+        }
+    }
+}
+
+impl PatternParameters for Xiong2018DepthsParameters {
+    const PATTERN: Pattern = Pattern::of::<Self>(
+        "xiong2018_depths",
+        "Lengths of both queues as xiong2018 quotes from proxy applications: below 128 in 50 %, below 512 in 75 % of the steps.",
+        2,
+    );
+}
 
 /// A queue length, distributed as xiong2018, section II.B, quotes Klenk and Fröning: below 128 in
 /// half of all data points, below 512 in three quarters, and up to a few thousand in the others.
@@ -41,15 +69,21 @@ fn xiong2018_length(random: &mut Random, longest: u64) -> u64 {
     }
 }
 
-fn run(plan: &Plan, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
-    let rank = u64::from(output.program.rank());
-    for step in 0..plan.whole("iterations") {
-        let length = xiong2018_length(&mut Random::of(plan.seed, &[step]), plan.whole("depth_max"));
-        output.program.compute(plan.ns("compute"));
-        both_queues(plan, &mut output.program, length, plan.whole("sources"), |expected, receives| {
-            plan.ordered(receives, &[rank, step, expected]);
-        });
-        output.pause()?;
+impl Program for Xiong2018DepthsParameters {
+    fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
+        check_time(self.compute, self.iterations)
     }
-    Ok(())
+
+    fn run(&self, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
+        let (rank, seed) = (u64::from(output.program.rank()), output.seed);
+        for step in 0..self.iterations {
+            let length = xiong2018_length(&mut Random::of(seed, &[step]), self.depth_max);
+            output.program.compute(whole_ns(self.compute));
+            both_queues(output, self.bytes, length, self.sources, |expected, receives| {
+                self.order.arrange(seed, receives, &[rank, step, expected]);
+            });
+            output.pause()?;
+        }
+        Ok(())
+    }
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a pattern consists of: its parameters, and what its ranks do.
+
+use std::fmt::Debug;
+
+use mb_core::{ParameterError, Parameters, Picos};
+
+use super::{Pattern, patterns};
+use crate::error::TraceError;
+use crate::rank_builder::RankBuilder;
+use crate::record::Record;
+
+/// The parameters of a pattern. Their default values are those of the command line.
+pub trait PatternParameters: Parameters + Program + Clone + Default + 'static {
+    /// The pattern.
+    const PATTERN: Pattern;
+}
+
+/// What the ranks of a pattern with given parameters do.
+pub trait Program: Debug + Send + Sync {
+    /// Rejects parameters that contradict each other or do not fit the number of ranks.
+    ///
+    /// # Errors
+    /// [`ParameterError::Contradiction`] with what was expected.
+    fn prepare(&self, ranks: u32) -> Result<(), ParameterError>;
+
+    /// Generates the calls of one rank between `MPI_Init` and `MPI_Finalize`.
+    ///
+    /// # Errors
+    /// Those of the consumer of the records.
+    fn run(&self, output: &mut RankOutput<'_>) -> Result<(), TraceError>;
+}
+
+/// A rank that is being generated: its program, and the consumer of its records.
+pub struct RankOutput<'a> {
+    pub(super) program: RankBuilder,
+    pub(super) ranks: u32,
+    pub(super) seed: u64,
+    pub(super) out: &'a mut dyn FnMut(&[Record]) -> Result<(), TraceError>,
+}
+
+/// Records buffered before they are passed on.
+const BUFFERED_RECORDS: usize = 1 << 14;
+
+impl RankOutput<'_> {
+    /// Passes buffered records on. Patterns call it once per iteration.
+    pub(super) fn pause(&mut self) -> Result<(), TraceError> {
+        if self.program.records().len() >= BUFFERED_RECORDS { (self.out)(&self.program.take_records()) } else { Ok(()) }
+    }
+}
+
+/// The latest time that a trace can hold, ns (`spec/trace.md`, T-12).
+const LATEST_NS: u64 = 1 << 53;
+
+/// Computation time in nanoseconds, of which [`check_time`] accepts whole ones.
+pub(super) const fn whole_ns(compute: Picos) -> u64 {
+    compute.0 / 1000
+}
+
+/// Rejects computation times with fractions of a nanosecond, and totals over `steps` that
+/// exceed the range of a trace.
+pub(super) fn check_time(compute: Picos, steps: u64) -> Result<(), ParameterError> {
+    if !compute.0.is_multiple_of(1000) {
+        return Err(ParameterError::Contradiction(
+            "compute: fraction of a nanosecond found, expected whole nanoseconds".to_owned(),
+        ));
+    }
+    let compute = whole_ns(compute);
+    let longest = u128::from(steps) * u128::from(compute + patterns::MARGIN_NS);
+    if longest > u128::from(LATEST_NS) {
+        let reason = format!("compute: {steps} steps of {compute} ns found, expected at most 2^53 ns in total");
+        return Err(ParameterError::Contradiction(reason));
+    }
+    Ok(())
+}
