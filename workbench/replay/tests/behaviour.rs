@@ -8,16 +8,18 @@ mod expand_done;
 
 use std::ops::ControlFlow;
 
-use common::{ANY, ANY_TAG, Narrow, engine, network, replayed, replayed_trace};
+use common::{ANY, ANY_TAG, Narrow, PLAIN, engine, linear, network, replayed, replayed_trace};
+use mb_catalog::EngineChoice;
 use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::time::Picos;
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
+use mb_replay::network::NetworkParameters;
 use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
 use mb_trace::generate::{Order, PATTERNS, Plan, TransposeParameters};
 use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status, Trace};
 
 fn plain() -> ReplayConfig {
-    network([1000, 100, 50, 20, 1, 1, 1000])
+    network(PLAIN)
 }
 
 fn status(source: i32, tag: i32) -> Status {
@@ -94,9 +96,8 @@ fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
     assert_eq!(time(&reverse, "ideal:zero"), time(&arrival, "ideal:zero"));
 }
 
-fn replayed_narrow(trace: &Trace, spec: &str, room: usize, placement: Placement) -> Report {
+fn replayed_narrow(trace: &Trace, choice: &EngineChoice, room: usize, placement: Placement) -> Report {
     let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
-    let choice = engine(spec);
     let mut build = || -> Box<dyn ReplayEngine> { Box::new(Narrow::new(choice.build().unwrap(), room)) };
     replay(trace, &communicators, &mut build, placement, &plain(), &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
@@ -107,7 +108,7 @@ fn answers_in_time_and_answers_ahead_of_time_give_the_same_replay() {
         for spec in ["linear:qsnet2", "linear:software"] {
             let choice = engine(spec);
             let ahead = replayed_trace(&trace, &choice, &plain());
-            let in_time = replayed_narrow(&trace, spec, usize::MAX, choice.placement());
+            let in_time = replayed_narrow(&trace, &choice, usize::MAX, choice.placement());
             // Probes aside, which may be offered again at other moments, every time is the same.
             assert_eq!(ahead.total.time, in_time.total.time, "{name} on {spec}");
             assert_eq!(ahead.ranks, in_time.ranks, "{name} on {spec}");
@@ -118,12 +119,13 @@ fn answers_in_time_and_answers_ahead_of_time_give_the_same_replay() {
 #[test]
 fn a_busy_engine_delays_and_loses_nothing() {
     for (name, trace) in generated() {
-        let report = replayed_narrow(&trace, "linear:qsnet2", 1, Placement::Nic);
+        let report = replayed_narrow(&trace, &engine("linear:qsnet2"), 1, Placement::Nic);
         assert_eq!(report.unfinished, [], "{name}");
         assert_eq!((report.total.never_received, report.total.diverged), (0, 0), "{name}");
     }
     let deep = Plan::of(&TransposeParameters::default(), 32, 1).unwrap().in_memory();
-    let report = replayed_narrow(&deep, "linear:qsnet2 operation=40", 1, Placement::Nic);
+    let slow = linear(|parameters| parameters.operation = Picos::from_ns(40));
+    let report = replayed_narrow(&deep, &slow, 1, Placement::Nic);
     assert!(report.total.busy_answers > 0);
     assert_eq!(report.total.received, report.total.sent);
 }
@@ -500,7 +502,9 @@ fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
     let outcome = |ranks: Vec<Vec<Record>>, cpu_scale: f64| {
         let trace = Trace::in_memory(ranks);
         let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
-        let config = ReplayConfig { cpu_scale, ..network([1000, 100, 50, 20, 1_000_000, 1_000_000, 1000]) };
+        let byte = Picos::from_ns(1_000_000);
+        let slow = NetworkParameters { per_byte: byte, copy_per_byte: byte, ..PLAIN };
+        let config = ReplayConfig { cpu_scale, ..network(slow) };
         let choice = engine("linear:qsnet2");
         let mut build = || choice.build().unwrap();
         let go_on = &mut |_, _| ControlFlow::Continue(());

@@ -3,8 +3,12 @@
 
 mod common;
 
-use common::{ANY, engine, network, replayed};
+use common::{ANY, engine, linear, network, replayed};
+use mb_catalog::EngineChoice;
+use mb_core::engine::Placement;
 use mb_core::time::Picos;
+use mb_replay::ReplayConfig;
+use mb_replay::network::NetworkParameters;
 use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status};
 
 /// The network of these tests, in ns: latency, sender's and receiver's overhead, gap, per byte,
@@ -22,9 +26,30 @@ fn ns(value: u64) -> Picos {
     Picos::from_ns(value)
 }
 
-fn times(ranks: Vec<Vec<Record>>, spec: &str) -> Vec<Picos> {
-    let config = network([LATENCY, SEND, RECV, GAP, BYTE, COPY, EAGER]);
-    let report = replayed(ranks, &engine(spec), &config);
+fn config() -> ReplayConfig {
+    network(NetworkParameters {
+        latency: ns(LATENCY),
+        send_overhead: ns(SEND),
+        recv_overhead: ns(RECV),
+        gap: ns(GAP),
+        per_byte: ns(BYTE),
+        copy_per_byte: ns(COPY),
+        eager_limit: EAGER,
+    })
+}
+
+/// The bound, which takes no time.
+fn ideal() -> EngineChoice {
+    engine("ideal:zero")
+}
+
+/// A list walk with these times in ns.
+fn walk(entry: u64, operation: u64) -> EngineChoice {
+    linear(|parameters| (parameters.entry, parameters.operation) = (ns(entry), ns(operation)))
+}
+
+fn times(ranks: Vec<Vec<Record>>, choice: &EngineChoice) -> Vec<Picos> {
+    let report = replayed(ranks, choice, &config());
     assert_eq!(report.unfinished, []);
     report.ranks.iter().map(|rank| rank.totals.time).collect()
 }
@@ -53,9 +78,7 @@ fn a_preposted_receive_at_depth_d_takes_latency_plus_the_engines_search() {
     // * entry + o_r.
     for depth in [0_u64, 1, 5, 16, 17, 100, 700] {
         let (entry, operation, late) = (7, 40, 1_000_000);
-        let spec = format!("linear:qsnet2 entry={entry} operation={operation}");
-        let config = network([LATENCY, SEND, RECV, GAP, BYTE, COPY, EAGER]);
-        let report = replayed(preposted(depth, 0, late), &engine(&spec), &config);
+        let report = replayed(preposted(depth, 0, late), &walk(entry, operation), &config());
         let wait = late + SEND + LATENCY + operation + (depth + 1) * entry + RECV;
         // Then it computes for a millisecond; the others have long arrived, each found at the head,
         // and cost o_r each.
@@ -68,21 +91,21 @@ fn a_preposted_receive_at_depth_d_takes_latency_plus_the_engines_search() {
 #[test]
 fn an_engine_that_takes_no_time_leaves_the_network_alone() {
     assert_eq!(
-        times(preposted(300, 0, 1_000_000), "ideal:zero")[1],
+        times(preposted(300, 0, 1_000_000), &ideal())[1],
         ns(1_000_000 + SEND + LATENCY + RECV + 1_000_000 + 300 * RECV)
     );
 }
 
 #[test]
 fn an_eager_message_is_there_when_its_last_byte_is() {
-    let time = times(preposted(0, EAGER, 1_000_000), "ideal:zero")[1];
+    let time = times(preposted(0, EAGER, 1_000_000), &ideal())[1];
     assert_eq!(time, ns(1_000_000 + SEND + LATENCY + EAGER * BYTE + RECV + 1_000_000));
 }
 
 #[test]
 fn a_slow_search_hides_behind_the_data_of_its_message() {
     // 100 ns of search, 2000 ns of data.
-    let time = times(preposted(0, EAGER, 1_000_000), "linear:qsnet2 entry=100 operation=0")[1];
+    let time = times(preposted(0, EAGER, 1_000_000), &walk(100, 0))[1];
     assert_eq!(time, ns(1_000_000 + SEND + LATENCY + EAGER * BYTE + RECV + 1_000_000));
 }
 
@@ -90,7 +113,7 @@ fn a_slow_search_hides_behind_the_data_of_its_message() {
 fn a_large_message_crosses_three_times_and_matching_delays_it() {
     let bytes = EAGER + 1;
     let entry = 100;
-    let times = times(preposted(0, bytes, 1_000_000), &format!("linear:qsnet2 entry={entry} operation=0"));
+    let times = times(preposted(0, bytes, 1_000_000), &walk(entry, 0));
     let begin = 1_000_000 + SEND + LATENCY + entry + LATENCY;
     assert_eq!(times[0], ns(begin + bytes * BYTE), "the blocking send returns when its buffer is free");
     assert_eq!(times[1], ns(begin + LATENCY + bytes * BYTE + RECV + 1_000_000));
@@ -104,7 +127,7 @@ fn an_unexpected_message_is_copied_when_its_receive_comes() {
     receiver.compute(1_000_000);
     receiver.recv(0, 0, 7, 10, Status { source: 0, tag: 7, bytes: 10 });
     let ranks = vec![sender.finalize(), receiver.finalize()];
-    assert_eq!(times(ranks, "linear:qsnet2 entry=100 operation=30")[1], ns(1_000_000 + 130 + 10 * COPY + RECV));
+    assert_eq!(times(ranks, &walk(100, 30))[1], ns(1_000_000 + 130 + 10 * COPY + RECV));
 }
 
 #[test]
@@ -117,7 +140,7 @@ fn one_sender_cannot_inject_faster_than_its_nic() {
         sender.send(0, 1, tag, 900);
     }
     receiver.wait(&receives);
-    let time = times(vec![sender.finalize(), receiver.finalize()], "ideal:zero")[1];
+    let time = times(vec![sender.finalize(), receiver.finalize()], &ideal())[1];
     // 1800 ns of wire per message is more than the 100 ns that the sender's processor takes.
     assert_eq!(time, ns(SEND + count as u64 * 900 * BYTE + LATENCY + RECV));
 }
@@ -135,7 +158,7 @@ fn many_senders_queue_at_the_receivers_nic() {
         sender.send(0, 0, 0, 900);
         ranks.push(sender.finalize());
     }
-    assert_eq!(times(ranks, "ideal:zero")[0], ns(SEND + LATENCY + u64::from(senders) * 900 * BYTE + RECV));
+    assert_eq!(times(ranks, &ideal())[0], ns(SEND + LATENCY + u64::from(senders) * 900 * BYTE + RECV));
 }
 
 #[test]
@@ -147,7 +170,7 @@ fn a_dissemination_barrier_takes_its_rounds() {
             program.finalize()
         });
         let rounds = u64::from(ranks.next_power_of_two().ilog2());
-        for time in times(programs.collect(), "ideal:zero") {
+        for time in times(programs.collect(), &ideal()) {
             assert_eq!(time, ns(rounds * (SEND + LATENCY + RECV)), "{ranks} ranks");
         }
     }
@@ -167,7 +190,7 @@ fn a_matched_probe_takes_the_message_and_its_receive_searches_nothing() {
     // entry; the data are there by then.
     let found = SEND + LATENCY + operation + operation + entry;
     let end = found + 10 * COPY + RECV;
-    assert_eq!(times(ranks, "linear:qsnet2 entry=100 operation=30")[1], ns(end));
+    assert_eq!(times(ranks, &walk(100, 30))[1], ns(end));
 }
 
 #[test]
@@ -183,8 +206,11 @@ fn a_post_on_the_host_keeps_its_caller_busy() {
     receiver.compute(5_000_000);
     receiver.wait(&receives);
     let ranks = || vec![sender.clone().finalize(), receiver.clone().finalize()];
-    let on = |place: &str| times(ranks(), &format!("linear:qsnet2 entry=100 operation=30 placement={place}"))[1];
+    let on = |placement| {
+        let choice = linear(|p| (p.entry, p.operation, p.placement) = (ns(100), ns(30), placement));
+        times(ranks(), &choice)[1]
+    };
     let received = depth as u64 * RECV;
-    assert_eq!(on("nic"), ns(5_000_000 + received));
-    assert_eq!(on("host"), ns(depth as u64 * 30 + 5_000_000 + received));
+    assert_eq!(on(Placement::Nic), ns(5_000_000 + received));
+    assert_eq!(on(Placement::Host), ns(depth as u64 * 30 + 5_000_000 + received));
 }

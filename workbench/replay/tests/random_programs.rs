@@ -9,20 +9,37 @@ mod reference;
 
 use std::ops::ControlFlow;
 
-use common::{Narrow, engine, network};
+use common::{Narrow, PLAIN, engine, network};
+use mb_core::Picos;
 use mb_core::engine::ReplayEngine;
+use mb_replay::network::NetworkParameters;
 use mb_replay::{ReplayConfig, Report, Wildcards, replay};
 use mb_trace::{Communicators, Kind, Record, Trace};
 use proptest::prelude::*;
 use reference::{Plan, Reference};
 
-/// Networks, the first value the latency, with an eager limit not below that of the recording.
+/// Networks with an eager limit not below that of the recording.
 fn networks(eager: u64) -> [ReplayConfig; 3] {
-    [
-        network([1000, 100, 50, 20, 1, 1, eager]),
-        network([1, 0, 0, 0, 0, 0, eager.max(4000)]),
-        network([300, 7, 3, 100_000, 0, 2, eager.max(500)]),
-    ]
+    let ns = Picos::from_ns;
+    let quick = NetworkParameters {
+        latency: ns(1),
+        send_overhead: Picos::ZERO,
+        recv_overhead: Picos::ZERO,
+        gap: Picos::ZERO,
+        per_byte: Picos::ZERO,
+        copy_per_byte: Picos::ZERO,
+        eager_limit: eager.max(4000),
+    };
+    let wide_gap = NetworkParameters {
+        latency: ns(300),
+        send_overhead: ns(7),
+        recv_overhead: ns(3),
+        gap: ns(100_000),
+        per_byte: Picos::ZERO,
+        copy_per_byte: ns(2),
+        eager_limit: eager.max(500),
+    };
+    [NetworkParameters { eager_limit: eager, ..PLAIN }, quick, wide_gap].map(network)
 }
 
 fn run(trace: &Trace, communicators: &Communicators, spec: &str, room: Option<usize>, config: &ReplayConfig) -> Report {

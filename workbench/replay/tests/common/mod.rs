@@ -6,9 +6,12 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use mb_catalog::EngineChoice;
+use mb_core::Source;
 use mb_core::engine::{Accepted, Completion, Engine, Measurable, QueueLengths, ReplayEngine, Shortcuts};
 use mb_core::matching::Op;
 use mb_core::time::Picos;
+use mb_linear::LinearParameters;
+use mb_replay::network::NetworkParameters;
 use mb_replay::{Network, ReplayConfig, Report, replay};
 use mb_trace::{Record, Trace};
 
@@ -17,25 +20,33 @@ pub(crate) const ANY: i32 = mb_core::mpi::ANY_SOURCE;
 /// `MPI_ANY_TAG`.
 pub(crate) const ANY_TAG: i32 = mb_core::mpi::ANY_TAG;
 
-/// An engine as `name:preset key=value ...`.
+/// An engine as `name:preset`.
 pub(crate) fn engine(spec: &str) -> EngineChoice {
-    let mut words = spec.split_whitespace();
-    let mut choice = mb_catalog::find(words.next().expect("an engine")).expect("a known engine");
-    for word in words {
-        let (key, value) = mb_catalog::parse_assignment(word).expect("key=value");
-        choice.set(key, value, mb_core::Source::User).expect("a known parameter");
-    }
+    mb_catalog::find(spec).expect("a known engine")
+}
+
+/// The list walk of QsNET-II with other parameters.
+pub(crate) fn linear(change: impl FnOnce(&mut LinearParameters)) -> EngineChoice {
+    let mut choice = engine("linear:qsnet2");
+    choice.change(change).expect("in range");
     choice
 }
 
-/// A configuration with these times in ns: latency, send, receive overhead, gap, per byte, copy per
-/// byte; and the eager limit.
-pub(crate) fn network(values: [u64; 7]) -> ReplayConfig {
+/// A network on which every cost shows.
+pub(crate) const PLAIN: NetworkParameters = NetworkParameters {
+    latency: Picos::from_ns(1000),
+    send_overhead: Picos::from_ns(100),
+    recv_overhead: Picos::from_ns(50),
+    gap: Picos::from_ns(20),
+    per_byte: Picos::from_ns(1),
+    copy_per_byte: Picos::from_ns(1),
+    eager_limit: 1000,
+};
+
+/// A configuration with this network.
+pub(crate) fn network(parameters: NetworkParameters) -> ReplayConfig {
     let mut network = Network::preset("slingshot").expect("the default network");
-    let keys = ["latency", "send_overhead", "recv_overhead", "gap", "per_byte", "copy_per_byte", "eager_limit"];
-    for (key, value) in keys.iter().zip(values) {
-        network.set(key, &value.to_string()).expect("in range");
-    }
+    network.parameters.change(&Source::User, |typed| *typed = parameters).expect("in range");
     ReplayConfig::new(network)
 }
 
