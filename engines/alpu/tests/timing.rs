@@ -260,7 +260,7 @@ fn outcomes_are_the_oracles_whatever_the_units_hold() {
 fn the_presets_are_what_they_were_calibrated_on() {
     let cycles = |mhz, cycles| Clock::from_mhz(mhz).span(Cycles(cycles));
     let latency = |name: &str, depth: u64, op: fn(u64) -> Op, last: fn(u64) -> Op| {
-        let mut engine = engine(&AlpuParameters { commands: 1_000_000, ..preset(&ENTRY, name, &[]) });
+        let mut engine = engine(&AlpuParameters { commands: 1_000_000, ..preset(&ENTRY, name) });
         fill(&mut engine, (1..=depth).map(op));
         (answered(&mut engine, LATER, last(depth)) - LATER).0
     };

@@ -66,7 +66,7 @@ fn cycles(parameters: &HardwareConfig, corrections: Corrections, workload: &Work
 /// One row for each correction alone and for all of them: cycles, and what they add to the design as published.
 #[must_use]
 pub(crate) fn table() -> String {
-    let preset = HardwareConfig::new(&mb_testkit::preset(&ENTRY, PRESET, &[])).expect("a preset is consistent");
+    let preset = HardwareConfig::new(&mb_testkit::preset(&ENTRY, PRESET)).expect("a preset is consistent");
     let slow_ages = HardwareConfig { cam_search: preset.cam_search + 1, age_lists: preset.age_lists + 1, ..preset };
     let serial = HardwareConfig { arbiter: Arbiter::Serial, ..preset };
     let mut rows = vec![("none: as published", preset, Corrections::NONE)];

@@ -13,7 +13,7 @@ use mbmatch::Structure;
 use proptest::prelude::*;
 
 fn presets() -> impl Iterator<Item = (&'static str, HostNativeParameters)> {
-    ENTRY.presets.iter().map(|preset| (preset.name, mb_testkit::preset(&ENTRY, preset.name, &[])))
+    ENTRY.presets.iter().map(|preset| (preset.name, mb_testkit::preset(&ENTRY, preset.name)))
 }
 
 #[test]
@@ -28,9 +28,8 @@ fn every_structure_of_mbmatch_is_a_preset() {
 
 #[test]
 fn a_vector_unit_that_the_processor_lacks_is_refused_and_not_replaced() {
-    let with = |unit| {
-        HostNative::new(&HostNativeParameters { vector_unit: unit, ..mb_testkit::preset(&ENTRY, "vector", &[]) })
-    };
+    let with =
+        |unit| HostNative::new(&HostNativeParameters { vector_unit: unit, ..mb_testkit::preset(&ENTRY, "vector") });
     assert!(with(VectorUnitName::Scalar).is_ok() && with(VectorUnitName::Best).is_ok());
     let foreign = if cfg!(target_arch = "x86_64") { VectorUnitName::Neon } else { VectorUnitName::Avx2 };
     let error = with(foreign).unwrap_err().to_string();

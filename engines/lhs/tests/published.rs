@@ -38,7 +38,7 @@ fn the_variants_of_figure_5_take_what_the_card_says() {
         (false, true, 256, 38_437_000, 40_294_231),
         (false, true, 512, 38_797_000, 40_490_385),
     ] {
-        let parameters = LhsParameters { hwp, swp, swp_offset, ..preset(&ENTRY, "dimmnet2", &[]) };
+        let parameters = LhsParameters { hwp, swp, swp_offset, ..preset(&ENTRY, "dimmnet2") };
         assert_eq!(thousand(&parameters), packed, "{parameters:?}");
         let parameters = entry_is_a_line(&parameters);
         assert_eq!(thousand(&parameters), lines, "{parameters:?}");
@@ -53,7 +53,7 @@ fn the_variants_of_figure_6_take_what_the_card_says() {
         (Attribute::WriteBack, true, 29_238_000, 31_638_000),
         (Attribute::Cached, true, 28_438_000, 28_438_000),
     ] {
-        let parameters = LhsParameters { attribute, hwp, ..preset(&ENTRY, "dimmnet3", &[]) };
+        let parameters = LhsParameters { attribute, hwp, ..preset(&ENTRY, "dimmnet3") };
         assert_eq!(thousand(&parameters), packed, "{parameters:?}");
         let parameters = entry_is_a_line(&parameters);
         assert_eq!(thousand(&parameters), lines, "{parameters:?}");
@@ -62,8 +62,8 @@ fn the_variants_of_figure_6_take_what_the_card_says() {
 
 #[test]
 fn the_other_presets_take_what_the_card_says() {
-    assert_eq!(thousand(&preset(&ENTRY, "undivided", &[])), 635_000_000);
+    assert_eq!(thousand(&preset(&ENTRY, "undivided")), 635_000_000);
     // The 63rd of its group: two misses, and a cycle of 312.5 ps for each of 91 cycles, rounded up to a picosecond.
-    assert_eq!(thousand(&preset(&ENTRY, "ipush", &[])), 63 * 28_438 + 200_000);
-    assert_eq!(thousand(&preset(&ENTRY, "multicore", &[])), 63 * 28_438 + 200_000);
+    assert_eq!(thousand(&preset(&ENTRY, "ipush")), 63 * 28_438 + 200_000);
+    assert_eq!(thousand(&preset(&ENTRY, "multicore")), 63 * 28_438 + 200_000);
 }

@@ -46,7 +46,7 @@ impl Run {
 
 fn operations(criterion: &mut Criterion) {
     for preset in ENTRY.presets {
-        let settings = mb_testkit::preset(&ENTRY, preset.name, &[]);
+        let settings = mb_testkit::preset(&ENTRY, preset.name);
         let mut group = criterion.benchmark_group(preset.name);
         for (name, count) in [("alone", 1), ("at_once", 16)] {
             group.throughput(Throughput::Elements(2 * count));

@@ -343,7 +343,7 @@ mod tests {
     /// Offers random streams as fast as they are accepted, and compares outcomes and visits with
     /// the oracle.
     fn judge(skips: fn(&Syscall) -> bool) -> Result<(), String> {
-        let parameters = Parameters::new(&preset(&crate::ENTRY, "mt16", &[]));
+        let parameters = Parameters::new(&preset(&crate::ENTRY, "mt16"));
         let program = parameters.guest().program(parameters.machine);
         let hart = Ppc32::load(&program, 1).unwrap().remove(0);
         streams::check(120, |offers| {

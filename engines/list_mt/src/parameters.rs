@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn the_presets_are_the_columns_of_the_papers_table() {
         for (name, cores) in [("mt1", 1), ("mt2", 2), ("mt16", 16)] {
-            let Parameters { cores: found, .. } = Parameters::new(&mb_testkit::preset(&crate::ENTRY, name, &[]));
+            let Parameters { cores: found, .. } = Parameters::new(&mb_testkit::preset(&crate::ENTRY, name));
             let table = BarrelConfig::hemmert2007(cores).unwrap();
             let BarrelConfig { multiply, divide, .. } = found;
             // A context for each operation and one for the thread that starts them.

@@ -50,7 +50,7 @@ const VARIANTS: [Variant; 5] = [
 
 fn every_variant(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
     for (name, change) in VARIANTS {
-        let mut parameters = preset(&ENTRY, name, &[]);
+        let mut parameters = preset(&ENTRY, name);
         change(&mut parameters);
         let make = || Box::new(ListMt::new(checked(&parameters)).unwrap()) as Box<dyn ReplayEngine>;
         if let Err(objection) = judge(&make) {

@@ -56,7 +56,7 @@ fn alone(engine: &mut ListMt, now: &mut Picos, op: Op) -> (u64, u32) {
 fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
     // Of one visit: instructions of the compiled code, a branch or two among them that costs
     // nothing more, and two calls.
-    let [mt1, mt2, mt16] = ["mt1", "mt2", "mt16"].map(|name| preset::<ListMtParameters>(&ENTRY, name, &[]));
+    let [mt1, mt2, mt16] = ["mt1", "mt2", "mt16"].map(|name| preset::<ListMtParameters>(&ENTRY, name));
     let slow_acquire = ListMtParameters { lock_acquire: Cycles(5), ..mt1.clone() };
     let slow_locks = ListMtParameters { lock_release: Cycles(3), ..slow_acquire.clone() };
     for (parameters, first, visit) in [
@@ -100,7 +100,7 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
 fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
     for (line, beats) in [(32, 2), (64, 4)] {
         let search = |list_cache, visits: u64| {
-            let mut engine = engine(&ListMtParameters { list_cache, line, ..preset(&ENTRY, "mt1", &[]) });
+            let mut engine = engine(&ListMtParameters { list_cache, line, ..preset(&ENTRY, "mt1") });
             let mut now = Picos::ZERO;
             for number in 0..DEPTH {
                 alone(&mut engine, &mut now, arrive(number));
@@ -120,7 +120,7 @@ fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
 
 #[test]
 fn operations_of_one_kind_overlap_and_those_of_the_other_wait() {
-    let mut engine = engine(&preset(&ENTRY, "mt16", &[]));
+    let mut engine = engine(&preset(&ENTRY, "mt16"));
     let mut now = Picos::ZERO;
     for number in 0..DEPTH {
         alone(&mut engine, &mut now, post(number));
@@ -158,7 +158,7 @@ fn operations_of_one_kind_overlap_and_those_of_the_other_wait() {
 
 #[test]
 fn an_operation_too_many_is_refused_until_another_is_answered() {
-    let mut engine = engine(&ListMtParameters { operations: 2, ..preset(&ENTRY, "mt16", &[]) });
+    let mut engine = engine(&ListMtParameters { operations: 2, ..preset(&ENTRY, "mt16") });
     let now = Picos(10 * CYCLE);
     assert_eq!(engine.offer(now, post(1)), Accepted::Yes);
     assert_eq!(engine.offer(now, post(2)), Accepted::Yes);
@@ -182,11 +182,11 @@ fn an_operation_too_many_is_refused_until_another_is_answered() {
 
 #[test]
 fn an_operation_begins_at_the_next_edge_of_the_clock() {
-    let mut engine = engine(&preset(&ENTRY, "mt1", &[]));
+    let mut engine = engine(&preset(&ENTRY, "mt1"));
     let mut answers = Vec::new();
     for offset in [0, 1, CYCLE - 1, CYCLE] {
         let mut now = Picos(offset);
-        let mut fresh = self::engine(&preset(&ENTRY, "mt1", &[]));
+        let mut fresh = self::engine(&preset(&ENTRY, "mt1"));
         alone(&mut fresh, &mut now, post(1));
         now += Picos(1000 * CYCLE);
         answers.push(alone(&mut fresh, &mut now, post(2)).0 + offset);

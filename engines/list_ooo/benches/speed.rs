@@ -19,7 +19,7 @@ fn round(machine: &mut Machine, depth: u64) {
 
 fn operations(criterion: &mut Criterion) {
     for preset in ENTRY.presets {
-        let settings = mb_testkit::preset(&ENTRY, preset.name, &[]);
+        let settings = mb_testkit::preset(&ENTRY, preset.name);
         let mut group = criterion.benchmark_group(preset.name);
         for depth in DEPTHS {
             let mut machine = Machine::new(&Parameters::new(&settings)).unwrap();

@@ -12,7 +12,7 @@ use mb_testkit::{cases, checked, preset, streams};
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
     let corpus = cases::corpus().unwrap();
-    let base: ListOooParameters = preset(&ENTRY, "hemmert2007", &[]);
+    let base: ListOooParameters = preset(&ENTRY, "hemmert2007");
     let with = |&(instruction_set, program)| ListOooParameters { instruction_set, program, ..base.clone() };
     let sets_and_programs = [
         (InstructionSet::Ppc32, MatchFunction::Mpi),
@@ -35,7 +35,7 @@ fn presets_are_the_cores_of_the_processor_library() {
     for (name, (mut core, hierarchy)) in
         [("hemmert2007", ppc440(32)), ("hemmert2007_cold", ppc440(32)), ("nic64", cortex_a72())]
     {
-        let parameters = Parameters::new(&preset(&ENTRY, name, &[]));
+        let parameters = Parameters::new(&preset(&ENTRY, name));
         core.multiply = parameters.core.multiply;
         core.divide = parameters.core.divide;
         assert_eq!(parameters.core, core, "{name}");
@@ -45,7 +45,7 @@ fn presets_are_the_cores_of_the_processor_library() {
 
 #[test]
 fn caches_that_cannot_be_built_are_refused() {
-    let parameters = ListOooParameters { data_ways: 3, ..preset(&ENTRY, "hemmert2007", &[]) };
+    let parameters = ListOooParameters { data_ways: 3, ..preset(&ENTRY, "hemmert2007") };
     let error = ListOoo::new(checked(&parameters)).expect_err("1024 lines in sets of 3");
     let reason = "data cache: bytes is 32768 with 3 ways of 32-byte lines; expected a power of two of sets";
     assert!(error.to_string().ends_with(reason), "{error}");

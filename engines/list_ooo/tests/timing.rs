@@ -25,7 +25,7 @@ fn arrive(number: u64) -> Op {
 
 /// Cycles of operations that come as fast as the firmware takes them: when each was begun and answered.
 fn back_to_back(ops: &[Op]) -> Vec<(u64, u64)> {
-    let mut machine = Machine::new(&Parameters::new(&preset(&ENTRY, "hemmert2007", &[]))).unwrap();
+    let mut machine = Machine::new(&Parameters::new(&preset(&ENTRY, "hemmert2007"))).unwrap();
     ops.iter()
         .map(|op| {
             let served = machine.serve(op, Cycles::ZERO);
@@ -42,7 +42,7 @@ fn an_operation_begins_when_the_core_sleeps_and_its_answer_comes_to_the_picoseco
     // From the call that answers to the sleep; the first time, the instructions between are in no
     // cache, and a miss costs 12 cycles where a hit costs 1.
     assert_eq!(gaps, [4 + 12 - 1, 4]);
-    let mut engine = ListOoo::new(&preset(&ENTRY, "hemmert2007", &[])).unwrap();
+    let mut engine = ListOoo::new(&preset(&ENTRY, "hemmert2007")).unwrap();
     for op in ops {
         engine.offer(Picos::ZERO, op);
     }
@@ -66,7 +66,7 @@ fn an_operation_begins_when_the_core_sleeps_and_its_answer_comes_to_the_picoseco
 #[test]
 fn an_operation_that_comes_late_begins_at_the_next_edge() {
     let alone = back_to_back(&[post(1)])[0];
-    let mut engine = ListOoo::new(&preset(&ENTRY, "hemmert2007", &[])).unwrap();
+    let mut engine = ListOoo::new(&preset(&ENTRY, "hemmert2007")).unwrap();
     let now = CLOCK.span(Cycles(1000)) - Picos(1);
     let completion = engine.answer(now, post(1)).expect("it owes no answer");
     assert_eq!(completion.at, CLOCK.span(Cycles(1000 + alone.1 - alone.0)));
@@ -94,7 +94,7 @@ fn the_firmware_neither_multiplies_nor_divides() {
 
 #[test]
 fn a_drawn_pipeline_has_a_row_for_each_instruction_of_the_operation() {
-    let parameters = Parameters::new(&preset(&ENTRY, "hemmert2007", &[]));
+    let parameters = Parameters::new(&preset(&ENTRY, "hemmert2007"));
     let mut machine = Machine::new(&parameters).unwrap();
     machine.serve(&post(1), Cycles::ZERO);
     let before = machine.statistics().instructions;

@@ -53,7 +53,7 @@ fn cycles(events: &[IssueEvent]) -> u64 {
 
 #[test]
 fn the_memory_of_the_tests_is_that_of_the_preset() {
-    assert_eq!(mb_testkit::preset::<MicrocodeParameters>(&ENTRY, "hemmert2007", &[]).memory(), MEMORY);
+    assert_eq!(mb_testkit::preset::<MicrocodeParameters>(&ENTRY, "hemmert2007").memory(), MEMORY);
 }
 
 #[test]

@@ -31,36 +31,18 @@ pub fn checked<P: Parameters>(parameters: &P) -> &P {
     parameters
 }
 
-/// The typed parameters of these keys and values; a key that is given again counts with its last value.
+/// The typed parameters of a preset of `entry`.
 ///
 /// # Panics
-/// When a key or value does not fit, or a parameter is missing.
+/// When there is no such preset, or `P` describes another engine.
 #[must_use]
-pub fn parameters<P: Parameters>(values: &[(&str, &str)]) -> P {
-    let given = values.iter().map(|&(key, text)| (key, text, Source::User));
-    ParameterSet::complete(P::SPECS, given).unwrap_or_else(|error| panic!("{error}")).typed()
-}
-
-/// The parameter set of a preset of `entry`, with some values changed.
-///
-/// # Panics
-/// When there is no such preset, or a value does not fit.
-#[must_use]
-pub fn preset_set(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> ParameterSet {
+pub fn preset<P: Parameters>(entry: &EngineEntry, name: &str) -> P {
     let preset = entry.presets.iter().find(|preset| preset.name == name);
     let table: toml::Table = preset.expect("the engine has the preset").toml.parse().expect("presets are TOML");
     let values = table.iter().map(|(key, fields)| (key.as_str(), fields["value"].as_str().expect("values are text")));
-    let values = values.chain(changes.iter().copied()).map(|(key, text)| (key, text, Source::User));
-    ParameterSet::complete(entry.parameters, values).unwrap_or_else(|error| panic!("preset {name}: {error}"))
-}
-
-/// The typed parameters of a preset of `entry`, with some values changed.
-///
-/// # Panics
-/// As [`preset_set`].
-#[must_use]
-pub fn preset<P: Parameters>(entry: &EngineEntry, name: &str, changes: &[(&str, &str)]) -> P {
-    preset_set(entry, name, changes).typed()
+    let values = values.map(|(key, text)| (key, text, Source::User));
+    let set = ParameterSet::complete(entry.parameters, values);
+    set.unwrap_or_else(|error| panic!("preset {name}: {error}")).typed()
 }
 
 #[cfg(test)]

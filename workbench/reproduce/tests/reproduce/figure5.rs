@@ -106,7 +106,7 @@ fn mpi_is_limited_by_the_stream_of_the_list_manager() {
 
 /// The parameters of the embedded processor.
 fn hemmert2007() -> ListOooParameters {
-    preset(&mb_list_ooo::ENTRY, "hemmert2007", &[])
+    preset(&mb_list_ooo::ENTRY, "hemmert2007")
 }
 
 fn on_ooo(program: Guest, parameters: &ListOooParameters) -> Vec<Point> {
@@ -240,7 +240,7 @@ fn the_benchmark_on_threads_takes_the_committed_cycles() {
     let measured = CYCLES_MT.map(|(name, ..)| {
         let mut first = BTreeSet::new();
         let last = LENGTHS.map(|length| {
-            let (cores, points) = on_mt(&preset(&mb_list_mt::ENTRY, name, &[]), length);
+            let (cores, points) = on_mt(&preset(&mb_list_mt::ENTRY, name), length);
             assert_eq!(points.len(), 11);
             for point in &points {
                 // To pass an item takes 23 instructions, two of them calls, each in a slot of
@@ -262,7 +262,7 @@ fn what_the_paper_leaves_open_costs_threads_what_it_says() {
         let (_, points) = on_mt(parameters, 10);
         (points[0].cycles, points[10].cycles)
     };
-    let [mt1, mt16] = ["mt1", "mt16"].map(|name| preset::<ListMtParameters>(&mb_list_mt::ENTRY, name, &[]));
+    let [mt1, mt16] = ["mt1", "mt16"].map(|name| preset::<ListMtParameters>(&mb_list_mt::ENTRY, name));
     let with = |change: Change| {
         let mut parameters = mt16.clone();
         change(&mut parameters);
