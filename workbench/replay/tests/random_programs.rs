@@ -4,7 +4,7 @@
 //! on how an engine hands out its answers. `PROPTEST_CASES` raises the number of programs.
 
 mod common;
-#[path = "common/reference.rs"]
+#[path = "common/reference/mod.rs"]
 mod reference;
 
 use std::ops::ControlFlow;

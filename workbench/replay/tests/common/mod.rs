@@ -50,6 +50,11 @@ pub(crate) fn network(parameters: NetworkParameters) -> ReplayConfig {
     ReplayConfig::new(network)
 }
 
+/// The configuration of tests in which the network does not matter.
+pub(crate) fn plain() -> ReplayConfig {
+    network(PLAIN)
+}
+
 /// Checks and replays these ranks' records.
 pub(crate) fn replayed(ranks: Vec<Vec<Record>>, choice: &EngineChoice, config: &ReplayConfig) -> Report {
     let trace = Trace::in_memory(ranks);
