@@ -4,7 +4,8 @@
 //! The pipeline has a read, an operate and a write stage. Forwarding paths and read-before-write FIFO ports make every
 //! result available to the next word and to no earlier one. The model therefore executes a word completely in the cycle
 //! it issues; a word sent to the output FIFO arrives [`WRITE_STAGE`] cycles later.
-//! `match_unit/unit/tests/pipeline/main.rs` compares it with a second model that has stages, latches and forwarding paths.
+//! `match_unit/unit/tests/pipeline/main.rs` compares it with a second model that has stages, latches and forwarding
+//! paths.
 //!
 //! Cost: words are decoded once. Executing a word takes about ten nanoseconds and allocates nothing.
 //! Source: Hemmert et al. (`hemmert2007`) sections 4.1 and 4.2; `spec/isa/match_unit.toml`.
