@@ -11,7 +11,7 @@ mod rv64;
 
 pub use instruction::{BranchKind, InstructionClass, Register, Retired, StaticInstruction};
 pub use ppc32::Ppc32;
-pub use rv64::Rv64;
+pub use rv64::{AtomicKind, Counter, Effect, FenceOrder, Operation, Rv64, extend};
 
 use crate::memory::{Fault, Memory};
 use crate::syscall::SyscallHandler;

@@ -29,6 +29,10 @@ mod syscall;
 
 pub use cores::{barrel, out_of_order, predictor};
 pub use isa::{BranchKind, Hart, InstructionClass, Ppc32, Register, Retired, Rv64, StaticInstruction, Step};
+/// RV64 instructions without state, for pipelines that read operands when an instruction executes.
+pub mod rv64 {
+    pub use crate::isa::{AtomicKind, Counter, Effect, FenceOrder, Operation, extend};
+}
 pub use loader::{Isa, LoadError, Program, Symbol};
 pub use memory::{Fault, Memory, WriteError, hierarchy};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};

@@ -24,7 +24,7 @@ pub(super) trait Subject: Hart {
 }
 
 /// A handler that is never called.
-struct NoSyscalls;
+pub(super) struct NoSyscalls;
 
 impl SyscallHandler for NoSyscalls {
     fn set_cycle(&mut self, _: u64) {}

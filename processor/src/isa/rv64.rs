@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! RV64: the 64-bit RISC-V base with multiplication, atomics, compressed instructions and counters
-//! (RV64IMAC, Zicntr, Zifencei).
+//! (RV64IMAC, Zicntr, Zifencei, Zihintpause, Zawrs, Zba, Zbb).
 //!
 //! `docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
 //! architecture leaves to the implementation: loads and stores may have any alignment, atomics must
@@ -10,13 +10,17 @@
 
 mod compressed;
 mod decode;
+mod effect;
+mod operation;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use self::decode::{Kind, Op};
+pub use self::effect::{AtomicKind, Counter, Effect, FenceOrder, extend};
+use self::operation::Actions;
+pub use self::operation::Operation;
 use super::decoded_text::DecodedText;
 use super::{Hart, InstructionClass, Retired, StaticInstruction, Step};
 use crate::loader::{Isa, LoadError, Program};
@@ -26,7 +30,7 @@ use crate::syscall::{Service, Syscall, SyscallHandler, SyscallResult};
 /// A hardware thread of RV64.
 #[derive(Clone, Debug)]
 pub struct Rv64 {
-    text: Arc<DecodedText<Op, 1>>,
+    text: Arc<DecodedText<Operation, 1>>,
     number: u32,
     pc: u64,
     /// x0 to x31, then one that takes results for x0. The length is a power of two, so that masked
@@ -53,13 +57,13 @@ impl Rv64 {
             let rest = &program.text()[(pc - code.start) as usize..];
             let there = rest.len().min(4);
             bytes[..there].copy_from_slice(&rest[..there]);
-            decode::decode(u32::from_le_bytes(bytes), pc)
+            Operation::decode(u32::from_le_bytes(bytes), pc)
         });
         let thread = Self::new(Arc::new(text), program.entry());
         Ok((0..count).map(|number| Self { number, ..thread.clone() }).collect())
     }
 
-    fn new(text: Arc<DecodedText<Op, 1>>, pc: u64) -> Self {
+    fn new(text: Arc<DecodedText<Operation, 1>>, pc: u64) -> Self {
         Self { text, number: 0, pc, registers: [0; 64], retired: 0 }
     }
 
@@ -91,47 +95,49 @@ impl Rv64 {
 
     /// The value that a load writes to its register.
     #[inline]
-    fn load_value(&self, kind: Kind, memory: &Memory, address: u64) -> Result<u64, Fault> {
-        Ok(match kind {
-            Kind::LoadByte => i8::from_le_bytes(self.read(memory, address)?) as u64,
-            Kind::LoadHalf => i16::from_le_bytes(self.read(memory, address)?) as u64,
-            Kind::LoadWord => i32::from_le_bytes(self.read(memory, address)?) as u64,
-            Kind::LoadByteUnsigned => u8::from_le_bytes(self.read(memory, address)?).into(),
-            Kind::LoadHalfUnsigned => u16::from_le_bytes(self.read(memory, address)?).into(),
-            Kind::LoadWordUnsigned => u32::from_le_bytes(self.read(memory, address)?).into(),
+    fn load_value(&self, memory: &Memory, address: u64, width: u8, signed: bool) -> Result<u64, Fault> {
+        let value = match width {
+            1 => u8::from_le_bytes(self.read(memory, address)?).into(),
+            2 => u16::from_le_bytes(self.read(memory, address)?).into(),
+            4 => u32::from_le_bytes(self.read(memory, address)?).into(),
             _ => u64::from_le_bytes(self.read(memory, address)?),
-        })
+        };
+        Ok(extend(value, width, signed))
     }
 
-    /// Executes an operation of the A extension; returns its result.
-    fn atomic(&self, op: &Op, memory: &mut Memory) -> Result<u64, Fault> {
-        let (address, b) = (self.get(op.a), self.get(op.b));
-        if !address.is_multiple_of(op.instruction.access.into()) {
-            return Err(Fault::Access { pc: self.pc, address, bytes: op.instruction.access });
+    #[inline]
+    fn store_value(&self, memory: &mut Memory, address: u64, width: u8, value: u64) -> Result<(), Fault> {
+        match width {
+            1 => self.write(memory, address, (value as u8).to_le_bytes()),
+            2 => self.write(memory, address, (value as u16).to_le_bytes()),
+            4 => self.write(memory, address, (value as u32).to_le_bytes()),
+            _ => self.write(memory, address, value.to_le_bytes()),
         }
-        let wide = op.instruction.access == 8;
-        let kind = if wide { Kind::LoadDouble } else { Kind::LoadWord };
-        let old = self.load_value(kind, memory, address)?;
-        let new = match op.kind {
-            Kind::LoadReserveWord | Kind::LoadReserveDouble => {
-                memory.reserve(self.number, address);
-                return Ok(old);
-            }
-            Kind::StoreConditionalWord | Kind::StoreConditionalDouble => {
-                if !memory.reserved(self.number, address) {
-                    memory.release(self.number);
-                    return Ok(1);
-                }
-                b
-            }
-            _ => combine(op.imm, old, if wide { b } else { b as i32 as u64 }),
-        };
-        if wide {
-            self.write(memory, address, new.to_le_bytes())?;
-        } else {
-            self.write(memory, address, (new as u32).to_le_bytes())?;
+    }
+
+    /// Executes an access of the A extension; returns its result.
+    fn atomic(
+        &self,
+        memory: &mut Memory,
+        address: u64,
+        width: u8,
+        kind: AtomicKind,
+        operand: u64,
+    ) -> Result<u64, Fault> {
+        if !address.is_multiple_of(width.into()) {
+            return Err(Fault::Access { pc: self.pc, address, bytes: width });
         }
-        let conditional = matches!(op.kind, Kind::StoreConditionalWord | Kind::StoreConditionalDouble);
+        let old = self.load_value(memory, address, width, true)?;
+        if kind == AtomicKind::LoadReserved {
+            memory.reserve(self.number, address);
+            return Ok(old);
+        }
+        let conditional = kind == AtomicKind::StoreConditional;
+        if conditional && !memory.reserved(self.number, address) {
+            memory.release(self.number);
+            return Ok(1);
+        }
+        self.store_value(memory, address, width, kind.combine(old, operand))?;
         if conditional {
             memory.release(self.number);
         }
@@ -147,19 +153,6 @@ impl Rv64 {
         };
         let arguments = [10, 11, 12, 13].map(|index| self.registers[index]);
         handler.call(Syscall { thread: self.number, service, arguments }, memory)
-    }
-
-    /// Whether a branch is taken.
-    #[inline]
-    fn branches(kind: Kind, a: u64, b: u64) -> bool {
-        match kind {
-            Kind::BranchEqual => a == b,
-            Kind::BranchNotEqual => a != b,
-            Kind::BranchLess => (a as i64) < b as i64,
-            Kind::BranchNotLess => a as i64 >= b as i64,
-            Kind::BranchLessUnsigned => a < b,
-            _ => a >= b,
-        }
     }
 }
 
@@ -190,136 +183,24 @@ impl Hart for Rv64 {
     }
 
     fn instruction_at(&self, pc: u64) -> Option<StaticInstruction> {
-        self.text.at(pc).filter(|op| op.kind != Kind::Illegal).map(|op| op.instruction)
+        self.text.at(pc).filter(|op| !op.is_illegal()).map(|op| op.instruction)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one match arm for each operation")]
     #[inline]
     fn step<H: SyscallHandler>(&mut self, memory: &mut Memory, handler: &mut H) -> Result<Step, Fault> {
         let pc = self.pc;
         let Some(&op) = self.text.at(pc) else {
             return Err(Fault::Access { pc, address: pc, bytes: 2 });
         };
-        let (a, b, imm) = (self.get(op.a), self.get(op.b), op.imm);
-        let mut next = pc.wrapping_add(op.instruction.bytes.into());
-        let mut address = 0;
-        let mut taken = false;
-        let result = match op.kind {
-            Kind::Constant => imm,
-            Kind::Jump => {
-                taken = true;
-                std::mem::replace(&mut next, imm)
-            }
-            Kind::JumpRegister => {
-                taken = true;
-                std::mem::replace(&mut next, a.wrapping_add(imm) & !1)
-            }
-            Kind::BranchEqual
-            | Kind::BranchNotEqual
-            | Kind::BranchLess
-            | Kind::BranchNotLess
-            | Kind::BranchLessUnsigned
-            | Kind::BranchNotLessUnsigned => {
-                taken = Self::branches(op.kind, a, b);
-                if taken {
-                    next = imm;
-                }
-                0
-            }
-            Kind::LoadByte
-            | Kind::LoadHalf
-            | Kind::LoadWord
-            | Kind::LoadDouble
-            | Kind::LoadByteUnsigned
-            | Kind::LoadHalfUnsigned
-            | Kind::LoadWordUnsigned => {
-                address = a.wrapping_add(imm);
-                self.load_value(op.kind, memory, address)?
-            }
-            Kind::StoreByte => {
-                address = a.wrapping_add(imm);
-                self.write(memory, address, (b as u8).to_le_bytes())?;
-                0
-            }
-            Kind::StoreHalf => {
-                address = a.wrapping_add(imm);
-                self.write(memory, address, (b as u16).to_le_bytes())?;
-                0
-            }
-            Kind::StoreWord => {
-                address = a.wrapping_add(imm);
-                self.write(memory, address, (b as u32).to_le_bytes())?;
-                0
-            }
-            Kind::StoreDouble => {
-                address = a.wrapping_add(imm);
-                self.write(memory, address, b.to_le_bytes())?;
-                0
-            }
-            Kind::AddImm => a.wrapping_add(imm),
-            Kind::LessImm => u64::from((a as i64) < imm as i64),
-            Kind::LessUnsignedImm => u64::from(a < imm),
-            Kind::XorImm => a ^ imm,
-            Kind::OrImm => a | imm,
-            Kind::AndImm => a & imm,
-            Kind::ShiftLeftImm => a << (imm & 63),
-            Kind::ShiftRightImm => a >> (imm & 63),
-            Kind::ShiftRightSignedImm => (a as i64 >> (imm & 63)) as u64,
-            Kind::AddImmWord => word(a.wrapping_add(imm)),
-            Kind::ShiftLeftImmWord => word(a << (imm & 31)),
-            Kind::ShiftRightImmWord => word((a as u32 >> (imm & 31)).into()),
-            Kind::ShiftRightSignedImmWord => (a as i32 >> (imm & 31)) as u64,
-            Kind::Add => a.wrapping_add(b),
-            Kind::Sub => a.wrapping_sub(b),
-            Kind::ShiftLeft => a << (b & 63),
-            Kind::Less => u64::from((a as i64) < b as i64),
-            Kind::LessUnsigned => u64::from(a < b),
-            Kind::Xor => a ^ b,
-            Kind::ShiftRight => a >> (b & 63),
-            Kind::ShiftRightSigned => (a as i64 >> (b & 63)) as u64,
-            Kind::Or => a | b,
-            Kind::And => a & b,
-            Kind::AddWord => word(a.wrapping_add(b)),
-            Kind::SubWord => word(a.wrapping_sub(b)),
-            Kind::ShiftLeftWord => word(a << (b & 31)),
-            Kind::ShiftRightWord => word((a as u32 >> (b & 31)).into()),
-            Kind::ShiftRightSignedWord => (a as i32 >> (b & 31)) as u64,
-            Kind::Mul => a.wrapping_mul(b),
-            Kind::MulHigh => ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64,
-            Kind::MulHighSignedUnsigned => ((i128::from(a as i64) * i128::from(b)) >> 64) as u64,
-            Kind::MulHighUnsigned => ((u128::from(a) * u128::from(b)) >> 64) as u64,
-            Kind::Div if b == 0 => u64::MAX,
-            Kind::Div => (a as i64).wrapping_div(b as i64) as u64,
-            Kind::DivUnsigned => a.checked_div(b).unwrap_or(u64::MAX),
-            Kind::Rem if b == 0 => a,
-            Kind::Rem => (a as i64).wrapping_rem(b as i64) as u64,
-            Kind::RemUnsigned => a.checked_rem(b).unwrap_or(a),
-            Kind::MulWord => word(a.wrapping_mul(b)),
-            Kind::DivWord if b as i32 == 0 => u64::MAX,
-            Kind::DivWord => (a as i32).wrapping_div(b as i32) as u64,
-            Kind::DivUnsignedWord => (a as u32).checked_div(b as u32).unwrap_or(u32::MAX) as i32 as u64,
-            Kind::RemWord if b as i32 == 0 => word(a),
-            Kind::RemWord => (a as i32).wrapping_rem(b as i32) as u64,
-            Kind::RemUnsignedWord => (a as u32).checked_rem(b as u32).unwrap_or(a as u32) as i32 as u64,
-            Kind::LoadReserveWord
-            | Kind::LoadReserveDouble
-            | Kind::StoreConditionalWord
-            | Kind::StoreConditionalDouble
-            | Kind::AtomicWord
-            | Kind::AtomicDouble => {
-                address = a;
-                self.atomic(&op, memory)?
-            }
-            Kind::Cycle => handler.cycle(),
-            Kind::Retired => self.retired,
-            Kind::Nothing => 0,
-            Kind::Call => match self.call(memory, handler) {
-                SyscallResult::Value(value) => value,
-                SyscallResult::Wait => return Ok(Step::Waiting),
-                SyscallResult::Exit(status) => return Ok(Step::Exited(status)),
-            },
-            Kind::Illegal => return Err(Fault::Illegal { pc, word: imm as u32 }),
+        let (a, b) = (self.get(op.a), self.get(op.b));
+        let next = pc.wrapping_add(op.instruction.bytes.into());
+        let mut execution = Execution { hart: self, memory, handler, next, address: 0, taken: false };
+        let result = match op.apply(pc, a, b, &mut execution) {
+            Outcome::Result(result) => result,
+            Outcome::Step(step) => return Ok(step),
+            Outcome::Fault(fault) => return Err(fault),
         };
+        let Execution { next, address, taken, .. } = execution;
         self.set(op.d, result);
         self.pc = next;
         self.retired = self.retired.wrapping_add(1);
@@ -327,23 +208,81 @@ impl Hart for Rv64 {
     }
 }
 
-/// The low 32 bits, sign-extended.
-const fn word(value: u64) -> u64 {
-    value as i32 as u64
+/// What one step has done so far.
+struct Execution<'a, H> {
+    hart: &'a Rv64,
+    memory: &'a mut Memory,
+    handler: &'a mut H,
+    next: u64,
+    address: u64,
+    taken: bool,
 }
 
-/// The value that an atomic operation writes; `which` is its number in the encoding. Words are
-/// sign-extended, which changes neither the signed nor the unsigned order.
-fn combine(which: u64, old: u64, operand: u64) -> u64 {
-    match which {
-        0 => old.wrapping_add(operand),
-        1 => operand,
-        4 => old ^ operand,
-        8 => old | operand,
-        12 => old & operand,
-        16 => (old as i64).min(operand as i64) as u64,
-        20 => (old as i64).max(operand as i64) as u64,
-        24 => old.min(operand),
-        _ => old.max(operand),
+enum Outcome {
+    /// The value for the destination.
+    Result(u64),
+    /// The instruction does not retire.
+    Step(Step),
+    Fault(Fault),
+}
+
+impl From<Result<u64, Fault>> for Outcome {
+    #[inline]
+    fn from(result: Result<u64, Fault>) -> Self {
+        result.map_or_else(Self::Fault, Self::Result)
+    }
+}
+
+impl<H: SyscallHandler> Actions for Execution<'_, H> {
+    type Output = Outcome;
+
+    #[inline]
+    fn value(&mut self, value: u64) -> Outcome {
+        Outcome::Result(value)
+    }
+
+    #[inline]
+    fn branch(&mut self, taken: bool, next: u64, link: u64) -> Outcome {
+        self.taken = taken;
+        self.next = next;
+        Outcome::Result(link)
+    }
+
+    #[inline]
+    fn load<const WIDTH: u8>(&mut self, address: u64, signed: bool) -> Outcome {
+        self.address = address;
+        self.hart.load_value(self.memory, address, WIDTH, signed).into()
+    }
+
+    #[inline]
+    fn store<const WIDTH: u8>(&mut self, address: u64, value: u64) -> Outcome {
+        self.address = address;
+        self.hart.store_value(self.memory, address, WIDTH, value).map(|()| 0).into()
+    }
+
+    #[inline]
+    fn other(&mut self, effect: Effect) -> Outcome {
+        match effect {
+            Effect::Atomic { address, width, kind, operand } => {
+                self.address = address;
+                self.hart.atomic(self.memory, address, width, kind, operand).into()
+            }
+            // Execution is sequentially consistent and code cannot change, so fences affect only
+            // time. A wait may end at any time; this one ends at once.
+            Effect::Fence(_) | Effect::FenceInstruction | Effect::Pause | Effect::WaitOnReservation { .. } => {
+                Outcome::Result(0)
+            }
+            Effect::Csr(Counter::Cycle | Counter::Time) => Outcome::Result(self.handler.cycle()),
+            Effect::Csr(Counter::Retired) => Outcome::Result(self.hart.retired),
+            Effect::Call => match self.hart.call(self.memory, self.handler) {
+                SyscallResult::Value(value) => Outcome::Result(value),
+                SyscallResult::Wait => Outcome::Step(Step::Waiting),
+                SyscallResult::Exit(status) => Outcome::Step(Step::Exited(status)),
+            },
+            Effect::Illegal(word) => Outcome::Fault(Fault::Illegal { pc: self.hart.pc, word }),
+            Effect::Value(_) | Effect::Branch { .. } | Effect::Load { .. } | Effect::Store { .. } => {
+                unreachable!("{effect:?} has a method of its own")
+            }
+        }
     }
 }

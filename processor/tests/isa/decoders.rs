@@ -15,17 +15,21 @@ use super::elf::{self, CODE};
 /// Number of words.
 const WORDS: usize = 150_000;
 
+/// What the disassembler accepts of RISC-V.
+const ARCHITECTURE: &str = "rv64i2p1_m2p0_a2p1_c2p0_zicsr2p0_zifencei2p0_zihintpause2p0_zawrs1p0_zba1p0_zbb1p0";
+
 /// Offset, bits and name of each disassembled instruction, or `None` with a message if the
 /// disassembler is not installed.
 fn disassemble(machine: Isa, code: &[u8]) -> Option<Vec<(u64, u32, String)>> {
     // No aliases, and with the instructions of the 405.
     let (tool, options): (_, &[&str]) = match machine {
-        Isa::Ppc32 => ("powerpc-linux-gnu-objdump", &["-m", "powerpc", "-M", "405,raw", "-EB"]),
-        Isa::Rv64 => ("riscv64-linux-gnu-objdump", &["-m", "riscv:rv64", "-M", "no-aliases"]),
+        Isa::Ppc32 => ("powerpc-linux-gnu-objdump", &["-b", "binary", "-m", "powerpc", "-M", "405,raw", "-EB"]),
+        Isa::Rv64 => ("riscv64-linux-gnu-objdump", &["-j", ".text", "-M", "no-aliases"]),
     };
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("words-{machine:?}-{}.bin", code.len()));
-    std::fs::write(&path, code).expect("a writable directory");
-    let output = match Command::new(tool).args(["-D", "-z", "-b", "binary"]).args(options).arg(&path).output() {
+    let file = if machine == Isa::Rv64 { elf::riscv_object(code, ARCHITECTURE) } else { code.to_vec() };
+    std::fs::write(&path, file).expect("a writable directory");
+    let output = match Command::new(tool).args(["-D", "-z"]).args(options).arg(&path).output() {
         Ok(output) => output,
         Err(error) => {
             // Not through `eprintln`, which the test harness would capture.

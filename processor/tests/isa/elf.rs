@@ -73,3 +73,35 @@ pub(crate) fn file(isa: Isa, code: &[u8]) -> Vec<u8> {
     file.bytes.extend(code);
     file.bytes
 }
+
+/// A relocatable object with the section `.text` and the attribute that names its instruction set,
+/// from which the disassembler takes the extensions.
+pub(crate) fn riscv_object(text: &[u8], architecture: &str) -> Vec<u8> {
+    /// `Tag_RISCV_arch`, and the tag of attributes for the whole file.
+    const ARCH: u8 = 5;
+    const FILE: u8 = 1;
+    let attribute = [&[ARCH], architecture.as_bytes(), &[0]].concat();
+    let body = [&[FILE][..], &(attribute.len() as u32 + 5).to_le_bytes(), &attribute].concat();
+    let vendor = b"riscv\0";
+    let length = (4 + vendor.len() + body.len()) as u32;
+    let attributes = [&b"A"[..], &length.to_le_bytes(), vendor, &body].concat();
+    let names = b"\0.text\0.riscv.attributes\0.names\0";
+    // Name, type, flags, content. SHT_PROGBITS, SHT_RISCV_ATTRIBUTES and SHT_STRTAB;
+    // SHF_ALLOC and SHF_EXECINSTR.
+    let sections: [(u32, u32, u64, &[u8]); 3] = [(1, 1, 6, text), (7, 0x7000_0003, 0, &attributes), (25, 3, 0, names)];
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // ET_REL, EM_RISCV, the version, and no entry and program headers.
+    file.extend([1, 0, 243, 0, 1, 0, 0, 0].iter().chain(&[0; 16]));
+    let headers = 64 + sections.iter().map(|section| section.3.len() as u64).sum::<u64>();
+    file.extend(headers.to_le_bytes());
+    // Flags (compressed code), and the sizes and numbers of headers.
+    file.extend([1, 0, 0, 0, 64, 0, 0, 0, 0, 0, 64, 0, 4, 0, 3, 0]);
+    let mut table = vec![0; 64];
+    for (name, kind, flags, content) in sections {
+        table.extend([name, kind].iter().flat_map(|word| word.to_le_bytes()));
+        let words = [flags, 0, file.len() as u64, content.len() as u64, 0, 1, 0];
+        table.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        file.extend(content);
+    }
+    [file, table].concat()
+}

@@ -200,6 +200,20 @@ mod rv64 {
     const RESERVED: u32 = 18;
     const SCRATCH: u32 = 19;
 
+    /// Bits of a random word that are kept. Most instructions have few bits set in the field of
+    /// the function.
+    const MASKS: [u32; 8] = [
+        u32::MAX,
+        0x01ff_ffff,
+        0x41ff_ffff,
+        0x03ff_ffff,
+        0xf9ff_ffff,
+        // Zba and Zbb.
+        0x21ff_ffff,
+        0x61ff_ffff,
+        0x0bff_ffff,
+    ];
+
     fn thread(code: &[u8]) -> Rv64 {
         let program = Program::load(&elf::file(Isa::Rv64, code)).expect("a program");
         Rv64::load(&program, 1).expect("of RV64").remove(0)
@@ -227,7 +241,7 @@ mod rv64 {
                     return random.next() as u32 & 0xffff;
                 }
                 let word = random.next() as u32 & 0xffff_ff80 | random.pick(&opcodes);
-                word & random.pick(&[u32::MAX, 0x01ff_ffff, 0x41ff_ffff, 0x03ff_ffff, 0xf9ff_ffff])
+                word & random.pick(&MASKS)
             })
             .collect();
         let decoded = thread(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());

@@ -2,104 +2,9 @@
 //! The RV64 decoder, called once for each address at which an instruction can begin.
 
 use super::compressed;
-use crate::{BranchKind, InstructionClass, Register, StaticInstruction};
-
-/// Index of the register that takes results for x0, and that no instruction reads.
-const SINK: u8 = 32;
-
-/// The operation. `d`, `a`, `b` and `imm` are fields of [`Op`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// An illegal instruction; `imm` is the word.
-    Illegal,
-    /// The result is `imm`: lui and auipc.
-    Constant,
-    /// `imm` is the target.
-    Jump,
-    JumpRegister,
-    /// `imm` is the target, as in all branches.
-    BranchEqual,
-    BranchNotEqual,
-    BranchLess,
-    BranchNotLess,
-    BranchLessUnsigned,
-    BranchNotLessUnsigned,
-    LoadByte,
-    LoadHalf,
-    LoadWord,
-    LoadDouble,
-    LoadByteUnsigned,
-    LoadHalfUnsigned,
-    LoadWordUnsigned,
-    StoreByte,
-    StoreHalf,
-    StoreWord,
-    StoreDouble,
-    AddImm,
-    LessImm,
-    LessUnsignedImm,
-    XorImm,
-    OrImm,
-    AndImm,
-    ShiftLeftImm,
-    ShiftRightImm,
-    ShiftRightSignedImm,
-    AddImmWord,
-    ShiftLeftImmWord,
-    ShiftRightImmWord,
-    ShiftRightSignedImmWord,
-    Add,
-    Sub,
-    ShiftLeft,
-    Less,
-    LessUnsigned,
-    Xor,
-    ShiftRight,
-    ShiftRightSigned,
-    Or,
-    And,
-    AddWord,
-    SubWord,
-    ShiftLeftWord,
-    ShiftRightWord,
-    ShiftRightSignedWord,
-    Mul,
-    MulHigh,
-    MulHighSignedUnsigned,
-    MulHighUnsigned,
-    Div,
-    DivUnsigned,
-    Rem,
-    RemUnsigned,
-    MulWord,
-    DivWord,
-    DivUnsignedWord,
-    RemWord,
-    RemUnsignedWord,
-    LoadReserveWord,
-    LoadReserveDouble,
-    StoreConditionalWord,
-    StoreConditionalDouble,
-    /// `imm` is the number of the operation: the five highest bits of the word.
-    AtomicWord,
-    AtomicDouble,
-    Cycle,
-    Retired,
-    /// No effect on registers and memory.
-    Nothing,
-    Call,
-}
-
-/// A decoded instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Op {
-    pub(super) kind: Kind,
-    pub(super) d: u8,
-    pub(super) a: u8,
-    pub(super) b: u8,
-    pub(super) imm: u64,
-    pub(super) instruction: StaticInstruction,
-}
+use super::effect::{AtomicKind, Counter};
+use super::operation::{Kind, Operation};
+use crate::{BranchKind, InstructionClass, Register};
 
 /// The dependence-tracking number of a general register, or none for x0.
 const fn general(index: u8) -> Register {
@@ -108,7 +13,7 @@ const fn general(index: u8) -> Register {
 
 /// Decodes the instruction at `pc`, where `word` is. A compressed instruction uses only the low
 /// half.
-pub(super) fn decode(word: u32, pc: u64) -> Op {
+pub(super) fn decode(word: u32, pc: u64) -> Operation {
     let compressed = word & 3 != 3;
     let (bits, bytes) = if compressed { (word & 0xffff, 2) } else { (word, 4) };
     let full = if compressed { compressed::expand(bits as u16) } else { Some(word) };
@@ -160,20 +65,12 @@ impl Word {
     }
 
     /// An operation without operands.
-    const fn op(&self, kind: Kind) -> Op {
-        let instruction = StaticInstruction {
-            class: InstructionClass::Integer,
-            branch: BranchKind::None,
-            sources: [Register::NONE; 3],
-            destinations: [Register::NONE; 3],
-            bytes: 4,
-            access: 0,
-        };
-        Op { kind, d: SINK, a: self.rs1(), b: self.rs2(), imm: 0, instruction }
+    const fn op(&self, kind: Kind) -> Operation {
+        Operation::new(kind, self.rs1(), self.rs2())
     }
 
     /// An operation with a result.
-    const fn to_rd(&self, kind: Kind, class: InstructionClass) -> Op {
+    const fn to_rd(&self, kind: Kind, class: InstructionClass) -> Operation {
         let mut op = self.op(kind);
         op.instruction.class = class;
         op.instruction.destinations[0] = general(self.rd());
@@ -184,7 +81,7 @@ impl Word {
     }
 
     /// An operation on rs1 and an immediate, with a result.
-    const fn immediate(&self, kind: Kind, imm: u64) -> Op {
+    const fn immediate(&self, kind: Kind, imm: u64) -> Operation {
         let mut op = self.to_rd(kind, InstructionClass::Integer);
         op.instruction.sources[0] = general(self.rs1());
         op.imm = imm;
@@ -192,7 +89,7 @@ impl Word {
     }
 
     /// An operation on rs1 and rs2, with a result.
-    const fn registers(&self, kind: Kind, class: InstructionClass) -> Op {
+    const fn registers(&self, kind: Kind, class: InstructionClass) -> Operation {
         let mut op = self.to_rd(kind, class);
         op.instruction.sources = [general(self.rs1()), general(self.rs2()), Register::NONE];
         op
@@ -204,21 +101,10 @@ impl Word {
 /// Planned: F and D will use the major opcodes 0x07, 0x27, 0x43, 0x47, 0x4b, 0x4f and 0x53 here,
 /// the dependence-tracking registers 32 to 63 and 64 (status), and four more encodings in
 /// `compressed.rs`.
-fn operation(word: &Word, pc: u64) -> Option<Op> {
+fn operation(word: &Word, pc: u64) -> Option<Operation> {
     let op = match word.bits(0, 7) {
         0x03 => return load(word),
-        0x0f => {
-            // Execution is sequentially consistent and code cannot change, so both fences affect
-            // only time.
-            let class = match word.function() {
-                0 => InstructionClass::Fence,
-                1 => InstructionClass::System,
-                _ => return None,
-            };
-            let mut op = word.op(Kind::Nothing);
-            op.instruction.class = class;
-            op
-        }
+        0x0f => return order(word),
         0x13 => return arithmetic_immediate(word),
         0x17 => {
             let mut op = word.to_rd(Kind::Constant, InstructionClass::Integer);
@@ -262,7 +148,7 @@ const fn is_link(register: u8) -> bool {
     matches!(register, 1 | 5)
 }
 
-fn branch(word: &Word, pc: u64) -> Option<Op> {
+fn branch(word: &Word, pc: u64) -> Option<Operation> {
     let kind = match word.function() {
         0 => Kind::BranchEqual,
         1 => Kind::BranchNotEqual,
@@ -279,7 +165,7 @@ fn branch(word: &Word, pc: u64) -> Option<Op> {
     Some(op)
 }
 
-fn load(word: &Word) -> Option<Op> {
+fn load(word: &Word) -> Option<Operation> {
     let (kind, access) = match word.function() {
         0 => (Kind::LoadByte, 1),
         1 => (Kind::LoadHalf, 2),
@@ -296,7 +182,7 @@ fn load(word: &Word) -> Option<Op> {
     Some(op)
 }
 
-fn store(word: &Word) -> Option<Op> {
+fn store(word: &Word) -> Option<Operation> {
     let (kind, access) = match word.function() {
         0 => (Kind::StoreByte, 1),
         1 => (Kind::StoreHalf, 2),
@@ -312,7 +198,22 @@ fn store(word: &Word) -> Option<Op> {
     Some(op)
 }
 
-fn arithmetic_immediate(word: &Word) -> Option<Op> {
+/// The fences, and the hint `pause`.
+fn order(word: &Word) -> Option<Operation> {
+    // The manual: a fence ignores the fields rd and rs1.
+    let (kind, class) = match word.function() {
+        _ if word.0 == 0x0100_000f => (Kind::Pause, InstructionClass::Integer),
+        0 => (Kind::Fence, InstructionClass::Fence),
+        1 => (Kind::FenceInstruction, InstructionClass::System),
+        _ => return None,
+    };
+    let mut op = word.op(kind);
+    op.instruction.class = class;
+    op.imm = word.0.into();
+    Some(op)
+}
+
+fn arithmetic_immediate(word: &Word) -> Option<Operation> {
     let amount = u64::from(word.bits(20, 6));
     Some(match (word.function(), word.bits(26, 6)) {
         (0, _) => word.immediate(Kind::AddImm, word.i()),
@@ -324,90 +225,147 @@ fn arithmetic_immediate(word: &Word) -> Option<Op> {
         (1, 0) => word.immediate(Kind::ShiftLeftImm, amount),
         (5, 0) => word.immediate(Kind::ShiftRightImm, amount),
         (5, 0x10) => word.immediate(Kind::ShiftRightSignedImm, amount),
-        _ => return None,
+        (5, 0x18) => word.immediate(Kind::RotateRightImm, amount),
+        (function, _) => {
+            let kind = match (function, word.bits(20, 12)) {
+                (1, 0x600) => Kind::LeadingZeros,
+                (1, 0x601) => Kind::TrailingZeros,
+                (1, 0x602) => Kind::Ones,
+                (1, 0x604) => Kind::SignExtendByte,
+                (1, 0x605) => Kind::SignExtendHalf,
+                (5, 0x287) => Kind::OrCombineBytes,
+                (5, 0x6b8) => Kind::ReverseBytes,
+                _ => return None,
+            };
+            word.immediate(kind, 0)
+        }
     })
 }
 
-fn arithmetic_immediate_word(word: &Word) -> Option<Op> {
+fn arithmetic_immediate_word(word: &Word) -> Option<Operation> {
     let amount = u64::from(word.rs2());
     Some(match (word.function(), word.bits(25, 7)) {
         (0, _) => word.immediate(Kind::AddImmWord, word.i()),
         (1, 0) => word.immediate(Kind::ShiftLeftImmWord, amount),
         (5, 0) => word.immediate(Kind::ShiftRightImmWord, amount),
         (5, 0x20) => word.immediate(Kind::ShiftRightSignedImmWord, amount),
+        (5, 0x30) => word.immediate(Kind::RotateRightImmWord, amount),
+        // The amount has six bits.
+        (1, 4 | 5) => word.immediate(Kind::ShiftLeftImmUnsignedWord, word.bits(20, 6).into()),
+        (1, 0x30) => {
+            let kind = match word.rs2() {
+                0 => Kind::LeadingZerosWord,
+                1 => Kind::TrailingZerosWord,
+                2 => Kind::OnesWord,
+                _ => return None,
+            };
+            word.immediate(kind, 0)
+        }
         _ => return None,
     })
 }
 
-fn arithmetic(word: &Word) -> Option<Op> {
+fn arithmetic(word: &Word) -> Option<Operation> {
+    let (multiply, divide) = (InstructionClass::Multiply, InstructionClass::Divide);
     let (kind, class) = match (word.bits(25, 7), word.function()) {
-        (0, 0) => (Kind::Add, InstructionClass::Integer),
-        (0, 1) => (Kind::ShiftLeft, InstructionClass::Integer),
-        (0, 2) => (Kind::Less, InstructionClass::Integer),
-        (0, 3) => (Kind::LessUnsigned, InstructionClass::Integer),
-        (0, 4) => (Kind::Xor, InstructionClass::Integer),
-        (0, 5) => (Kind::ShiftRight, InstructionClass::Integer),
-        (0, 6) => (Kind::Or, InstructionClass::Integer),
-        (0, 7) => (Kind::And, InstructionClass::Integer),
-        (0x20, 0) => (Kind::Sub, InstructionClass::Integer),
-        (0x20, 5) => (Kind::ShiftRightSigned, InstructionClass::Integer),
-        (1, 0) => (Kind::Mul, InstructionClass::Multiply),
-        (1, 1) => (Kind::MulHigh, InstructionClass::Multiply),
-        (1, 2) => (Kind::MulHighSignedUnsigned, InstructionClass::Multiply),
-        (1, 3) => (Kind::MulHighUnsigned, InstructionClass::Multiply),
-        (1, 4) => (Kind::Div, InstructionClass::Divide),
-        (1, 5) => (Kind::DivUnsigned, InstructionClass::Divide),
-        (1, 6) => (Kind::Rem, InstructionClass::Divide),
-        (1, 7) => (Kind::RemUnsigned, InstructionClass::Divide),
-        _ => return None,
+        (1, 0) => (Kind::Mul, multiply),
+        (1, 1) => (Kind::MulHigh, multiply),
+        (1, 2) => (Kind::MulHighSignedUnsigned, multiply),
+        (1, 3) => (Kind::MulHighUnsigned, multiply),
+        (1, 4) => (Kind::Div, divide),
+        (1, 5) => (Kind::DivUnsigned, divide),
+        (1, 6) => (Kind::Rem, divide),
+        (1, 7) => (Kind::RemUnsigned, divide),
+        (0x10, 2 | 4 | 6) => return Some(shift_add(word, Kind::ShiftAdd)),
+        (high, function) => {
+            let kind = match (high, function) {
+                (0, 0) => Kind::Add,
+                (0, 1) => Kind::ShiftLeft,
+                (0, 2) => Kind::Less,
+                (0, 3) => Kind::LessUnsigned,
+                (0, 4) => Kind::Xor,
+                (0, 5) => Kind::ShiftRight,
+                (0, 6) => Kind::Or,
+                (0, 7) => Kind::And,
+                (5, 4) => Kind::Min,
+                (5, 5) => Kind::MinUnsigned,
+                (5, 6) => Kind::Max,
+                (5, 7) => Kind::MaxUnsigned,
+                (0x20, 0) => Kind::Sub,
+                (0x20, 4) => Kind::Xnor,
+                (0x20, 5) => Kind::ShiftRightSigned,
+                (0x20, 6) => Kind::OrNot,
+                (0x20, 7) => Kind::AndNot,
+                (0x30, 1) => Kind::RotateLeft,
+                (0x30, 5) => Kind::RotateRight,
+                _ => return None,
+            };
+            (kind, InstructionClass::Integer)
+        }
     };
     Some(word.registers(kind, class))
 }
 
-fn arithmetic_word(word: &Word) -> Option<Op> {
+fn arithmetic_word(word: &Word) -> Option<Operation> {
     let (kind, class) = match (word.bits(25, 7), word.function()) {
         (0, 0) => (Kind::AddWord, InstructionClass::Integer),
         (0, 1) => (Kind::ShiftLeftWord, InstructionClass::Integer),
         (0, 5) => (Kind::ShiftRightWord, InstructionClass::Integer),
         (0x20, 0) => (Kind::SubWord, InstructionClass::Integer),
         (0x20, 5) => (Kind::ShiftRightSignedWord, InstructionClass::Integer),
+        (0x30, 1) => (Kind::RotateLeftWord, InstructionClass::Integer),
+        (0x30, 5) => (Kind::RotateRightWord, InstructionClass::Integer),
         (1, 0) => (Kind::MulWord, InstructionClass::Multiply),
         (1, 4) => (Kind::DivWord, InstructionClass::Divide),
         (1, 5) => (Kind::DivUnsignedWord, InstructionClass::Divide),
         (1, 6) => (Kind::RemWord, InstructionClass::Divide),
         (1, 7) => (Kind::RemUnsignedWord, InstructionClass::Divide),
+        // add.uw is the form without a shift.
+        (4, 0) | (0x10, 2 | 4 | 6) => return Some(shift_add(word, Kind::ShiftAddUnsignedWord)),
+        (4, 4) if word.rs2() == 0 => return Some(word.immediate(Kind::ZeroExtendHalf, 0)),
         _ => return None,
     };
     Some(word.registers(kind, class))
 }
 
-/// The A extension. The ordering bits (aq, rl) have no effect, because execution is sequentially
-/// consistent.
-fn atomic(word: &Word) -> Option<Op> {
-    use Kind::{
-        AtomicDouble, AtomicWord, LoadReserveDouble, LoadReserveWord, StoreConditionalDouble, StoreConditionalWord,
-    };
-    let which = word.bits(27, 5);
-    let (kinds, class) = match which {
-        2 if word.rs2() == 0 => ([LoadReserveWord, LoadReserveDouble], InstructionClass::Load),
-        3 => ([StoreConditionalWord, StoreConditionalDouble], InstructionClass::Atomic),
-        0 | 1 | 4 | 8 | 12 | 16 | 20 | 24 | 28 => ([AtomicWord, AtomicDouble], InstructionClass::Atomic),
+/// An addition of Zba; the upper bits of the function field are the shift amount.
+fn shift_add(word: &Word, kind: Kind) -> Operation {
+    let mut op = word.registers(kind, InstructionClass::Integer);
+    op.imm = (word.function() >> 1).into();
+    op
+}
+
+fn atomic(word: &Word) -> Option<Operation> {
+    let kind = match word.bits(27, 5) {
+        0 => AtomicKind::Add,
+        1 => AtomicKind::Swap,
+        2 if word.rs2() == 0 => AtomicKind::LoadReserved,
+        3 => AtomicKind::StoreConditional,
+        4 => AtomicKind::Xor,
+        8 => AtomicKind::Or,
+        12 => AtomicKind::And,
+        16 => AtomicKind::Min,
+        20 => AtomicKind::Max,
+        24 => AtomicKind::MinUnsigned,
+        28 => AtomicKind::MaxUnsigned,
         _ => return None,
     };
-    let wide = match word.function() {
-        2 => 0,
-        3 => 1,
+    let access = match word.function() {
+        2 => 4,
+        3 => 8,
         _ => return None,
     };
-    let mut op = word.registers(kinds[wide], class);
+    let class = if kind == AtomicKind::LoadReserved { InstructionClass::Load } else { InstructionClass::Atomic };
+    let mut op = word.registers(Kind::Atomic(kind), class);
     op.instruction.sources = [general(word.rs1()), Register::NONE, general(word.rs2())];
-    op.instruction.access = [4, 8][wide];
-    op.imm = which.into();
+    op.instruction.access = access;
+    // The ordering bits.
+    op.imm = word.bits(25, 2).into();
     Some(op)
 }
 
-/// ecall, and reads of the Zicntr counters; `time` counts cycles, as `cycle` does.
-fn system(word: &Word) -> Option<Op> {
+/// ecall, the waits of Zawrs, and reads of the Zicntr counters.
+fn system(word: &Word) -> Option<Operation> {
     if word.0 == 0x73 {
         let mut op = word.op(Kind::Call);
         op.d = 10;
@@ -415,15 +373,22 @@ fn system(word: &Word) -> Option<Op> {
         op.instruction.destinations[0] = Register(10);
         return Some(op);
     }
+    if matches!(word.0, 0x00d0_0073 | 0x01d0_0073) {
+        let mut op = word.op(Kind::WaitOnReservation);
+        op.instruction.class = InstructionClass::System;
+        op.imm = word.bits(24, 1).into();
+        return Some(op);
+    }
     // csrrs, csrrc and their immediate forms, with x0 or 0: any other operand would write the
     // register.
     if !matches!(word.function(), 2 | 3 | 6 | 7) || word.rs1() != 0 {
         return None;
     }
-    let kind = match word.bits(20, 12) {
-        0xc00 | 0xc01 => Kind::Cycle,
-        0xc02 => Kind::Retired,
+    let counter = match word.bits(20, 12) {
+        0xc00 => Counter::Cycle,
+        0xc01 => Counter::Time,
+        0xc02 => Counter::Retired,
         _ => return None,
     };
-    Some(word.to_rd(kind, InstructionClass::System))
+    Some(word.to_rd(Kind::Counter(counter), InstructionClass::System))
 }
