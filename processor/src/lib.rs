@@ -7,7 +7,7 @@
 //! | `loader` | ELF files: [`Program`], [`Isa`], [`Symbol`] |
 //! | `isa` | [`Ppc32`] and [`Rv64`], behind the trait [`Hart`]; [`Retired`] describes an executed instruction |
 //! | `syscall` | the system-call interface between a program and its host: [`SyscallHandler`] |
-//! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel |
+//! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both |
 //! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`predictor`] predicts branches |
 //!
 //! Function and timing are apart. A hardware thread ([`Hart`]) executes one instruction when its
@@ -34,5 +34,5 @@ pub mod rv64 {
     pub use crate::isa::{AtomicKind, Counter, Effect, FenceOrder, Operation, extend};
 }
 pub use loader::{Isa, LoadError, Program, Symbol};
-pub use memory::{Fault, Memory, WriteError, hierarchy};
+pub use memory::{Fault, FixedLatency, Memory, WriteError, hierarchy, system};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};

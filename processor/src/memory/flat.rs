@@ -110,6 +110,11 @@ impl Memory {
         self.base..self.base + self.bytes.len() as u64
     }
 
+    /// The first address and all bytes, for a memory system that keeps them.
+    pub(crate) fn into_bytes(self) -> (u64, Vec<u8>) {
+        (self.base, self.bytes)
+    }
+
     /// Adds `length` zero bytes at the end.
     pub fn grow(&mut self, length: usize) {
         self.bytes.resize(self.bytes.len() + length, 0);
