@@ -2,5 +2,6 @@
 //! Timing models of cores: when each instruction of a thread is executed.
 
 pub mod barrel;
+pub mod chip;
 pub mod out_of_order;
 pub mod predictor;

@@ -27,7 +27,7 @@ mod loader;
 mod memory;
 mod syscall;
 
-pub use cores::{barrel, out_of_order, predictor};
+pub use cores::{barrel, chip, out_of_order, predictor};
 pub use isa::{BranchKind, Hart, InstructionClass, Ppc32, Register, Retired, Rv64, StaticInstruction, Step};
 /// RV64 instructions without state, for pipelines that read operands when an instruction executes.
 pub mod rv64 {

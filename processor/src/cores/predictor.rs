@@ -172,7 +172,7 @@ impl Predictor {
             Direction::Taken | Direction::Perfect => true,
             Direction::NotTaken => false,
             Direction::Bimodal { .. } | Direction::Gshare { .. } => {
-                counter = self.counter_of(retired.pc);
+                counter = self.counter_of(retired.pc, self.history);
                 self.counters[counter as usize] >= TAKEN
             }
         };
@@ -215,8 +215,7 @@ impl Predictor {
     pub fn learn(&mut self, retired: &Retired, prediction: Prediction) {
         let branch = retired.instruction.branch;
         if is_conditional(retired) && !self.counters.is_empty() {
-            let counter = &mut self.counters[prediction.counter as usize];
-            *counter = if retired.taken { (*counter + 1).min(3) } else { counter.saturating_sub(1) };
+            self.train(prediction.counter, retired.taken);
             self.history = self.history << 1 | u64::from(retired.taken);
         }
         let by_stack = matches!(branch, BranchKind::Return | BranchKind::ConditionalReturn) && !self.returns.is_empty();
@@ -225,10 +224,41 @@ impl Predictor {
         }
     }
 
+    /// The predicted direction of the conditional branch at `pc` after `history`, for cores that
+    /// keep the history themselves; and the counter that predicted it, for
+    /// [`train`](Self::train).
+    #[inline]
+    pub(super) fn direction(&self, pc: u64, history: u64) -> (bool, u32) {
+        match self.config.direction {
+            Direction::Taken | Direction::Perfect => (true, 0),
+            Direction::NotTaken => (false, 0),
+            Direction::Bimodal { .. } | Direction::Gshare { .. } => {
+                let counter = self.counter_of(pc, history);
+                (self.counters[counter as usize] >= TAKEN, counter)
+            }
+        }
+    }
+
+    /// Updates a counter with the direction of a branch.
+    #[inline]
+    pub(super) fn train(&mut self, counter: u32, taken: bool) {
+        if let Some(counter) = self.counters.get_mut(counter as usize) {
+            *counter = if taken { (*counter + 1).min(3) } else { counter.saturating_sub(1) };
+        }
+    }
+
+    /// Updates the BTB with the target of a taken branch.
+    #[inline]
+    pub(super) fn learn_target(&mut self, pc: u64, to: u64) {
+        if !self.targets.is_empty() {
+            self.update_target(pc, to);
+        }
+    }
+
     /// Index of the counter of the branch at `pc`.
-    fn counter_of(&self, pc: u64) -> u32 {
+    fn counter_of(&self, pc: u64, history: u64) -> u32 {
         let history = match self.config.direction {
-            Direction::Gshare { history, .. } => self.history & ((1 << history) - 1),
+            Direction::Gshare { history: length, .. } => history & ((1 << length) - 1),
             _ => 0,
         };
         ((pc >> self.config.address_shift ^ history) & (self.counters.len() as u64 - 1)) as u32
@@ -241,7 +271,7 @@ impl Predictor {
     }
 
     /// The target of the branch at `pc` in the BTB.
-    fn target(&self, pc: u64) -> Option<u64> {
+    pub(super) fn target(&self, pc: u64) -> Option<u64> {
         if self.targets.is_empty() {
             return None;
         }

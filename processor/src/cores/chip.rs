@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Multithreaded processors and chip multiprocessors: cores with several contexts that fetch,
+//! rename, issue and commit RV64 instructions cycle by cycle.
+//!
+//! ```text
+//!   I-cache -> fetch -> front end -> rename -> instruction queue -> issue -> units -> write-back -> commit
+//!              ICOUNT    `front_end`  map,        shared by the      oldest    | address     |          |
+//!              BTB       cycles       registers   contexts           first     v             |       stores
+//!              gshare                                              load/store queue <-> memory system
+//!                ^                                                                           |
+//!                +---- `redirect` cycles after a mispredicted branch ends: squash -----------+
+//! ```
+//!
+//! One model with parameters: a simultaneous multithreaded processor is one core with many
+//! contexts, a chip multiprocessor has many cores with one context. Function and timing are not
+//! apart, as in the other cores: an instruction takes its operands when it is issued, a load takes
+//! its value when memory answers, a store goes to memory when it commits. Wrong paths are fetched,
+//! executed and squashed.
+//!
+//! # Rules of a cycle
+//!
+//! In each cycle completed requests arrive, and then the stages run from the last to the first.
+//! Where contexts take turns, context `cycle mod contexts` is first.
+//!
+//! 1. **Commit.** Contexts in turns, each in program order, at most `commit_width` instructions that
+//!    ended in an earlier cycle. A store is sent to memory, and waits here if memory refuses it.
+//!    Branches train counters and the BTB.
+//! 2. **Write-back.** Instructions that end wake those that need their results. A mispredicted
+//!    branch removes the younger instructions of its context; map, return stack and history are as
+//!    after the branch. Fetch continues `redirect` cycles later.
+//! 3. **Issue.** At most `issue_width` instructions whose operands were ready at the end of step 2
+//!    and that were renamed in an earlier cycle, the oldest of the core first. With latency `l` an
+//!    instruction that is issued in cycle `c` ends in cycle `c + l`. A load only computes its
+//!    address here. A store is issued without its data.
+//! 4. **Access.** Loads are sent, the oldest of the core first. A load waits for the addresses of all older stores, for older loads of the same address that have no value, and for
+//!    older atomics and fences. If the youngest older store that overlaps it covers it and has its
+//!    data, the load takes its value from there; otherwise it waits until that store has committed.
+//!    It ends `load` cycles later, or when memory says, whichever is later. Accesses refused by
+//!    memory are repeated in the next cycle and use no issue slot.
+//!    An atomic, a fence, fence.i, wrs, a read of a counter and a system call execute here, before
+//!    the loads, contexts in turns, when they are the oldest of their context. A load from a device
+//!    is sent when it is the oldest.
+//! 5. **Rename.** At most `rename_width` instructions that were fetched `front_end` cycles before or
+//!    earlier, the oldest of the core first, as long as the instruction queue, the reorder buffer,
+//!    the load/store queue and the rename registers have space. A context whose next instruction
+//!    finds no space is passed over.
+//! 6. **Fetch.** The policy selects `fetch_threads` contexts. They fetch up to `fetch_width`
+//!    instructions together, each from one block of the instruction cache, up to the first branch
+//!    that is predicted taken. After a branch that is predicted taken without a BTB entry, fetch goes
+//!    on behind it for `misfetch` cycles. After a system call, fence.i and wrs a context fetches
+//!    nothing until that instruction commits.
+//!
+//! # Memory order
+//!
+//! The order of memory accesses is that of the RISC-V weak memory model (RVWMO), and stronger in
+//! some points: stores are sent in program order; every atomic is an acquire; every fence orders
+//! later loads. A load may be performed before an older load of another address. If it is performed
+//! before an older load of the same address, it is repeated.
+//!
+//! Not modelled: register files with fewer ports than operands, several instruction queues, address
+//! translation, floating point.
+//!
+//! Sources: Tullsen et al., *Exploiting Choice: Instruction Fetch and Issue on an Implementable
+//! Simultaneous Multithreading Processor* (ISCA 1996); Crowley et al. (`crowley2000`), section 3.3.
+
+mod access;
+mod code;
+mod commit;
+mod config;
+mod context;
+mod core;
+mod frontend;
+mod issue;
+mod presets;
+mod returns;
+mod statistics;
+
+use mb_core::ParameterError;
+
+use self::code::Code;
+use self::core::{Core, Environment};
+use crate::memory::system::{Completion, MemorySystem, Source};
+use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
+
+pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
+pub use presets::{cmp, cmp2, in_order, smt};
+pub use statistics::{Cause, HartStatistics};
+
+const ONE: u64 = 1;
+
+/// Longest wait of wrs.sto, in cycles.
+const SHORT_WAIT: u64 = 64;
+
+/// Why a chip stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// It reached the cycle limit of the call.
+    Until,
+    /// A hart has ended its program with this status. The others continue with the next call.
+    Exited {
+        /// The hart.
+        hart: usize,
+        /// The status.
+        status: u64,
+    },
+    /// Every hart has ended.
+    Halted,
+    /// A DMA transfer has completed; see [`Chip::transfers`].
+    Transfer,
+}
+
+/// A hart cannot execute its oldest instruction. Everything before it has committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("hart {hart} (core {core}, context {context}), cycle {cycle}: {fault}")]
+pub struct ChipFault {
+    /// The hart.
+    pub hart: usize,
+    /// Its core.
+    pub core: usize,
+    /// Its context in the core.
+    pub context: usize,
+    /// The cycle in which the instruction would have committed.
+    pub cycle: u64,
+    /// What is wrong, with the address of the instruction.
+    pub fault: Fault,
+}
+
+/// The passage of an instruction through the pipeline. A stage that it has not reached has cycle 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// The hart.
+    pub hart: usize,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Its static properties.
+    pub instruction: StaticInstruction,
+    /// Address of its access, if it has been issued.
+    pub address: u64,
+    /// Whether it was mispredicted.
+    pub mispredicted: bool,
+    /// Fetch.
+    pub fetched: u64,
+    /// Rename: entry into the instruction queue.
+    pub renamed: u64,
+    /// Issue.
+    pub issued: u64,
+    /// The access of a load or an atomic; execution of an instruction that executes alone.
+    pub accessed: u64,
+    /// End: its result is ready.
+    pub written: u64,
+}
+
+/// Serves the system calls of the harts.
+pub trait CallHandler {
+    /// Serves a call in `cycle`. All stores of the hart are performed. A call that is answered with
+    /// [`SyscallResult::Wait`] is repeated in every cycle.
+    fn call<M: MemorySystem>(&mut self, cycle: u64, call: Syscall, memory: &mut M) -> SyscallResult;
+}
+
+/// Observes instructions that leave the pipeline.
+pub trait ChipObserver {
+    /// Whether passages are recorded. If not, nothing is called.
+    const ENABLED: bool = true;
+
+    /// An instruction commits in `cycle`; in program order of each hart.
+    fn committed(&mut self, passage: &Passage, cycle: u64);
+
+    /// An instruction on a wrong path is removed.
+    fn squashed(&mut self, passage: &Passage) {
+        let _ = passage;
+    }
+}
+
+impl ChipObserver for () {
+    const ENABLED: bool = false;
+
+    fn committed(&mut self, _: &Passage, _: u64) {}
+}
+
+/// A chip without its memory. Harts are numbered from 0: hart `core * contexts + context`.
+#[derive(Clone, Debug)]
+pub struct Chip {
+    config: ChipConfig,
+    cores: Vec<Core>,
+    code: Code,
+    /// The next cycle to be simulated.
+    now: u64,
+    /// Steps every core in every cycle.
+    every_cycle: bool,
+    completions: Vec<Completion>,
+    transfers: Vec<Completion>,
+}
+
+impl Chip {
+    /// A chip in cycle 0. Each hart is at `entry`; its registers are zero but for a0, the number of
+    /// the hart, and a1, the number of harts.
+    ///
+    /// # Errors
+    /// An invalid configuration.
+    pub fn new(config: &ChipConfig, entry: u64) -> Result<Self, ParameterError> {
+        config.check()?;
+        let cores = (0..config.cores).map(|core| Core::new(config, core, entry & !1)).collect::<Result<Vec<_>, _>>()?;
+        let mut chip = Self {
+            config: *config,
+            cores,
+            code: Code::new(),
+            now: 0,
+            every_cycle: false,
+            completions: Vec::new(),
+            transfers: Vec::new(),
+        };
+        for hart in 0..config.harts() {
+            chip.set_register(hart, 10, hart as u64);
+            chip.set_register(hart, 11, config.harts() as u64);
+        }
+        Ok(chip)
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &ChipConfig {
+        &self.config
+    }
+
+    /// The next cycle to be simulated.
+    #[must_use]
+    pub const fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Event counts of a hart since cycle 0, up to [`now`](Self::now).
+    ///
+    /// # Panics
+    /// There is no such hart; so also in the functions below.
+    #[must_use]
+    pub fn statistics(&self, hart: usize) -> &HartStatistics {
+        let (core, context) = self.place(hart);
+        &self.cores[core].contexts[context].statistics
+    }
+
+    /// Address of the oldest instruction of a hart that has not committed.
+    #[must_use]
+    pub fn pc(&self, hart: usize) -> u64 {
+        let (core, context) = self.place(hart);
+        self.cores[core].pc(context)
+    }
+
+    /// General register `index` (0 to 31) of a hart, after its last committed instruction.
+    #[must_use]
+    pub fn register(&self, hart: usize, index: usize) -> u64 {
+        let (core, context) = self.place(hart);
+        self.cores[core].register(context, index)
+    }
+
+    /// Sets a general register of a hart that has not started.
+    ///
+    /// # Panics
+    /// The hart has instructions in flight.
+    pub fn set_register(&mut self, hart: usize, index: usize, value: u64) {
+        let (core, context) = self.place(hart);
+        let state = &self.cores[core].contexts[context];
+        assert!(state.head == state.tail, "hart {hart} has instructions in flight");
+        self.cores[core].set_register(context, index, value);
+    }
+
+    /// Lets a hart execute nothing. Its instructions in flight are removed.
+    pub fn halt(&mut self, hart: usize) {
+        let (core, context) = self.place(hart);
+        let pc = self.pc(hart);
+        let head = self.cores[core].contexts[context].head;
+        self.cores[core].squash(context, head, &self.config, &mut ());
+        let state = &mut self.cores[core].contexts[context];
+        state.redirect(pc, self.now);
+        state.halted = true;
+        state.waits = false;
+        state.full = context::Full::Nothing;
+    }
+
+    /// Whether a hart has ended its program or was halted.
+    #[must_use]
+    pub fn is_halted(&self, hart: usize) -> bool {
+        let (core, context) = self.place(hart);
+        self.cores[core].contexts[context].halted
+    }
+
+    /// Whether every cycle is simulated, also those in which nothing happens. The results are the
+    /// same; tests compare the two.
+    pub const fn simulate_every_cycle(&mut self, every: bool) {
+        self.every_cycle = every;
+    }
+
+    /// The next cycle in which a core does something without an event of the memory, if there is
+    /// one.
+    #[must_use]
+    pub fn next_event(&self) -> Option<u64> {
+        self.cores.iter().map(|core| core.next).filter(|&next| next != u64::MAX).min().map(|next| next.max(self.now))
+    }
+
+    /// Takes the DMA transfers that have completed since the last call.
+    pub fn transfers(&mut self) -> Vec<Completion> {
+        std::mem::take(&mut self.transfers)
+    }
+
+    /// Core and context of a hart.
+    const fn place(&self, hart: usize) -> (usize, usize) {
+        (hart / self.config.contexts, hart % self.config.contexts)
+    }
+
+    /// Runs every cycle before `until`, or to the end of the cycle in which a hart ends or a DMA
+    /// transfer completes. A run in
+    /// parts is equal to the same run in one call.
+    ///
+    /// # Errors
+    /// A hart cannot execute its next instruction. The chip can be examined, but not continued.
+    pub fn run_until<M: MemorySystem, H: CallHandler>(
+        &mut self,
+        until: u64,
+        memory: &mut M,
+        host: &mut H,
+    ) -> Result<Stop, ChipFault> {
+        self.run_observed(until, memory, host, &mut ())
+    }
+
+    /// As [`run_until`](Self::run_until), with calls of `observer`.
+    ///
+    /// # Errors
+    /// A hart cannot execute its next instruction. The chip can be examined, but not continued.
+    pub fn run_observed<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        until: u64,
+        memory: &mut M,
+        host: &mut H,
+        observer: &mut O,
+    ) -> Result<Stop, ChipFault> {
+        let result = self.run(until, memory, host, observer);
+        for core in &mut self.cores {
+            core.account_until(&self.config, self.now);
+        }
+        result
+    }
+
+    fn run<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        until: u64,
+        memory: &mut M,
+        host: &mut H,
+        observer: &mut O,
+    ) -> Result<Stop, ChipFault> {
+        loop {
+            if let Some(stop) = self.stop() {
+                return Ok(stop);
+            }
+            if self.now >= until {
+                return Ok(Stop::Until);
+            }
+            let now = self.now;
+            self.completions.clear();
+            memory.advance(now, &mut self.completions);
+            let mut transferred = false;
+            for completion in &self.completions {
+                if completion.source == Source::Dma {
+                    self.transfers.push(*completion);
+                    transferred = true;
+                } else {
+                    self.cores[completion.core].next = now;
+                }
+            }
+            let mut environment =
+                Environment { config: &self.config, code: &mut self.code, memory, host, observer, active: false };
+            let (mut next, mut polls) = (u64::MAX, false);
+            let count = self.cores.len();
+            let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
+            for _ in 0..count {
+                let core = &mut self.cores[index];
+                if core.next <= now || core.polls || self.every_cycle {
+                    core.step(now, &self.completions, &mut environment)?;
+                }
+                next = next.min(core.next);
+                polls |= core.polls;
+                index = if index + 1 == count { 0 } else { index + 1 };
+            }
+            let active = environment.active;
+            let ended = self.cores.iter().any(|core| !core.exits.is_empty());
+            if polls && active || self.every_cycle || ended {
+                next = now + 1;
+            } else if let Some(event) = memory.next_event() {
+                next = next.min(event);
+            }
+            self.now = next.max(now + 1).min(until);
+            if transferred {
+                return Ok(Stop::Transfer);
+            }
+        }
+    }
+
+    /// Why the chip stops before the next cycle.
+    fn stop(&mut self) -> Option<Stop> {
+        let mut halted = true;
+        for core in &mut self.cores {
+            if let Some((context, status)) = core.exits.pop() {
+                let hart = core.number * self.config.contexts + context;
+                return Some(Stop::Exited { hart, status });
+            }
+            halted &= core.contexts.iter().all(|context| context.halted);
+        }
+        halted.then_some(Stop::Halted)
+    }
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory accesses: loads, forwarding from stores in flight, and instructions that execute alone.
+
+use super::code::Kind;
+use super::context::{Full, bit};
+use super::core::{Core, Environment, lowest};
+use super::{CallHandler, ChipConfig, ChipObserver};
+use crate::isa::{AtomicKind, Counter, Effect, extend};
+use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
+use crate::{Fault, Service, Syscall, SyscallResult};
+
+/// What became of a load that may be sent.
+enum Attempt {
+    Sent,
+    /// It waits for an older instruction of its context.
+    Blocked,
+    /// Memory has refused it.
+    Refused,
+}
+
+impl Core {
+    /// Executes instructions that are the oldest of their context and execute alone, contexts in
+    /// turns, and sends loads, the older first.
+    pub(super) fn access<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let count = self.contexts.len();
+        let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
+        for _ in 0..count {
+            let context = &self.contexts[index];
+            if context.serial != 0 && context.serial & bit(context.head) != 0 {
+                self.execute_alone(index, now, environment);
+            }
+            index = if index + 1 == count { 0 } else { index + 1 };
+        }
+        let mut ages = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut unsent = [0; ChipConfig::MAX_CONTEXTS];
+        let mut any = false;
+        for (index, context) in self.contexts.iter().enumerate() {
+            if context.unsent != 0 {
+                unsent[index] = context.unsent;
+                ages[index] = context.entry(context.oldest(context.unsent)).age;
+                any = true;
+            }
+        }
+        if !any {
+            return;
+        }
+        loop {
+            let (index, age) = lowest(&ages);
+            if age == u64::MAX {
+                break;
+            }
+            let number = self.contexts[index].oldest(unsent[index]);
+            let attempt = self.send_load(index, number, now, environment);
+            self.retry |= matches!(attempt, Attempt::Refused);
+            // The load may have removed younger ones.
+            let context = &self.contexts[index];
+            unsent[index] &= !bit(number) & context.unsent;
+            ages[index] = match unsent[index] {
+                0 => u64::MAX,
+                rest => context.entry(context.oldest(rest)).age,
+            };
+        }
+    }
+
+    fn send_load<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        number: u64,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Attempt {
+        let context = &mut self.contexts[index];
+        let own = bit(number);
+        let older = context.before(number);
+        // Every older store must have an address.
+        if older & (context.barriers | context.stores & context.queued) != 0 {
+            return Attempt::Blocked;
+        }
+        let load = *context.entry(number);
+        let mut stores = context.stores & older;
+        while stores != 0 {
+            let other = context.youngest(stores);
+            let store = context.entry(other);
+            if store.overlaps(&load) {
+                let ready = context.waiting[1] & bit(other) == 0;
+                if store.kind != Kind::Store || !store.covers(&load) || !ready {
+                    return Attempt::Blocked;
+                }
+                let data = self.registers.values[usize::from(store.sources[1])];
+                let value = data >> (8 * load.address.wrapping_sub(store.address));
+                context.unsent &= !own;
+                context.statistics.forwarded += 1;
+                let entry = context.entry_mut(number);
+                (entry.forwarded, entry.accessed) = (other + 1, now);
+                self.bind(index, number, value, now, now, environment);
+                return Attempt::Sent;
+            }
+            stores &= !bit(other);
+        }
+        // Loads of the same address are performed in order.
+        let mut loads = older & context.loads & !context.performed & !context.queued;
+        while loads != 0 {
+            let other = context.oldest(loads);
+            if context.entry(other).overlaps(&load) {
+                return Attempt::Blocked;
+            }
+            loads &= !bit(other);
+        }
+        match environment.memory.region(load.address, load.width) {
+            Region::Memory => {}
+            Region::Device if number == context.head => context.barriers |= own,
+            Region::Device => return Attempt::Blocked,
+            Region::Nothing => {
+                self.fail(index, number, now);
+                return Attempt::Sent;
+            }
+        }
+        match self.request(index, number, RequestKind::Load, now, environment) {
+            Answer::Ready { at, value } => {
+                self.contexts[index].unsent &= !own;
+                self.bind(index, number, value, now, at, environment);
+                Attempt::Sent
+            }
+            Answer::Pending => {
+                let context = &mut self.contexts[index];
+                context.unsent &= !own;
+                context.pending |= own;
+                Attempt::Sent
+            }
+            Answer::Retry => Attempt::Refused,
+            Answer::Fault => {
+                self.fail(index, number, now);
+                Attempt::Sent
+            }
+        }
+    }
+
+    /// Ends an access to an invalid address; it faults if it becomes the oldest instruction.
+    fn fail(&mut self, index: usize, number: u64, now: u64) {
+        let context = &mut self.contexts[index];
+        let own = bit(number);
+        let entry = context.entry_mut(number);
+        entry.fault = Some(Fault::Access { pc: entry.pc, address: entry.address, bytes: entry.width });
+        let end = now + u64::from(entry.latency);
+        context.unsent &= !own;
+        context.serial &= !own;
+        context.performed |= own & context.loads;
+        self.schedule(index, number, now, end);
+    }
+
+    /// Sends the access of an instruction.
+    fn request<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        number: u64,
+        kind: RequestKind,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Answer {
+        let tag = self.tag(number);
+        let entry = self.contexts[index].entry_mut(number);
+        (entry.tag, entry.accessed) = (tag, now);
+        let request =
+            Request { core: self.number, context: index as u8, tag, address: entry.address, width: entry.width, kind };
+        environment.active = true;
+        environment.memory.request(now, request)
+    }
+
+    /// Gives a load or an atomic its value, which is the content of its address in this cycle; later
+    /// instructions can use it from cycle `at` on.
+    fn bind<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        number: u64,
+        value: u64,
+        now: u64,
+        at: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let context = &mut self.contexts[index];
+        let entry = *context.entry(number);
+        self.registers.values[usize::from(entry.physical)] = extend(value, entry.width, entry.signed);
+        self.schedule(index, number, now, at.max(entry.accessed + u64::from(entry.latency)));
+        let context = &mut self.contexts[index];
+        if entry.kind != Kind::Load {
+            return;
+        }
+        context.performed |= bit(number);
+        // A younger load of the same address may have an older value.
+        let mut younger =
+            (context.performed | context.pending) & context.loads & !context.before(number) & !bit(number);
+        while younger != 0 {
+            let other = context.oldest(younger);
+            let load = context.entry(other);
+            if load.overlaps(&entry) && load.forwarded <= number {
+                let pc = load.pc;
+                context.statistics.reordered += 1;
+                self.squash(index, other, environment.config, environment.observer);
+                self.contexts[index].redirect(pc, now + environment.config.redirect);
+                return;
+            }
+            younger &= !bit(other);
+        }
+    }
+
+    /// Takes a completed request.
+    pub(super) fn complete<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        completion: &Completion,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let index = usize::from(completion.context);
+        let context = &mut self.contexts[index];
+        if completion.source == Source::Fetch {
+            context.fetch.pending = false;
+            return;
+        }
+        // The tag has the number of the instruction modulo 128; the other bits tell whether it is the
+        // one that sent the request, and not a later one in its place.
+        let offset = (u64::from(completion.tag) & 127).wrapping_sub(context.head) & 127;
+        let number = context.head + offset;
+        if number >= context.renamed
+            || context.pending & bit(number) == 0
+            || context.entry(number).tag != completion.tag
+        {
+            return;
+        }
+        self.contexts[index].pending &= !bit(number);
+        self.bind(index, number, completion.value, now, completion.at.max(now), environment);
+    }
+
+    /// Executes the oldest instruction of a context, which has been issued and executes alone, if it
+    /// may.
+    fn execute_alone<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let context = &mut self.contexts[index];
+        let number = context.head;
+        let entry = *context.entry(number);
+        let drained = |memory: &M| memory.drained(self.number, index as u8);
+        let end = now + u64::from(entry.latency);
+        let may_execute = match entry.operation.evaluate(entry.pc, 0, 0) {
+            Effect::Atomic { width, kind, .. } => {
+                self.execute_atomic(index, number, width, kind, now, environment);
+                return;
+            }
+            Effect::Fence(order) => !order.writes_before_reads() || drained(environment.memory),
+            Effect::FenceInstruction => {
+                let drained = drained(environment.memory);
+                if drained {
+                    environment.memory.invalidate_instructions(self.number);
+                    for context in &mut self.contexts {
+                        context.fetch.block = super::context::Fetch::NO_BLOCK;
+                    }
+                }
+                drained
+            }
+            Effect::WaitOnReservation { short } => {
+                if short && entry.address == 0 {
+                    context.entry_mut(number).address = now + super::SHORT_WAIT;
+                }
+                let deadline = if short { context.entry(number).address } else { u64::MAX };
+                let ends = now >= deadline || !environment.memory.reserved(self.number, index as u8);
+                if !ends {
+                    self.deadline = self.deadline.min(deadline);
+                }
+                self.contexts[index].waits = !ends;
+                ends
+            }
+            Effect::Csr(counter) => {
+                let value = match counter {
+                    Counter::Cycle | Counter::Time => now,
+                    Counter::Retired => context.retired,
+                };
+                self.registers.values[usize::from(entry.physical)] = value;
+                true
+            }
+            _ => {
+                if !drained(environment.memory) {
+                    self.polls = true;
+                    return;
+                }
+                environment.active = true;
+                match self.call(index, now, environment) {
+                    SyscallResult::Value(value) => {
+                        self.registers.values[usize::from(entry.physical)] = value;
+                        self.contexts[index].waits = false;
+                        true
+                    }
+                    SyscallResult::Wait => {
+                        self.contexts[index].waits = true;
+                        self.retry = true;
+                        false
+                    }
+                    SyscallResult::Exit(status) => {
+                        self.exits.push((index, status));
+                        self.squash(index, number, environment.config, environment.observer);
+                        let context = &mut self.contexts[index];
+                        context.fetch.pc = entry.pc;
+                        context.halted = true;
+                        context.waits = false;
+                        context.full = Full::Nothing;
+                        return;
+                    }
+                }
+            }
+        };
+        if may_execute {
+            let context = &mut self.contexts[index];
+            context.serial &= !bit(number);
+            context.entry_mut(number).accessed = now;
+            self.schedule(index, number, now, end);
+        } else {
+            self.polls = true;
+        }
+    }
+
+    fn execute_atomic<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        number: u64,
+        width: u8,
+        kind: AtomicKind,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let entry = self.contexts[index].entry(number);
+        if !entry.address.is_multiple_of(width.into()) {
+            self.fail(index, number, now);
+            return;
+        }
+        let b = self.registers.values[usize::from(entry.sources[1])];
+        let operand = if width == 4 { b as i32 as u64 } else { b };
+        let kind = match kind {
+            AtomicKind::LoadReserved => RequestKind::LoadReserved,
+            AtomicKind::StoreConditional => RequestKind::StoreConditional { value: operand },
+            kind => RequestKind::Atomic { kind, operand },
+        };
+        match self.request(index, number, kind, now, environment) {
+            Answer::Ready { at, value } => {
+                self.contexts[index].serial &= !bit(number);
+                self.bind(index, number, value, now, at, environment);
+            }
+            Answer::Pending => {
+                let context = &mut self.contexts[index];
+                context.serial &= !bit(number);
+                context.pending |= bit(number);
+            }
+            Answer::Retry => self.retry = true,
+            Answer::Fault => self.fail(index, number, now),
+        }
+    }
+
+    /// Makes the system call of the oldest instruction of a context; nothing younger is renamed.
+    fn call<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> SyscallResult {
+        let service = match self.register(index, 17) {
+            93 | 94 => Service::Exit,
+            64 => Service::Write,
+            number => Service::of(number),
+        };
+        let arguments = [10, 11, 12, 13].map(|register| self.register(index, register));
+        let thread = (self.number * environment.config.contexts + index) as u32;
+        environment.host.call(now, Syscall { thread, service, arguments }, environment.memory)
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Decoded instructions, by line of the instruction cache and version of its content.
+
+use std::sync::Arc;
+
+use super::ChipConfig;
+use crate::isa::{Effect, Operation};
+use crate::memory::system::MemorySystem;
+use crate::{BranchKind, InstructionClass};
+
+/// Bytes of a decoded line.
+const LINE: u64 = 64;
+/// Even addresses in a line.
+const PARCELS: usize = LINE as usize / 2;
+
+/// How an instruction passes the pipeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Computes a value from its operands.
+    Integer,
+    Branch,
+    Load,
+    Store,
+    Atomic,
+    Fence,
+    FenceInstruction,
+    /// wrs.nto and wrs.sto.
+    Wait,
+    /// Reads a counter.
+    Counter,
+    Call,
+    Illegal,
+    /// Not inside memory.
+    Outside,
+}
+
+impl Kind {
+    /// Whether the context fetches nothing after the instruction until it commits.
+    pub(super) const fn ends_fetch(self) -> bool {
+        matches!(self, Self::FenceInstruction | Self::Wait | Self::Call | Self::Illegal | Self::Outside)
+    }
+
+    /// Whether the instruction uses the load/store queue.
+    pub(super) const fn accesses_memory(self) -> bool {
+        matches!(self, Self::Load | Self::Store | Self::Atomic)
+    }
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoded {
+    pub(super) operation: Operation,
+    pub(super) kind: Kind,
+    pub(super) branch: BranchKind,
+    pub(super) latency: u8,
+    pub(super) bytes: u8,
+    pub(super) destination: u8,
+    pub(super) sources: [u8; 2],
+}
+
+impl Decoded {
+    fn new(config: &ChipConfig, word: u32, pc: u64) -> Self {
+        let operation = Operation::decode(word, pc);
+        let instruction = operation.instruction();
+        let latencies = &config.latencies;
+        // The operands do not matter: they change the values in the effect, never its kind.
+        let kind = match operation.evaluate(pc, 0, 0) {
+            Effect::Value(_) | Effect::Pause => Kind::Integer,
+            Effect::Branch { .. } => Kind::Branch,
+            Effect::Load { .. } => Kind::Load,
+            Effect::Store { .. } => Kind::Store,
+            Effect::Atomic { .. } => Kind::Atomic,
+            Effect::Fence(_) => Kind::Fence,
+            Effect::FenceInstruction => Kind::FenceInstruction,
+            Effect::WaitOnReservation { .. } => Kind::Wait,
+            Effect::Csr(_) => Kind::Counter,
+            Effect::Call => Kind::Call,
+            Effect::Illegal(_) => Kind::Illegal,
+        };
+        let latency = match (kind, instruction.class) {
+            (Kind::Branch, _) => latencies.branch,
+            (Kind::Load, _) => latencies.load,
+            (Kind::Store, _) => latencies.store,
+            (Kind::Atomic, _) => latencies.synchronisation,
+            // OP-32, the major opcode of mulw.
+            (_, InstructionClass::Multiply) if word & 0x7f == 0x3b => latencies.multiply_word,
+            (_, InstructionClass::Multiply) => latencies.multiply,
+            (_, InstructionClass::Divide) => latencies.divide,
+            _ => latencies.integer,
+        };
+        Self {
+            operation,
+            kind,
+            branch: instruction.branch,
+            latency: latency as u8,
+            bytes: instruction.bytes,
+            // The result of a call is written when it executes.
+            destination: operation.destination(),
+            sources: operation.sources(),
+        }
+    }
+
+    /// The instruction at an address that is not memory.
+    pub(super) fn outside(config: &ChipConfig, pc: u64) -> Self {
+        Self { kind: Kind::Outside, bytes: 2, ..Self::new(config, 0, pc) }
+    }
+}
+
+/// A decoded line: an instruction for each even address. The last one is decoded only if it has two
+/// bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    address: u64,
+    version: u32,
+    parcels: [u16; PARCELS],
+    instructions: Vec<Decoded>,
+}
+
+impl Line {
+    /// The two bytes at an address in the line.
+    #[inline]
+    pub(super) const fn parcel(&self, pc: u64) -> u16 {
+        self.parcels[(pc % LINE / 2) as usize]
+    }
+
+    /// The instruction at an address in the line, which must end in the line.
+    #[inline]
+    pub(super) fn at(&self, pc: u64) -> &Decoded {
+        &self.instructions[(pc % LINE / 2) as usize]
+    }
+}
+
+/// An instruction that crosses the end of a fetch block: its address and encoding.
+type Crossing = (u64, u32, Decoded);
+
+/// Decoded lines and instructions, for all cores. It is a cache: its capacity affects the speed of
+/// the simulation only.
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    lines: Vec<Option<Arc<Line>>>,
+    crossings: Vec<Option<Crossing>>,
+}
+
+impl Code {
+    const LINES: usize = 4096;
+    const CROSSINGS: usize = 1024;
+
+    pub(super) fn new() -> Self {
+        Self { lines: vec![None; Self::LINES], crossings: vec![None; Self::CROSSINGS] }
+    }
+
+    /// The line that holds `address`, of which `core` has a copy of this version.
+    pub(super) fn line<M: MemorySystem>(
+        &mut self,
+        config: &ChipConfig,
+        memory: &M,
+        core: usize,
+        address: u64,
+        version: u32,
+    ) -> Arc<Line> {
+        let address = address & !(LINE - 1);
+        let place = &mut self.lines[(address / LINE) as usize % Self::LINES];
+        if let Some(line) = place
+            && line.address == address
+            && line.version == version
+        {
+            return Arc::clone(line);
+        }
+        let mut parcels = [0; PARCELS];
+        for (index, parcel) in parcels.iter_mut().enumerate() {
+            // Bytes that are not memory are an illegal instruction.
+            *parcel = memory.code(core, address + 2 * index as u64).unwrap_or(0);
+        }
+        let instructions = (0..PARCELS)
+            .map(|index| {
+                let high = parcels.get(index + 1).copied().unwrap_or(0);
+                let word = u32::from(parcels[index]) | u32::from(high) << 16;
+                Decoded::new(config, word, address + 2 * index as u64)
+            })
+            .collect();
+        let line = Arc::new(Line { address, version, parcels, instructions });
+        *place = Some(Arc::clone(&line));
+        line
+    }
+
+    /// An instruction that crosses the end of a fetch block.
+    pub(super) fn crossing(&mut self, config: &ChipConfig, pc: u64, word: u32) -> &Decoded {
+        let place = &mut self.crossings[(pc / 2) as usize % Self::CROSSINGS];
+        if place.as_ref().is_none_or(|(at, encoding, _)| (*at, *encoding) != (pc, word)) {
+            *place = None;
+        }
+        &place.get_or_insert_with(|| (pc, word, Decoded::new(config, word, pc))).2
+    }
+}

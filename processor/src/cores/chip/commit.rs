@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Commit: instructions become final, in program order of each context.
+
+use super::code::Kind;
+use super::context::bit;
+use super::core::{Core, Environment};
+use super::{CallHandler, ChipFault, ChipObserver};
+use crate::isa::Effect;
+use crate::memory::system::{Answer, MemorySystem, Request, RequestKind};
+use crate::{BranchKind, Fault};
+
+impl Core {
+    /// Commits the oldest instructions whose results are ready, contexts in turns.
+    pub(super) fn commit<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Result<(), ChipFault> {
+        let count = self.contexts.len();
+        let mut left = environment.config.commit_width;
+        let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
+        for _ in 0..count {
+            while left > 0 && self.commit_oldest(index, now, environment)? {
+                left -= 1;
+            }
+            index = if index + 1 == count { 0 } else { index + 1 };
+        }
+        Ok(())
+    }
+
+    /// Commits the oldest instruction of a context, if it can.
+    #[inline]
+    fn commit_oldest<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Result<bool, ChipFault> {
+        let context = &mut self.contexts[index];
+        let number = context.head;
+        let own = bit(number);
+        if number == context.renamed || context.done & own == 0 || context.waiting[1] & own != 0 {
+            return Ok(false);
+        }
+        let slot = context.slot(number);
+        let entry = &context.entries[slot];
+        let hart = self.number * environment.config.contexts + index;
+        let fault = match entry.kind {
+            Kind::Illegal => match entry.operation.evaluate(entry.pc, 0, 0) {
+                Effect::Illegal(word) => Some(Fault::Illegal { pc: entry.pc, word }),
+                _ => None,
+            },
+            Kind::Outside => Some(Fault::Access { pc: entry.pc, address: entry.pc, bytes: 2 }),
+            _ => entry.fault,
+        };
+        let failed = |fault| ChipFault { hart, core: self.number, context: index, cycle: now, fault };
+        if let Some(fault) = fault {
+            return Err(failed(fault));
+        }
+        if entry.kind == Kind::Store {
+            let value = self.registers.values[usize::from(entry.sources[1])];
+            let (address, width) = (entry.address, entry.width);
+            let kind = RequestKind::Store { value };
+            let request = Request { core: self.number, context: index as u8, tag: 0, address, width, kind };
+            environment.active = true;
+            match environment.memory.request(now, request) {
+                Answer::Ready { .. } | Answer::Pending => {}
+                Answer::Retry => {
+                    self.retry = true;
+                    return Ok(false);
+                }
+                Answer::Fault => return Err(failed(Fault::Access { pc: entry.pc, address, bytes: width })),
+            }
+        }
+        if entry.branch != BranchKind::None {
+            let is_conditional = entry.branch == BranchKind::Conditional;
+            if is_conditional {
+                self.predictor.train(entry.counter, entry.taken);
+            }
+            let by_stack = entry.branch == BranchKind::Return && !context.returns.is_absent();
+            if entry.taken && !by_stack {
+                self.predictor.learn_target(entry.pc, entry.next);
+            }
+            context.statistics.branches += 1;
+        }
+        if entry.destination != 0 {
+            self.registers.free.push(entry.previous);
+        }
+        if entry.kind.accesses_memory() {
+            context.accesses -= 1;
+        }
+        if entry.kind.ends_fetch() {
+            context.fetch.stopped = false;
+            context.fetch.from = now;
+        }
+        if O::ENABLED {
+            let passage = context.passage(number, hart);
+            environment.observer.committed(&passage, now);
+        }
+        context.head += 1;
+        context.retired += 1;
+        context.statistics.committed += 1;
+        let others = !own;
+        context.done &= others;
+        context.stores &= others;
+        context.late_data &= others;
+        context.loads &= others;
+        context.performed &= others;
+        Ok(true)
+    }
+}

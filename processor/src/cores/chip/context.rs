@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The state of a context: its instructions in flight, register map and fetch address.
+
+use std::sync::Arc;
+
+use super::code::{Kind, Line};
+use super::returns::ReturnStack;
+use super::statistics::HartStatistics;
+use super::{ChipConfig, ONE, Passage};
+use crate::isa::Operation;
+use crate::{BranchKind, Fault};
+
+/// A physical register, by its index.
+pub(super) type Physical = u16;
+
+/// The cycles in which an instruction passed the stages of the pipeline; 0 where it has not been.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Times {
+    pub(super) renamed: u64,
+    pub(super) issued: u64,
+    pub(super) written: u64,
+}
+
+/// An instruction in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) operation: Operation,
+    pub(super) pc: u64,
+    /// Address of the next instruction: predicted until the instruction executes.
+    pub(super) next: u64,
+    /// Cycle of its fetch.
+    pub(super) fetched: u64,
+    /// Order of fetch in its core.
+    pub(super) age: u64,
+    /// Address of its access. The deadline of a wrs.sto.
+    pub(super) address: u64,
+    /// Cycle of its access.
+    pub(super) accessed: u64,
+    /// What a call overwrote in the return stack.
+    pub(super) overwritten: u64,
+    /// The global history before a conditional branch.
+    pub(super) history: u64,
+    /// The store that a load took its value from, by its number plus 1; 0 for memory.
+    pub(super) forwarded: u64,
+    /// Index of the counter that predicted a conditional branch.
+    pub(super) counter: u32,
+    /// Tag of its request.
+    pub(super) tag: u32,
+    /// The register that it writes.
+    pub(super) physical: Physical,
+    /// The register that held the value before.
+    pub(super) previous: Physical,
+    /// The registers that it reads.
+    pub(super) sources: [Physical; 2],
+    pub(super) kind: Kind,
+    pub(super) branch: BranchKind,
+    /// Architectural destination, or 0.
+    pub(super) destination: u8,
+    pub(super) architectural: [u8; 2],
+    pub(super) latency: u8,
+    /// Length of its access.
+    pub(super) width: u8,
+    /// Whether its load is sign-extended.
+    pub(super) signed: bool,
+    /// Whether it is a taken branch.
+    pub(super) taken: bool,
+    /// Whether its branch prediction was wrong.
+    pub(super) mispredicted: bool,
+    /// A fault that is reported when the instruction is the oldest.
+    pub(super) fault: Option<Fault>,
+}
+
+impl Entry {
+    /// The addresses of its access.
+    #[inline]
+    pub(super) const fn overlaps(&self, other: &Self) -> bool {
+        // Differences instead of sums: an access may end at the highest address.
+        other.address.wrapping_sub(self.address) < self.width as u64
+            || self.address.wrapping_sub(other.address) < other.width as u64
+    }
+
+    /// Whether the access of `other` is inside its own.
+    #[inline]
+    pub(super) const fn covers(&self, other: &Self) -> bool {
+        let offset = other.address.wrapping_sub(self.address);
+        offset < self.width as u64 && offset + other.width as u64 <= self.width as u64
+    }
+}
+
+/// Why rename stopped at an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Full {
+    Nothing,
+    Queue,
+    Registers,
+    Window,
+}
+
+/// Where a context fetches, and what stops it.
+#[derive(Clone, Debug)]
+pub(super) struct Fetch {
+    pub(super) pc: u64,
+    /// The first cycle in which the context can fetch.
+    pub(super) from: u64,
+    /// Waits for a block of the instruction cache.
+    pub(super) pending: bool,
+    /// Waits for the commit of the last instruction fetched.
+    pub(super) stopped: bool,
+    /// The block in the fetch buffer.
+    pub(super) block: u64,
+    /// Its line.
+    pub(super) line: Option<Arc<Line>>,
+    /// The first two bytes of the instruction at `pc`, if it crosses the end of a block that has
+    /// been fetched.
+    pub(super) half: Option<u16>,
+    /// The branch whose target is known only after decoding: its number, the cycle of the
+    /// redirection, and the target.
+    pub(super) misfetch: Option<(u64, u64, u64)>,
+    /// Fetch was redirected, and nothing has been renamed since.
+    pub(super) recovers: bool,
+}
+
+impl Fetch {
+    /// No block: block addresses are multiples of 4.
+    pub(super) const NO_BLOCK: u64 = 1;
+}
+
+/// A context.
+///
+/// Instructions have consecutive numbers: `head..renamed` are between rename and commit,
+/// `renamed..tail` between fetch and rename. The masks have a bit for each renamed instruction, at
+/// its number modulo 64.
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    pub(super) entries: Vec<Entry>,
+    pub(super) times: Vec<Times>,
+    pub(super) head: u64,
+    pub(super) renamed: u64,
+    pub(super) tail: u64,
+    pub(super) map: [Physical; 32],
+    /// Instructions in the instruction queue.
+    pub(super) queued: u64,
+    /// Instructions whose first or second operand is not ready.
+    pub(super) waiting: [u64; 2],
+    /// Instructions whose result is ready.
+    pub(super) done: u64,
+    /// Stores and atomics.
+    pub(super) stores: u64,
+    /// Instructions that issue without their second operand: stores.
+    pub(super) late_data: u64,
+    /// Loads.
+    pub(super) loads: u64,
+    /// Loads that have their value.
+    pub(super) performed: u64,
+    /// Loads that have an address and have not been sent to memory.
+    pub(super) unsent: u64,
+    /// Requests that memory has not completed.
+    pub(super) pending: u64,
+    /// Issued instructions that execute when they are the oldest.
+    pub(super) serial: u64,
+    /// Fences and atomics that are not done: no later load is sent.
+    pub(super) barriers: u64,
+    /// The masks of instructions that end in a cycle, by the cycle modulo 64.
+    pub(super) finish: [u64; 64],
+    /// Instructions in the load/store queue.
+    pub(super) accesses: usize,
+    pub(super) full: Full,
+    pub(super) fetch: Fetch,
+    pub(super) returns: ReturnStack,
+    pub(super) history: u64,
+    /// Instructions committed, as the program reads it.
+    pub(super) retired: u64,
+    /// Executes nothing.
+    pub(super) halted: bool,
+    /// The oldest instruction is a wait or a call that waits.
+    pub(super) waits: bool,
+    pub(super) statistics: HartStatistics,
+}
+
+impl Context {
+    pub(super) fn new(config: &ChipConfig, pc: u64, map: [Physical; 32]) -> Self {
+        let ring = (config.reorder_buffer + config.fetch_queue).next_power_of_two();
+        let entry = Entry {
+            operation: Operation::decode(0, 0),
+            pc: 0,
+            next: 0,
+            fetched: 0,
+            age: 0,
+            address: 0,
+            accessed: 0,
+            overwritten: 0,
+            history: 0,
+            forwarded: 0,
+            counter: 0,
+            tag: 0,
+            physical: 0,
+            previous: 0,
+            sources: [0; 2],
+            kind: Kind::Illegal,
+            branch: BranchKind::None,
+            destination: 0,
+            architectural: [0; 2],
+            latency: 1,
+            width: 0,
+            signed: false,
+            taken: false,
+            mispredicted: false,
+            fault: None,
+        };
+        Self {
+            entries: vec![entry; ring],
+            times: vec![Times::default(); ring],
+            head: 0,
+            renamed: 0,
+            tail: 0,
+            map,
+            queued: 0,
+            waiting: [0; 2],
+            done: 0,
+            stores: 0,
+            late_data: 0,
+            loads: 0,
+            performed: 0,
+            unsent: 0,
+            pending: 0,
+            serial: 0,
+            barriers: 0,
+            finish: [0; 64],
+            accesses: 0,
+            full: Full::Nothing,
+            fetch: Fetch {
+                pc,
+                from: 0,
+                pending: false,
+                stopped: false,
+                block: Fetch::NO_BLOCK,
+                line: None,
+                half: None,
+                misfetch: None,
+                recovers: false,
+            },
+            returns: ReturnStack::new(config.predictor.return_stack),
+            history: 0,
+            retired: 0,
+            halted: false,
+            waits: false,
+            statistics: HartStatistics::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, number: u64) -> usize {
+        number as usize & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, number: u64) -> &Entry {
+        &self.entries[self.slot(number)]
+    }
+
+    #[inline]
+    pub(super) fn entry_mut(&mut self, number: u64) -> &mut Entry {
+        let slot = self.slot(number);
+        &mut self.entries[slot]
+    }
+
+    #[inline]
+    pub(super) fn times_mut(&mut self, number: u64) -> &mut Times {
+        let slot = self.slot(number);
+        &mut self.times[slot]
+    }
+
+    /// The mask in the order of age: bit 0 belongs to the oldest instruction.
+    #[inline]
+    pub(super) const fn by_age(&self, mask: u64) -> u64 {
+        mask.rotate_right(self.head as u32 & 63)
+    }
+
+    /// The bits of the instructions before `number`.
+    #[inline]
+    pub(super) const fn before(&self, number: u64) -> u64 {
+        let count = (number - self.head) as u32;
+        let mask = if count < 64 { (ONE << count) - 1 } else { u64::MAX };
+        mask.rotate_left(self.head as u32 & 63)
+    }
+
+    /// The number of the oldest instruction in a mask that is not empty.
+    #[inline]
+    pub(super) const fn oldest(&self, mask: u64) -> u64 {
+        self.head + self.by_age(mask).trailing_zeros() as u64
+    }
+
+    /// The number of the youngest instruction in a mask that is not empty.
+    #[inline]
+    pub(super) const fn youngest(&self, mask: u64) -> u64 {
+        self.head + 63 - self.by_age(mask).leading_zeros() as u64
+    }
+
+    /// Instructions that can be issued.
+    #[inline]
+    pub(super) const fn ready(&self) -> u64 {
+        self.queued & !self.waiting[0] & !(self.waiting[1] & !self.late_data)
+    }
+
+    /// The age of the next instruction to be renamed, or the highest number if there is none.
+    #[inline]
+    pub(super) fn next_to_rename(&self, config: &ChipConfig, now: u64) -> u64 {
+        let entry = self.entry(self.renamed);
+        if self.renamed < self.tail && entry.fetched + config.front_end <= now { entry.age } else { u64::MAX }
+    }
+
+    /// Whether the context can fetch, apart from the time.
+    #[inline]
+    pub(super) fn can_fetch(&self, config: &ChipConfig) -> bool {
+        !self.halted
+            && !self.fetch.stopped
+            && !self.fetch.pending
+            && self.tail - self.renamed < config.fetch_queue as u64
+    }
+
+    /// The passage of an instruction.
+    pub(super) fn passage(&self, number: u64, hart: usize) -> Passage {
+        let slot = self.slot(number);
+        let (entry, times) = (&self.entries[slot], &self.times[slot]);
+        let is_renamed = number < self.renamed;
+        Passage {
+            hart,
+            pc: entry.pc,
+            instruction: entry.operation.instruction(),
+            address: entry.address,
+            mispredicted: entry.mispredicted,
+            fetched: entry.fetched,
+            renamed: if is_renamed { times.renamed } else { 0 },
+            issued: if is_renamed && self.queued & bit(number) == 0 { times.issued } else { 0 },
+            accessed: entry.accessed,
+            written: if is_renamed && self.done & bit(number) != 0 { times.written } else { 0 },
+        }
+    }
+
+    /// Address of the oldest instruction in flight, or of the next to be fetched.
+    pub(super) fn pc(&self) -> u64 {
+        if self.head == self.tail { self.fetch.pc } else { self.entry(self.head).pc }
+    }
+}
+
+/// The bit of an instruction in the masks.
+#[inline]
+pub(super) const fn bit(number: u64) -> u64 {
+    ONE << (number & 63)
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A core: the stages of a cycle, the next cycle in which something happens, and the account of
+//! issue slots.
+
+use mb_core::ParameterError;
+
+use super::code::Code;
+use super::context::{Context, Full, Physical, bit};
+use super::statistics::Cause;
+use super::{CallHandler, ChipConfig, ChipFault, ChipObserver, IssueOrder};
+use crate::memory::system::{Completion, MemorySystem, Source};
+use crate::predictor::Predictor;
+
+/// What a core uses in a cycle.
+pub(super) struct Environment<'a, M, H, O> {
+    pub(super) config: &'a ChipConfig,
+    pub(super) code: &'a mut Code,
+    pub(super) memory: &'a mut M,
+    pub(super) host: &'a mut H,
+    pub(super) observer: &'a mut O,
+    /// A core has sent a request, or changed what another may wait for.
+    pub(super) active: bool,
+}
+
+/// Physical registers of a core. Register 0 is zero; the last one takes results that no instruction
+/// reads.
+#[derive(Clone, Debug)]
+pub(super) struct Registers {
+    pub(super) values: Vec<u64>,
+    pub(super) ready: Vec<bool>,
+    /// The instructions that wait for the register as their first or second operand. All of them
+    /// belong to one context.
+    pub(super) consumers: Vec<[u64; 2]>,
+    pub(super) free: Vec<Physical>,
+    pub(super) sink: Physical,
+}
+
+/// A core.
+#[derive(Clone, Debug)]
+pub(super) struct Core {
+    pub(super) number: usize,
+    pub(super) contexts: Vec<Context>,
+    pub(super) registers: Registers,
+    pub(super) predictor: Predictor,
+    /// Instructions in the instruction queue.
+    pub(super) queued: usize,
+    /// Instructions fetched.
+    pub(super) age: u64,
+    /// Requests sent, for tags.
+    pub(super) tags: u32,
+    /// The residues modulo 64 of cycles in which instructions end.
+    pub(super) occupied: u64,
+    /// Instructions that end more than 63 cycles from now: cycle, context, number.
+    pub(super) late: Vec<(u64, usize, u64)>,
+    /// A request was refused and is repeated in the next cycle.
+    pub(super) retry: bool,
+    /// An instruction waits for something that the memory or another core changes.
+    pub(super) polls: bool,
+    /// The earliest deadline of a wrs.sto that waits.
+    pub(super) deadline: u64,
+    /// Rename stopped at its width.
+    pub(super) rename_more: bool,
+    /// The next cycle to be stepped.
+    pub(super) next: u64,
+    /// The first cycle that is not yet in the account of issue slots.
+    counted: u64,
+    /// Harts that have ended: context and status.
+    pub(super) exits: Vec<(usize, u64)>,
+}
+
+impl Core {
+    pub(super) fn new(config: &ChipConfig, number: usize, pc: u64) -> Result<Self, ParameterError> {
+        let architectural = 31 * config.contexts;
+        let sink = 1 + architectural + config.rename_registers;
+        let mut contexts = Vec::new();
+        for context in 0..config.contexts {
+            let mut map = [0; 32];
+            for (register, physical) in map.iter_mut().enumerate().skip(1) {
+                *physical = (31 * context + register) as Physical;
+            }
+            contexts.push(Context::new(config, pc, map));
+        }
+        Ok(Self {
+            number,
+            contexts,
+            registers: Registers {
+                values: vec![0; sink + 1],
+                ready: vec![true; sink + 1],
+                consumers: vec![[0; 2]; sink + 1],
+                free: (1 + architectural..sink).rev().map(|physical| physical as Physical).collect(),
+                sink: sink as Physical,
+            },
+            predictor: Predictor::new(config.predictor)?,
+            queued: 0,
+            age: 0,
+            tags: 0,
+            occupied: 0,
+            late: Vec::new(),
+            retry: false,
+            polls: false,
+            deadline: u64::MAX,
+            rename_more: false,
+            next: 0,
+            counted: 0,
+            exits: Vec::new(),
+        })
+    }
+
+    /// Adds the cycles before `now` to the account. Nothing has happened in them since the last
+    /// step.
+    #[inline]
+    pub(super) fn account_until(&mut self, config: &ChipConfig, now: u64) {
+        if self.counted < now {
+            self.account_quiet(config, now);
+        }
+    }
+
+    fn account_quiet(&mut self, config: &ChipConfig, now: u64) {
+        let (width, count) = (u64::from(config.issue_width), self.contexts.len() as u64);
+        // In `count` cycles each hart has each turn once.
+        let periods = (now - self.counted) / count;
+        if periods > 0 {
+            for context in &mut self.contexts {
+                let cause = Self::cause(context);
+                context.statistics.empty[cause as usize] += periods * width;
+            }
+        }
+        self.counted += periods * count;
+        while self.counted < now {
+            self.account(config.issue_width, self.counted);
+        }
+    }
+
+    /// Divides the empty slots of a cycle among the harts.
+    #[inline]
+    fn account(&mut self, empty: u32, now: u64) {
+        self.counted = now + 1;
+        let count = self.contexts.len();
+        let mut context = if count == 1 { 0 } else { (now % count as u64) as usize };
+        for _ in 0..empty {
+            let cause = Self::cause(&self.contexts[context]);
+            self.contexts[context].statistics.empty[cause as usize] += 1;
+            context = if context + 1 == count { 0 } else { context + 1 };
+        }
+    }
+
+    /// Why a hart issues nothing more. It depends on no time, so that it is the same in each cycle
+    /// until something happens.
+    fn cause(context: &Context) -> Cause {
+        let unfinished_loads = context.loads & !context.done & !context.queued;
+        if context.halted {
+            Cause::Halted
+        } else if context.waits {
+            Cause::Waiting
+        } else if context.queued != 0 || context.full != Full::Nothing {
+            if unfinished_loads | context.pending | context.serial != 0 {
+                Cause::Memory
+            } else {
+                match context.full {
+                    Full::Queue if context.queued == 0 => Cause::Queue,
+                    Full::Registers => Cause::Registers,
+                    Full::Window => Cause::Window,
+                    Full::Queue | Full::Nothing => Cause::Dependences,
+                }
+            }
+        } else if context.fetch.pending {
+            Cause::InstructionCache
+        } else if context.fetch.recovers {
+            Cause::Branch
+        } else if context.fetch.stopped {
+            Cause::Serial
+        } else {
+            Cause::Fetch
+        }
+    }
+
+    /// Simulates cycle `now`.
+    pub(super) fn step<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        completions: &[Completion],
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Result<(), ChipFault> {
+        self.account_until(environment.config, now);
+        for completion in completions {
+            if completion.core == self.number && completion.source != Source::Dma {
+                self.complete(now, completion, environment);
+            }
+        }
+        self.retry = false;
+        self.polls = false;
+        self.deadline = u64::MAX;
+        self.commit(now, environment)?;
+        self.write_back(now, environment);
+        let issued = self.issue(now, environment);
+        self.access(now, environment);
+        self.account(environment.config.issue_width - issued, now);
+        self.rename::<M, H, O>(now, environment);
+        self.fetch(now, environment);
+        self.next = self.following(now, environment.config);
+        Ok(())
+    }
+
+    /// The next cycle in which something can happen without an event of the memory.
+    fn following(&self, now: u64, config: &ChipConfig) -> u64 {
+        let soon = now + 1;
+        if self.retry || self.rename_more {
+            return soon;
+        }
+        let mut next = self.deadline;
+        if self.occupied != 0 {
+            next = next.min(soon + u64::from(self.occupied.rotate_right(soon as u32 & 63).trailing_zeros()));
+        }
+        if !self.late.is_empty() {
+            // Moved to the masks as soon as they fit.
+            next = next.min(self.late.iter().map(|late| late.0 - 63).min().unwrap_or(soon).max(soon));
+        }
+        for context in &self.contexts {
+            let head = bit(context.head);
+            if context.head < context.renamed {
+                let complete = context.done & head != 0 && context.waiting[1] & context.late_data & head == 0;
+                if complete || Self::candidate(context, config).is_some() {
+                    return soon;
+                }
+            }
+            if context.renamed < context.tail && context.full == Full::Nothing {
+                next = next.min((context.entry(context.renamed).fetched + config.front_end).max(soon));
+            }
+            if let Some((_, at, _)) = context.fetch.misfetch {
+                next = next.min(at.max(soon));
+            }
+            if context.can_fetch(config) {
+                next = next.min(context.fetch.from.max(soon));
+            }
+        }
+        next.max(soon)
+    }
+
+    /// The instruction of a context that is issued next, if there is one.
+    #[inline]
+    pub(super) fn candidate(context: &Context, config: &ChipConfig) -> Option<u64> {
+        let mut ready = context.ready();
+        if config.order == IssueOrder::InOrder && ready != 0 {
+            // Only the oldest in the queue.
+            ready &= bit(context.oldest(context.queued));
+        }
+        (ready != 0).then(|| context.oldest(ready))
+    }
+
+    /// Address of the oldest instruction in flight of a context, or of the next one to be fetched.
+    pub(super) fn pc(&self, context: usize) -> u64 {
+        self.contexts[context].pc()
+    }
+
+    /// The register as the oldest instruction in flight reads it.
+    pub(super) fn register(&self, context: usize, index: usize) -> u64 {
+        self.registers.values[usize::from(self.committed_map(context)[index])]
+    }
+
+    /// Sets a register of a context without instructions in flight.
+    pub(super) fn set_register(&mut self, context: usize, index: usize, value: u64) {
+        if index != 0 {
+            let physical = self.contexts[context].map[index];
+            self.registers.values[usize::from(physical)] = value;
+        }
+    }
+
+    fn committed_map(&self, context: usize) -> [Physical; 32] {
+        let context = &self.contexts[context];
+        let mut map = context.map;
+        for number in (context.head..context.renamed).rev() {
+            let entry = context.entry(number);
+            if entry.destination != 0 {
+                map[usize::from(entry.destination)] = entry.previous;
+            }
+        }
+        map
+    }
+
+    /// A tag that is not in use. Its low 7 bits are those of the instruction's number.
+    pub(super) fn tag(&mut self, number: u64) -> u32 {
+        self.tags = self.tags.wrapping_add(1);
+        self.tags << 7 | number as u32 & 127
+    }
+}
+
+/// The index of the lowest key, the first of equal ones, and the key.
+#[inline]
+pub(super) fn lowest(keys: &[u64; ChipConfig::MAX_CONTEXTS]) -> (usize, u64) {
+    let mut lowest = (0, keys[0]);
+    for (index, &key) in keys.iter().enumerate().skip(1) {
+        if key < lowest.1 {
+            lowest = (index, key);
+        }
+    }
+    lowest
+}

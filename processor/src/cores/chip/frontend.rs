@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Fetch, branch prediction and rename.
+
+use super::code::{Decoded, Kind};
+use super::context::{Entry, Full, bit};
+use super::core::{Core, Environment, lowest};
+use super::{CallHandler, ChipConfig, ChipObserver, FetchPolicy};
+use crate::BranchKind;
+use crate::memory::system::{FetchAnswer, MemorySystem};
+
+impl Core {
+    /// Moves fetched instructions into the instruction queue and the reorder buffer, in the order of
+    /// their fetch.
+    pub(super) fn rename<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let config = environment.config;
+        let mut ages = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut any = false;
+        for (index, age) in ages.iter_mut().enumerate().take(self.contexts.len()) {
+            let context = &mut self.contexts[index];
+            context.full = Full::Nothing;
+            if let Some((number, at, target)) = context.fetch.misfetch
+                && at <= now
+            {
+                context.statistics.misfetched += 1;
+                self.squash(index, number + 1, config, environment.observer);
+                self.contexts[index].redirect(target, now);
+            }
+            *age = self.contexts[index].next_to_rename(config, now);
+            any |= *age != u64::MAX;
+        }
+        let mut left = config.rename_width;
+        while any && left > 0 {
+            let (index, oldest) = lowest(&ages);
+            if oldest == u64::MAX {
+                break;
+            }
+            let context = &mut self.contexts[index];
+            let entry = context.entry(context.renamed);
+            context.full = if context.renamed - context.head >= config.reorder_buffer as u64 {
+                Full::Window
+            } else if self.queued >= config.instruction_queue {
+                Full::Queue
+            } else if entry.destination != 0 && self.registers.free.is_empty() {
+                Full::Registers
+            } else if entry.kind.accesses_memory() && context.accesses >= config.load_store_queue {
+                Full::Window
+            } else {
+                Full::Nothing
+            };
+            if context.full != Full::Nothing {
+                ages[index] = u64::MAX;
+                continue;
+            }
+            self.rename_one::<O>(index, now);
+            left -= 1;
+            ages[index] = self.contexts[index].next_to_rename(config, now);
+        }
+        self.rename_more = left == 0;
+    }
+
+    /// Renames the next instruction of a context.
+    #[inline]
+    fn rename_one<O: ChipObserver>(&mut self, index: usize, now: u64) {
+        let (context, registers) = (&mut self.contexts[index], &mut self.registers);
+        let number = context.renamed;
+        let own = bit(number);
+        let slot = context.slot(number);
+        let entry = &mut context.entries[slot];
+        for operand in 0..2 {
+            let source = context.map[usize::from(entry.architectural[operand] & 31)];
+            entry.sources[operand] = source;
+            if !registers.ready[usize::from(source)] {
+                context.waiting[operand] |= own;
+                registers.consumers[usize::from(source)][operand] |= own;
+            }
+        }
+        entry.physical = registers.sink;
+        if entry.destination != 0
+            && let Some(physical) = registers.free.pop()
+        {
+            let mapped = &mut context.map[usize::from(entry.destination & 31)];
+            entry.physical = physical;
+            entry.previous = std::mem::replace(mapped, physical);
+            registers.ready[usize::from(physical)] = false;
+            registers.consumers[usize::from(physical)] = [0; 2];
+        }
+        match entry.kind {
+            Kind::Load => context.loads |= own,
+            Kind::Store => {
+                context.stores |= own;
+                context.late_data |= own;
+            }
+            Kind::Atomic => {
+                context.stores |= own;
+                context.barriers |= own;
+            }
+            Kind::Fence => context.barriers |= own,
+            _ => {}
+        }
+        if entry.kind.accesses_memory() {
+            context.accesses += 1;
+        }
+        context.queued |= own;
+        self.queued += 1;
+        context.renamed += 1;
+        context.fetch.recovers = false;
+        if O::ENABLED {
+            context.times_mut(number).renamed = now;
+        }
+    }
+
+    /// Fetches from up to `fetch_threads` contexts.
+    pub(super) fn fetch<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let config = environment.config;
+        let count = self.contexts.len();
+        let mut keys = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let first = if count == 1 { 0 } else { (now % count as u64) as usize };
+        let mut any = false;
+        for (index, context) in self.contexts.iter().enumerate() {
+            if context.can_fetch(config) && context.fetch.from <= now {
+                let turn = (if index >= first { index - first } else { index + count - first }) as u64;
+                let waiting = match config.fetch_policy {
+                    FetchPolicy::Icount => context.tail - context.renamed + u64::from(context.queued.count_ones()),
+                    FetchPolicy::RoundRobin => 0,
+                };
+                keys[index] = u64::from(config.priorities[index]) << 32 | waiting << 8 | turn;
+                any = true;
+            }
+        }
+        let mut left = config.fetch_width;
+        let mut threads = config.fetch_threads;
+        while any && threads > 0 && left > 0 {
+            let (index, key) = lowest(&keys);
+            if key == u64::MAX {
+                break;
+            }
+            keys[index] = u64::MAX;
+            threads -= 1;
+            self.fetch_context(index, &mut left, now, environment);
+        }
+    }
+
+    /// Fetches up to `left` instructions of a context from one block.
+    fn fetch_context<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        left: &mut u32,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let config = environment.config;
+        let block_of = |address: u64| address & !(config.fetch_block - 1);
+        let mut accessed = false;
+        while *left > 0 {
+            let context = &mut self.contexts[index];
+            if !context.can_fetch(config) {
+                return;
+            }
+            let pc = context.fetch.pc;
+            let second = pc.wrapping_add(2);
+            let needed = block_of(if context.fetch.half.is_some() { second } else { pc });
+            let mut outside = false;
+            if needed != context.fetch.block {
+                if accessed {
+                    return;
+                }
+                accessed = true;
+                environment.active = true;
+                match environment.memory.fetch(now, self.number, index as u8, needed) {
+                    FetchAnswer::Ready { at, version } => {
+                        let line = environment.code.line(config, environment.memory, self.number, needed, version);
+                        context.fetch.line = Some(line);
+                        context.fetch.block = needed;
+                        if at > now + 1 {
+                            context.fetch.from = at - 1;
+                            return;
+                        }
+                    }
+                    FetchAnswer::Pending => {
+                        context.fetch.pending = true;
+                        return;
+                    }
+                    FetchAnswer::Retry => {
+                        context.fetch.from = now + 1;
+                        return;
+                    }
+                    FetchAnswer::Fault => outside = true,
+                }
+            }
+            let decoded = match (&context.fetch.line, context.fetch.half) {
+                (Some(line), Some(half)) if !outside => {
+                    let word = u32::from(half) | u32::from(line.parcel(second)) << 16;
+                    *environment.code.crossing(config, pc, word)
+                }
+                (Some(line), None) if !outside => {
+                    let parcel = line.parcel(pc);
+                    if parcel & 3 == 3 && block_of(second) != needed {
+                        context.fetch.half = Some(parcel);
+                        continue;
+                    }
+                    *line.at(pc)
+                }
+                _ => Decoded::outside(config, pc),
+            };
+            context.fetch.half = None;
+            *left -= 1;
+            context.statistics.fetched += 1;
+            if self.append(index, &decoded, now, config) {
+                return;
+            }
+        }
+    }
+
+    /// Appends an instruction to the fetch queue and predicts the next address; returns whether
+    /// fetch from the block ends.
+    fn append(&mut self, index: usize, decoded: &Decoded, now: u64, config: &ChipConfig) -> bool {
+        let context = &mut self.contexts[index];
+        let number = context.tail;
+        let pc = context.fetch.pc;
+        let after = pc.wrapping_add(decoded.bytes.into());
+        let (mut next, mut ends) = (after, decoded.kind.ends_fetch());
+        let (mut overwritten, mut counter, history) = (0, 0, context.history);
+        let mut taken = false;
+        match decoded.branch {
+            BranchKind::None => {}
+            BranchKind::Conditional => {
+                (taken, counter) = self.predictor.direction(pc, history);
+                context.history = history << 1 | u64::from(taken);
+            }
+            BranchKind::Call => {
+                overwritten = context.returns.push(after);
+                taken = true;
+            }
+            BranchKind::Return | BranchKind::ConditionalReturn if !context.returns.is_absent() => {
+                next = context.returns.pop() & !1;
+                ends = true;
+            }
+            BranchKind::Return | BranchKind::ConditionalReturn | BranchKind::Jump | BranchKind::Indirect => {
+                taken = true;
+            }
+        }
+        context.fetch.pc = next;
+        if taken {
+            if let Some(target) = self.predictor.target(pc) {
+                (next, ends) = (target, true);
+                context.fetch.pc = target;
+            } else if let Some(target) = decoded.operation.target() {
+                // Fetch goes on after the branch until it is decoded.
+                next = target;
+                if context.fetch.misfetch.is_none() {
+                    context.fetch.misfetch = Some((number, now + config.misfetch, target));
+                }
+            }
+        }
+        if decoded.kind.ends_fetch() {
+            context.fetch.stopped = true;
+        }
+        let slot = context.slot(number);
+        let entry = &mut context.entries[slot];
+        *entry = Entry {
+            operation: decoded.operation,
+            pc,
+            next,
+            fetched: now,
+            age: self.age,
+            address: 0,
+            accessed: 0,
+            overwritten,
+            history,
+            forwarded: 0,
+            counter,
+            tag: 0,
+            physical: 0,
+            previous: 0,
+            sources: [0; 2],
+            kind: decoded.kind,
+            branch: decoded.branch,
+            destination: decoded.destination,
+            architectural: decoded.sources,
+            latency: decoded.latency,
+            width: 0,
+            signed: false,
+            taken: false,
+            mispredicted: false,
+            fault: None,
+        };
+        context.tail += 1;
+        self.age += 1;
+        ends
+    }
+}

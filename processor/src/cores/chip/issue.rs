@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Issue, write-back, and the removal of wrong paths.
+
+use super::code::Kind;
+use super::context::{Context, bit};
+use super::core::{Core, Environment, lowest};
+use super::{CallHandler, ChipConfig, ChipObserver};
+use crate::BranchKind;
+use crate::isa::Effect;
+use crate::memory::system::MemorySystem;
+
+impl Core {
+    /// Sets the cycle in which the result of an instruction is ready.
+    #[inline]
+    pub(super) fn schedule(&mut self, context: usize, number: u64, now: u64, at: u64) {
+        if at - now < 64 {
+            self.contexts[context].finish[at as usize & 63] |= bit(number);
+            self.occupied |= 1 << (at & 63);
+        } else {
+            self.late.push((at, context, number));
+        }
+    }
+
+    /// Ends the instructions whose results are ready in this cycle: wakes those that wait for them,
+    /// and resolves branches.
+    pub(super) fn write_back<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        if !self.late.is_empty() {
+            let mut late = std::mem::take(&mut self.late);
+            late.retain(|&(at, context, number)| {
+                if at - now < 64 {
+                    self.schedule(context, number, now, at);
+                }
+                at - now >= 64
+            });
+            self.late = late;
+        }
+        let residue = now as usize & 63;
+        if self.occupied & 1 << residue == 0 {
+            return;
+        }
+        self.occupied &= !(1 << residue);
+        for index in 0..self.contexts.len() {
+            let context = &mut self.contexts[index];
+            let mut ended = std::mem::take(&mut context.finish[residue]);
+            while ended != 0 {
+                let context = &mut self.contexts[index];
+                let number = context.oldest(ended);
+                let own = bit(number);
+                ended &= !own;
+                context.done |= own;
+                context.barriers &= !own;
+                if O::ENABLED {
+                    context.times_mut(number).written = now;
+                }
+                let entry = *context.entry(number);
+                let (physical, kind) = (usize::from(entry.physical), entry.kind);
+                self.registers.ready[physical] = true;
+                let [first, second] = std::mem::take(&mut self.registers.consumers[physical]);
+                context.waiting[0] &= !first;
+                context.waiting[1] &= !second;
+                if kind == Kind::Branch && entry.mispredicted {
+                    let (target, taken, branch, history) = (entry.next, entry.taken, entry.branch, entry.history);
+                    context.statistics.mispredicted += 1;
+                    self.squash(index, number + 1, environment.config, environment.observer);
+                    let context = &mut self.contexts[index];
+                    if branch == BranchKind::Conditional {
+                        context.history = history << 1 | u64::from(taken);
+                    }
+                    context.redirect(target, now + environment.config.redirect);
+                    ended &= context.before(context.renamed);
+                }
+            }
+        }
+    }
+
+    /// Issues instructions, the oldest of all contexts first; returns their number.
+    pub(super) fn issue<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> u32 {
+        let config = environment.config;
+        if self.queued == 0 {
+            return 0;
+        }
+        if let [context] = &self.contexts[..] {
+            let mut issued = 0;
+            let mut candidate = Self::candidate(context, config);
+            while issued < config.issue_width
+                && let Some(number) = candidate
+            {
+                self.execute::<O>(0, number, now);
+                issued += 1;
+                candidate = Self::candidate(&self.contexts[0], config);
+            }
+            return issued;
+        }
+        let mut numbers = [0; ChipConfig::MAX_CONTEXTS];
+        let mut ages = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut any = false;
+        for (index, context) in self.contexts.iter().enumerate() {
+            if let Some(number) = Self::candidate(context, config) {
+                numbers[index] = number;
+                ages[index] = context.entry(number).age;
+                any = true;
+            }
+        }
+        let mut issued = 0;
+        while any && issued < config.issue_width {
+            let (index, oldest) = lowest(&ages);
+            if oldest == u64::MAX {
+                break;
+            }
+            self.execute::<O>(index, numbers[index], now);
+            issued += 1;
+            let context = &self.contexts[index];
+            ages[index] = match Self::candidate(context, config) {
+                Some(number) => {
+                    numbers[index] = number;
+                    context.entry(number).age
+                }
+                None => u64::MAX,
+            };
+        }
+        issued
+    }
+
+    /// Issues an instruction: it takes its operands and begins to execute.
+    #[inline]
+    fn execute<O: ChipObserver>(&mut self, index: usize, number: u64, now: u64) {
+        let context = &mut self.contexts[index];
+        let own = bit(number);
+        context.queued &= !own;
+        self.queued -= 1;
+        context.statistics.used += 1;
+        if O::ENABLED {
+            context.times_mut(number).issued = now;
+        }
+        let slot = context.slot(number);
+        let entry = &mut context.entries[slot];
+        let [a, b] = entry.sources.map(|source| self.registers.values[usize::from(source)]);
+        let end = now + u64::from(entry.latency);
+        match entry.operation.evaluate(entry.pc, a, b) {
+            Effect::Value(value) => self.registers.values[usize::from(entry.physical)] = value,
+            Effect::Branch { taken, next, link } => {
+                self.registers.values[usize::from(entry.physical)] = link;
+                entry.mispredicted = next != entry.next;
+                entry.next = next;
+                entry.taken = taken;
+            }
+            Effect::Load { address, width, signed } => {
+                (entry.address, entry.width, entry.signed) = (address, width, signed);
+                context.unsent |= own;
+                return;
+            }
+            // The data is read at commit.
+            Effect::Store { address, width, .. } => (entry.address, entry.width) = (address, width),
+            Effect::Atomic { address, width, .. } => {
+                (entry.address, entry.width, entry.signed) = (address, width, true);
+                context.serial |= own;
+                return;
+            }
+            Effect::Fence(_)
+            | Effect::FenceInstruction
+            | Effect::WaitOnReservation { .. }
+            | Effect::Csr(_)
+            | Effect::Call => {
+                context.serial |= own;
+                return;
+            }
+            Effect::Pause | Effect::Illegal(_) => {}
+        }
+        self.schedule(index, number, now, end);
+    }
+
+    /// Removes the instructions of a context from `first` on.
+    pub(super) fn squash<O: ChipObserver>(&mut self, index: usize, first: u64, config: &ChipConfig, observer: &mut O) {
+        let hart = self.number * config.contexts + index;
+        let context = &mut self.contexts[index];
+        let mut queued_removed = 0;
+        for number in (first..context.tail).rev() {
+            if O::ENABLED {
+                observer.squashed(&context.passage(number, hart));
+            }
+            let entry = *context.entry(number);
+            match entry.branch {
+                BranchKind::Call => context.returns.undo_push(entry.overwritten),
+                BranchKind::Return | BranchKind::ConditionalReturn => context.returns.undo_pop(),
+                BranchKind::Conditional => context.history = entry.history,
+                BranchKind::None | BranchKind::Jump | BranchKind::Indirect => {}
+            }
+            if number >= context.renamed {
+                continue;
+            }
+            let own = bit(number);
+            if context.queued & own == 0 {
+                context.statistics.used_squashed += 1;
+            } else {
+                queued_removed += 1;
+            }
+            for (operand, &source) in entry.sources.iter().enumerate() {
+                self.registers.consumers[usize::from(source)][operand] &= !own;
+            }
+            if entry.destination != 0 {
+                context.map[usize::from(entry.destination)] = entry.previous;
+                self.registers.free.push(entry.physical);
+                self.registers.consumers[usize::from(entry.physical)] = [0; 2];
+            }
+            if entry.kind.accesses_memory() {
+                context.accesses -= 1;
+            }
+        }
+        context.statistics.squashed += context.tail - first;
+        self.queued -= queued_removed;
+        context.tail = first;
+        if first < context.renamed {
+            context.renamed = first;
+            let kept = context.before(first);
+            context.keep(kept);
+            self.late.retain(|&(_, other, number)| other != index || number < first);
+        }
+        if context.fetch.misfetch.is_some_and(|(number, ..)| number >= first) {
+            context.fetch.misfetch = None;
+        }
+    }
+}
+
+impl Context {
+    /// Clears the masks of instructions that are not in `kept`.
+    fn keep(&mut self, kept: u64) {
+        for mask in [
+            &mut self.queued,
+            &mut self.done,
+            &mut self.stores,
+            &mut self.late_data,
+            &mut self.loads,
+            &mut self.performed,
+            &mut self.unsent,
+            &mut self.pending,
+            &mut self.serial,
+            &mut self.barriers,
+        ] {
+            *mask &= kept;
+        }
+        for mask in self.waiting.iter_mut().chain(&mut self.finish) {
+            *mask &= kept;
+        }
+    }
+
+    /// Continues to fetch at `pc` in cycle `from`.
+    pub(super) fn redirect(&mut self, pc: u64, from: u64) {
+        self.fetch.pc = pc;
+        self.fetch.from = from;
+        self.fetch.pending = false;
+        self.fetch.stopped = false;
+        self.fetch.half = None;
+        self.fetch.misfetch = None;
+        self.fetch.recovers = true;
+    }
+}
