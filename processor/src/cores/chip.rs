@@ -45,8 +45,8 @@
 //!    the load/store queue and the rename registers have space. A context whose next instruction
 //!    finds no space is passed over.
 //! 6. **Fetch.** The policy selects `fetch_threads` contexts. They fetch up to `fetch_width`
-//!    instructions together, each from one block of the instruction cache, up to the first branch
-//!    that is predicted taken. After a branch that is predicted taken without a BTB entry, fetch goes
+//!    instructions together, each with at most one access to the instruction cache, up to the first
+//!    branch that is predicted taken. A context keeps the last block that it has read. After a branch that is predicted taken without a BTB entry, fetch goes
 //!    on behind it for `misfetch` cycles. After a system call, fence.i and wrs a context fetches
 //!    nothing until that instruction commits.
 //!

@@ -3,7 +3,9 @@
 //! stage of random programs against a naive chip.
 
 mod assembler;
+mod formulas;
 mod programs;
+mod run;
 mod threads;
 
 use mb_processor::chip::CallHandler;

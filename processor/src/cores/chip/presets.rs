@@ -14,8 +14,9 @@
 //!   4 ways.
 //! - 3 cycles from fetch to rename, 2 to redirect fetch when a BTB entry is missing, 1 after a
 //!   branch resolves.
-//! - Fetch blocks of 32 bytes; 16 instructions of a context between fetch and rename; 64 between
-//!   rename and commit, 32 of them in the load/store queue. Rename and commit are as wide as issue
+//! - Fetch blocks of 32 bytes; 16 instructions of a context between fetch and rename, or 32 in the
+//!   SMT core, whose front end holds three fetches of 8; 64 between rename and commit, 32 of them in
+//!   the load/store queue. Rename and commit are as wide as issue
 //!   of the largest preset: 8, 1 or 2.
 
 use super::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
@@ -73,6 +74,7 @@ pub const fn smt(contexts: usize) -> ChipConfig {
     ChipConfig {
         contexts,
         fetch_threads: 2,
+        fetch_queue: 32,
         instruction_queue: 32,
         issue_width: contexts as u32,
         ..multiprocessor(1, 8, 100)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs with the passage of every instruction.
+
+use mb_processor::chip::{Chip, ChipConfig, ChipObserver, Passage, Stop};
+use mb_processor::system::MemorySystem;
+
+use crate::Console;
+use crate::assembler::{TEXT, flat};
+
+/// The passages of each hart, with the cycles of their commits, and those that were squashed.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) committed: Vec<Vec<(Passage, u64)>>,
+    pub(crate) squashed: Vec<Passage>,
+}
+
+impl ChipObserver for Log {
+    fn committed(&mut self, passage: &Passage, cycle: u64) {
+        if self.committed.len() <= passage.hart {
+            self.committed.resize(passage.hart + 1, Vec::new());
+        }
+        self.committed[passage.hart].push((*passage, cycle));
+    }
+
+    fn squashed(&mut self, passage: &Passage) {
+        self.squashed.push(*passage);
+    }
+}
+
+/// Runs a chip until every hart has ended.
+pub(crate) fn finish<M: MemorySystem>(chip: &mut Chip, memory: &mut M, log: &mut Log) {
+    loop {
+        match chip.run_observed(1_000_000, memory, &mut Console::default(), log).unwrap() {
+            Stop::Exited { .. } => {}
+            Stop::Halted => return,
+            stop => {
+                let pcs: Vec<_> = (0..chip.config().harts()).map(|hart| chip.pc(hart)).collect();
+                panic!("{stop:?}; the harts are at {pcs:x?}")
+            }
+        }
+    }
+}
+
+/// Runs a program on every hart of a chip, with accesses of `latency` cycles and fetches of 1.
+pub(crate) fn run(config: &ChipConfig, words: &[u32], latency: u64) -> (Chip, Log) {
+    let mut memory = flat(words, (config.cores, config.contexts), latency, 1);
+    let mut chip = Chip::new(config, TEXT).unwrap();
+    let mut log = Log::default();
+    finish(&mut chip, &mut memory, &mut log);
+    (chip, log)
+}
+
+/// The passages of hart 0.
+pub(crate) fn passages(config: &ChipConfig, words: &[u32], latency: u64) -> Vec<(Passage, u64)> {
+    run(config, words, latency).1.committed.swap_remove(0)
+}
