@@ -9,7 +9,7 @@ pub(crate) const TEXT: u64 = 0x1_0000;
 /// Address of the data.
 pub(crate) const DATA: u64 = 0x2_0000;
 /// Bytes of memory from `TEXT` on.
-pub(crate) const BYTES: usize = 0x4_0000;
+pub(crate) const BYTES: usize = 0x1_4000;
 
 pub(crate) const fn r(funct7: u32, rs2: u32, rs1: u32, funct3: u32, rd: u32, opcode: u32) -> u32 {
     funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode
@@ -99,7 +99,6 @@ pub(crate) const fn atomic(which: u32, funct3: u32, rd: u32, rs1: u32, rs2: u32)
 
 /// fence rw, rw.
 pub(crate) const FENCE: u32 = 0x0330_000f;
-pub(crate) const FENCE_I: u32 = 0x0000_100f;
 pub(crate) const ECALL: u32 = 0x73;
 pub(crate) const WRS_NTO: u32 = 0x00d0_0073;
 pub(crate) const PAUSE: u32 = 0x0100_000f;

@@ -3,8 +3,12 @@
 //! stage of random programs against a naive chip.
 
 mod assembler;
+#[path = "../isa/elf.rs"]
+mod elf;
 mod formulas;
+mod generate;
 mod programs;
+mod random;
 mod run;
 mod threads;
 

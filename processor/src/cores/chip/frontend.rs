@@ -33,25 +33,16 @@ impl Core {
             any |= *age != u64::MAX;
         }
         let mut left = config.rename_width;
+        let mut blocked = false;
         while any && left > 0 {
             let (index, oldest) = lowest(&ages);
             if oldest == u64::MAX {
                 break;
             }
-            let context = &mut self.contexts[index];
-            let entry = context.entry(context.renamed);
-            context.full = if context.renamed - context.head >= config.reorder_buffer as u64 {
-                Full::Window
-            } else if self.queued >= config.instruction_queue {
-                Full::Queue
-            } else if entry.destination != 0 && self.registers.free.is_empty() {
-                Full::Registers
-            } else if entry.kind.accesses_memory() && context.accesses >= config.load_store_queue {
-                Full::Window
-            } else {
-                Full::Nothing
-            };
-            if context.full != Full::Nothing {
+            let full = self.full(index, config);
+            if full != Full::Nothing {
+                self.contexts[index].full = full;
+                blocked = true;
                 ages[index] = u64::MAX;
                 continue;
             }
@@ -60,6 +51,32 @@ impl Core {
             ages[index] = self.contexts[index].next_to_rename(config, now);
         }
         self.rename_more = left == 0;
+        if blocked {
+            // Contexts that were renamed after one that was passed over have taken space.
+            for index in 0..self.contexts.len() {
+                if self.contexts[index].full != Full::Nothing {
+                    self.contexts[index].full = self.full(index, config);
+                }
+            }
+        }
+    }
+
+    /// What has no space for the next instruction of a context.
+    #[inline]
+    fn full(&self, index: usize, config: &ChipConfig) -> Full {
+        let context = &self.contexts[index];
+        let entry = context.entry(context.renamed);
+        if context.renamed - context.head >= config.reorder_buffer as u64 {
+            Full::Window
+        } else if self.queued >= config.instruction_queue {
+            Full::Queue
+        } else if entry.destination != 0 && self.registers.free.is_empty() {
+            Full::Registers
+        } else if entry.kind.accesses_memory() && context.accesses >= config.load_store_queue {
+            Full::Window
+        } else {
+            Full::Nothing
+        }
     }
 
     /// Renames the next instruction of a context.

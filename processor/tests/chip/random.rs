@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random programs on random chips: the results of functional execution, runs in pieces, and runs
+//! that skip no cycle.
+
+use mb_core::random::Random;
+use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueOrder, Stop, smt};
+use mb_processor::predictor::Direction;
+use mb_processor::system::{MemorySystem, NoDevice};
+use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
+
+use crate::assembler::{BYTES, DATA, TEXT};
+use crate::generate::{Content, program};
+use crate::run::{Log, finish};
+use crate::{Console, elf};
+
+/// A chip with random parameters.
+pub(crate) fn config(random: &mut Random, contexts: usize, cores: usize) -> ChipConfig {
+    let mut config = smt(contexts);
+    config.cores = cores;
+    config.fetch_width = random.within(1, 8) as u32;
+    config.fetch_threads = random.within(1, 3) as u32;
+    config.fetch_policy = random.pick(&[FetchPolicy::Icount, FetchPolicy::RoundRobin]);
+    config.fetch_block = random.pick(&[4, 8, 16, 32, 64]);
+    config.fetch_queue = random.within(1, 32) as usize;
+    config.front_end = random.within(1, 6);
+    config.misfetch = random.within(1, config.front_end);
+    config.redirect = random.within(1, 3);
+    config.rename_width = random.within(1, 8) as u32;
+    config.instruction_queue = random.within(1, 32) as usize;
+    config.rename_registers = random.within(1, 50) as usize;
+    config.reorder_buffer = random.within(1, 64) as usize;
+    config.load_store_queue = random.within(1, 16) as usize;
+    config.issue_width = random.within(1, 8) as u32;
+    config.commit_width = random.within(1, 8) as u32;
+    config.order = random.pick(&[IssueOrder::OutOfOrder, IssueOrder::OutOfOrder, IssueOrder::InOrder]);
+    for latency in [
+        &mut config.latencies.integer,
+        &mut config.latencies.multiply,
+        &mut config.latencies.branch,
+        &mut config.latencies.load,
+        &mut config.latencies.store,
+        &mut config.latencies.synchronisation,
+    ] {
+        *latency = random.within(1, 5);
+    }
+    for priority in &mut config.priorities {
+        *priority = random.below(3).saturating_sub(1) as u8;
+    }
+    config.predictor.direction = random.pick(&[
+        Direction::NotTaken,
+        Direction::Taken,
+        Direction::Bimodal { entries: 16 },
+        Direction::Gshare { entries: 64, history: 5 },
+    ]);
+    (config.predictor.target_sets, config.predictor.target_ways) = random.pick(&[(0, 0), (1, 1), (2, 2), (16, 2)]);
+    config.predictor.return_stack = random.pick(&[0, 1, 2, 12]);
+    config
+}
+
+/// A latency of memory: often a hit, sometimes longer than the masks of ends.
+pub(crate) fn latency(random: &mut Random) -> u64 {
+    random.pick(&[1, 1, 2, 7, 100])
+}
+
+struct NoCalls;
+
+impl SyscallHandler for NoCalls {
+    fn set_cycle(&mut self, _: u64) {}
+
+    fn cycle(&self) -> u64 {
+        0
+    }
+
+    fn call(&mut self, call: Syscall, _: &mut Memory) -> SyscallResult {
+        SyscallResult::Exit(call.arguments[0])
+    }
+}
+
+#[test]
+fn a_random_program_has_the_results_of_functional_execution() {
+    for seed in 0..4000 {
+        let mut random = Random::of(seed, &[1]);
+        let content = Content { shared: false, counter: false };
+        let bytes = program(&mut random, content, elf::CODE, elf::DATA);
+        let file = Program::load(&elf::file(Isa::Rv64, &bytes)).unwrap();
+        let mut hart = Rv64::load(&file, 1).unwrap().remove(0);
+        let mut expected = file.memory(0);
+        hart.set_argument(1, 1);
+        let mut count = 0;
+        while let Step::Retired(_) = hart.step(&mut expected, &mut NoCalls).unwrap() {
+            count += 1;
+        }
+        let config = config(&mut random, 1, 1);
+        let (latency, fetch) = (latency(&mut random), latency(&mut random));
+        let mut memory = FixedLatency::new(file.memory(0), NoDevice, 1, 1, latency, fetch);
+        let mut chip = Chip::new(&config, file.entry()).unwrap();
+        finish(&mut chip, &mut memory, &mut Log::default());
+        for register in 0..32 {
+            assert_eq!(chip.register(0, register), hart.register(register), "seed {seed}, x{register}, {config:?}");
+        }
+        let length = elf::DATA_BYTES as usize;
+        assert!(memory.bytes(elf::DATA, length) == expected.get(elf::DATA, length), "seed {seed}: other memory");
+        assert_eq!(chip.statistics(0).committed, count, "seed {seed}");
+        assert_eq!(chip.pc(0), hart.pc());
+    }
+}
+
+/// A random program on a random chip with several harts.
+pub(crate) fn case(seed: u64) -> (ChipConfig, Vec<u8>, u64) {
+    let mut random = Random::of(seed, &[2]);
+    let content = Content { shared: true, counter: true };
+    let bytes = program(&mut random, content, TEXT, DATA);
+    let (contexts, cores) = random.pick(&[(1, 1), (2, 1), (3, 1), (8, 1), (1, 2), (1, 5), (2, 2), (3, 2)]);
+    let config = config(&mut random, contexts, cores);
+    (config, bytes, latency(&mut random))
+}
+
+pub(crate) fn memory(bytes: &[u8]) -> Memory {
+    let mut memory = Memory::new(TEXT, BYTES);
+    memory.write(TEXT, bytes).unwrap();
+    memory
+}
+
+#[test]
+fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
+    for seed in 0..10_000 {
+        let (config, bytes, latency) = case(seed);
+        let mut runs = Vec::new();
+        for mode in 0..3 {
+            let fetch = [1, 3, 30][(seed % 3) as usize];
+            let mut memory = FixedLatency::new(memory(&bytes), NoDevice, config.cores, config.contexts, latency, fetch);
+            let mut chip = Chip::new(&config, TEXT).unwrap();
+            chip.simulate_every_cycle(mode == 1);
+            let mut log = Log::default();
+            let mut pieces = Random::of(seed, &[3]);
+            while mode == 2 {
+                let until = chip.now() + pieces.within(1, 40);
+                let stop = chip.run_observed(until, &mut memory, &mut Console::default(), &mut log).unwrap();
+                if stop == Stop::Halted {
+                    break;
+                }
+                assert!(chip.now() < 1_000_000, "seed {seed}");
+            }
+            finish(&mut chip, &mut memory, &mut log);
+            let statistics: Vec<_> = (0..config.harts()).map(|hart| *chip.statistics(hart)).collect();
+            runs.push((log, chip.now(), statistics, memory.bytes(TEXT, BYTES).unwrap().to_vec()));
+        }
+        assert!(runs[0] == runs[1], "seed {seed}: every cycle, {config:?}\n{:?}\n{:?}", runs[0].2, runs[1].2);
+        assert!(runs[0] == runs[2], "seed {seed}: pieces, {config:?}\n{:?}\n{:?}", runs[0].2, runs[2].2);
+    }
+}
