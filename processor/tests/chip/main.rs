@@ -7,6 +7,7 @@ mod assembler;
 mod elf;
 mod formulas;
 mod generate;
+mod naive;
 mod programs;
 mod random;
 mod run;

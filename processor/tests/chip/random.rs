@@ -3,13 +3,14 @@
 //! that skip no cycle.
 
 use mb_core::random::Random;
-use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueOrder, Stop, smt};
+use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueOrder, Passage, Stop, smt};
 use mb_processor::predictor::Direction;
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
 
 use crate::assembler::{BYTES, DATA, TEXT};
 use crate::generate::{Content, program};
+use crate::naive::Naive;
 use crate::run::{Log, finish};
 use crate::{Console, elf};
 
@@ -148,4 +149,42 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
         assert!(runs[0] == runs[1], "seed {seed}: every cycle, {config:?}\n{:?}\n{:?}", runs[0].2, runs[1].2);
         assert!(runs[0] == runs[2], "seed {seed}: pieces, {config:?}\n{:?}\n{:?}", runs[0].2, runs[2].2);
     }
+}
+
+#[test]
+fn every_stage_of_every_instruction_has_the_cycle_of_the_naive_chip() {
+    let mut reordered = 0;
+    for seed in 0..10_000 {
+        let (config, bytes, latency) = case(seed);
+        let mut naive = Naive::new(&config, memory(&bytes), TEXT, latency);
+        naive.run();
+        let mut memory = FixedLatency::new(memory(&bytes), NoDevice, config.cores, config.contexts, latency, 1);
+        let mut chip = Chip::new(&config, TEXT).unwrap();
+        let mut log = Log::default();
+        finish(&mut chip, &mut memory, &mut log);
+        for hart in 0..config.harts() {
+            let (core, context) = (hart / config.contexts, hart % config.contexts);
+            let stages = naive.stages(core, context);
+            for (index, (passage, committed)) in log.committed[hart].iter().enumerate() {
+                let Passage { pc, fetched, renamed, issued, accessed, written, .. } = *passage;
+                let found = (pc, [fetched, renamed, issued, accessed, written, *committed]);
+                assert_eq!(
+                    Some(&found),
+                    stages.get(index),
+                    "seed {seed}, hart {hart}, instruction {index}: {:?}, {config:?}, latency {latency}",
+                    passage.instruction
+                );
+            }
+            assert_eq!(log.committed[hart].len(), stages.len(), "seed {seed}");
+            assert_eq!(chip.statistics(hart).squashed, naive.squashed(core, context), "seed {seed}");
+            for register in 0..32 {
+                let (found, expected) = (chip.register(hart, register), naive.register(core, context, register as u8));
+                assert_eq!(found, expected, "seed {seed}, hart {hart}, x{register}");
+            }
+            reordered += chip.statistics(hart).reordered;
+        }
+        assert!(memory.bytes(TEXT, BYTES) == naive.memory().get(TEXT, BYTES), "seed {seed}: other memory");
+    }
+    // The programs contain what the rules are about.
+    assert!(reordered > 100, "{reordered}");
 }

@@ -1,0 +1,801 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A naive chip, written after the rules in the documentation of `chip` and not after its code: each
+//! hart is a list of everything that it fetched and did not squash, and every question is answered
+//! by a search of that list. It has no renaming, no masks, no undo and no events.
+//!
+//! Its memory answers after a fixed latency. Instructions are fetched without a cache.
+
+use std::collections::BTreeMap;
+
+use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder};
+use mb_processor::predictor::Direction;
+use mb_processor::rv64::{AtomicKind, Counter, Effect, Operation, extend};
+use mb_processor::{BranchKind, InstructionClass, Memory};
+
+/// What an instruction is, as far as the rules distinguish.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum What {
+    Plain,
+    Branch,
+    Load,
+    Store,
+    Atomic,
+    /// A fence or a read of a counter: executes when it is the oldest.
+    Alone,
+    /// A system call: as above, and ends fetch. The only call is exit.
+    Call,
+    Illegal,
+}
+
+/// What a prediction reads and changes: a copy for each instruction replaces every undo.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Past {
+    history: u64,
+    /// The newest address is the last one.
+    returns: Vec<u64>,
+}
+
+/// An instruction.
+#[derive(Clone, PartialEq, Debug)]
+struct Instruction {
+    pc: u64,
+    operation: Operation,
+    what: What,
+    /// The order of fetch in the core.
+    age: u64,
+    predicted: u64,
+    counter: usize,
+    before: Past,
+    after: Past,
+    fetched: u64,
+    renamed: Option<u64>,
+    issued: Option<u64>,
+    accessed: Option<u64>,
+    /// The cycle in which it ends, when that is known.
+    end: Option<u64>,
+    committed: Option<u64>,
+    value: u64,
+    address: u64,
+    width: u64,
+    next: u64,
+    taken: bool,
+    /// A load or an atomic that waits for memory.
+    sent: bool,
+    /// A load that has its value.
+    bound: bool,
+    /// The age of the store that gave a load its value.
+    store: Option<u64>,
+}
+
+impl Instruction {
+    fn ended(&self, now: u64) -> bool {
+        self.end.is_some_and(|end| end <= now)
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        (0..self.width).any(|k| (0..other.width).any(|l| self.address + k == other.address + l))
+    }
+
+    fn accesses(&self) -> bool {
+        matches!(self.what, What::Load | What::Store | What::Atomic)
+    }
+
+    fn is_return(&self) -> bool {
+        self.operation.instruction().branch == BranchKind::Return
+    }
+}
+
+/// The cycles of an instruction: fetch, rename, issue, access, end, commit.
+pub(crate) type Stages = [u64; 6];
+
+#[derive(Default)]
+struct Hart {
+    list: Vec<Instruction>,
+    /// The number of committed instructions at the beginning of the list.
+    committed: usize,
+    registers: [u64; 32],
+    pc: u64,
+    past: Past,
+    /// No fetch before this cycle.
+    from: u64,
+    /// The last instruction fetched ends fetch.
+    stopped: bool,
+    block: Option<u64>,
+    /// The first half of the instruction at `pc` has been fetched.
+    half: bool,
+    misfetch: Option<(u64, u64, u64)>,
+    halted: bool,
+    reservation: Option<u64>,
+    squashed: u64,
+}
+
+impl Hart {
+    /// The place of the last instruction before `place` that writes a register.
+    fn producer(&self, place: usize, register: u8) -> Option<usize> {
+        if register == 0 {
+            return None;
+        }
+        (0..place).rev().find(|&other| self.list[other].operation.destination() == register)
+    }
+
+    fn operand(&self, place: usize, which: usize) -> u64 {
+        let register = self.list[place].operation.sources()[which];
+        match self.producer(place, register) {
+            Some(other) => self.list[other].value,
+            None if register == 0 => 0,
+            None => self.registers[usize::from(register)],
+        }
+    }
+
+    fn ready(&self, place: usize, which: usize, now: u64) -> bool {
+        let register = self.list[place].operation.sources()[which];
+        self.producer(place, register).is_none_or(|other| self.list[other].ended(now))
+    }
+
+    fn renamed(&self) -> usize {
+        self.list.iter().take_while(|instruction| instruction.renamed.is_some()).count()
+    }
+
+    fn queued(&self) -> usize {
+        self.list.iter().filter(|instruction| instruction.renamed.is_some() && instruction.issued.is_none()).count()
+    }
+
+    /// Removes the instructions from a place on.
+    fn squash(&mut self, place: usize) {
+        if let Some(first) = self.list.get(place) {
+            self.past = first.before.clone();
+            if self.misfetch.is_some_and(|(age, ..)| age >= first.age) {
+                self.misfetch = None;
+            }
+        }
+        self.squashed += (self.list.len() - place) as u64;
+        self.list.truncate(place);
+    }
+
+    fn redirect(&mut self, pc: u64, from: u64) {
+        (self.pc, self.from, self.stopped, self.half, self.misfetch) = (pc, from, false, false, None);
+    }
+}
+
+#[derive(Default)]
+struct Core {
+    harts: Vec<Hart>,
+    age: u64,
+    counters: BTreeMap<u64, u8>,
+    /// The targets of each set, the newest first.
+    targets: BTreeMap<u64, Vec<(u64, u64)>>,
+}
+
+/// A request that memory performs later: cycle, core, hart of the core, age of the instruction.
+type Request = (u64, usize, usize, u64);
+
+pub(crate) struct Naive {
+    config: ChipConfig,
+    latency: u64,
+    memory: Memory,
+    cores: Vec<Core>,
+    requests: Vec<Request>,
+    pub(crate) now: u64,
+}
+
+impl Naive {
+    pub(crate) fn new(config: &ChipConfig, memory: Memory, entry: u64, latency: u64) -> Self {
+        let hart = |number: usize| {
+            let mut hart = Hart { pc: entry, ..Hart::default() };
+            (hart.registers[10], hart.registers[11]) = (number as u64, config.harts() as u64);
+            hart
+        };
+        let core = |core: usize| Core {
+            harts: (0..config.contexts).map(|context| hart(core * config.contexts + context)).collect(),
+            ..Core::default()
+        };
+        let cores = (0..config.cores).map(core).collect();
+        Self { config: *config, latency, memory, cores, requests: Vec::new(), now: 0 }
+    }
+
+    /// Runs until every hart has ended.
+    pub(crate) fn run(&mut self) {
+        while self.cores.iter().any(|core| core.harts.iter().any(|hart| !hart.halted)) {
+            let completed = self.perform();
+            for turn in 0..self.config.cores {
+                let core = (self.now as usize + turn) % self.config.cores;
+                for &(_, _, hart, age) in completed.iter().filter(|request| request.1 == core) {
+                    self.complete(core, hart, age);
+                }
+                self.commit(core);
+                self.write_back(core);
+                self.issue(core);
+                self.access(core);
+                self.rename(core);
+                self.fetch(core);
+            }
+            self.now += 1;
+            assert!(self.now < 1_000_000, "the naive chip does not end");
+        }
+    }
+
+    /// The stages of the committed instructions of a hart, with their addresses.
+    pub(crate) fn stages(&self, core: usize, hart: usize) -> Vec<(u64, Stages)> {
+        let hart = &self.cores[core].harts[hart];
+        let stages = hart.list[..hart.committed].iter().map(|instruction| {
+            let at = |cycle: Option<u64>| cycle.unwrap_or(0);
+            let stages = [
+                instruction.fetched,
+                at(instruction.renamed),
+                at(instruction.issued),
+                at(instruction.accessed),
+                at(instruction.end),
+                at(instruction.committed),
+            ];
+            (instruction.pc, stages)
+        });
+        stages.collect()
+    }
+
+    pub(crate) fn register(&self, core: usize, hart: usize, register: u8) -> u64 {
+        let hart = &self.cores[core].harts[hart];
+        match hart.producer(hart.committed, register) {
+            Some(place) => hart.list[place].value,
+            None => hart.registers[usize::from(register)],
+        }
+    }
+
+    pub(crate) fn squashed(&self, core: usize, hart: usize) -> u64 {
+        self.cores[core].harts[hart].squashed
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    fn load(&self, address: u64, width: u64) -> u64 {
+        let bytes = self.memory.get(address, width as usize).expect("an address in memory");
+        bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+
+    /// Writes memory, and ends the reservations of other harts.
+    fn store(&mut self, core: usize, hart: usize, address: u64, width: u64, value: u64) {
+        self.memory.write(address, &value.to_le_bytes()[..width as usize]).expect("an address in memory");
+        for (other_core, state) in self.cores.iter_mut().enumerate() {
+            for (other, state) in state.harts.iter_mut().enumerate() {
+                let lines = address / 64..=(address + width - 1) / 64;
+                if (other_core, other) != (core, hart) && state.reservation.is_some_and(|line| lines.contains(&line)) {
+                    state.reservation = None;
+                }
+            }
+        }
+    }
+
+    /// Performs the access of a load or an atomic, if the instruction is still there.
+    fn access_memory(&mut self, core: usize, hart: usize, instruction: &Instruction, operand: u64) -> u64 {
+        let (address, width) = (instruction.address, instruction.width);
+        let Effect::Atomic { kind, .. } = instruction.operation.evaluate(0, 0, 0) else {
+            return self.load(address, width);
+        };
+        let old = self.load(address, width);
+        let line = Some(address / 64);
+        match kind {
+            AtomicKind::LoadReserved => self.cores[core].harts[hart].reservation = line,
+            AtomicKind::StoreConditional => {
+                if self.cores[core].harts[hart].reservation.take() != line {
+                    return 1;
+                }
+                self.store(core, hart, address, width, operand);
+                return 0;
+            }
+            kind => {
+                let new = kind.combine(extend(old, width as u8, true), operand);
+                self.store(core, hart, address, width, new);
+            }
+        }
+        old
+    }
+
+    fn place(&self, core: usize, hart: usize, age: u64) -> Option<usize> {
+        self.cores[core].harts[hart].list.iter().position(|instruction| instruction.age == age)
+    }
+
+    /// Memory performs what is due. A squashed load has no effect.
+    fn perform(&mut self) -> Vec<Request> {
+        let (due, rest) = std::mem::take(&mut self.requests).into_iter().partition(|request| request.0 == self.now);
+        self.requests = rest;
+        for &(_, core, hart, age) in &due {
+            if let Some(place) = self.place(core, hart, age) {
+                let instruction = self.cores[core].harts[hart].list[place].clone();
+                let operand = self.operand_of_atomic(core, hart, place);
+                let value = self.access_memory(core, hart, &instruction, operand);
+                self.cores[core].harts[hart].list[place].value = value;
+            }
+        }
+        due
+    }
+
+    fn operand_of_atomic(&self, core: usize, hart: usize, place: usize) -> u64 {
+        let hart = &self.cores[core].harts[hart];
+        let operand = hart.operand(place, 1);
+        if hart.list[place].width == 4 { operand as i32 as u64 } else { operand }
+    }
+
+    fn complete(&mut self, core: usize, hart: usize, age: u64) {
+        if let Some(place) = self.place(core, hart, age) {
+            let value = self.cores[core].harts[hart].list[place].value;
+            self.bind(core, hart, place, value);
+        }
+    }
+
+    /// A load or an atomic has its value.
+    fn bind(&mut self, core: usize, index: usize, place: usize, value: u64) {
+        let (now, config) = (self.now, self.config);
+        let hart = &mut self.cores[core].harts[index];
+        let instruction = &mut hart.list[place];
+        let (latency, signed) = match instruction.operation.evaluate(0, 0, 0) {
+            Effect::Load { signed, .. } => (config.latencies.load, signed),
+            _ => (config.latencies.synchronisation, true),
+        };
+        instruction.value = extend(value, instruction.width as u8, signed);
+        instruction.end = Some(now.max(instruction.accessed.expect("it was sent") + latency));
+        (instruction.bound, instruction.sent) = (true, false);
+        if instruction.what != What::Load {
+            return;
+        }
+        let older = instruction.clone();
+        let wrong = (place + 1..hart.list.len()).find(|&other| {
+            let load = &hart.list[other];
+            load.what == What::Load
+                && (load.bound || load.sent)
+                && load.overlaps(&older)
+                && load.store.is_none_or(|store| store < older.age)
+        });
+        if let Some(other) = wrong {
+            let pc = hart.list[other].pc;
+            hart.squash(other);
+            hart.redirect(pc, now + config.redirect);
+        }
+    }
+
+    fn turns(&self) -> Vec<usize> {
+        (0..self.config.contexts).map(|turn| (self.now as usize + turn) % self.config.contexts).collect()
+    }
+
+    fn commit(&mut self, core: usize) {
+        let now = self.now;
+        let mut left = self.config.commit_width;
+        for index in self.turns() {
+            while left > 0 {
+                let hart = &self.cores[core].harts[index];
+                let place = hart.committed;
+                let Some(instruction) = hart.list.get(place).cloned() else { break };
+                let data = instruction.what != What::Store || hart.ready(place, 1, now - 1);
+                if now == 0 || !instruction.ended(now - 1) || !data {
+                    break;
+                }
+                assert!(instruction.what != What::Illegal, "an illegal instruction commits");
+                if instruction.what == What::Store {
+                    let value = hart.operand(place, 1);
+                    self.store(core, index, instruction.address, instruction.width, value);
+                }
+                if instruction.what == What::Branch {
+                    self.learn(core, &instruction);
+                }
+                let hart = &mut self.cores[core].harts[index];
+                hart.list[place].committed = Some(now);
+                hart.committed += 1;
+                left -= 1;
+            }
+        }
+    }
+
+    fn learn(&mut self, core: usize, branch: &Instruction) {
+        let predictor = self.config.predictor;
+        let core = &mut self.cores[core];
+        if branch.operation.instruction().branch == BranchKind::Conditional {
+            let counter = core.counters.entry(branch.counter as u64).or_insert(1);
+            *counter = if branch.taken { (*counter + 1).min(3) } else { counter.saturating_sub(1) };
+        }
+        let by_stack = branch.is_return() && predictor.return_stack > 0;
+        if branch.taken && !by_stack && predictor.target_sets > 0 {
+            let set = core.targets.entry((branch.pc >> 1) % predictor.target_sets as u64).or_default();
+            set.retain(|target| target.0 != branch.pc);
+            set.insert(0, (branch.pc, branch.next));
+            set.truncate(predictor.target_ways);
+        }
+    }
+
+    fn write_back(&mut self, core: usize) {
+        for hart in &mut self.cores[core].harts {
+            let wrong = (0..hart.list.len()).find(|&place| {
+                let instruction = &hart.list[place];
+                instruction.what == What::Branch
+                    && instruction.end == Some(self.now)
+                    && instruction.predicted != instruction.next
+            });
+            if let Some(place) = wrong {
+                hart.squash(place + 1);
+                let branch = &hart.list[place];
+                let mut past = branch.after.clone();
+                if branch.operation.instruction().branch == BranchKind::Conditional {
+                    past.history = branch.before.history << 1 | u64::from(branch.taken);
+                }
+                let next = branch.next;
+                hart.past = past;
+                hart.redirect(next, self.now + self.config.redirect);
+            }
+        }
+    }
+
+    fn issue(&mut self, core: usize) {
+        let now = self.now;
+        for _ in 0..self.config.issue_width {
+            let mut best: Option<(u64, usize, usize)> = None;
+            for (index, hart) in self.cores[core].harts.iter().enumerate() {
+                for (place, instruction) in hart.list.iter().enumerate() {
+                    if instruction.renamed.is_none() || instruction.issued.is_some() {
+                        continue;
+                    }
+                    let second = instruction.what == What::Store || hart.ready(place, 1, now);
+                    if hart.ready(place, 0, now) && second {
+                        if best.is_none_or(|best| instruction.age < best.0) {
+                            best = Some((instruction.age, index, place));
+                        }
+                        break;
+                    }
+                    if self.config.order == IssueOrder::InOrder {
+                        break;
+                    }
+                }
+            }
+            let Some((_, index, place)) = best else { return };
+            self.execute(core, index, place);
+        }
+    }
+
+    fn execute(&mut self, core: usize, index: usize, place: usize) {
+        let (now, latencies) = (self.now, self.config.latencies);
+        let hart = &mut self.cores[core].harts[index];
+        let (a, b) = (hart.operand(place, 0), hart.operand(place, 1));
+        let instruction = &mut hart.list[place];
+        instruction.issued = Some(now);
+        let class = instruction.operation.instruction().class;
+        // The product of words has 32 bits, that of double words more.
+        let is_word = instruction.operation.evaluate(0, 1 << 20, 1 << 20) == Effect::Value(0);
+        let latency = match (instruction.what, class) {
+            (What::Branch, _) => latencies.branch,
+            (What::Store, _) => latencies.store,
+            (_, InstructionClass::Multiply) if is_word => latencies.multiply_word,
+            (_, InstructionClass::Multiply) => latencies.multiply,
+            (_, InstructionClass::Divide) => latencies.divide,
+            _ => latencies.integer,
+        };
+        match instruction.operation.evaluate(instruction.pc, a, b) {
+            Effect::Value(value) => instruction.value = value,
+            Effect::Branch { taken, next, link } => {
+                (instruction.taken, instruction.next, instruction.value) = (taken, next, link);
+            }
+            Effect::Load { address, width, .. } | Effect::Atomic { address, width, .. } => {
+                (instruction.address, instruction.width) = (address, width.into());
+                return;
+            }
+            Effect::Store { address, width, .. } => (instruction.address, instruction.width) = (address, width.into()),
+            Effect::Pause | Effect::Illegal(_) => {}
+            _ => return,
+        }
+        instruction.end = Some(now + latency);
+    }
+
+    fn access(&mut self, core: usize) {
+        let now = self.now;
+        for index in self.turns() {
+            self.execute_oldest(core, index);
+        }
+        // Loads, the oldest first; each is tried once.
+        let mut tried = 0;
+        loop {
+            let harts = self.cores[core].harts.iter().enumerate();
+            let loads = harts.flat_map(|(index, hart)| hart.list.iter().map(move |load| (load, index)));
+            let next = loads
+                .filter(|(load, _)| load.what == What::Load && load.issued.is_some() && !load.bound && !load.sent)
+                .filter(|(load, _)| load.age >= tried)
+                .map(|(load, index)| (load.age, index))
+                .min();
+            let Some((age, index)) = next else { return };
+            tried = age + 1;
+            let place = self.place(core, index, age).expect("just found");
+            if let Some(value) = self.may_access(core, index, place) {
+                let load = &mut self.cores[core].harts[index].list[place];
+                load.accessed = Some(now);
+                if let Some(value) = value {
+                    self.bind(core, index, place, value);
+                } else if self.latency == 1 {
+                    let load = load.clone();
+                    let value = self.load(load.address, load.width);
+                    self.bind(core, index, place, value);
+                } else {
+                    load.sent = true;
+                    self.requests.push((now + self.latency, core, index, age));
+                }
+            }
+        }
+    }
+
+    /// Whether a load may access memory, or the value that an older store gives it.
+    fn may_access(&mut self, core: usize, index: usize, place: usize) -> Option<Option<u64>> {
+        let now = self.now;
+        let hart = &mut self.cores[core].harts[index];
+        let load = hart.list[place].clone();
+        let in_flight = hart.committed..place;
+        for older in &hart.list[in_flight.clone()] {
+            let orders = older.what == What::Atomic
+                || older.what == What::Alone && matches!(older.operation.evaluate(0, 0, 0), Effect::Fence(_));
+            if orders && !older.ended(now) {
+                return None;
+            }
+            if matches!(older.what, What::Store | What::Atomic) && older.issued.is_none() {
+                return None;
+            }
+        }
+        for other in in_flight.clone().rev() {
+            let store = hart.list[other].clone();
+            if matches!(store.what, What::Store | What::Atomic) && store.overlaps(&load) {
+                let covers = store.address <= load.address && load.address + load.width <= store.address + store.width;
+                if store.what == What::Atomic || !covers || !hart.ready(other, 1, now) {
+                    return None;
+                }
+                hart.list[place].store = Some(store.age);
+                return Some(Some(hart.operand(other, 1) >> (8 * (load.address - store.address))));
+            }
+        }
+        let waits = hart.list[in_flight]
+            .iter()
+            .any(|older| older.what == What::Load && older.issued.is_some() && !older.bound && older.overlaps(&load));
+        if waits { None } else { Some(None) }
+    }
+
+    /// Executes the oldest instruction of a hart, if it has been issued and executes alone.
+    fn execute_oldest(&mut self, core: usize, index: usize) {
+        let (now, config) = (self.now, self.config);
+        let hart = &mut self.cores[core].harts[index];
+        let place = hart.committed;
+        let Some(oldest) = hart.list.get_mut(place) else { return };
+        let waits = oldest.issued.is_some() && oldest.end.is_none() && !oldest.sent;
+        if !waits || !matches!(oldest.what, What::Atomic | What::Alone | What::Call) {
+            return;
+        }
+        oldest.accessed = Some(now);
+        match oldest.what {
+            What::Alone => {
+                if let Effect::Csr(counter) = oldest.operation.evaluate(0, 0, 0) {
+                    oldest.value = if counter == Counter::Retired { place as u64 } else { now };
+                }
+                oldest.end = Some(now + config.latencies.integer);
+            }
+            What::Call => {
+                hart.squash(place);
+                hart.halted = true;
+            }
+            _ if self.latency > 1 => {
+                oldest.sent = true;
+                let age = oldest.age;
+                self.requests.push((now + self.latency, core, index, age));
+            }
+            _ => {
+                let instruction = oldest.clone();
+                let operand = self.operand_of_atomic(core, index, place);
+                let value = self.access_memory(core, index, &instruction, operand);
+                self.bind(core, index, place, value);
+            }
+        }
+    }
+
+    fn rename(&mut self, core: usize) {
+        let (now, config) = (self.now, self.config);
+        for hart in &mut self.cores[core].harts {
+            if let Some((age, at, target)) = hart.misfetch
+                && at <= now
+            {
+                let place = hart.list.iter().position(|instruction| instruction.age > age);
+                hart.squash(place.unwrap_or(hart.list.len()));
+                let branch = hart.list.last().expect("the branch");
+                hart.past = branch.after.clone();
+                hart.redirect(target, now);
+            }
+        }
+        let mut blocked = vec![false; config.contexts];
+        for _ in 0..config.rename_width {
+            loop {
+                let core = &mut self.cores[core];
+                let next = (0..config.contexts).filter(|&index| !blocked[index] && !core.harts[index].halted);
+                let next = next.filter_map(|index| {
+                    let hart = &core.harts[index];
+                    let instruction = hart.list.get(hart.renamed())?;
+                    (instruction.fetched + config.front_end <= now).then_some((instruction.age, index))
+                });
+                let Some((_, index)) = next.min() else { return };
+                let queued: usize = core.harts.iter().map(Hart::queued).sum();
+                let registers: usize = core
+                    .harts
+                    .iter()
+                    .map(|hart| {
+                        let in_flight = &hart.list[hart.committed..hart.renamed()];
+                        in_flight.iter().filter(|other| other.operation.destination() != 0).count()
+                    })
+                    .sum();
+                let hart = &mut core.harts[index];
+                let place = hart.renamed();
+                let in_flight = &hart.list[hart.committed..place];
+                let accesses = in_flight.iter().filter(|other| other.accesses()).count();
+                let instruction = &hart.list[place];
+                let is_full = in_flight.len() >= config.reorder_buffer
+                    || queued >= config.instruction_queue
+                    || instruction.operation.destination() != 0 && registers >= config.rename_registers
+                    || instruction.accesses() && accesses >= config.load_store_queue;
+                if is_full {
+                    blocked[index] = true;
+                    continue;
+                }
+                hart.list[place].renamed = Some(now);
+                break;
+            }
+        }
+    }
+
+    fn fetch(&mut self, core: usize) {
+        let (now, config) = (self.now, self.config);
+        let mut order: Vec<(u8, usize, usize, usize)> = Vec::new();
+        for (turn, index) in self.turns().into_iter().enumerate() {
+            let hart = &self.cores[core].harts[index];
+            if self.can_fetch(hart) && hart.from <= now {
+                let waiting = match config.fetch_policy {
+                    FetchPolicy::Icount => hart.list.len() - hart.renamed() + hart.queued(),
+                    FetchPolicy::RoundRobin => 0,
+                };
+                order.push((config.priorities[index], waiting, turn, index));
+            }
+        }
+        order.sort_unstable();
+        let mut left = config.fetch_width;
+        for &(_, _, _, index) in order.iter().take(config.fetch_threads as usize) {
+            if left == 0 {
+                break;
+            }
+            let mut accessed = false;
+            while left > 0 && self.can_fetch(&self.cores[core].harts[index]) {
+                let hart = &mut self.cores[core].harts[index];
+                let address = if hart.half { hart.pc + 2 } else { hart.pc };
+                let block = address / config.fetch_block;
+                if hart.block != Some(block) {
+                    if accessed {
+                        break;
+                    }
+                    accessed = true;
+                    // A wrong path may lead outside of memory, where there is no block.
+                    if self.memory.get(address, 2).is_some() {
+                        hart.block = Some(block);
+                    }
+                }
+                let bytes = self.memory.read::<4>(hart.pc).unwrap_or([0; 4]);
+                let crosses = bytes[0] & 3 == 3 && (hart.pc + 2) / config.fetch_block != block;
+                if !hart.half && crosses {
+                    hart.half = true;
+                    continue;
+                }
+                hart.half = false;
+                left -= 1;
+                if self.append(core, index, u32::from_le_bytes(bytes)) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn can_fetch(&self, hart: &Hart) -> bool {
+        !hart.halted && !hart.stopped && hart.list.len() - hart.renamed() < self.config.fetch_queue
+    }
+
+    /// Appends the instruction at the address of fetch; returns whether fetch ends behind it.
+    fn append(&mut self, core: usize, index: usize, word: u32) -> bool {
+        let (now, config) = (self.now, self.config);
+        let Core { harts, age, counters, targets } = &mut self.cores[core];
+        let hart = &mut harts[index];
+        let pc = hart.pc;
+        let operation = Operation::decode(word, pc);
+        let instruction = operation.instruction();
+        let what = match operation.evaluate(pc, 0, 0) {
+            Effect::Value(_) | Effect::Pause => What::Plain,
+            Effect::Branch { .. } => What::Branch,
+            Effect::Load { .. } => What::Load,
+            Effect::Store { .. } => What::Store,
+            Effect::Atomic { .. } => What::Atomic,
+            Effect::Fence(_) | Effect::Csr(_) => What::Alone,
+            Effect::Call => What::Call,
+            Effect::Illegal(_) => What::Illegal,
+            effect => panic!("{effect:?} is not in the programs"),
+        };
+        let before = hart.past.clone();
+        let after = pc + u64::from(instruction.bytes);
+        let (mut predicted, mut follows, mut ends) = (after, after, false);
+        let mut counter = 0;
+        let stack = config.predictor.return_stack;
+        let taken = match instruction.branch {
+            BranchKind::None => false,
+            BranchKind::Conditional => {
+                let (entries, history) = match config.predictor.direction {
+                    Direction::Gshare { entries, history } => (entries, hart.past.history % (1 << history)),
+                    Direction::Bimodal { entries } => (entries, 0),
+                    _ => (1, 0),
+                };
+                counter = (pc >> 1 ^ history) as usize % entries;
+                let taken = match config.predictor.direction {
+                    Direction::Taken => true,
+                    Direction::NotTaken => false,
+                    _ => counters.get(&(counter as u64)).copied().unwrap_or(1) >= 2,
+                };
+                hart.past.history = hart.past.history << 1 | u64::from(taken);
+                taken
+            }
+            BranchKind::Return if stack > 0 => {
+                // A stack of fixed size is a ring: what was never pushed is 0.
+                if hart.past.returns.is_empty() {
+                    hart.past.returns = vec![0; stack];
+                }
+                let target = hart.past.returns.pop().expect("not empty");
+                hart.past.returns.insert(0, target);
+                (predicted, follows, ends) = (target, target, true);
+                false
+            }
+            BranchKind::Call => {
+                if stack > 0 {
+                    if hart.past.returns.is_empty() {
+                        hart.past.returns = vec![0; stack];
+                    }
+                    hart.past.returns.remove(0);
+                    hart.past.returns.push(after);
+                }
+                true
+            }
+            _ => true,
+        };
+        if taken {
+            let set = (pc >> 1).checked_rem(config.predictor.target_sets as u64).and_then(|set| targets.get(&set));
+            let known = set.and_then(|set| set.iter().find(|target| target.0 == pc));
+            if let Some(&(_, target)) = known {
+                (predicted, follows, ends) = (target, target, true);
+            } else if let Some(target) = operation.target() {
+                predicted = target;
+                if hart.misfetch.is_none() {
+                    hart.misfetch = Some((*age, now + config.misfetch, target));
+                }
+            }
+        }
+        if matches!(what, What::Call | What::Illegal) {
+            (hart.stopped, ends) = (true, true);
+        }
+        hart.pc = follows;
+        let after = hart.past.clone();
+        hart.list.push(Instruction {
+            pc,
+            operation,
+            what,
+            age: *age,
+            predicted,
+            counter,
+            before,
+            after,
+            fetched: now,
+            renamed: None,
+            issued: None,
+            accessed: None,
+            end: None,
+            committed: None,
+            value: 0,
+            address: 0,
+            width: 0,
+            next: 0,
+            taken: false,
+            sent: false,
+            bound: false,
+            store: None,
+        });
+        *age += 1;
+        ends
+    }
+}
