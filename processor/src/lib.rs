@@ -34,5 +34,5 @@ pub mod rv64 {
     pub use crate::isa::{AtomicKind, Counter, Effect, FenceOrder, Operation, extend};
 }
 pub use loader::{Isa, LoadError, Program, Symbol};
-pub use memory::{Fault, FixedLatency, Memory, WriteError, hierarchy, system};
+pub use memory::{Fault, FixedLatency, Memory, WriteError, hierarchy, shared_l2, system};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};

@@ -37,6 +37,11 @@ impl Backing {
         self.bytes.get(start..start.checked_add(length)?)
     }
 
+    pub(super) fn get_mut(&mut self, address: u64, length: usize) -> Option<&mut [u8]> {
+        let start = usize::try_from(address.checked_sub(self.base)?).ok()?;
+        self.bytes.get_mut(start..start.checked_add(length)?)
+    }
+
     /// The `width` bytes at `address`, which must be inside.
     #[inline]
     pub(super) fn load(&self, address: u64, width: u8) -> u64 {

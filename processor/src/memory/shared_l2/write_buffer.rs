@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The write buffer of a core: accesses that are performed beyond the L1, in order.
+
+use std::collections::VecDeque;
+
+use crate::memory::backing::mask;
+use crate::rv64::AtomicKind;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EntryKind {
+    Store,
+    Conditional,
+    Atomic(AtomicKind),
+    DeviceRead,
+    DeviceWrite,
+}
+
+/// An access that is not performed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) address: u64,
+    /// The value or operand.
+    pub(super) value: u64,
+    /// The cycle from which it can take the bus.
+    pub(super) ready: u64,
+    pub(super) tag: u32,
+    pub(super) context: u8,
+    pub(super) width: u8,
+    pub(super) kind: EntryKind,
+}
+
+impl Entry {
+    pub(super) fn is_device(&self) -> bool {
+        matches!(self.kind, EntryKind::DeviceRead | EntryKind::DeviceWrite)
+    }
+
+    pub(super) fn is_store(&self) -> bool {
+        self.kind == EntryKind::Store
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct WriteBuffer {
+    /// The oldest first.
+    entries: VecDeque<Entry>,
+    /// How many of them have taken the bus.
+    sent: usize,
+    /// Entries that were ever performed: the number of the front.
+    performed: u64,
+    capacity: usize,
+}
+
+impl WriteBuffer {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { entries: VecDeque::with_capacity(capacity), sent: 0, performed: 0, capacity }
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() == self.capacity
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+    }
+
+    /// The number of the next entry.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.performed + self.entries.len() as u64
+    }
+
+    /// The entry that takes the bus next. A device access has no other access in flight beside it,
+    /// so that it is the oldest entry when it is performed.
+    #[inline]
+    pub(super) fn next(&self) -> Option<&Entry> {
+        let next = self.entries.get(self.sent)?;
+        let alone = self.sent > 0 && (next.is_device() || self.entries[0].is_device());
+        (!alone).then_some(next)
+    }
+
+    pub(super) fn send(&mut self) {
+        self.sent += 1;
+    }
+
+    /// The oldest entry, which must have taken the bus.
+    pub(super) fn front(&self) -> Entry {
+        debug_assert!(self.sent > 0, "an access that is performed has taken the bus");
+        self.entries[0]
+    }
+
+    /// Removes the oldest entry, which is performed.
+    pub(super) fn pop(&mut self) {
+        self.entries.pop_front();
+        self.sent -= 1;
+        self.performed += 1;
+    }
+
+    /// The bytes of the stores of `context` with numbers below `end` among `width` bytes at
+    /// `address`: a mask of them, and their values.
+    #[inline]
+    pub(super) fn forward(&self, context: u8, address: u64, width: u8, end: u64) -> (u64, u64) {
+        let (mut covered, mut bytes) = (0, 0);
+        let count = end.saturating_sub(self.performed);
+        for (entry, _) in self.entries.iter().zip(0..count) {
+            if entry.context != context || !entry.is_store() {
+                continue;
+            }
+            let (above, below) = (entry.address.wrapping_sub(address), address.wrapping_sub(entry.address));
+            let part = mask(entry.width);
+            let (part, value) = if above < 8 {
+                (part << (8 * above), entry.value << (8 * above))
+            } else if below < 8 {
+                (part >> (8 * below), entry.value >> (8 * below))
+            } else {
+                continue;
+            };
+            covered |= part;
+            bytes = bytes & !part | value & part;
+        }
+        (covered & mask(width), bytes & mask(width))
+    }
+}
