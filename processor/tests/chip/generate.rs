@@ -93,18 +93,15 @@ impl Generator<'_> {
         let base = if self.content.shared { SHARED } else { OWN };
         let (value, result) = (self.value(), self.value());
         let width = 2 + self.random.below(2) as u32;
-        match self.random.below(3) {
-            0 => {
-                self.word(atomic(2, width, result, base, 0));
-                if self.random.below(2) == 0 {
-                    self.simple();
-                }
-                self.word(atomic(3, width, result, base, value));
+        if self.random.below(3) == 0 {
+            self.word(atomic(2, width, result, base, 0));
+            if self.random.below(2) == 0 {
+                self.simple();
             }
-            _ => {
-                let which = self.random.pick(&[0, 1, 4, 8, 12, 16, 20, 24, 28]);
-                self.word(atomic(which, width, result, base, value));
-            }
+            self.word(atomic(3, width, result, base, value));
+        } else {
+            let which = self.random.pick(&[0, 1, 4, 8, 12, 16, 20, 24, 28]);
+            self.word(atomic(which, width, result, base, value));
         }
     }
 
@@ -207,6 +204,6 @@ pub(crate) fn program(random: &mut Random, content: Content, text: u64, data: u6
             Part::Jump(link, target) => bytes.extend(jal(link, offset(target)).to_le_bytes()),
         }
     }
-    assert!(text + bytes.len() as u64 <= data && data % 4096 == 0);
+    assert!(text + bytes.len() as u64 <= data && data.is_multiple_of(4096));
     bytes
 }

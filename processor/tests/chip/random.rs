@@ -134,12 +134,10 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
             chip.simulate_every_cycle(mode == 1);
             let mut log = Log::default();
             let mut pieces = Random::of(seed, &[3]);
-            while mode == 2 {
+            let mut stop = Stop::Until;
+            while mode == 2 && stop != Stop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
-                let stop = chip.run_observed(until, &mut memory, &mut Console::default(), &mut log).unwrap();
-                if stop == Stop::Halted {
-                    break;
-                }
+                stop = chip.run_observed(until, &mut memory, &mut Console::default(), &mut log).unwrap();
                 assert!(chip.now() < 1_000_000, "seed {seed}");
             }
             finish(&mut chip, &mut memory, &mut log);

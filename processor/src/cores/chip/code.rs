@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Decoded instructions, by line of the instruction cache and version of its content.
+//! Decoded instructions, by fetch block and version of its content.
 
 use std::sync::Arc;
 
@@ -7,11 +7,6 @@ use super::ChipConfig;
 use crate::isa::{Effect, Operation};
 use crate::memory::system::MemorySystem;
 use crate::{BranchKind, InstructionClass};
-
-/// Bytes of a decoded line.
-const LINE: u64 = 64;
-/// Even addresses in a line.
-const PARCELS: usize = LINE as usize / 2;
 
 /// How an instruction passes the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,81 +101,78 @@ impl Decoded {
     }
 }
 
-/// A decoded line: an instruction for each even address. The last one is decoded only if it has two
-/// bytes.
+/// A decoded fetch block: an instruction for each even address. The last one is decoded only if it
+/// has two bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct Block {
     address: u64,
     version: u32,
-    parcels: [u16; PARCELS],
-    instructions: Vec<Decoded>,
+    instructions: Vec<(u16, Decoded)>,
 }
 
-impl Line {
-    /// The two bytes at an address in the line.
+impl Block {
     #[inline]
-    pub(super) const fn parcel(&self, pc: u64) -> u16 {
-        self.parcels[(pc % LINE / 2) as usize]
+    fn place(&self, pc: u64) -> usize {
+        (pc / 2) as usize & (self.instructions.len() - 1)
     }
 
-    /// The instruction at an address in the line, which must end in the line.
+    /// The two bytes at an address in the block.
+    #[inline]
+    pub(super) fn parcel(&self, pc: u64) -> u16 {
+        self.instructions[self.place(pc)].0
+    }
+
+    /// The instruction at an address in the block, which must end in the block.
     #[inline]
     pub(super) fn at(&self, pc: u64) -> &Decoded {
-        &self.instructions[(pc % LINE / 2) as usize]
+        &self.instructions[self.place(pc)].1
     }
 }
 
 /// An instruction that crosses the end of a fetch block: its address and encoding.
 type Crossing = (u64, u32, Decoded);
 
-/// Decoded lines and instructions, for all cores. It is a cache: its capacity affects the speed of
+/// Decoded blocks and instructions, for all cores. It is a cache: its capacity affects the speed of
 /// the simulation only.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
-    lines: Vec<Option<Arc<Line>>>,
+    blocks: Vec<Option<Arc<Block>>>,
     crossings: Vec<Option<Crossing>>,
 }
 
 impl Code {
-    const LINES: usize = 4096;
+    const BLOCKS: usize = 8192;
     const CROSSINGS: usize = 1024;
 
     pub(super) fn new() -> Self {
-        Self { lines: vec![None; Self::LINES], crossings: vec![None; Self::CROSSINGS] }
+        Self { blocks: vec![None; Self::BLOCKS], crossings: vec![None; Self::CROSSINGS] }
     }
 
-    /// The line that holds `address`, of which `core` has a copy of this version.
-    pub(super) fn line<M: MemorySystem>(
+    /// The block at `address`, of which `core` has a copy of this version.
+    pub(super) fn block<M: MemorySystem>(
         &mut self,
         config: &ChipConfig,
         memory: &M,
         core: usize,
         address: u64,
         version: u32,
-    ) -> Arc<Line> {
-        let address = address & !(LINE - 1);
-        let place = &mut self.lines[(address / LINE) as usize % Self::LINES];
-        if let Some(line) = place
-            && line.address == address
-            && line.version == version
+    ) -> Arc<Block> {
+        let place = &mut self.blocks[(address / config.fetch_block) as usize % Self::BLOCKS];
+        if let Some(block) = place
+            && block.address == address
+            && block.version == version
         {
-            return Arc::clone(line);
+            return Arc::clone(block);
         }
-        let mut parcels = [0; PARCELS];
-        for (index, parcel) in parcels.iter_mut().enumerate() {
-            // Bytes that are not memory are an illegal instruction.
-            *parcel = memory.code(core, address + 2 * index as u64).unwrap_or(0);
-        }
-        let instructions = (0..PARCELS)
-            .map(|index| {
-                let high = parcels.get(index + 1).copied().unwrap_or(0);
-                let word = u32::from(parcels[index]) | u32::from(high) << 16;
-                Decoded::new(config, word, address + 2 * index as u64)
-            })
-            .collect();
-        let line = Arc::new(Line { address, version, parcels, instructions });
-        *place = Some(Arc::clone(&line));
-        line
+        // Bytes that are not memory are an illegal instruction.
+        let parcel = |pc: u64| if pc < address + config.fetch_block { memory.code(core, pc).unwrap_or(0) } else { 0 };
+        let instructions = (address..address + config.fetch_block).step_by(2).map(|pc| {
+            let word = u32::from(parcel(pc)) | u32::from(parcel(pc + 2)) << 16;
+            (word as u16, Decoded::new(config, word, pc))
+        });
+        let block = Arc::new(Block { address, version, instructions: instructions.collect() });
+        *place = Some(Arc::clone(&block));
+        block
     }
 
     /// An instruction that crosses the end of a fetch block.

@@ -63,7 +63,8 @@ pub struct ChipConfig {
     pub fetch_policy: FetchPolicy,
     /// Priority of each context in fetch, before the policy; lower values fetch first.
     pub priorities: [u8; ChipConfig::MAX_CONTEXTS],
-    /// Aligned bytes that an access of the instruction cache delivers: a power of two, 4 to 64.
+    /// Aligned bytes that an access of the instruction cache delivers: a power of two, 4 to 64, and not
+    /// more than a line of the memory system.
     pub fetch_block: u64,
     /// Instructions of a context between fetch and rename, 1 to 64.
     pub fetch_queue: usize,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::code::{Kind, Line};
+use super::code::{Block, Kind};
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, ONE, Passage};
@@ -106,10 +106,10 @@ pub(super) struct Fetch {
     pub(super) pending: bool,
     /// Waits for the commit of the last instruction fetched.
     pub(super) stopped: bool,
-    /// The block in the fetch buffer.
+    /// The address of the block in the fetch buffer.
     pub(super) block: u64,
-    /// Its line.
-    pub(super) line: Option<Arc<Line>>,
+    /// The block.
+    pub(super) decoded: Option<Arc<Block>>,
     /// The first two bytes of the instruction at `pc`, if it crosses the end of a block that has
     /// been fetched.
     pub(super) half: Option<u16>,
@@ -234,7 +234,7 @@ impl Context {
                 pending: false,
                 stopped: false,
                 block: Fetch::NO_BLOCK,
-                line: None,
+                decoded: None,
                 half: None,
                 misfetch: None,
                 recovers: false,

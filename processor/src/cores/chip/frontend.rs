@@ -193,8 +193,8 @@ impl Core {
                 environment.active = true;
                 match environment.memory.fetch(now, self.number, index as u8, needed) {
                     FetchAnswer::Ready { at, version } => {
-                        let line = environment.code.line(config, environment.memory, self.number, needed, version);
-                        context.fetch.line = Some(line);
+                        let block = environment.code.block(config, environment.memory, self.number, needed, version);
+                        context.fetch.decoded = Some(block);
                         context.fetch.block = needed;
                         if at > now + 1 {
                             context.fetch.from = at - 1;
@@ -212,18 +212,18 @@ impl Core {
                     FetchAnswer::Fault => outside = true,
                 }
             }
-            let decoded = match (&context.fetch.line, context.fetch.half) {
-                (Some(line), Some(half)) if !outside => {
-                    let word = u32::from(half) | u32::from(line.parcel(second)) << 16;
+            let decoded = match (&context.fetch.decoded, context.fetch.half) {
+                (Some(block), Some(half)) if !outside => {
+                    let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
                     *environment.code.crossing(config, pc, word)
                 }
-                (Some(line), None) if !outside => {
-                    let parcel = line.parcel(pc);
+                (Some(block), None) if !outside => {
+                    let parcel = block.parcel(pc);
                     if parcel & 3 == 3 && block_of(second) != needed {
                         context.fetch.half = Some(parcel);
                         continue;
                     }
-                    *line.at(pc)
+                    *block.at(pc)
                 }
                 _ => Decoded::outside(config, pc),
             };
