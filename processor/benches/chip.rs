@@ -15,8 +15,9 @@ use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
 use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
 use mb_processor::hierarchy::Hierarchy;
 use mb_processor::out_of_order::{OutOfOrder, cortex_a72};
+use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{MemorySystem, NoDevice};
-use mb_processor::{FixedLatency, Ppc32, Program, Rv64, Service, Syscall, SyscallResult};
+use mb_processor::{Ppc32, Program, Rv64, Service, Syscall, SyscallResult};
 
 /// Accepts every call.
 struct Host;
@@ -49,7 +50,8 @@ fn chip(config: &ChipConfig, program: &Program) -> Count {
         chip.set_register(hart, 1, start.address + start.bytes - 8);
         chip.set_register(hart, 2, (top & !15) - STACK * hart as u64);
     }
-    let mut memory = FixedLatency::new(memory, NoDevice, config.cores, config.contexts, 1, 1);
+    let caches = SharedL2Config::crowley2000(config.cores, config.contexts);
+    let mut memory = SharedL2::new(&caches, memory, NoDevice).expect("caches");
     while chip.run_until(u64::MAX, &mut memory, &mut Host).expect("no fault") != Stop::Halted {}
     let mut count = Count { cycles: chip.now(), ..Count::default() };
     for hart in 0..config.harts() {

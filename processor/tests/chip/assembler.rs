@@ -27,6 +27,14 @@ pub(crate) const fn slli(rd: u32, rs1: u32, amount: i32) -> u32 {
     i(amount, rs1, 1, rd, 0x13)
 }
 
+pub(crate) const fn srli(rd: u32, rs1: u32, amount: i32) -> u32 {
+    i(amount, rs1, 5, rd, 0x13)
+}
+
+pub(crate) const fn andi(rd: u32, rs1: u32, imm: i32) -> u32 {
+    i(imm, rs1, 7, rd, 0x13)
+}
+
 pub(crate) const fn add(rd: u32, rs1: u32, rs2: u32) -> u32 {
     r(0, rs2, rs1, 0, rd, 0x33)
 }
@@ -99,6 +107,7 @@ pub(crate) const fn atomic(which: u32, funct3: u32, rd: u32, rs1: u32, rs2: u32)
 
 /// fence rw, rw.
 pub(crate) const FENCE: u32 = 0x0330_000f;
+pub(crate) const FENCE_I: u32 = 0x0000_100f;
 pub(crate) const ECALL: u32 = 0x73;
 pub(crate) const WRS_NTO: u32 = 0x00d0_0073;
 pub(crate) const PAUSE: u32 = 0x0100_000f;

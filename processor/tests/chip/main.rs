@@ -3,6 +3,7 @@
 //! stage of random programs against a naive chip.
 
 mod assembler;
+mod caches;
 #[expect(dead_code, reason = "another test uses the other functions")]
 #[path = "../isa/elf.rs"]
 mod elf;

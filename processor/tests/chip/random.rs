@@ -63,7 +63,8 @@ pub(crate) fn latency(random: &mut Random) -> u64 {
     random.pick(&[1, 1, 2, 7, 100])
 }
 
-struct NoCalls;
+/// The only call of the programs is exit.
+pub(crate) struct NoCalls;
 
 impl SyscallHandler for NoCalls {
     fn set_cycle(&mut self, _: u64) {}

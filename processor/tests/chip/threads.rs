@@ -3,16 +3,32 @@
 
 use mb_processor::FixedLatency;
 use mb_processor::chip::{Cause, Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
-use mb_processor::system::MemorySystem;
+use mb_processor::shared_l2::{SharedL2, SharedL2Config};
+use mb_processor::system::{MemorySystem, NoDevice};
 
 use crate::Console;
 use crate::assembler::{
-    DATA, PAUSE, TEXT, WRS_NTO, add, addi, address, atomic, bne, branch, exit, flat, jal, ld, load, sd, slli, store,
+    DATA, FENCE, PAUSE, TEXT, WRS_NTO, add, addi, address, andi, atomic, bne, branch, exit, flat, jal, ld, load,
+    memory, sd, slli, srli, store,
 };
 
-/// Runs until every hart has ended; returns the memory and the number of cycles.
+/// Runs until every hart has ended, on a memory with this latency.
 fn run(config: &ChipConfig, words: &[u32], latency: u64) -> (FixedLatency, Chip) {
-    let mut memory = flat(words, (config.cores, config.contexts), latency, 1);
+    run_on(flat(words, (config.cores, config.contexts), latency, 1), config)
+}
+
+/// Runs until every hart has ended, on caches; `size` is that of an L1 cache.
+fn run_on_caches(config: &ChipConfig, words: &[u32], size: u64) -> (SharedL2, Chip) {
+    let mut caches = SharedL2Config::crowley2000(config.cores, config.contexts);
+    (caches.instruction.bytes, caches.data.bytes) = (size, size);
+    let (mut memory, chip) = run_on(SharedL2::new(&caches, memory(words), NoDevice).unwrap(), config);
+    while let Some(cycle) = memory.next_event() {
+        memory.advance(cycle, &mut Vec::new());
+    }
+    (memory, chip)
+}
+
+fn run_on<M: MemorySystem>(mut memory: M, config: &ChipConfig) -> (M, Chip) {
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
         match chip.run_until(10_000_000, &mut memory, &mut Console::default()).unwrap() {
@@ -65,6 +81,11 @@ fn a_lock_admits_one_hart_at_a_time() {
                     assert_eq!(word(&memory, DATA + 64), 100 * harts as u64, "{name}, {harts} harts");
                     assert_eq!(word(&memory, DATA), 0);
                 }
+                for size in [128, 32 << 10] {
+                    let (memory, _) = run_on_caches(&chip(harts), &locked(acquire), size);
+                    assert_eq!(word(&memory, DATA + 64), 100 * harts as u64, "{name}, {harts} harts, caches");
+                    assert_eq!(word(&memory, DATA), 0);
+                }
             }
         }
     }
@@ -104,13 +125,50 @@ fn atomics_of_all_harts_are_performed_one_after_the_other() {
     // The sum of what it has seen goes to its own place, so that it must have arrived.
     words.extend([slli(11, 10, 3), add(11, 11, 8), sd(6, 11, 64), load(2, 12, 8, 0)]);
     words.extend(exit());
+    let check = |memory: &dyn Fn(u64) -> u64| {
+        let total = 8 * 64 * 65 / 2;
+        assert_eq!(memory(DATA), total);
+        // Exactly one hart has seen the last value but one.
+        assert_eq!((0..8).filter(|hart| memory(DATA + 64 + 8 * hart) == total - 1).count(), 1);
+    };
     for chip in CHIPS {
         for latency in [1, 5] {
             let (memory, _) = run(&chip(8), &words, latency);
-            assert_eq!(word(&memory, DATA), 8 * 64 * 65 / 2);
-            // Exactly one hart has seen the last value but one.
-            let last = (0..8).filter(|hart| word(&memory, DATA + 64 + 8 * hart) == 8 * 64 * 65 / 2 - 1).count();
-            assert_eq!(last, 1);
+            check(&|address| word(&memory, address));
+        }
+        for size in [128, 32 << 10] {
+            let (memory, _) = run_on_caches(&chip(8), &words, size);
+            check(&|address| word(&memory, address));
+        }
+    }
+}
+
+/// Harts of even numbers write data and then a flag, the others read a flag until it is set and then
+/// the data: message passing with fences, a thousand times.
+#[test]
+fn data_is_seen_before_the_flag_that_announces_it() {
+    // x8: the pair's data, x8 + 128: its flag; x9: counts up to 200.
+    let mut words = address(8, DATA);
+    words.extend([srli(11, 10, 1), slli(11, 11, 8), add(8, 8, 11), addi(9, 0, 1), addi(13, 0, 201), andi(12, 10, 1)]);
+    let branch_to_reader = words.len();
+    words.push(0);
+    // Writer: data, fence, flag, then waits until the reader has taken it.
+    let writer = words.len();
+    words.extend([sd(9, 8, 0), FENCE, sd(9, 8, 128), ld(5, 8, 64), bne(5, 9, -4), FENCE, addi(9, 9, 1)]);
+    words.push(bne(9, 13, 4 * (writer as i32 - words.len() as i32)));
+    words.extend(exit());
+    words[branch_to_reader] = bne(12, 0, 4 * (words.len() - branch_to_reader) as i32);
+    // Reader: x14 counts wrong data.
+    let reader = words.len();
+    words.extend([ld(5, 8, 128), bne(5, 9, -4), FENCE, ld(6, 8, 0), branch(0, 6, 9, 8), addi(14, 14, 1)]);
+    words.extend([FENCE, sd(9, 8, 64), addi(9, 9, 1)]);
+    words.push(bne(9, 13, 4 * (reader as i32 - words.len() as i32)));
+    words.extend(exit());
+    for chip in CHIPS {
+        for chip in [run(&chip(8), &words, 3).1, run_on_caches(&chip(8), &words, 32 << 10).1] {
+            for hart in 0..8 {
+                assert_eq!((chip.register(hart, 14), chip.register(hart, 9)), (0, 201), "hart {hart}");
+            }
         }
     }
 }

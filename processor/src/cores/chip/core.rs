@@ -277,9 +277,10 @@ impl Core {
         map
     }
 
-    /// A tag that is not in use. Its low 7 bits are those of the instruction's number.
+    /// A tag that is not in use, and not one of the first 128, which belong to stores. Its low 7 bits
+    /// are those of the instruction's number.
     pub(super) fn tag(&mut self, number: u64) -> u32 {
-        self.tags = self.tags.wrapping_add(1);
+        self.tags = self.tags % ((1 << 25) - 1) + 1;
         self.tags << 7 | number as u32 & 127
     }
 }
