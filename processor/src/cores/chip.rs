@@ -373,7 +373,10 @@ impl Chip {
             for _ in 0..count {
                 let core = &mut self.cores[index];
                 if core.next <= now || core.polls || self.every_cycle {
-                    core.step(now, &self.completions, &mut environment)?;
+                    core.step(now, &self.completions, &mut environment);
+                    if let Some(fault) = core.fault {
+                        return Err(fault);
+                    }
                 }
                 next = next.min(core.next);
                 polls |= core.polls;

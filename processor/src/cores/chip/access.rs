@@ -3,11 +3,11 @@
 
 use super::code::Kind;
 use super::context::{Full, bit};
-use super::core::{Core, Environment, lowest};
+use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::isa::{AtomicKind, Counter, Effect, extend};
 use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
-use crate::{Fault, Service, Syscall, SyscallResult};
+use crate::{Service, Syscall, SyscallResult};
 
 /// What became of a load that may be sent.
 enum Attempt {
@@ -26,6 +26,9 @@ impl Core {
         now: u64,
         environment: &mut Environment<'_, M, H, O>,
     ) {
+        if self.contexts.iter().all(|context| context.serial | context.unsent == 0) {
+            return;
+        }
         let count = self.contexts.len();
         let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
         for _ in 0..count {
@@ -35,7 +38,8 @@ impl Core {
             }
             index = if index + 1 == count { 0 } else { index + 1 };
         }
-        let mut ages = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let ages = &mut all[..count];
         let mut unsent = [0; ChipConfig::MAX_CONTEXTS];
         let mut any = false;
         for (index, context) in self.contexts.iter().enumerate() {
@@ -49,7 +53,7 @@ impl Core {
             return;
         }
         loop {
-            let (index, age) = lowest(&ages);
+            let (index, age, _) = lowest_two(ages);
             if age == u64::MAX {
                 break;
             }
@@ -144,7 +148,7 @@ impl Core {
         let context = &mut self.contexts[index];
         let own = bit(number);
         let entry = context.entry_mut(number);
-        entry.fault = Some(Fault::Access { pc: entry.pc, address: entry.address, bytes: entry.width });
+        entry.fails = true;
         let end = now + u64::from(entry.latency);
         context.unsent &= !own;
         context.serial &= !own;

@@ -15,17 +15,16 @@ impl Core {
         &mut self,
         now: u64,
         environment: &mut Environment<'_, M, H, O>,
-    ) -> Result<(), ChipFault> {
+    ) {
         let count = self.contexts.len();
         let mut left = environment.config.commit_width;
         let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
         for _ in 0..count {
-            while left > 0 && self.commit_oldest(index, now, environment)? {
+            while left > 0 && self.commit_oldest(index, now, environment) {
                 left -= 1;
             }
             index = if index + 1 == count { 0 } else { index + 1 };
         }
-        Ok(())
     }
 
     /// Commits the oldest instruction of a context, if it can.
@@ -35,12 +34,12 @@ impl Core {
         index: usize,
         now: u64,
         environment: &mut Environment<'_, M, H, O>,
-    ) -> Result<bool, ChipFault> {
+    ) -> bool {
         let context = &mut self.contexts[index];
         let number = context.head;
         let own = bit(number);
         if number == context.renamed || context.done & own == 0 || context.waiting[1] & own != 0 {
-            return Ok(false);
+            return false;
         }
         let slot = context.slot(number);
         let entry = &context.entries[slot];
@@ -51,11 +50,13 @@ impl Core {
                 _ => None,
             },
             Kind::Outside => Some(Fault::Access { pc: entry.pc, address: entry.pc, bytes: 2 }),
-            _ => entry.fault,
+            _ if entry.fails => Some(Fault::Access { pc: entry.pc, address: entry.address, bytes: entry.width }),
+            _ => None,
         };
         let failed = |fault| ChipFault { hart, core: self.number, context: index, cycle: now, fault };
         if let Some(fault) = fault {
-            return Err(failed(fault));
+            self.fault = Some(failed(fault));
+            return false;
         }
         if entry.kind == Kind::Store {
             let value = self.registers.values[usize::from(entry.sources[1])];
@@ -67,9 +68,12 @@ impl Core {
                 Answer::Ready { .. } | Answer::Pending => {}
                 Answer::Retry => {
                     self.retry = true;
-                    return Ok(false);
+                    return false;
                 }
-                Answer::Fault => return Err(failed(Fault::Access { pc: entry.pc, address, bytes: width })),
+                Answer::Fault => {
+                    self.fault = Some(failed(Fault::Access { pc: entry.pc, address, bytes: width }));
+                    return false;
+                }
             }
         }
         if entry.branch != BranchKind::None {
@@ -106,6 +110,6 @@ impl Core {
         context.late_data &= others;
         context.loads &= others;
         context.performed &= others;
-        Ok(true)
+        true
     }
 }

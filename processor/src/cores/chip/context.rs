@@ -7,8 +7,8 @@ use super::code::{Block, Kind};
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, ONE, Passage};
+use crate::BranchKind;
 use crate::isa::Operation;
-use crate::{BranchKind, Fault};
 
 /// A physical register, by its index.
 pub(super) type Physical = u16;
@@ -22,6 +22,7 @@ pub(super) struct Times {
 }
 
 /// An instruction in flight.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) operation: Operation,
@@ -36,10 +37,9 @@ pub(super) struct Entry {
     pub(super) address: u64,
     /// Cycle of its access.
     pub(super) accessed: u64,
-    /// What a call overwrote in the return stack.
-    pub(super) overwritten: u64,
-    /// The global history before a conditional branch.
-    pub(super) history: u64,
+    /// What undoes the fetch of the instruction: of a call, what it overwrote in the return stack; of
+    /// a conditional branch, the history before it.
+    pub(super) undo: u64,
     /// The store that a load took its value from, by its number plus 1; 0 for memory.
     pub(super) forwarded: u64,
     /// Index of the counter that predicted a conditional branch.
@@ -66,8 +66,8 @@ pub(super) struct Entry {
     pub(super) taken: bool,
     /// Whether its branch prediction was wrong.
     pub(super) mispredicted: bool,
-    /// A fault that is reported when the instruction is the oldest.
-    pub(super) fault: Option<Fault>,
+    /// Whether its access is invalid, which is a fault when the instruction is the oldest.
+    pub(super) fails: bool,
 }
 
 impl Entry {
@@ -188,8 +188,7 @@ impl Context {
             age: 0,
             address: 0,
             accessed: 0,
-            overwritten: 0,
-            history: 0,
+            undo: 0,
             forwarded: 0,
             counter: 0,
             tag: 0,
@@ -205,7 +204,7 @@ impl Context {
             signed: false,
             taken: false,
             mispredicted: false,
-            fault: None,
+            fails: false,
         };
         Self {
             entries: vec![entry; ring],

@@ -64,6 +64,8 @@ pub(super) struct Core {
     pub(super) next: u64,
     /// The first cycle that is not yet in the account of issue slots.
     counted: u64,
+    /// A hart cannot execute its oldest instruction.
+    pub(super) fault: Option<ChipFault>,
     /// Harts that have ended: context and status.
     pub(super) exits: Vec<(usize, u64)>,
 }
@@ -102,6 +104,7 @@ impl Core {
             rename_more: false,
             next: 0,
             counted: 0,
+            fault: None,
             exits: Vec::new(),
         })
     }
@@ -180,7 +183,7 @@ impl Core {
         now: u64,
         completions: &[Completion],
         environment: &mut Environment<'_, M, H, O>,
-    ) -> Result<(), ChipFault> {
+    ) {
         self.account_until(environment.config, now);
         for completion in completions {
             if completion.core == self.number && completion.source != Source::Dma {
@@ -190,7 +193,7 @@ impl Core {
         self.retry = false;
         self.polls = false;
         self.deadline = u64::MAX;
-        self.commit(now, environment)?;
+        self.commit(now, environment);
         self.write_back(now, environment);
         let issued = self.issue(now, environment);
         self.access(now, environment);
@@ -198,7 +201,6 @@ impl Core {
         self.rename::<M, H, O>(now, environment);
         self.fetch(now, environment);
         self.next = self.following(now, environment.config);
-        Ok(())
     }
 
     /// The next cycle in which something can happen without an event of the memory.
@@ -285,14 +287,18 @@ impl Core {
     }
 }
 
-/// The index of the lowest key, the first of equal ones, and the key.
+/// The index of the lowest key, the key, and the next one. Keys are different, but for the highest
+/// number, which stands for none.
 #[inline]
-pub(super) fn lowest(keys: &[u64; ChipConfig::MAX_CONTEXTS]) -> (usize, u64) {
-    let mut lowest = (0, keys[0]);
-    for (index, &key) in keys.iter().enumerate().skip(1) {
-        if key < lowest.1 {
-            lowest = (index, key);
+pub(super) fn lowest_two(keys: &[u64]) -> (usize, u64, u64) {
+    let (mut lowest, mut key, mut next) = (0, u64::MAX, u64::MAX);
+    for (index, &other) in keys.iter().enumerate() {
+        if other < key {
+            next = key;
+            (lowest, key) = (index, other);
+        } else {
+            next = next.min(other);
         }
     }
-    lowest
+    (lowest, key, next)
 }

@@ -3,7 +3,7 @@
 
 use super::code::{Decoded, Kind};
 use super::context::{Entry, Full, bit};
-use super::core::{Core, Environment, lowest};
+use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
 use crate::memory::system::{FetchAnswer, MemorySystem};
@@ -17,9 +17,10 @@ impl Core {
         environment: &mut Environment<'_, M, H, O>,
     ) {
         let config = environment.config;
-        let mut ages = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let ages = &mut all[..self.contexts.len()];
         let mut any = false;
-        for (index, age) in ages.iter_mut().enumerate().take(self.contexts.len()) {
+        for (index, age) in ages.iter_mut().enumerate() {
             let context = &mut self.contexts[index];
             context.full = Full::Nothing;
             if let Some((number, at, target)) = context.fetch.misfetch
@@ -35,20 +36,24 @@ impl Core {
         let mut left = config.rename_width;
         let mut blocked = false;
         while any && left > 0 {
-            let (index, oldest) = lowest(&ages);
+            let (index, mut oldest, next) = lowest_two(ages);
             if oldest == u64::MAX {
                 break;
             }
-            let full = self.full(index, config);
-            if full != Full::Nothing {
-                self.contexts[index].full = full;
-                blocked = true;
-                ages[index] = u64::MAX;
-                continue;
+            // Instructions that were fetched together have successive ages.
+            while oldest < next && left > 0 {
+                let full = self.full(index, config);
+                if full != Full::Nothing {
+                    self.contexts[index].full = full;
+                    blocked = true;
+                    oldest = u64::MAX;
+                    break;
+                }
+                self.rename_one::<O>(index, now);
+                left -= 1;
+                oldest = self.contexts[index].next_to_rename(config, now);
             }
-            self.rename_one::<O>(index, now);
-            left -= 1;
-            ages[index] = self.contexts[index].next_to_rename(config, now);
+            ages[index] = oldest;
         }
         self.rename_more = left == 0;
         if blocked {
@@ -137,8 +142,16 @@ impl Core {
         environment: &mut Environment<'_, M, H, O>,
     ) {
         let config = environment.config;
+        if let [context] = &self.contexts[..] {
+            if context.can_fetch(config) && context.fetch.from <= now {
+                let mut left = config.fetch_width;
+                self.fetch_context(0, &mut left, now, environment);
+            }
+            return;
+        }
         let count = self.contexts.len();
-        let mut keys = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let keys = &mut all[..count];
         let first = if count == 1 { 0 } else { (now % count as u64) as usize };
         let mut any = false;
         for (index, context) in self.contexts.iter().enumerate() {
@@ -155,7 +168,7 @@ impl Core {
         let mut left = config.fetch_width;
         let mut threads = config.fetch_threads;
         while any && threads > 0 && left > 0 {
-            let (index, key) = lowest(&keys);
+            let (index, key, _) = lowest_two(keys);
             if key == u64::MAX {
                 break;
             }
@@ -244,16 +257,17 @@ impl Core {
         let pc = context.fetch.pc;
         let after = pc.wrapping_add(decoded.bytes.into());
         let (mut next, mut ends) = (after, decoded.kind.ends_fetch());
-        let (mut overwritten, mut counter, history) = (0, 0, context.history);
+        let (mut undo, mut counter) = (0, 0);
         let mut taken = false;
         match decoded.branch {
             BranchKind::None => {}
             BranchKind::Conditional => {
-                (taken, counter) = self.predictor.direction(pc, history);
-                context.history = history << 1 | u64::from(taken);
+                undo = context.history;
+                (taken, counter) = self.predictor.direction(pc, undo);
+                context.history = undo << 1 | u64::from(taken);
             }
             BranchKind::Call => {
-                overwritten = context.returns.push(after);
+                undo = context.returns.push(after);
                 taken = true;
             }
             BranchKind::Return | BranchKind::ConditionalReturn if !context.returns.is_absent() => {
@@ -290,8 +304,7 @@ impl Core {
             age: self.age,
             address: 0,
             accessed: 0,
-            overwritten,
-            history,
+            undo,
             forwarded: 0,
             counter,
             tag: 0,
@@ -307,7 +320,7 @@ impl Core {
             signed: false,
             taken: false,
             mispredicted: false,
-            fault: None,
+            fails: false,
         };
         context.tail += 1;
         self.age += 1;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Issue, write-back, and the removal of wrong paths.
 
-use super::code::Kind;
 use super::context::{Context, bit};
-use super::core::{Core, Environment, lowest};
+use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::BranchKind;
 use crate::isa::Effect;
@@ -56,14 +55,17 @@ impl Core {
                 if O::ENABLED {
                     context.times_mut(number).written = now;
                 }
-                let entry = *context.entry(number);
-                let (physical, kind) = (usize::from(entry.physical), entry.kind);
+                let slot = context.slot(number);
+                let entry = &context.entries[slot];
+                let physical = usize::from(entry.physical);
+                let resolves = entry.mispredicted;
                 self.registers.ready[physical] = true;
                 let [first, second] = std::mem::take(&mut self.registers.consumers[physical]);
                 context.waiting[0] &= !first;
                 context.waiting[1] &= !second;
-                if kind == Kind::Branch && entry.mispredicted {
-                    let (target, taken, branch, history) = (entry.next, entry.taken, entry.branch, entry.history);
+                if resolves {
+                    let entry = &context.entries[slot];
+                    let (target, taken, branch, history) = (entry.next, entry.taken, entry.branch, entry.undo);
                     context.statistics.mispredicted += 1;
                     self.squash(index, number + 1, environment.config, environment.observer);
                     let context = &mut self.contexts[index];
@@ -100,7 +102,8 @@ impl Core {
             return issued;
         }
         let mut numbers = [0; ChipConfig::MAX_CONTEXTS];
-        let mut ages = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let ages = &mut all[..self.contexts.len()];
         let mut any = false;
         for (index, context) in self.contexts.iter().enumerate() {
             if let Some(number) = Self::candidate(context, config) {
@@ -111,20 +114,23 @@ impl Core {
         }
         let mut issued = 0;
         while any && issued < config.issue_width {
-            let (index, oldest) = lowest(&ages);
+            let (index, mut oldest, next) = lowest_two(ages);
             if oldest == u64::MAX {
                 break;
             }
-            self.execute::<O>(index, numbers[index], now);
-            issued += 1;
-            let context = &self.contexts[index];
-            ages[index] = match Self::candidate(context, config) {
-                Some(number) => {
-                    numbers[index] = number;
-                    context.entry(number).age
-                }
-                None => u64::MAX,
-            };
+            while oldest < next && issued < config.issue_width {
+                self.execute::<O>(index, numbers[index], now);
+                issued += 1;
+                let context = &self.contexts[index];
+                oldest = match Self::candidate(context, config) {
+                    Some(number) => {
+                        numbers[index] = number;
+                        context.entry(number).age
+                    }
+                    None => u64::MAX,
+                };
+            }
+            ages[index] = oldest;
         }
         issued
     }
@@ -188,9 +194,9 @@ impl Core {
             }
             let entry = *context.entry(number);
             match entry.branch {
-                BranchKind::Call => context.returns.undo_push(entry.overwritten),
+                BranchKind::Call => context.returns.undo_push(entry.undo),
                 BranchKind::Return | BranchKind::ConditionalReturn => context.returns.undo_pop(),
-                BranchKind::Conditional => context.history = entry.history,
+                BranchKind::Conditional => context.history = entry.undo,
                 BranchKind::None | BranchKind::Jump | BranchKind::Indirect => {}
             }
             if number >= context.renamed {
