@@ -98,13 +98,15 @@ fn rate(run: &dyn Fn() -> Count) -> (f64, Count) {
     }
 }
 
+/// A core, its run, and the reference of its ratio with the least one that is expected.
+type Measured<'a> = (&'static str, Box<dyn Fn() -> Count + 'a>, Option<(usize, f64)>);
+
 #[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 fn main() {
     let program = &common::program("md5.rv64");
     let program32 = common::program("md5.ppc32");
     let run = |config: ChipConfig| -> Box<dyn Fn() -> Count + '_> { Box::new(move || chip(&config, program)) };
-    // What is measured, and the reference of its ratio with the least one that is expected.
-    let cores: [(&str, Box<dyn Fn() -> Count + '_>, Option<(usize, f64)>); 7] = [
+    let cores: [Measured<'_>; 7] = [
         ("cortex_a72", Box::new(|| out_of_order(program)), None),
         ("barrel", Box::new(|| barrel(&program32)), None),
         ("smt 8", run(smt(8)), Some((0, 0.8))),

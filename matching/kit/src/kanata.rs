@@ -33,11 +33,28 @@ impl Diagram {
     /// # Panics
     /// When there is no stage, or a cycle comes before one that was flushed.
     pub fn row(&mut self, name: &str, detail: &str, stages: &[(u64, &str)], end: u64) {
+        self.row_of_thread(0, false, name, detail, stages, end);
+    }
+
+    /// Adds a row of a thread, which was flushed in `end` or retired. The viewer can show each
+    /// thread apart.
+    ///
+    /// # Panics
+    /// When there is no stage, or a cycle comes before one that was flushed.
+    pub fn row_of_thread(
+        &mut self,
+        thread: usize,
+        is_flushed: bool,
+        name: &str,
+        detail: &str,
+        stages: &[(u64, &str)],
+        end: u64,
+    ) {
         let id = self.rows;
         self.rows += 1;
         let begin = stages[0].0;
         assert!(self.at.is_none_or(|at| at < begin), "cycle {begin} is written already");
-        self.add(begin, format_args!("I\t{id}\t{id}\t0"));
+        self.add(begin, format_args!("I\t{id}\t{id}\t{thread}"));
         self.add(begin, format_args!("L\t{id}\t0\t{}", one_line(name)));
         self.add(begin, format_args!("L\t{id}\t1\t{}", one_line(detail)));
         for (index, &(start, stage)) in stages.iter().enumerate() {
@@ -45,7 +62,7 @@ impl Diagram {
             let end = stages.get(index + 1).map_or(end, |next| next.0);
             self.add(end, format_args!("E\t{id}\t0\t{stage}"));
         }
-        self.add(end, format_args!("R\t{id}\t{id}\t0"));
+        self.add(end, format_args!("R\t{id}\t{id}\t{}", u8::from(is_flushed)));
     }
 
     fn add(&mut self, cycle: u64, line: fmt::Arguments<'_>) {

@@ -71,6 +71,7 @@ mod context;
 mod core;
 mod frontend;
 mod issue;
+mod kanata;
 mod presets;
 mod returns;
 mod statistics;
@@ -83,6 +84,7 @@ use crate::memory::system::{Completion, MemorySystem, Source};
 use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
 
 pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
+pub use kanata::{ChipKanata, hart_and_pc};
 pub use presets::{cmp, cmp2, in_order, smt};
 pub use statistics::{Cause, HartStatistics};
 
@@ -165,9 +167,9 @@ pub trait ChipObserver {
     /// An instruction commits in `cycle`; in program order of each hart.
     fn committed(&mut self, passage: &Passage, cycle: u64);
 
-    /// An instruction on a wrong path is removed.
-    fn squashed(&mut self, passage: &Passage) {
-        let _ = passage;
+    /// An instruction on a wrong path is removed in `cycle`.
+    fn squashed(&mut self, passage: &Passage, cycle: u64) {
+        let _ = (passage, cycle);
     }
 }
 
@@ -268,7 +270,7 @@ impl Chip {
         let (core, context) = self.place(hart);
         let pc = self.pc(hart);
         let head = self.cores[core].contexts[context].head;
-        self.cores[core].squash(context, head, &self.config, &mut ());
+        self.cores[core].squash(context, head, self.now, &self.config, &mut ());
         let state = &mut self.cores[core].contexts[context];
         state.redirect(pc, self.now);
         state.halted = true;

@@ -22,7 +22,7 @@ impl ChipObserver for Log {
         self.committed[passage.hart].push((*passage, cycle));
     }
 
-    fn squashed(&mut self, passage: &Passage) {
+    fn squashed(&mut self, passage: &Passage, _: u64) {
         self.squashed.push(*passage);
     }
 }

@@ -203,7 +203,7 @@ impl Core {
             if load.overlaps(&entry) && load.forwarded <= number {
                 let pc = load.pc;
                 context.statistics.reordered += 1;
-                self.squash(index, other, environment.config, environment.observer);
+                self.squash(index, other, now, environment.config, environment.observer);
                 self.contexts[index].redirect(pc, now + environment.config.redirect);
                 return;
             }
@@ -306,7 +306,7 @@ impl Core {
                     }
                     SyscallResult::Exit(status) => {
                         self.exits.push((index, status));
-                        self.squash(index, number, environment.config, environment.observer);
+                        self.squash(index, number, now, environment.config, environment.observer);
                         let context = &mut self.contexts[index];
                         context.fetch.pc = entry.pc;
                         context.halted = true;

@@ -27,7 +27,7 @@ impl Core {
                 && at <= now
             {
                 context.statistics.misfetched += 1;
-                self.squash(index, number + 1, config, environment.observer);
+                self.squash(index, number + 1, now, config, environment.observer);
                 self.contexts[index].redirect(target, now);
             }
             *age = self.contexts[index].next_to_rename(config, now);

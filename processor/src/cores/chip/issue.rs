@@ -67,7 +67,7 @@ impl Core {
                     let entry = &context.entries[slot];
                     let (target, taken, branch, history) = (entry.next, entry.taken, entry.branch, entry.undo);
                     context.statistics.mispredicted += 1;
-                    self.squash(index, number + 1, environment.config, environment.observer);
+                    self.squash(index, number + 1, now, environment.config, environment.observer);
                     let context = &mut self.contexts[index];
                     if branch == BranchKind::Conditional {
                         context.history = history << 1 | u64::from(taken);
@@ -183,14 +183,21 @@ impl Core {
         self.schedule(index, number, now, end);
     }
 
-    /// Removes the instructions of a context from `first` on.
-    pub(super) fn squash<O: ChipObserver>(&mut self, index: usize, first: u64, config: &ChipConfig, observer: &mut O) {
+    /// Removes the instructions of a context from number `first` on.
+    pub(super) fn squash<O: ChipObserver>(
+        &mut self,
+        index: usize,
+        first: u64,
+        now: u64,
+        config: &ChipConfig,
+        observer: &mut O,
+    ) {
         let hart = self.number * config.contexts + index;
         let context = &mut self.contexts[index];
         let mut queued_removed = 0;
         for number in (first..context.tail).rev() {
             if O::ENABLED {
-                observer.squashed(&context.passage(number, hart));
+                observer.squashed(&context.passage(number, hart), now);
             }
             let entry = *context.entry(number);
             match entry.branch {
