@@ -2,7 +2,11 @@
 //! Private L1 caches above a shared L2: closed formulas of time, memory order, and random requests
 //! against a naive model.
 
+mod faulty;
 mod formulas;
+mod litmus;
+mod naive;
+mod random;
 
 use mb_processor::Memory;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};

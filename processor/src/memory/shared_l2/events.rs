@@ -83,6 +83,8 @@ impl<D: Device> SharedL2<D> {
             }
         }
         self.l2.queue.pop_front();
+        // Also after a store-conditional that lost its reservation while it waited.
+        self.l2.blocked = false;
         self.l2.free = cycle + self.config.l2_interval;
     }
 
