@@ -74,6 +74,7 @@ mod events;
 mod l1;
 mod l2;
 mod memory_bus;
+mod requests;
 mod statistics;
 mod write_buffer;
 
@@ -86,9 +87,9 @@ use self::bus::{Bus, Requests};
 use self::l1::L1;
 use self::l2::{L2, Which};
 use self::memory_bus::{MemoryBus, Transfer};
-use self::write_buffer::{Entry, EntryKind, WriteBuffer};
+use self::write_buffer::{EntryKind, WriteBuffer};
 use super::Memory;
-use super::backing::{Backing, Reservations, mask};
+use super::backing::{Backing, Reservations};
 use super::system::{Answer, Completion, Device, FetchAnswer, MemorySystem, NoDevice, Region, Request, RequestKind};
 
 /// What is known about a line of memory.
@@ -273,15 +274,6 @@ impl<D: Device> SharedL2<D> {
         &mut self.lines[(line - (self.backing.base() >> self.shift)) as usize]
     }
 
-    /// A request for a line, or a write, can take the bus from this cycle on.
-    #[inline]
-    fn wakes_bus(&mut self, ready: u64) {
-        // The end of the current message is an event already.
-        if self.bus.current.is_none() {
-            self.next = self.next.min(ready);
-        }
-    }
-
     /// The value of a load that is performed now.
     #[inline]
     fn value(&self, core: usize, context: u8, address: u64, width: u8, end: u64) -> u64 {
@@ -292,133 +284,6 @@ impl<D: Device> SharedL2<D> {
         }
         let (covered, bytes) = writes.forward(context, address, width, end);
         value & !covered | bytes
-    }
-
-    #[inline]
-    fn load(&mut self, cycle: u64, request: &Request, reserves: bool) -> Answer {
-        let Request { core, context, address, width, .. } = *request;
-        let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
-        let caches = &mut self.cores[core];
-        if !caches.data.banks_are_free(address, width.into(), cycle) {
-            caches.data_statistics.bank_conflicts += 1;
-            return Answer::Retry;
-        }
-        let writes = &self.requests[core].writes;
-        let at = cycle + caches.data.hit;
-        let end = writes.end();
-        let (covered, bytes) = if writes.is_empty() { (0, 0) } else { writes.forward(context, address, width, end) };
-        if covered == mask(width) && !reserves {
-            caches.data.take_banks(address, width.into(), cycle);
-            caches.data_statistics.forwarded += 1;
-            return Answer::Ready { at, value: bytes };
-        }
-        if (first != last || caches.data.find(first).is_none())
-            && let Some(answer) = self.miss(cycle, request, reserves, first, last)
-        {
-            return answer;
-        }
-        let caches = &mut self.cores[core];
-        caches.data.take_banks(address, width.into(), cycle);
-        caches.data_statistics.hits += 1;
-        if reserves {
-            let hart = self.hart(core, context);
-            self.reservations.set(hart, first);
-        }
-        Answer::Ready { at, value: self.backing.load(address, width) & !covered | bytes }
-    }
-
-    /// A load that does not hit a single line. `None` if it hits two lines.
-    fn miss(&mut self, cycle: u64, request: &Request, reserves: bool, first: u64, last: u64) -> Option<Answer> {
-        let Request { core, context, tag, address, width, .. } = *request;
-        let caches = &mut self.cores[core];
-        let (mut absent, mut needed) = (0, 0);
-        for line in first..=last {
-            if caches.data.peek(line).is_none() {
-                absent += 1;
-                needed += usize::from(caches.data.mshr(line).is_none());
-            }
-        }
-        if needed > caches.data.free_mshrs() {
-            caches.data_statistics.mshrs_full += 1;
-            return Some(Answer::Retry);
-        }
-        if absent == 0 {
-            for line in first..=last {
-                caches.data.find(line);
-            }
-            return None;
-        }
-        caches.data.take_banks(address, width.into(), cycle);
-        if needed > 0 {
-            caches.data_statistics.misses += 1;
-        } else {
-            caches.data_statistics.merged += 1;
-        }
-        let end = self.requests[core].writes.end();
-        let load = Load { address, end, tag, context, width, missing: absent, reserves };
-        let index = caches.free.pop().unwrap_or(caches.loads.len() as u32);
-        if index as usize == caches.loads.len() {
-            caches.loads.push(load);
-        } else {
-            caches.loads[index as usize] = load;
-        }
-        let ready = cycle + caches.data.hit;
-        for line in first..=last {
-            if caches.data.find(line).is_some() {
-                continue;
-            }
-            if let Some(mshr) = caches.data.mshr(line) {
-                mshr.waiting.push(index);
-            } else {
-                caches.data.allocate(line).waiting.push(index);
-                self.requests[core].lines.push_back((ready, Which::Data, line));
-            }
-        }
-        self.wakes_bus(ready);
-        Some(Answer::Pending)
-    }
-
-    /// Puts an access into the write buffer of its core.
-    fn write(&mut self, cycle: u64, request: &Request, kind: EntryKind, value: u64) -> Answer {
-        let Request { core, context, tag, address, width, .. } = *request;
-        let caches = &mut self.cores[core];
-        let stores = kind == EntryKind::Store;
-        if self.requests[core].writes.is_full() {
-            caches.data_statistics.write_buffer_full += 1;
-            return Answer::Retry;
-        }
-        if stores {
-            if !caches.data.banks_are_free(address, width.into(), cycle) {
-                caches.data_statistics.bank_conflicts += 1;
-                return Answer::Retry;
-            }
-            caches.data.take_banks(address, width.into(), cycle);
-            caches.data_statistics.stores += 1;
-        }
-        let at = cycle + caches.data.hit;
-        let hart = self.hart(core, context);
-        if kind == EntryKind::Conditional && !self.reservations.is(hart, address >> self.shift) {
-            // It fails in any case, so it needs no bus.
-            self.reservations.release(hart);
-            return Answer::Ready { at, value: 1 };
-        }
-        self.requests[core].writes.push(Entry { address, value, ready: at, tag, context, width, kind });
-        self.undrained[hart] += 1;
-        self.wakes_bus(at);
-        if stores { Answer::Ready { at, value: 0 } } else { Answer::Pending }
-    }
-
-    /// A request that is not to memory.
-    #[cold]
-    fn outside(&mut self, cycle: u64, request: &Request) -> Answer {
-        if self.region(request.address, request.width) != Region::Device {
-            return Answer::Fault;
-        }
-        match request.kind {
-            RequestKind::Load => self.write(cycle, request, EntryKind::DeviceRead, 0),
-            RequestKind::Store { value } => self.write(cycle, request, EntryKind::DeviceWrite, value),
-            _ => Answer::Fault,
-        }
     }
 }
 

@@ -6,6 +6,7 @@ mod faulty;
 mod formulas;
 mod litmus;
 mod naive;
+mod programs;
 mod random;
 
 use mb_processor::Memory;
