@@ -225,8 +225,8 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// Begins a DMA transfer from memory; its first part is ready for the memory bus after the latency
-    /// of memory. [`take_read`](Self::take_read) has the bytes when the transfer is complete. The rest
-    /// is as for [`dma_write`](Self::dma_write).
+    /// of memory. [`take_read`](Self::take_read) has the bytes when the transfer is complete; until they
+    /// are taken, no other read should have this tag. The rest is as for [`dma_write`](Self::dma_write).
     #[must_use]
     pub fn dma_read(&mut self, cycle: u64, tag: u32, address: u64, length: usize) -> bool {
         let ready = cycle + 1 + self.config.memory;

@@ -4,7 +4,7 @@
 use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, RequestKind, Source};
+use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, NoDevice, Request, RequestKind, Source};
 
 use super::{BASE, Bench, Counter, LENGTH, machine, request};
 
@@ -429,6 +429,27 @@ fn an_instruction_cache_keeps_its_bytes_until_it_is_invalidated() {
     // The other core has not executed fence.i.
     assert_eq!(bench.memory.fetch(now, 1, 0, BASE), FetchAnswer::Ready { at: now + 1, version: 1 });
     assert_eq!(bench.memory.code(1, BASE), Some(0));
+}
+
+#[test]
+fn memory_may_begin_and_end_inside_a_line() {
+    let mut bytes = Memory::new(BASE + 10, 64);
+    bytes.write(BASE + 10, &[1; 64]).expect("inside");
+    let memory = SharedL2::new(&table(1), bytes, NoDevice).expect("a valid configuration");
+    let mut bench = Bench { memory, now: 0, completed: Vec::new() };
+    for (address, inside) in [(BASE + 8, false), (BASE + 10, true), (BASE + 72, true), (BASE + 74, false)] {
+        let fetch = bench.memory.fetch(bench.now, 0, 0, address);
+        let two = Request { width: 2, ..request(0, 0, address, LOAD) };
+        let load = bench.memory.request(bench.now, two);
+        if inside {
+            assert_eq!((fetch, load), (FetchAnswer::Pending, Answer::Pending), "{address:#x}");
+            bench.settle();
+            assert_eq!(bench.memory.code(0, address), Some(0x0101));
+            assert_eq!(bench.takes(two), (HIT, 0x0101));
+        } else {
+            assert_eq!((fetch, load), (FetchAnswer::Fault, Answer::Fault), "{address:#x}");
+        }
+    }
 }
 
 #[test]

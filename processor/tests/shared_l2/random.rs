@@ -7,6 +7,7 @@ use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
 use mb_processor::system::{Answer, MemorySystem, Request, RequestKind, Source};
+use proptest::prelude::*;
 
 use super::naive::{Counts, Defect, Naive};
 use super::{BASE, Counter};
@@ -220,17 +221,25 @@ fn compare(seed: u64, defect: Defect) -> Result<Counts, String> {
     Ok(counts)
 }
 
+proptest! {
+    #[test]
+    fn random_requests_have_the_answers_times_and_values_of_the_naive_machine(seed: u64) {
+        let compared = compare(seed, Defect::None);
+        prop_assert!(compared.is_ok(), "{compared:?}");
+    }
+}
+
 #[test]
-fn random_requests_have_the_answers_times_and_values_of_the_naive_machine() {
+fn random_requests_reach_every_case() {
     let mut sum = [0; 7];
-    for seed in 0..1000 {
+    for seed in 0..300 {
         let counts = compare(seed, Defect::None).unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
-        let parts =
-            [counts.data[0], counts.data[1], counts.data[2], counts.data[3], counts.l2[0], counts.l2[2], counts.l2[3]];
+        let [hits, misses, merged, forwarded] = counts.data;
+        let [l2_hits, _, l2_merged, write_backs] = counts.l2;
+        let parts = [hits, misses, merged, forwarded, l2_hits, l2_merged, write_backs];
         sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
     }
-    // Hits, misses, merged and forwarded loads; hits, merged accesses and write-backs of the L2.
-    assert!(sum.iter().all(|count| *count > 1000), "{sum:?}");
+    assert!(sum.iter().all(|count| *count > 300), "{sum:?}");
 }
 
 #[test]

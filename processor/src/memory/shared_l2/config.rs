@@ -70,7 +70,8 @@ impl SharedL2Config {
     /// write policies. It does not state the others, which are assumed here: 8 MSHRs per L1 cache,
     /// 8 entries per write buffer, instruction banks interleaved by lines and data banks by
     /// doublewords, an L2 that begins an access in every cycle with 16 MSHRs and 8 write-back
-    /// entries, and 20 cycles for a device.
+    /// entries, and 20 cycles for a device. Also assumed, without a parameter: the L1-L2 bus has split
+    /// transactions, and a message without a line takes one cycle of it.
     #[must_use]
     pub fn crowley2000(cores: usize, contexts: usize) -> Self {
         let l1 = L1Config { bytes: 32 << 10, ways: 2, banks: 8, interleave: 64, hit: 1, mshrs: 8 };

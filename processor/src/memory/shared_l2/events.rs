@@ -198,10 +198,11 @@ impl<D: Device> SharedL2<D> {
         let address = line << self.shift;
         let start = address.max(self.backing.base());
         let end = (address + self.config.line).min(self.backing.base() + self.backing.length());
-        let place = ((u64::from(slot) << self.shift) + start - address) as usize;
-        let length = (end - start) as usize;
-        let bytes = self.backing.get(start, length).expect("bytes of memory");
-        self.cores[core].code[place..place + length].copy_from_slice(bytes);
+        let slot = (slot as usize) << self.shift;
+        let copy = &mut self.cores[core].code[slot..slot + self.config.line as usize];
+        copy.fill(0);
+        let bytes = self.backing.get(start, (end - start) as usize).expect("bytes of memory");
+        copy[(start - address) as usize..(end - address) as usize].copy_from_slice(bytes);
         completed.extend(self.arrived.iter().map(|&context| Completion {
             source: Source::Fetch,
             core,
