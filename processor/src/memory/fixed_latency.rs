@@ -169,13 +169,20 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
                 let value = line << GRANULE;
                 completed.push(Completion { source: Source::Fetch, core, context, tag: 0, at, value });
             }
+            // Cores whose device access waits: their later stores, atomics and device accesses too.
+            let mut waits = 0_u64;
             for (due, request) in std::mem::take(&mut self.pending) {
                 let Request { core, context, tag, .. } = request;
+                let is_load =
+                    request.kind == RequestKind::Load && self.region(request.address, request.width) == Region::Memory;
                 if due != at {
                     self.pending.push((due, request));
+                } else if !is_load && waits >> (core & 63) & 1 != 0 {
+                    self.pending.push((at + 1, request));
                 } else if let Some(value) = self.perform(at, &request) {
                     completed.push(Completion { source: Source::Data, core, context, tag, at, value });
                 } else {
+                    waits |= 1 << (core & 63);
                     self.pending.push((at + 1, request));
                 }
             }

@@ -4,6 +4,7 @@
 
 mod assembler;
 mod caches;
+mod devices;
 mod diagram;
 #[expect(dead_code, reason = "another test uses the other functions")]
 #[path = "../isa/elf.rs"]
