@@ -150,6 +150,8 @@ pub struct Passage {
     pub accessed: u64,
     /// End: its result is ready.
     pub written: u64,
+    /// It left the pipeline: commit, or removal from a wrong path.
+    pub left: u64,
 }
 
 /// Serves the system calls of the harts.
@@ -167,9 +169,9 @@ pub trait ChipObserver {
     /// An instruction commits in `cycle`; in program order of each hart.
     fn committed(&mut self, passage: &Passage, cycle: u64);
 
-    /// An instruction on a wrong path is removed in `cycle`.
-    fn squashed(&mut self, passage: &Passage, cycle: u64) {
-        let _ = (passage, cycle);
+    /// An instruction on a wrong path is removed.
+    fn squashed(&mut self, passage: &Passage) {
+        let _ = passage;
     }
 }
 

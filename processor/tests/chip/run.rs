@@ -22,7 +22,7 @@ impl ChipObserver for Log {
         self.committed[passage.hart].push((*passage, cycle));
     }
 
-    fn squashed(&mut self, passage: &Passage, _: u64) {
+    fn squashed(&mut self, passage: &Passage) {
         self.squashed.push(*passage);
     }
 }

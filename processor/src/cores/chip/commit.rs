@@ -98,7 +98,7 @@ impl Core {
             context.fetch.from = now;
         }
         if O::ENABLED {
-            let passage = context.passage(number, hart);
+            let passage = context.passage(number, hart, now);
             environment.observer.committed(&passage, now);
         }
         context.head += 1;

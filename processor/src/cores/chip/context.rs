@@ -318,7 +318,7 @@ impl Context {
     }
 
     /// The passage of an instruction.
-    pub(super) fn passage(&self, number: u64, hart: usize) -> Passage {
+    pub(super) fn passage(&self, number: u64, hart: usize, now: u64) -> Passage {
         let slot = self.slot(number);
         let (entry, times) = (&self.entries[slot], &self.times[slot]);
         let is_renamed = number < self.renamed;
@@ -333,6 +333,7 @@ impl Context {
             issued: if is_renamed && self.queued & bit(number) == 0 { times.issued } else { 0 },
             accessed: entry.accessed,
             written: if is_renamed && self.done & bit(number) != 0 { times.written } else { 0 },
+            left: now,
         }
     }
 

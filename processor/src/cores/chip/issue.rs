@@ -197,7 +197,7 @@ impl Core {
         let mut queued_removed = 0;
         for number in (first..context.tail).rev() {
             if O::ENABLED {
-                observer.squashed(&context.passage(number, hart), now);
+                observer.squashed(&context.passage(number, hart, now));
             }
             let entry = *context.entry(number);
             match entry.branch {

@@ -50,8 +50,8 @@ impl<N: FnMut(&Passage) -> String> ChipKanata<N> {
         self.diagram.flush(u64::MAX, out)
     }
 
-    fn add(&mut self, passage: &Passage, cycle: u64, is_squashed: bool) {
-        let Passage { fetched, renamed, issued, accessed, written, instruction, .. } = *passage;
+    fn add(&mut self, passage: &Passage, is_squashed: bool) {
+        let Passage { fetched, renamed, issued, accessed, written, left, instruction, .. } = *passage;
         if !self.interval.contains(&fetched) {
             return;
         }
@@ -64,8 +64,8 @@ impl<N: FnMut(&Passage) -> String> ChipKanata<N> {
         let squashed = if is_squashed { ", squashed" } else { "" };
         let detail =
             format!("hart {}, pc {:#x}, {:?}{access}{outcome}{squashed}", passage.hart, passage.pc, instruction.class);
-        let end = if is_squashed { cycle } else { cycle + 1 };
-        let commit = if is_squashed { 0 } else { cycle };
+        let end = if is_squashed { left } else { left + 1 };
+        let commit = if is_squashed { 0 } else { left };
         let stages = [(renamed, "Rn"), (issued, "Is"), (accessed, "Me"), (written, "Wb"), (commit, "Cm")];
         // Without the stages that were not reached, and those that took no cycle: `Is` where the
         // access follows at once.
@@ -84,11 +84,11 @@ impl<N: FnMut(&Passage) -> String> ChipKanata<N> {
 }
 
 impl<N: FnMut(&Passage) -> String> ChipObserver for ChipKanata<N> {
-    fn committed(&mut self, passage: &Passage, cycle: u64) {
-        self.add(passage, cycle, false);
+    fn committed(&mut self, passage: &Passage, _: u64) {
+        self.add(passage, false);
     }
 
-    fn squashed(&mut self, passage: &Passage, cycle: u64) {
-        self.add(passage, cycle, true);
+    fn squashed(&mut self, passage: &Passage) {
+        self.add(passage, true);
     }
 }
