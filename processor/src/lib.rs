@@ -8,12 +8,13 @@
 //! | `isa` | [`Ppc32`] and [`Rv64`], behind the trait [`Hart`]; [`Retired`] describes an executed instruction |
 //! | `syscall` | the system-call interface between a program and its host: [`SyscallHandler`] |
 //! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both |
-//! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`predictor`] predicts branches |
+//! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`chip`] executes them cycle by cycle; [`predictor`] predicts branches |
 //!
 //! Function and timing are apart. A hardware thread ([`Hart`]) executes one instruction when its
 //! timing model calls [`Hart::step`], and returns what it executed ([`Retired`]). Values are read
 //! and written at that call, so locks and spin loops interleave in simulated time. A timing model
-//! reads registers, addresses and branch directions, never values.
+//! reads registers, addresses and branch directions, never values. Only [`chip`] differs: its
+//! instructions take values when they execute, from a [`system::MemorySystem`].
 //!
 //! ```text
 //! ELF file --Program::load--> Program --{Ppc32, Rv64}::load--> threads that share the decoded code

@@ -32,8 +32,9 @@
 //!    and that were renamed in an earlier cycle, the oldest of the core first. With latency `l` an
 //!    instruction that is issued in cycle `c` ends in cycle `c + l`. A load only computes its
 //!    address here. A store is issued without its data.
-//! 4. **Access.** Loads are sent, the oldest of the core first. A load waits for the addresses of all older stores, for older loads of the same address that have no value, and for
-//!    older atomics and fences. If the youngest older store that overlaps it covers it and has its
+//! 4. **Access.** Loads are sent, the oldest of the core first. A load waits for the addresses of
+//!    all older stores, for older loads of the same address that have no value, and for older
+//!    atomics and fences. If the youngest older store that overlaps it covers it and has its
 //!    data, the load takes its value from there; otherwise it waits until that store has committed.
 //!    It ends `load` cycles later, or when memory says, whichever is later. Accesses refused by
 //!    memory are repeated in the next cycle and use no issue slot.
@@ -46,8 +47,9 @@
 //!    finds no space is passed over.
 //! 6. **Fetch.** The policy selects `fetch_threads` contexts. They fetch up to `fetch_width`
 //!    instructions together, each with at most one access to the instruction cache, up to the first
-//!    branch that is predicted taken. A context keeps the last block that it has read. After a branch that is predicted taken without a BTB entry, fetch goes
-//!    on behind it for `misfetch` cycles. After a system call, fence.i and wrs a context fetches
+//!    branch that is predicted taken. A context keeps the last block that it has read. After a
+//!    branch that is predicted taken without a BTB entry, fetch goes on behind it for `misfetch`
+//!    cycles. After a system call, fence.i and wrs a context fetches
 //!    nothing until that instruction commits.
 //!
 //! # Memory order

@@ -4,7 +4,8 @@
 //! The direction predictor predicts whether a conditional branch is taken, the BTB predicts
 //! targets, and the return stack predicts targets of returns. Counters and BTB are read at fetch
 //! and updated at commit; the return stack is updated at fetch. It needs no repair, because only
-//! the correct path is fetched. Source: Burger and Austin, *The `SimpleScalar` Tool Set, Version
+//! the correct path is fetched; [`chip`](super::chip) fetches wrong paths, and keeps histories and
+//! return stacks itself. Source: Burger and Austin, *The `SimpleScalar` Tool Set, Version
 //! 2.0* (1997), section 4.3 (`-bpred`), and Yeh and Patt's two-level scheme in Mc`Farling`'s gshare
 //! form (WRL TN-36, 1993). Cost on the host: a few nanoseconds per branch, none for other
 //! instructions.
