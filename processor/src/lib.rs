@@ -5,7 +5,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `loader` | ELF files: [`Program`], [`Isa`], [`Symbol`] |
-//! | `isa` | [`Ppc32`] and [`Rv64`], behind the trait [`Hart`]; [`Retired`] describes an executed instruction |
+//! | `isa` | [`Ppc32`] and [`Rv64`], behind the trait [`Hart`]; [`Retired`] describes an executed instruction; [`rv64`] has instructions without state |
 //! | `syscall` | the system-call interface between a program and its host: [`SyscallHandler`] |
 //! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both |
 //! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`chip`] executes them cycle by cycle; [`predictor`] predicts branches |

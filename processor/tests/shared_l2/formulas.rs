@@ -61,6 +61,27 @@ fn a_fetch_takes_the_time_of_the_level_that_has_its_line() {
 }
 
 #[test]
+fn fetches_of_contexts_share_banks_and_mshrs() {
+    let mut bench = machine(&SharedL2Config::crowley2000(1, 4));
+    // Three contexts want the same line; a bank takes one fetch in a cycle.
+    for context in 0..3 {
+        bench.to(context.into());
+        assert_eq!(bench.memory.fetch(context.into(), 0, context, BASE), FetchAnswer::Pending);
+        assert_eq!(bench.memory.fetch(context.into(), 0, 3, BASE + 32), FetchAnswer::Retry);
+        // Eight lines on, the bank is the same; one line on, it is another one.
+        assert_eq!(bench.memory.fetch(context.into(), 0, 3, BASE + 8 * 64), FetchAnswer::Retry);
+        assert_eq!(bench.memory.fetch(context.into(), 0, 3, BASE + 64), FetchAnswer::Pending);
+    }
+    // The second line follows the first one on the memory bus.
+    bench.to(MEMORY + 4);
+    let found: Vec<(u8, u64, u64)> = bench.completed.iter().map(|one| (one.context, one.at, one.value)).collect();
+    let second = (3, MEMORY + 4, BASE + 64);
+    assert_eq!(found, [(0, MEMORY, BASE), (1, MEMORY, BASE), (2, MEMORY, BASE), second]);
+    let statistics = bench.memory.statistics();
+    assert_eq!((statistics.bus.requests, statistics.instruction[0].bank_conflicts), (2, 6));
+}
+
+#[test]
 fn an_access_across_lines_takes_both() {
     let mut bench = machine(&table(1));
     // The second request and the second line take the bus after the first ones.

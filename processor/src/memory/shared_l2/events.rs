@@ -140,7 +140,8 @@ impl<D: Device> SharedL2<D> {
     fn written(&mut self, line: u64, writer: Option<(usize, usize)>) {
         let info = self.line(line);
         if info.version != 0 {
-            info.version += 1;
+            // A copy does not live for 2^32 writes.
+            info.version = info.version.wrapping_add(1).max(1);
         }
         let own = writer.map_or(0, |(core, _)| 1 << core);
         let mut others = info.sharers & !own;
