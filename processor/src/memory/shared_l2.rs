@@ -25,7 +25,8 @@
 //! waits in the write-back buffer. The memory bus serves fills, write-backs and parts of DMA
 //! transfers by age.
 //!
-//! Not modelled: address cycles of the memory bus, banks and rows of DRAM, a fill that takes a bank
+//! Not modelled: a line that has left the array of the L2 when a store begins (the line arrives with
+//! this store in it), address cycles of the memory bus, banks and rows of DRAM, a fill that takes a bank
 //! of the L1, forwarding from the write-back buffer of the L2, merging of stores in the write buffer,
 //! traffic of invalidations (the L1 caches see the stores on the bus).
 //!
