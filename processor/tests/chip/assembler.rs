@@ -109,6 +109,7 @@ pub(crate) const fn atomic(which: u32, funct3: u32, rd: u32, rs1: u32, rs2: u32)
 pub(crate) const FENCE: u32 = 0x0330_000f;
 pub(crate) const FENCE_I: u32 = 0x0000_100f;
 pub(crate) const ECALL: u32 = 0x73;
+pub(crate) const WRS_STO: u32 = 0x01d0_0073;
 pub(crate) const WRS_NTO: u32 = 0x00d0_0073;
 pub(crate) const PAUSE: u32 = 0x0100_000f;
 pub(crate) const NOP: u32 = addi(0, 0, 0);

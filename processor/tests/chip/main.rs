@@ -11,6 +11,7 @@ mod diagram;
 mod elf;
 mod formulas;
 mod generate;
+mod litmus;
 mod naive;
 mod programs;
 mod random;

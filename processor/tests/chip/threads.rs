@@ -8,9 +8,10 @@ use mb_processor::system::{MemorySystem, NoDevice};
 
 use crate::Console;
 use crate::assembler::{
-    DATA, FENCE, PAUSE, TEXT, WRS_NTO, add, addi, address, andi, atomic, bne, branch, exit, flat, jal, ld, load,
-    memory, sd, slli, srli, store,
+    DATA, FENCE, NOP, PAUSE, TEXT, WRS_NTO, WRS_STO, add, addi, address, andi, atomic, bne, branch, exit, flat, jal,
+    ld, load, memory, sd, slli, srli, store,
 };
+use crate::run::{Log, finish, passages};
 
 /// Runs until every hart has ended, on a memory with this latency.
 fn run(config: &ChipConfig, words: &[u32], latency: u64) -> (FixedLatency, Chip) {
@@ -169,6 +170,52 @@ fn data_is_seen_before_the_flag_that_announces_it() {
             for hart in 0..8 {
                 assert_eq!((chip.register(hart, 14), chip.register(hart, 9)), (0, 201), "hart {hart}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_wait_ends_without_a_reservation_and_a_short_one_after_a_time() {
+    // lr, wrs, addi
+    let passages = |first: u32, wait: u32| {
+        let mut words = address(8, DATA);
+        words.extend([first, wait]);
+        passages(&smt(1), &[words, exit()].concat(), 1)
+    };
+    let load_reserved = atomic(2, 3, 6, 8, 0);
+    for wait in [WRS_NTO, WRS_STO] {
+        let passages = passages(NOP, wait);
+        let (wait, next) = (passages[3].0, passages[4].0);
+        // It executes when it is the oldest.
+        assert_eq!((wait.accessed, wait.written), (passages[2].1, wait.accessed + 1));
+        // Fetch continues in the cycle of its commit.
+        assert_eq!(next.fetched, passages[3].1);
+    }
+    let passages = passages(load_reserved, WRS_STO);
+    assert_eq!(passages[3].0.accessed, passages[2].1 + 64);
+}
+
+#[test]
+fn a_run_with_waits_that_skips_cycles_equals_a_run_of_every_cycle() {
+    let wait =
+        [atomic(2, 2, 6, 8, 0), branch(0, 6, 0, 12), WRS_NTO, jal(0, -12), atomic(3, 2, 6, 8, 5), bne(6, 0, -20)];
+    let words = locked(&wait);
+    for config in [smt(8), cmp(8), ChipConfig { cores: 3, ..smt(2) }] {
+        let run = |every: bool, is_flat: bool| {
+            let mut chip = Chip::new(&config, TEXT).unwrap();
+            chip.simulate_every_cycle(every);
+            let mut log = Log::default();
+            if is_flat {
+                finish(&mut chip, &mut flat(&words, (config.cores, config.contexts), 9, 1), &mut log);
+            } else {
+                let caches = SharedL2Config::crowley2000(config.cores, config.contexts);
+                finish(&mut chip, &mut SharedL2::new(&caches, memory(&words), NoDevice).unwrap(), &mut log);
+            }
+            let statistics: Vec<_> = (0..config.harts()).map(|hart| *chip.statistics(hart)).collect();
+            (log, chip.now(), statistics)
+        };
+        for is_flat in [true, false] {
+            assert!(run(false, is_flat) == run(true, is_flat), "{config:?}");
         }
     }
 }
