@@ -2,6 +2,7 @@
 //! Tests of chips: closed formulas for every cost, programs against functional execution, and every
 //! stage of random programs against a naive chip.
 
+mod announced;
 mod assembler;
 mod caches;
 mod devices;
