@@ -160,8 +160,6 @@ pub(super) struct Context {
     pub(super) serial: u64,
     /// Fences and atomics that are not done: no later load is sent.
     pub(super) barriers: u64,
-    /// The masks of instructions that end in a cycle, by the cycle modulo 64.
-    pub(super) finish: [u64; 64],
     /// Instructions in the load/store queue.
     pub(super) accesses: usize,
     pub(super) full: Full,
@@ -224,7 +222,6 @@ impl Context {
             pending: 0,
             serial: 0,
             barriers: 0,
-            finish: [0; 64],
             accesses: 0,
             full: Full::Nothing,
             fetch: Fetch {

@@ -48,7 +48,9 @@ pub(super) struct Core {
     pub(super) age: u64,
     /// Requests sent, for tags.
     pub(super) tags: u32,
-    /// The residues modulo 64 of cycles in which instructions end.
+    /// The masks of instructions that end in a cycle: by the cycle modulo 64, one for each context.
+    pub(super) finish: Vec<u64>,
+    /// The cycles modulo 64 that have such instructions.
     pub(super) occupied: u64,
     /// Instructions that end more than 63 cycles from now: cycle, context, number.
     pub(super) late: Vec<(u64, usize, u64)>,
@@ -96,6 +98,7 @@ impl Core {
             queued: 0,
             age: 0,
             tags: 0,
+            finish: vec![0; 64 * config.contexts],
             occupied: 0,
             late: Vec::new(),
             retry: false,

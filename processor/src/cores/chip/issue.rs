@@ -13,7 +13,8 @@ impl Core {
     #[inline]
     pub(super) fn schedule(&mut self, context: usize, number: u64, now: u64, at: u64) {
         if at - now < 64 {
-            self.contexts[context].finish[at as usize & 63] |= bit(number);
+            let place = (at as usize & 63) * self.contexts.len() + context;
+            self.finish[place] |= bit(number);
             self.occupied |= 1 << (at & 63);
         } else {
             self.late.push((at, context, number));
@@ -42,9 +43,9 @@ impl Core {
             return;
         }
         self.occupied &= !(1 << residue);
-        for index in 0..self.contexts.len() {
-            let context = &mut self.contexts[index];
-            let mut ended = std::mem::take(&mut context.finish[residue]);
+        let count = self.contexts.len();
+        for index in 0..count {
+            let mut ended = std::mem::take(&mut self.finish[residue * count + index]);
             while ended != 0 {
                 let context = &mut self.contexts[index];
                 let number = context.oldest(ended);
@@ -234,6 +235,9 @@ impl Core {
             context.renamed = first;
             let kept = context.before(first);
             context.keep(kept);
+            for mask in self.finish.iter_mut().skip(index).step_by(config.contexts) {
+                *mask &= kept;
+            }
             self.late.retain(|&(_, other, number)| other != index || number < first);
         }
         if context.fetch.misfetch.is_some_and(|(number, ..)| number >= first) {
@@ -259,7 +263,7 @@ impl Context {
         ] {
             *mask &= kept;
         }
-        for mask in self.waiting.iter_mut().chain(&mut self.finish) {
+        for mask in &mut self.waiting {
             *mask &= kept;
         }
     }
