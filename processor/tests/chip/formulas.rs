@@ -374,3 +374,23 @@ fn every_issue_slot_is_used_or_has_a_cause() {
         assert_eq!(statistics.committed + statistics.squashed, statistics.fetched);
     }
 }
+
+#[test]
+fn icount_fetches_for_the_context_whose_instructions_do_not_wait() {
+    // Hart 0 has a chain of divisions, hart 1 independent instructions.
+    let mut words = vec![0];
+    words.extend(vec![divu(5, 5, 5); 60]);
+    words.extend(exit());
+    words[0] = bne(10, 0, 4 * words.len() as i32);
+    words.extend(vec![addi(6, 0, 1); 100]);
+    words.extend(exit());
+    let cycles = |policy| {
+        let config = ChipConfig { fetch_width: 2, fetch_threads: 1, fetch_policy: policy, issue_width: 8, ..smt(2) };
+        let (_, log) = run(&config, &words, 1);
+        // The last 40, when enough divisions wait.
+        log.committed[1][100].0.fetched - log.committed[1][60].0.fetched
+    };
+    // Two in each cycle, and two in each other cycle or fewer.
+    assert_eq!(cycles(FetchPolicy::Icount), 40 / 2);
+    assert!(cycles(FetchPolicy::RoundRobin) >= 40, "{}", cycles(FetchPolicy::RoundRobin));
+}
