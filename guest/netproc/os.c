@@ -56,7 +56,6 @@ static void refill(void)
         struct np_slot *slot = &ring.slots[ring.given & ring.mask];
         ring.free = packet->next;
         slot->buffer = (uint64_t)packet + NP_FRAME_OFFSET;
-        slot->status = 0;
         ring.given++;
     }
     if (ring.given - ring.announced >= REFILL_BATCH)
@@ -162,7 +161,7 @@ static inline uint32_t slot_status(const struct np_slot *slot)
 }
 
 // Takes the packet of a filled slot; returns its record. Sets *status to the slot's status.
-static inline struct np_packet *receive(const struct np_slot *slot, uint32_t *status)
+static inline struct np_packet *receive(struct np_slot *slot, uint32_t *status)
 {
     // The controller writes the status last.
     __asm__ volatile("fence r, r" : : : "memory");
@@ -172,6 +171,8 @@ static inline struct np_packet *receive(const struct np_slot *slot, uint32_t *st
     packet->class_ = slot->class_;
     packet->parsed = 0;
     *status = slot->status;
+    // If there is no buffer for the slot, the ring returns to it before the controller has.
+    slot->status = 0;
     np_self->packet = packet->number;
     np_self->record = packet;
     ring.received++;
@@ -202,10 +203,14 @@ static inline int check(struct np_packet *packet, uint32_t status)
     return 1;
 }
 
-static inline void idle(const struct np_slot *slot)
+// Waits for a packet in the slot. If the controller has no buffers, waits until one is free.
+static void idle(const struct np_slot *slot, int has_buffers)
 {
     set_phase(NP_PHASE_IDLE);
-    wait_for_change(&slot->status, 0, np_config.os_idle);
+    if (LIKELY(has_buffers))
+        wait_for_change(&slot->status, 0, np_config.os_idle);
+    else
+        np_free_wait(np_config.os_idle);
 }
 
 void np_os_loop(void)
@@ -218,7 +223,7 @@ void np_os_loop(void)
             if (ring.announced != ring.given)
                 announce();
             else
-                idle(slot);
+                idle(slot, ring.given != ring.received);
             continue;
         }
         set_phase(NP_PHASE_OS);
@@ -239,12 +244,12 @@ void np_spread_loop(void)
         struct np_slot *slot = next_slot();
         if (!(slot_status(slot) & NP_SLOT_FILLED)) {
             refill();
-            int announced = ring.announced != ring.given;
+            int announced = ring.announced != ring.given, has_buffers = ring.given != ring.received;
             if (announced)
                 announce();
             lock_release(&ring.lock);
             if (!announced)
-                idle(slot);
+                idle(slot, has_buffers);
             continue;
         }
         set_phase(NP_PHASE_OS);

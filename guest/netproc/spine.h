@@ -106,6 +106,8 @@ void np_process(struct np_packet *packet);
 void np_complete(struct np_packet *packet, unsigned verdict);
 // Returns all free records as a list, or null.
 struct np_packet *np_free_take(void);
+// Waits until there may be a free record.
+void np_free_wait(uint32_t idle);
 
 // classify.c
 void np_classify_start(void);

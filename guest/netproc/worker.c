@@ -60,6 +60,12 @@ OS_TEXT struct np_packet *np_free_take(void)
     return all;
 }
 
+OS_TEXT void np_free_wait(uint32_t idle)
+{
+    // The lower half of the head: not zero for any record.
+    wait_for_change((const volatile uint32_t *)(volatile void *)&free_records, 0, idle);
+}
+
 static void free_put(struct np_packet *packet)
 {
     struct np_packet *seen;
