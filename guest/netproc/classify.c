@@ -4,7 +4,7 @@
 
 #include "spine.h"
 
-// A filter as the interpreter uses it: numbers in host order, prefixes as value and mask.
+// A filter as the interpreter uses it: prefixes as value and mask.
 struct rule {
     uint64_t source[2], source_mask[2];
     uint64_t destination[2], destination_mask[2];
@@ -15,18 +15,23 @@ struct rule {
 static struct rule *rules;
 static np_filter_code *code;
 
-static uint64_t get64(const uint8_t *at)
+// Addresses are compared as loads show them, so that no load is reversed. Headers and filters are
+// aligned to 4 bytes.
+static uint64_t load64(const uint8_t *at)
 {
-    return (uint64_t)np_get32(at) << 32 | np_get32(at + 4);
+    const uint32_t *words = (const uint32_t *)(const void *)at;
+    return words[0] | (uint64_t)words[1] << 32;
 }
 
-// The address and its mask; an IPv4 address is in the upper half of the first word.
 static void set_prefix(uint64_t value[2], uint64_t mask[2], const uint8_t *prefix, uint32_t bits)
 {
-    mask[0] = bits == 0 ? 0 : bits >= 64 ? ~0ul : ~0ul << (64 - bits);
-    mask[1] = bits <= 64 ? 0 : bits == 128 ? ~0ul : ~0ul << (128 - bits);
-    value[0] = get64(prefix);
-    value[1] = get64(prefix + 8);
+    uint8_t bytes[16] __attribute__((aligned(8)));
+    for (uint32_t i = 0; i < 16; i++)
+        bytes[i] = bits >= 8 * i + 8 ? 0xff : bits <= 8 * i ? 0 : (uint8_t)(0xff00 >> (bits - 8 * i));
+    for (int i = 0; i < 2; i++) {
+        value[i] = load64(prefix + 8 * i);
+        mask[i] = load64(bytes + 8 * i);
+    }
 }
 
 static int is_valid(const struct np_filter *f)
@@ -74,7 +79,8 @@ void np_classify_start(void)
     }
 }
 
-static uint32_t interpret(struct np_packet *packet)
+// Not inlined: np_classify need not save registers for the call of generated code.
+__attribute__((noinline)) static uint32_t interpret(struct np_packet *packet)
 {
     size_t left;
     const uint8_t *network = np_network(packet), *transport = np_transport(packet, &left);
@@ -87,12 +93,12 @@ static uint32_t interpret(struct np_packet *packet)
         destination_port = np_get16(transport + 2);
     }
     if (version == 4) {
-        source[0] = (uint64_t)np_get32(network + 12) << 32;
-        destination[0] = (uint64_t)np_get32(network + 16) << 32;
+        source[0] = *(const uint32_t *)(const void *)(network + 12);
+        destination[0] = *(const uint32_t *)(const void *)(network + 16);
     } else {
         for (int i = 0; i < 2; i++) {
-            source[i] = get64(network + 8 + 8 * i);
-            destination[i] = get64(network + 24 + 8 * i);
+            source[i] = load64(network + 8 + 8 * i);
+            destination[i] = load64(network + 24 + 8 * i);
         }
     }
     uint32_t count = np_config.filter_count;

@@ -294,7 +294,11 @@ static void divide(const struct state *state, enum field field, int raw, struct 
         }
         if (field == PROTOCOL)
             next.known = known_of(begin, end);
-        reduce(&next, &result);
+        // All decisions for a result are one exit.
+        if (reduce(&next, &result)) {
+            next.tested = 0xff;
+            next.known = UNKNOWN;
+        }
         for (exit = 0; exit < division->exits_count; exit++)
             if (is_equal(&division->exits[exit].state, &next))
                 break;

@@ -103,7 +103,11 @@ static void advance(struct connection *c, const uint8_t *tcp, uint8_t direction,
 {
     uint8_t flags = tcp[13];
     uint8_t bit = (uint8_t)(1u << direction);
+    // If the first packets of the connection were not seen, the server has the smaller port.
+    uint8_t client = np_get16(tcp + 2) <= np_get16(tcp) ? direction : !direction;
     if (flags & RST) {
+        if (c->state == HTTPMON_NONE)
+            open(c, HTTPMON_CLOSED, client);
         c->state = HTTPMON_CLOSED;
         return;
     }
@@ -118,9 +122,8 @@ static void advance(struct connection *c, const uint8_t *tcp, uint8_t direction,
         }
         return;
     }
-    // The first packets of the connection were not seen: the server has the smaller port.
     if (c->state == HTTPMON_NONE)
-        open(c, HTTPMON_ESTABLISHED, np_get16(tcp + 2) <= np_get16(tcp) ? direction : !direction);
+        open(c, HTTPMON_ESTABLISHED, client);
     if (c->state == HTTPMON_SYN_RECEIVED && (flags & ACK) && direction == c->client)
         c->state = HTTPMON_ESTABLISHED;
     if (c->state < HTTPMON_ESTABLISHED || c->state == HTTPMON_CLOSED)

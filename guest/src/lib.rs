@@ -4,6 +4,7 @@
 //! - [`Guest`]: the committed ELF files.
 //! - [`Nic`]: the handler of a receive engine's firmware: operations in, outcomes out.
 //! - [`Bench`]: the handler of the benchmark of hemmert2007 figure 5: cycles of each pass.
+//! - [`netproc`]: the programs of network processors, and how to compile one with a handler.
 //! - [`layout`]: the structures that program and host share; `guest/README.md` lists their fields.
 //!
 //! Calls for threads and locks are not served here, but by the barrel-threaded cores.
@@ -11,6 +12,7 @@
 mod bench;
 mod images;
 pub mod layout;
+pub mod netproc;
 mod nic;
 
 pub use bench::{Bench, HEADERS, PASSES, Region, position};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A handler that breaks one rule for each value of the first byte of the payload. For tests.
+// A handler that breaks one rule for each value of the first byte of the payload, and keeps all of
+// them for 'k'. For tests.
 
 #include "handler.h"
 
@@ -7,6 +8,27 @@ static np_lock lock;
 static np_counter handled;
 // Addresses without memory. Variables, because compilers refuse constant ones.
 static volatile uintptr_t low = 8, high = 0x7000000000;
+
+// Counts packets in ways that are right only if locks and the state of harts are.
+static unsigned count(struct np_packet *packet)
+{
+    static uint64_t by_lock;
+    struct {
+        uint64_t lock, hart, flow;
+    } result;
+    uint64_t *state = np_hart_state();
+    result.hart = ++*state;
+    np_acquire(&lock);
+    result.lock = ++by_lock;
+    np_release(&lock);
+    uint64_t *flow = np_flow(packet, NULL);
+    if (!flow)
+        return np_drop(packet);
+    result.flow = ++*flow;
+    np_flow_release();
+    np_result(packet, &result, sizeof result);
+    return np_forward(packet, 7);
+}
 
 __attribute__((noinline)) static unsigned loop_for_ever(void)
 {
@@ -22,6 +44,8 @@ unsigned np_handler(struct np_packet *packet)
     static const uint8_t long_result[NP_RESULT_BYTES + 1];
     np_count(&handled, 1);
     switch (bytes ? payload[0] : 0) {
+    case 'k':
+        return count(packet);
     case 'f': // a load from an address without memory
         return *(volatile uint32_t *)low;
     case 'i': // an illegal instruction

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The programs of network processors (`guest/netproc`), their sources, and how to compile them.
+//!
+//! `guest/netproc/netproc.h` is the contract between these programs and their machine.
+
+use std::path::Path;
+
+use mb_processor::Program;
+
+/// A committed program of a network processor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Spine {
+    /// SPINE with the applications of `guest/netproc`.
+    Plain,
+    /// The same, compiled with the extensions Zba and Zbb.
+    BitManipulation,
+    /// With the handler of `examples/netproc/block_port.c`.
+    BlockPort,
+    /// With a handler that breaks the rules of `handler.h`, for tests.
+    BadHandler,
+}
+
+impl Spine {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Plain, Self::BitManipulation, Self::BlockPort, Self::BadHandler];
+
+    /// The bytes of its ELF file.
+    #[must_use]
+    pub const fn file(self) -> &'static [u8] {
+        match self {
+            Self::Plain => include_bytes!("../elf/netproc.rv64.elf"),
+            Self::BitManipulation => include_bytes!("../elf/netproc_zb.rv64.elf"),
+            Self::BlockPort => include_bytes!("../elf/netproc_block_port.rv64.elf"),
+            Self::BadHandler => include_bytes!("../elf/netproc_bad.rv64.elf"),
+        }
+    }
+
+    /// The program.
+    ///
+    /// # Panics
+    /// When the committed file is damaged, which the tests exclude.
+    #[must_use]
+    pub fn program(self) -> Program {
+        Program::load(self.file()).expect("a committed program")
+    }
+}
+
+macro_rules! sources {
+    ($($name:literal)*) => {
+        /// The sources that a program is compiled from: file name and text. All must be in one folder.
+        pub const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../netproc/", $name))),)*];
+    };
+}
+
+sources! {
+    "api.c" "classify.c" "des.c" "des.h" "dpf.c" "emit.h" "flow.c" "handler.h" "httpmon.c" "httpmon.h" "ip_forward.c"
+    "ip_forward.h" "ip_forward4.c" "ip_forward6.c" "md5.c" "memory.c" "netproc.h" "netproc.ld" "os.c" "packet.c"
+    "setup.c" "spine.h" "start.S" "trie.h" "worker.c"
+}
+
+/// The compiler of [`commands`] on Debian.
+pub const COMPILER: &str = "riscv64-linux-gnu-gcc";
+
+/// The commands that compile a program, in order: each is a program name and its arguments. They
+/// run in a folder that holds [`SOURCES`].
+///
+/// `handler` is the user's C file, `objects` an existing empty folder, and `output` the ELF file; all
+/// three are absolute paths. `bit_manipulation`: with Zba and Zbb.
+#[must_use]
+pub fn commands(
+    compiler: &str,
+    bit_manipulation: bool,
+    handler: Option<&Path>,
+    objects: &Path,
+    output: &Path,
+) -> Vec<Vec<String>> {
+    let text = |path: &Path| path.display().to_string();
+    let march = if bit_manipulation { "rv64imac_zba_zbb_zifencei" } else { "rv64imac_zifencei" };
+    let mut base = vec![compiler.to_owned(), format!("-march={march}")];
+    base.extend(include_str!("../netproc/flags").lines().map(str::to_owned));
+    let (mut commands, mut object_files) = (Vec::new(), Vec::new());
+    let mut compile = |name: &str, source: String, options: Vec<String>| {
+        let object = text(&objects.join(format!("{name}.o")));
+        let command = [base.clone(), options, vec!["-c".into(), "-o".into(), object.clone(), source]].concat();
+        commands.push(command);
+        object_files.push(object);
+    };
+    for (name, _) in SOURCES {
+        if let Some(stem) = name.strip_suffix(".c").or_else(|| name.strip_suffix(".S")) {
+            compile(stem, (*name).to_owned(), Vec::new());
+        }
+    }
+    if let Some(handler) = handler {
+        let folder = handler.parent().map_or_else(String::new, text);
+        // The object file is called handler.o: netproc.ld finds it by that name.
+        let options = vec!["-I.".to_owned(), format!("-ffile-prefix-map={folder}=.")];
+        compile("handler", text(handler), options);
+    }
+    object_files.sort_unstable();
+    let mut link = base.clone();
+    link.extend(include_str!("../netproc/link_flags").lines().map(str::to_owned));
+    link.extend(["-T".to_owned(), "netproc.ld".to_owned(), "-o".to_owned(), text(output)]);
+    link.extend(object_files);
+    commands.push(link);
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_committed_program_has_the_symbols_of_the_contract() {
+        for spine in Spine::ALL {
+            let program = spine.program();
+            for name in ["np_config", "np_status", "np_code", "np_handler_data", "np_handler_data_end"] {
+                assert!(program.symbol(name).is_some(), "{spine:?}: {name}");
+            }
+            let parts = ["os", "worker", "classify", "app", "handler"].map(|part| {
+                let [begin, end] = ["", "_end"].map(|suffix| {
+                    let name = format!("np_{part}_text{suffix}");
+                    program.symbol(&name).unwrap_or_else(|| panic!("{spine:?}: {name}")).address
+                });
+                assert!(begin <= end && program.code().contains(&begin), "{spine:?}: {part}");
+                begin..end
+            });
+            assert!(parts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{spine:?}: {parts:x?}");
+        }
+    }
+}
