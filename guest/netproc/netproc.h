@@ -122,15 +122,16 @@ enum {
     NP_APP_IP_FORWARD = 1,
     NP_APP_HTTPMON = 2,
     NP_APP_MD5 = 3,
-    NP_APP_3DES = 4,
+    NP_APP_3DES = 4, // des.c says what becomes of the bytes after the last whole block
     NP_APP_USER = 5, // the handler of handler.h
     NP_APPS = 6,
     NP_APP_NONE = 0xff,
 };
 
 // A filter: all its conditions hold. Of several filters that match, the first one of the array
-// classifies the packet. Ports exist in TCP and UDP, except in fragments after the first; a packet
-// without ports matches only the whole range 0 to 65535. Prefixes are in network byte order, their
+// classifies the packet. A packet has ports if it is TCP or UDP, not a fragment after the first, and
+// has at least 4 bytes of the transport header; without ports it matches only the whole range 0 to
+// 65535 of both. Prefixes are in network byte order, their
 // bits after the length zero; IPv4 addresses have the first 4 bytes. Prefixes with bits need a version.
 struct np_filter {
     uint8_t version;           // 4, 6, or 0: any
@@ -190,8 +191,8 @@ struct np_config {
     uint32_t flows;        // most flows that it holds
     uint8_t des_keys[24];  // three DES keys; parity bits are ignored
     uint8_t des_iv[8];     // initialisation vector of each packet
-    uint64_t heap;         // memory that SPINE may use: from here, a multiple of 64,
-    uint64_t heap_end;     // to here
+    uint64_t heap;         // memory that SPINE may use, zero at the start: from here, a multiple of 64,
+    uint64_t heap_end;     // to here, below 2 GiB
 };
 
 enum { NP_FILTERS = 256 };
@@ -203,7 +204,8 @@ struct np_status {
     uint32_t hart;
     uint32_t application;     // NP_APP_* of the handler that it called last
     uint32_t error;           // NP_ERROR_*, before the store to NP_REG_ERROR
-    uint64_t error_pc;        // return address of the call of this interface that found the error
+    uint64_t error_pc;        // return address of the call of handler.h that found the error; if the
+                              // handler has returned, its entry; in an error at the start, any
     uint64_t error_value;     // see NP_ERROR_*
     uint32_t locks;           // locks of handler.h that it holds
     uint32_t unused;

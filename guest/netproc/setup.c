@@ -63,6 +63,7 @@ static void check_config(uint64_t harts)
     EXPECT(is_power_of_two(c->flow_buckets) && c->flow_buckets <= 1u << 24, flow_buckets);
     EXPECT(c->flows <= 1u << 24, flows);
     EXPECT(c->heap % NP_LINE == 0 && c->heap <= c->heap_end, heap);
+    EXPECT(c->heap_end <= 1ul << 31, heap_end);
 }
 
 // The entry of each hart.

@@ -121,7 +121,8 @@ mod tests {
                     let name = format!("np_{part}_text{suffix}");
                     program.symbol(&name).unwrap_or_else(|| panic!("{spine:?}: {name}")).address
                 });
-                assert!(begin <= end && program.code().contains(&begin), "{spine:?}: {part}");
+                let code = program.code();
+                assert!(code.start <= begin && begin <= end && end <= code.end, "{spine:?}: {part}");
                 begin..end
             });
             assert!(parts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{spine:?}: {parts:x?}");

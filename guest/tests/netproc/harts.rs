@@ -70,7 +70,8 @@ pub(crate) struct Hart {
     registers: [u64; 32],
     text: Arc<Vec<Operation>>,
     text_range: Range<u64>,
-    /// Instructions that the hart has fetched from writable memory, by address.
+    /// Instructions that the hart has fetched from writable memory, by address. At the start it has
+    /// fetched all of it, before the program writes code there.
     cache: Vec<Option<Operation>>,
     cache_range: Range<u64>,
     /// The granule of its reservation.
@@ -101,7 +102,7 @@ pub(crate) fn harts(program: &Program, memory: &Memory, count: u32) -> Vec<Hart>
             registers,
             text: Arc::clone(&text),
             text_range: text_range.clone(),
-            cache: vec![None; code.bytes as usize / 2],
+            cache: vec![Some(Operation::decode(0, 0)); code.bytes as usize / 2],
             cache_range: code.address..code.address + code.bytes,
             reservation: None,
             waits: false,
