@@ -78,7 +78,7 @@ pub(crate) struct Machine {
 }
 
 /// Turns of a hart after which a run ends.
-const TURNS: u64 = 40_000_000;
+const TURNS: u64 = 8_000_000;
 /// Turns after which the start ends: tables of a million routes take about 10^8.
 const START_TURNS: u64 = 2_000_000_000;
 
