@@ -49,8 +49,8 @@ struct memo {
     struct memo *next;
 };
 
-// What leads out of a node.
-struct exit_ {
+// Where a node leads to.
+struct successor {
     struct state state;
     uint32_t *jumps; // jumps to it, linked through the words until they are patched
 };
@@ -59,7 +59,7 @@ struct exit_ {
 struct division {
     uint64_t *first;
     uint16_t *exit_of;
-    struct exit_ *exits;
+    struct successor *exits;
     uint32_t intervals, exits_count;
 };
 
@@ -303,7 +303,7 @@ static void divide(const struct state *state, enum field field, int raw, struct 
             if (is_equal(&division->exits[exit].state, &next))
                 break;
         if (exit == division->exits_count)
-            division->exits[division->exits_count++] = (struct exit_){next, NULL};
+            division->exits[division->exits_count++] = (struct successor){next, NULL};
         if (kept && division->exit_of[kept - 1] == exit)
             continue;
         division->first[kept] = begin;
@@ -313,7 +313,7 @@ static void divide(const struct state *state, enum field field, int raw, struct 
 }
 
 // Leaves the node: returns the result, or jumps to the next node.
-static void emit_exit(struct exit_ *exit)
+static void emit_exit(struct successor *exit)
 {
     uint32_t result;
     if (reduce(&exit->state, &result)) {
@@ -424,7 +424,7 @@ static void emit_load_field(enum field field, int version, int raw)
 static void emit_ports(const struct state *state, struct division *division)
 {
     uint32_t *absent[5], count = 0;
-    struct exit_ *without = &division->exits[division->exit_of[0]];
+    struct successor *without = &division->exits[division->exit_of[0]];
     if (state->known == WITHOUT_PORTS) {
         emit_exit(without);
         return;
@@ -479,7 +479,7 @@ static void emit_exits(struct division *division)
 {
     // The node of the last jump follows directly and needs no jump.
     for (uint32_t i = 0; i < division->exits_count; i++) {
-        struct exit_ *exit = &division->exits[i];
+        struct successor *exit = &division->exits[i];
         if (!exit->jumps || exit->jumps != emit_at - 1 || *find(&exit->state))
             continue;
         uint32_t by = *exit->jumps >> 7;
@@ -490,7 +490,7 @@ static void emit_exits(struct division *division)
         break;
     }
     for (uint32_t i = 0; i < division->exits_count; i++) {
-        struct exit_ *exit = &division->exits[i];
+        struct successor *exit = &division->exits[i];
         if (!exit->jumps)
             continue;
         struct memo *memo = *find(&exit->state);
@@ -574,7 +574,7 @@ np_filter_code *np_dpf_compile(void)
     filters = (const struct np_filter *)np_config.filters;
     filter_count = np_config.filter_count;
     // Each of the nested nodes has at most this much.
-    size_t node = (2 * filter_count + 1) * (sizeof(uint64_t) + sizeof(uint16_t) + sizeof(struct exit_)) + 24;
+    size_t node = (2 * filter_count + 1) * (sizeof(uint64_t) + sizeof(uint16_t) + sizeof(struct successor)) + 24;
     scratch = np_take_heap((FIELDS + 1) * node);
     emit_at = np_code;
     emit_end = np_code + NP_CODE_BYTES / 4;

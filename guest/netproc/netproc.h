@@ -252,6 +252,9 @@ extern const char np_classify_text[], np_classify_text_end[], np_app_text[], np_
 extern const char np_handler_text[], np_handler_text_end[];
 extern char np_handler_data[], np_handler_data_end[];
 
+// Stacks: symbol np_stacks. That of hart h ends NP_STACK_PITCH * (h + 1) bytes after its start.
+enum { NP_STACK_PITCH = 9216 };
+
 extern struct np_config np_config;
 extern struct np_status np_status[NP_HARTS];
 extern uint32_t np_code[NP_CODE_BYTES / 4];

@@ -12,19 +12,14 @@ static uint64_t heap;
 // 1 when workers may run.
 static uint32_t ready __attribute__((aligned(NP_LINE)));
 
-int np_is_ready(void)
+static int is_ready(void)
 {
     return (int)*(volatile uint32_t *)&ready;
 }
 
-size_t np_heap_left(void)
-{
-    return np_config.heap_end - heap;
-}
-
 void *np_take_heap(size_t bytes)
 {
-    if (bytes > np_heap_left())
+    if (bytes > np_config.heap_end - heap)
         np_fail(NP_ERROR_HEAP, __builtin_return_address(0), bytes);
     uint64_t at = heap;
     uint64_t end = (heap + bytes + NP_LINE - 1) & -(uint64_t)NP_LINE;
@@ -85,7 +80,7 @@ __attribute__((noreturn)) void np_main(uint64_t hart, uint64_t harts)
         __asm__ volatile("fence rw, w" : : : "memory");
         *(volatile uint32_t *)&ready = 1;
     } else {
-        while (!np_is_ready())
+        while (!is_ready())
             wait_for_change(&ready, 0, np_config.idle);
         __asm__ volatile("fence r, rw" : : : "memory");
     }

@@ -88,11 +88,8 @@ static inline void set_phase(uint32_t phase)
 // api.c: reports an error of this hart; does not return.
 __attribute__((noreturn)) void np_fail(uint32_t error, const void *pc, uint64_t value);
 
-// setup.c
+// setup.c: unused zero bytes, aligned to NP_LINE.
 void *np_take_heap(size_t bytes);
-// Bytes of the heap that np_take_heap can return.
-size_t np_heap_left(void);
-int np_is_ready(void);
 
 // os.c
 void np_os_start(void);
