@@ -53,7 +53,7 @@ macro_rules! sources {
 }
 
 sources! {
-    "api.c" "classify.c" "des.c" "des.h" "dpf.c" "emit.h" "flow.c" "handler.h" "httpmon.c" "httpmon.h" "ip_forward.c"
+    "api.c" "classify.c" "des.c" "des.h" "dpf.c" "dpf_tree.h" "emit.h" "flow.c" "handler.h" "httpmon.c" "httpmon.h" "ip_forward.c"
     "ip_forward.h" "ip_forward4.c" "ip_forward6.c" "md5.c" "memory.c" "netproc.h" "netproc.ld" "os.c" "packet.c"
     "setup.c" "spine.h" "start.S" "trie.h" "worker.c"
 }
