@@ -12,7 +12,7 @@ unsigned np_handler(struct np_packet *packet)
 {
     size_t length;
     const uint8_t *transport = np_transport(packet, &length);
-    int has_ports = transport && (packet->protocol == 6 || packet->protocol == 17) && length >= 4;
+    int has_ports = transport && (packet->protocol == NP_TCP || packet->protocol == NP_UDP) && length >= 4;
     if (has_ports && np_get16(transport + 2) == BLOCKED_PORT) {
         np_count(&blocked, 1);
         return np_drop(packet);

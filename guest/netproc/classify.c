@@ -85,7 +85,7 @@ __attribute__((noinline)) static uint32_t interpret(struct np_packet *packet)
     size_t left;
     const uint8_t *network = np_network(packet), *transport = np_transport(packet, &left);
     uint8_t version = network[0] >> 4, protocol = packet->protocol;
-    int ports = transport && (protocol == 6 || protocol == 17) && left >= NP_PORT_BYTES;
+    int ports = transport && (protocol == NP_TCP || protocol == NP_UDP) && left >= NP_PORT_BYTES;
     uint32_t source_port = 0, destination_port = 0;
     uint64_t source[2] = {0, 0}, destination[2] = {0, 0};
     if (ports) {

@@ -153,9 +153,9 @@ static void emit_ports(const struct state *state, struct division *division)
     }
     if (state->known == UNKNOWN) {
         emit_load_field(PROTOCOL, state->version, 0);
-        emit_constant(R_T1, TCP);
+        emit_constant(R_T1, NP_TCP);
         uint32_t *is_tcp = emit_branch(BRANCH_EQUAL, R_T0, R_T1);
-        emit_constant(R_T1, UDP);
+        emit_constant(R_T1, NP_UDP);
         absent[count++] = emit_branch(BRANCH_NOT_EQUAL, R_T0, R_T1);
         patch_branch(is_tcp, emit_at);
     }

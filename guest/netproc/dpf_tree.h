@@ -22,7 +22,7 @@ enum field {
 // What is known of the protocol.
 enum known { UNKNOWN, WITH_PORTS, WITHOUT_PORTS };
 
-enum { TCP = 6, UDP = 17, SET_WORDS = NP_FILTERS / 64 };
+enum { SET_WORDS = NP_FILTERS / 64 };
 
 struct set {
     uint64_t words[SET_WORDS];
@@ -236,8 +236,8 @@ static uint64_t last_of(const struct division *division, uint32_t i, uint64_t to
 static enum known known_of(uint64_t first, uint64_t last)
 {
     if (first == last)
-        return first == TCP || first == UDP ? WITH_PORTS : WITHOUT_PORTS;
-    return (first <= TCP && TCP <= last) || (first <= UDP && UDP <= last) ? UNKNOWN : WITHOUT_PORTS;
+        return first == NP_TCP || first == NP_UDP ? WITH_PORTS : WITHOUT_PORTS;
+    return (first <= NP_TCP && NP_TCP <= last) || (first <= NP_UDP && NP_UDP <= last) ? UNKNOWN : WITHOUT_PORTS;
 }
 
 // Divides the values of a field. `raw`: as a little-endian load shows them; only single values.

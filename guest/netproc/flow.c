@@ -51,11 +51,11 @@ static int make_key(struct np_packet *packet, struct key *key)
     const uint8_t *network = np_network(packet), *transport = np_transport(packet, &length);
     uint64_t source[2] = {0, 0}, destination[2] = {0, 0};
     uint32_t source_port = 0, destination_port = 0;
-    if (transport && (packet->protocol == 6 || packet->protocol == 17) && length >= NP_PORT_BYTES) {
+    if (transport && (packet->protocol == NP_TCP || packet->protocol == NP_UDP) && length >= NP_PORT_BYTES) {
         source_port = np_get16(transport);
         destination_port = np_get16(transport + 2);
     }
-    if (packet->ethertype == 0x0800) {
+    if (packet->ethertype == NP_IPV4) {
         source[0] = *(const uint32_t *)(const void *)(network + 12);
         destination[0] = *(const uint32_t *)(const void *)(network + 16);
     } else {

@@ -29,6 +29,9 @@ enum {
     NP_FLOW_BYTES = 64,    // bytes of np_flow_state
 };
 
+// Values of ethertype and protocol in the record.
+enum { NP_IPV4 = 0x0800, NP_IPV6 = 0x86dd, NP_TCP = 6, NP_UDP = 17 };
+
 // Handles a packet; returns the value of np_forward, np_drop or np_consume.
 unsigned np_handler(struct np_packet *packet);
 

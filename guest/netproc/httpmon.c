@@ -7,7 +7,7 @@
 
 #include "httpmon.h"
 
-enum { FIN = 1, SYN = 2, RST = 4, ACK = 16, TCP = 6, TCP_BYTES = 20 };
+enum { FIN = 1, SYN = 2, RST = 4, ACK = 16, TCP_BYTES = 20 };
 
 // The state of a connection: zero before its first packet.
 struct connection {
@@ -145,7 +145,7 @@ unsigned np_httpmon(struct np_packet *packet)
     struct httpmon_result result = {0};
     size_t left, bytes;
     const uint8_t *tcp = np_transport(packet, &left);
-    if (!tcp || packet->protocol != TCP || left < TCP_BYTES)
+    if (!tcp || packet->protocol != NP_TCP || left < TCP_BYTES)
         return np_forward(packet, 0);
     const uint8_t *payload = np_payload(packet, &bytes);
     if (payload == tcp)

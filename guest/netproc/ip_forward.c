@@ -67,5 +67,5 @@ static unsigned forward6(struct np_packet *packet, uint8_t *header)
 unsigned np_ip_forward(struct np_packet *packet)
 {
     uint8_t *header = np_network(packet);
-    return packet->ethertype == 0x0800 ? forward4(packet, header) : forward6(packet, header);
+    return packet->ethertype == NP_IPV4 ? forward4(packet, header) : forward6(packet, header);
 }

@@ -10,8 +10,6 @@ enum {
     ETHERNET_BYTES = 14,
     VLAN_BYTES = 4,
     MOST_VLANS = 2,
-    TYPE_IPV4 = 0x0800,
-    TYPE_IPV6 = 0x86dd,
     TYPE_VLAN = 0x8100,         // IEEE 802.1Q
     TYPE_SERVICE_VLAN = 0x88a8, // IEEE 802.1ad
     LARGEST_LENGTH = 1500,      // up to here the type field is a length (IEEE 802.3)
@@ -115,7 +113,7 @@ static unsigned process_link(struct np_packet *packet)
     packet->ethertype = type;
     const uint8_t *network = frame + at;
     uint32_t left = length - at, total, header;
-    if (type == TYPE_IPV4) {
+    if (type == NP_IPV4) {
         if (left < IPV4_BYTES)
             return NP_DROP_TRUNCATED;
         header = (network[0] & 15u) * 4;
@@ -124,7 +122,7 @@ static unsigned process_link(struct np_packet *packet)
         total = np_get16(network + 2);
         if (total < header)
             return NP_DROP_HEADER;
-    } else if (type == TYPE_IPV6) {
+    } else if (type == NP_IPV6) {
         if (left < IPV6_BYTES)
             return NP_DROP_TRUNCATED;
         if (network[0] >> 4 != 6)

@@ -8,8 +8,6 @@
 
 enum {
     PROTOCOL_HOP_BY_HOP = 0,
-    PROTOCOL_TCP = 6,
-    PROTOCOL_UDP = 17,
     PROTOCOL_ROUTING = 43,
     PROTOCOL_FRAGMENT = 44,
     PROTOCOL_AUTHENTICATION = 51,
@@ -18,7 +16,6 @@ enum {
     UDP_BYTES = 8,
     TCP_BYTES = 20,
     IPV6_BYTES = 40,
-    TYPE_IPV4 = 0x0800,
 };
 
 // Walks the extension headers (RFC 8200 section 4; RFC 4302 for authentication).
@@ -64,7 +61,7 @@ void np_parse(struct np_packet *packet)
     packet->parsed = 1;
     packet->transport = 0;
     packet->fragment = 0;
-    if (packet->ethertype == TYPE_IPV4) {
+    if (packet->ethertype == NP_IPV4) {
         uint32_t header = (network[0] & 15u) * 4;
         packet->protocol = network[9];
         if (np_get16(network + 6) & 0x1fff)
@@ -96,16 +93,16 @@ uint8_t *np_payload(struct np_packet *packet, size_t *length)
     uint8_t *transport = np_transport(packet, &left);
     if (!transport) {
         // A later fragment or an incomplete header: what follows the first header.
-        header = packet->ethertype == TYPE_IPV4 ? (np_network(packet)[0] & 15u) * 4 : IPV6_BYTES;
+        header = packet->ethertype == NP_IPV4 ? (np_network(packet)[0] & 15u) * 4 : IPV6_BYTES;
         *length = packet->network_length - header;
         return np_network(packet) + header;
     }
-    if (packet->protocol == PROTOCOL_UDP)
+    if (packet->protocol == NP_UDP)
         header = UDP_BYTES;
-    else if (packet->protocol == PROTOCOL_TCP && left >= TCP_BYTES)
+    else if (packet->protocol == NP_TCP && left >= TCP_BYTES)
         header = (size_t)(transport[12] >> 4) * 4;
     // An impossible length of the header: everything is payload.
-    if (header > left || (packet->protocol == PROTOCOL_TCP && header < TCP_BYTES))
+    if (header > left || (packet->protocol == NP_TCP && header < TCP_BYTES))
         header = 0;
     *length = left - header;
     return transport + header;
