@@ -7,10 +7,10 @@ use mb_guest::netproc::Spine;
 
 use crate::contract::{Classifier, Config, app, phase};
 use crate::filters::cost;
-use crate::frames::{Ipv4, Segment, TCP};
+use crate::frames::{Ipv4, Segment, TCP, UDP, ethernet, ipv6, udp};
 use crate::harts::Counts;
 use crate::machine::{Machine, run};
-use crate::routes::{addresses4, routes4};
+use crate::routes::{addresses4, routes4, routes6};
 
 const PACKETS: usize = 64;
 
@@ -36,6 +36,15 @@ fn measure(build: Spine, application: u32, payload: usize) -> Machine {
     let destinations: Vec<u32> = addresses4(&mut random, &routes4, PACKETS);
     let config = Config { routes4, flows: 1024, flow_buckets: 1024, ..Config::of(application) };
     run(build, &config, 1, packets(payload, &destinations))
+}
+
+/// Datagrams of IPv6 to destinations of a thousand routes.
+fn measure6() -> Machine {
+    let mut random = Random::of(6, &[]);
+    let routes6 = routes6(&mut random, 1000);
+    let destinations: Vec<u128> = (0..PACKETS).map(|_| random.pick(&routes6).0).collect();
+    let frames = destinations.iter().map(|&to| ethernet(&[], 0x86dd, &ipv6(1, to, UDP, &udp(1, 2, &[0; 64]))));
+    run(Spine::Plain, &Config { routes6, ..Config::of(app::IP_FORWARD) }, 1, frames)
 }
 
 #[expect(clippy::print_stdout, reason = "figures for a reader")]
@@ -78,6 +87,8 @@ fn counts_of_applications_beside_table_2() {
         }
     }
     println!();
+    let six = measure6();
+    row("IP-FORWARD, IPv6", 64, six.counts(phase::HANDLER));
     let machine = measure(Spine::Plain, app::NULL, 64);
     let os = row("OS path (null)", 64, machine.counts(phase::OS));
     row("worker (null): handler", 64, machine.counts(phase::HANDLER));

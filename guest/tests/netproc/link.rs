@@ -15,9 +15,15 @@ fn datagram(bytes: usize) -> Vec<u8> {
 
 #[test]
 fn every_packet_is_reported_once_for_any_number_of_harts() {
-    for (harts, spread, spin) in
-        [(1, false, false), (2, false, true), (2, true, false), (3, false, false), (8, true, true), (8, false, false)]
-    {
+    for (harts, spread, spin) in [
+        (1, false, false),
+        (2, false, true),
+        (2, true, false),
+        (3, false, false),
+        (8, true, true),
+        (8, false, false),
+        (64, false, false),
+    ] {
         // Few buffers, so that the ring runs out of them.
         for (ring_slots, buffers) in [(2, 3), (16, 17), (16, 100)] {
             let config = Config { harts, spin, spread, ring_slots, buffers, ..Config::of(app::MD5) };

@@ -37,7 +37,7 @@ pub(crate) fn routes4(random: &mut Random, count: usize, lengths: (u64, u64)) ->
     routes
 }
 
-fn routes6(random: &mut Random, count: usize) -> Vec<Route<u128>> {
+pub(crate) fn routes6(random: &mut Random, count: usize) -> Vec<Route<u128>> {
     let mut routes: Vec<Route<u128>> = Vec::new();
     for _ in 0..count {
         let bits = random.within(0, 128) as u8;
