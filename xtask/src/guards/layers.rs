@@ -13,7 +13,7 @@ use crate::workspace::{Crate, Dependency};
 
 /// Products from the bottom to the top; those in one row are independent of each other.
 pub(crate) const LAYERS: &[&[&str]] =
-    &[&["matching"], &["mbmatch", "processor", "match_unit", "conform"], &["guest"], &["engines"], &["workbench"]];
+    &[&["matching"], &["mbmatch", "processor", "match_unit", "conform"], &["guest"], &["machines"], &["engines"], &["workbench"]];
 
 /// Crates outside of the layers: they build the repository and stand alone.
 const TOOLS: &[&str] = &["xtask"];
@@ -101,6 +101,8 @@ mod tests {
             crate_of("conform", "mb-conform", &["mb-core", "mb-oracle"]),
             crate_of("engines/ideal", "mb-ideal", &["mb-core", "mb-oracle", "dev:mb-testkit"]),
             crate_of("engines/linear", "mb-linear", &["mb-core"]),
+            crate_of("guest", "mb-guest", &["mb-processor"]),
+            crate_of("machines/netproc", "mb-netproc", &["mb-guest"]),
             crate_of("workbench/catalog", "mb-catalog", &["mb-ideal", "mb-linear"]),
         ];
         crates.retain(|known| known.folder != folder);
@@ -111,6 +113,8 @@ mod tests {
     #[test]
     fn dependencies_that_point_down_are_accepted() {
         assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-core", "mb-unit", "dev:mb-oracle"]), [""; 0]);
+        assert_eq!(objections("machines/netproc", "mb-netproc", &["mb-guest", "mb-processor"]), [""; 0]);
+        assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-netproc"]), [""; 0]);
         assert_eq!(objections("workbench/replay", "mb-replay", &["mb-core", "dev:mb-linear"]), [""; 0]);
     }
 
@@ -154,6 +158,8 @@ mod tests {
             ("matching/kit", "mb-kit", "mb-processor", "processor"),
             ("match_unit/session", "mb-session", "mb-processor", "processor"),
             ("guest", "mb-guest", "mb-catalog", "workbench/catalog"),
+            ("guest", "mb-guest", "mb-netproc", "machines/netproc"),
+            ("machines/netproc", "mb-netproc", "mb-linear", "engines/linear"),
         ] {
             assert_eq!(
                 objections(folder, name, &[used]),

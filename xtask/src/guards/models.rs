@@ -64,7 +64,7 @@ fn is_model(path: &str) -> bool {
             ["matching", "core" | "kit" | "oracle", "src", ..]
                 | ["processor" | "guest", "src", ..]
                 | ["match_unit", "asm" | "unit", "src", ..]
-                | ["engines", _, "src", ..]
+                | ["engines" | "machines", _, "src", ..]
         )
 }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Any bytes as a capture: an error, or packets whose frames and headers are inside their bytes.
+
+#![no_main]
+
+use mb_packets::{FilterSet, Headers};
+
+/// The magic numbers of the formats; the first byte of the input selects one, so that most inputs pass the first check.
+const MAGICS: [&[u8]; 6] = [
+    &[],
+    &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0],
+    &[0xa1, 0xb2, 0x3c, 0x4d, 0, 2, 0, 4],
+    &[0x34, 0xcd, 0xb2, 0xa1, 2, 0, 4, 0],
+    &[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0],
+    &[0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0],
+];
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Some((&choice, rest)) = data.split_first() else { return };
+    let file = [MAGICS[usize::from(choice) % MAGICS.len()], rest].concat();
+    let Ok(capture) = mb_packets::read::read(&file) else { return };
+    assert!(capture.packets.iter().map(|packet| packet.bytes.len()).sum::<usize>() <= file.len());
+    let filters = FilterSet::of_scenarios(8, 0);
+    for (index, packet) in capture.packets.iter().enumerate() {
+        let Ok(frame) = packet.frame(index + 1) else { continue };
+        if let Some(headers) = Headers::of(&frame) {
+            assert!(headers.payload.end <= frame.len());
+            filters.first(&headers);
+        }
+    }
+    let again = Ok(mb_packets::read::read(&mb_packets::write::write(&capture).unwrap_or_default()));
+    if capture.packets.windows(2).all(|pair| pair[0].link == pair[1].link) && capture.packets.iter().all(in_range) {
+        assert_eq!(again, Ok::<_, ()>(Ok(capture)));
+    }
+});
+
+/// Whether pcap's 32 bits of seconds hold the time.
+fn in_range(packet: &mb_packets::Packet) -> bool {
+    packet.time_ns / 1_000_000_000 <= u64::from(u32::MAX)
+}

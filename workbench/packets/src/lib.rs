@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Packet captures: read, written and generated, and what the handlers of a network processor must decide about each
+//! packet.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`capture`] | [`Capture`] and [`Packet`]; conversion of every supported link type to Ethernet frames |
+//! | [`read`] | pcap and pcapng files from bytes |
+//! | [`write`] | pcap files as bytes |
+//! | [`headers`] | [`Headers`]: addresses, protocol, ports and payload of a frame |
+//! | [`traffic`] | generated traffic: mixes of applications, sizes, bursts, HTTP connections |
+//! | [`filters`] | sets of filters, and which one matches a packet |
+//! | [`routes`] | generated route tables and the longest prefix that matches an address |
+//! | [`reference`] | MD5, 3DES and TCP connection state, as handlers must compute them |
+//!
+//! Files are not trusted: time and memory are bounded by the length of the file. This crate opens no file.
+
+pub mod capture;
+pub mod filters;
+pub mod headers;
+pub mod read;
+pub mod reference;
+pub mod routes;
+pub mod traffic;
+pub mod write;
+
+pub use capture::{Capture, CaptureError, LinkType, Packet};
+pub use filters::{FilterSet, Service};
+pub use headers::Headers;
+pub use routes::RouteTable;
+pub use traffic::{Mix, Sizes, TrafficParameters};
