@@ -25,16 +25,17 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         let Ok(frame) = packet.frame(index + 1) else { continue };
         if let Some(headers) = Headers::of(&frame) {
             assert!(headers.payload.end <= frame.len());
-            filters.first(&headers);
+            assert!(filters.first(&headers).is_none_or(|place| place < 8));
         }
     }
-    let again = Ok(mb_packets::read::read(&mb_packets::write::write(&capture).unwrap_or_default()));
-    if capture.packets.windows(2).all(|pair| pair[0].link == pair[1].link) && capture.packets.iter().all(in_range) {
-        assert_eq!(again, Ok::<_, ()>(Ok(capture)));
+    if capture.packets.iter().all(is_in_range)
+        && let Ok(written) = mb_packets::write::write(&capture)
+    {
+        assert_eq!(mb_packets::read::read(&written), Ok(capture));
     }
 });
 
 /// Whether pcap's 32 bits of seconds hold the time.
-fn in_range(packet: &mb_packets::Packet) -> bool {
+fn is_in_range(packet: &mb_packets::Packet) -> bool {
     packet.time_ns / 1_000_000_000 <= u64::from(u32::MAX)
 }

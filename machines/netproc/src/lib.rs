@@ -1,4 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A network processor.
+//! A programmable network interface after Crowley, Fiuczynski and Baer (`crowley2000`): a network controller with DMA,
+//! and a multithreaded processor that runs SPINE and packet handlers of `guest/netproc`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`contract`] | `guest/netproc/netproc.h` as Rust types |
+//! | [`controller`] | the network controller, cycle by cycle |
+//! | [`account`] | what became of every packet |
+//! | [`processor`] | what the machine needs of a processor: [`Processor`] |
+//! | [`functional`] | harts without timing |
+//! | [`machine`] | program, tables, controller and processor: [`run`] |
+//! | [`report`] | what a run has measured |
+//! | [`run_error`] | why a run ended early |
+//!
+//! This crate performs no I/O, reads no clock and holds no global state.
 
+pub mod account;
 pub mod contract;
+pub mod controller;
+pub mod functional;
+pub mod machine;
+pub mod processor;
+pub mod report;
+pub mod run_error;
+
+pub use controller::{Arrival, ControllerConfig, Input, Outcome};
+pub use functional::FunctionalHarts;
+pub use machine::{Image, Judge, Limits, Run, SetupError, Tables, run};
+pub use processor::Processor;
+pub use report::{Report, Window};
+pub use run_error::RunError;

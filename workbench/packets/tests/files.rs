@@ -43,7 +43,7 @@ fn block(kind: u32, body: &[u8], big: bool) -> Vec<u8> {
     bytes
 }
 
-/// A section with one interface; `resolution` is the option if_tsresol.
+/// A section with one interface; `resolution` is the option `if_tsresol`.
 fn section(link: u16, snapshot: u32, resolution: u8, big: bool) -> Vec<u8> {
     let word = |value: u32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
     let half = |value: u16| if big { value.to_be_bytes() } else { value.to_le_bytes() };

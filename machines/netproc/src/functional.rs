@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Harts without timing: each executes one instruction in a cycle, and accesses take no time.
+//!
+//! Each hart keeps decoded instructions until its own fence.i, as a hardware instruction cache may. So a program that
+//! writes code and lacks a fence.i of some hart fails here.
+
+use std::ops::Range;
+
+use mb_processor::rv64::{AtomicKind, Counter, Effect, Operation, extend};
+use mb_processor::{Fault, Memory, WriteError};
+
+use crate::contract::{DEVICE, DEVICE_BYTES};
+use crate::processor::{
+    Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
+};
+
+/// Decoded instructions that a hart keeps; a power of two.
+const DECODED: usize = 4096;
+
+/// Number of the system call `write`, and of `exit` and `exit_group`.
+const WRITE: u64 = 64;
+const EXITS: [u64; 2] = [93, 94];
+
+/// What the user's handler may write beside its stack.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HandlerRules {
+    /// Its code.
+    pub text: Range<u64>,
+    /// Memory that it must not write: data and tables of SPINE.
+    pub forbidden: Vec<Range<u64>>,
+}
+
+#[derive(Clone, Debug)]
+struct Hart {
+    pc: u64,
+    registers: [u64; 32],
+    instructions: u64,
+    /// First byte of the granule that it has reserved.
+    reservation: Option<u64>,
+    /// In wrs, until the reservation is lost.
+    waits: bool,
+    decoded: Vec<Option<(u64, Operation)>>,
+}
+
+/// Harts without timing.
+#[derive(Clone, Debug)]
+pub struct FunctionalHarts {
+    memory: Memory,
+    harts: Vec<Hart>,
+    cycle: u64,
+    /// The hart that executes next, if an event interrupted a cycle.
+    next: usize,
+    rules: HandlerRules,
+    finished: Vec<u64>,
+    console: Vec<u8>,
+}
+
+/// What an instruction leads to.
+enum Next {
+    Instruction,
+    Store(DeviceStore),
+}
+
+impl FunctionalHarts {
+    /// `harts` harts at `entry` with their numbers in a0 and their count in a1.
+    #[must_use]
+    pub fn new(memory: Memory, entry: u64, harts: u32, rules: HandlerRules) -> Self {
+        let hart = |number: u32| {
+            let mut registers = [0; 32];
+            registers[10] = number.into();
+            registers[11] = harts.into();
+            Hart {
+                pc: entry,
+                registers,
+                instructions: 0,
+                reservation: None,
+                waits: false,
+                decoded: vec![None; DECODED],
+            }
+        };
+        let harts = (0..harts).map(hart).collect();
+        Self { memory, harts, cycle: 0, next: 0, rules, finished: Vec::new(), console: Vec::new() }
+    }
+
+    /// What the program wrote to its console.
+    #[must_use]
+    pub fn console(&self) -> &[u8] {
+        &self.console
+    }
+
+    fn step(&mut self, number: usize) -> Result<Next, HartError> {
+        let hart = &mut self.harts[number];
+        let pc = hart.pc;
+        let place = (pc / 2) as usize % DECODED;
+        let operation = match hart.decoded[place] {
+            Some((known, operation)) if known == pc => operation,
+            _ => {
+                let operation = decode(&self.memory, pc).map_err(HartError::Fault)?;
+                hart.decoded[place] = Some((pc, operation));
+                operation
+            }
+        };
+        let [a, b] = operation.sources().map(|source| hart.registers[usize::from(source)]);
+        let mut next = pc.wrapping_add(operation.instruction().bytes.into());
+        let mut result = 0;
+        let mut event = Next::Instruction;
+        match operation.evaluate(pc, a, b) {
+            Effect::Value(value) => result = value,
+            Effect::Branch { next: target, link, .. } => (next, result) = (target, link),
+            Effect::Load { address, width, signed } => {
+                if is_device(address) {
+                    return Err(HartError::DeviceLoad { pc, address });
+                }
+                result = extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width, signed);
+            }
+            Effect::Store { address, width, value } if is_device(address) => {
+                let offset = address - DEVICE;
+                event = Next::Store(DeviceStore { cycle: self.cycle, hart: number as u32, pc, offset, width, value });
+            }
+            Effect::Store { address, width, value } => {
+                if self.rules.text.contains(&pc) && self.rules.forbidden.iter().any(|part| part.contains(&address)) {
+                    return Err(HartError::ForeignStore { pc, address, width });
+                }
+                self.store(number, pc, address, width, value)?;
+            }
+            Effect::Atomic { address, width, kind, operand } => {
+                result = self.atomic(number, pc, address, width, kind, operand)?;
+            }
+            Effect::Fence(_) | Effect::Pause => {}
+            Effect::FenceInstruction => hart.decoded.fill(None),
+            Effect::WaitOnReservation { short } => hart.waits = !short && hart.reservation.is_some(),
+            Effect::Csr(Counter::Cycle | Counter::Time) => result = self.cycle,
+            Effect::Csr(Counter::Retired) => result = hart.instructions,
+            Effect::Call => result = self.call(number, pc)?,
+            Effect::Illegal(word) => return Err(HartError::Fault(Fault::Illegal { pc, word })),
+        }
+        let hart = &mut self.harts[number];
+        let destination = usize::from(operation.destination());
+        if destination != 0 {
+            hart.registers[destination] = result;
+        }
+        hart.pc = next;
+        hart.instructions += 1;
+        Ok(event)
+    }
+
+    fn store(&mut self, number: usize, pc: u64, address: u64, width: u8, value: u64) -> Result<(), HartError> {
+        let bytes = value.to_le_bytes();
+        let bytes = &bytes[..usize::from(width)];
+        self.memory.write(address, bytes).map_err(|denied| {
+            HartError::Fault(match denied {
+                WriteError::OutOfRange => Fault::Access { pc, address, bytes: width },
+                WriteError::Code => Fault::Code { pc, address },
+            })
+        })?;
+        self.written(address, width.into(), Some(number));
+        Ok(())
+    }
+
+    /// Ends the reservations of other harts than `writer` on granules that were written.
+    fn written(&mut self, address: u64, length: u64, writer: Option<usize>) {
+        let touched = granule(address)..=granule(address + length.max(1) - 1);
+        for (number, hart) in self.harts.iter_mut().enumerate() {
+            if Some(number) != writer && hart.reservation.is_some_and(|held| touched.contains(&held)) {
+                hart.reservation = None;
+                hart.waits = false;
+            }
+        }
+    }
+
+    fn atomic(
+        &mut self,
+        number: usize,
+        pc: u64,
+        address: u64,
+        width: u8,
+        kind: AtomicKind,
+        operand: u64,
+    ) -> Result<u64, HartError> {
+        if !address.is_multiple_of(width.into()) {
+            return Err(HartError::Fault(Fault::Access { pc, address, bytes: width }));
+        }
+        let old = extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width, true);
+        match kind {
+            AtomicKind::LoadReserved => {
+                self.harts[number].reservation = Some(granule(address));
+                Ok(old)
+            }
+            AtomicKind::StoreConditional => {
+                let held = self.harts[number].reservation.take() == Some(granule(address));
+                if held {
+                    self.store(number, pc, address, width, operand)?;
+                }
+                Ok(u64::from(!held))
+            }
+            _ => {
+                self.store(number, pc, address, width, kind.combine(old, operand))?;
+                Ok(old)
+            }
+        }
+    }
+
+    /// `write` to the console and `exit`; nothing else exists on a bare machine.
+    fn call(&mut self, number: usize, pc: u64) -> Result<u64, HartError> {
+        let registers = &self.harts[number].registers;
+        match registers[17] {
+            WRITE => {
+                let (address, length) = (registers[11], registers[12]);
+                let bytes = usize::try_from(length).ok().and_then(|length| self.memory.get(address, length));
+                let bytes = bytes.ok_or(HartError::Fault(Fault::Access { pc, address, bytes: 1 }))?;
+                self.console.extend_from_slice(bytes);
+                Ok(length)
+            }
+            call if EXITS.contains(&call) => Err(HartError::Exit { pc, status: registers[10] }),
+            call => Err(HartError::Call { pc, number: call }),
+        }
+    }
+}
+
+impl Processor for FunctionalHarts {
+    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+        loop {
+            if self.next == 0 {
+                let cycle = self.cycle;
+                events.extend(self.finished.drain(..).map(|tag| Event::Transferred { cycle, tag }));
+                if !events.is_empty() || cycle > until {
+                    return Ok(());
+                }
+                if self.harts.iter().all(|hart| hart.waits) {
+                    // Nothing happens before the controller acts.
+                    self.cycle = until + 1;
+                    return Ok(());
+                }
+            }
+            while self.next < self.harts.len() {
+                let number = self.next;
+                self.next += 1;
+                if self.harts[number].waits {
+                    continue;
+                }
+                match self.step(number) {
+                    Ok(Next::Instruction) => {}
+                    Ok(Next::Store(store)) => {
+                        events.push(Event::Store(store));
+                        return Ok(());
+                    }
+                    Err(error) => return Err(Stopped { hart: number as u32, error }),
+                }
+            }
+            self.next = 0;
+            self.cycle += 1;
+        }
+    }
+
+    fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
+        match transfer {
+            Transfer::Write { address, bytes } => {
+                self.memory.write(address, bytes).map_err(|_| OutsideMemory)?;
+                self.written(address, bytes.len() as u64, None);
+            }
+            Transfer::Read { address, length } => {
+                self.memory.get(address, length as usize).ok_or(OutsideMemory)?;
+            }
+        }
+        self.finished.push(tag);
+        Ok(())
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    fn pc(&self, hart: u32) -> u64 {
+        self.harts[hart as usize].pc
+    }
+
+    fn is_idle(&self) -> bool {
+        self.finished.is_empty() && self.harts.iter().all(|hart| hart.waits)
+    }
+
+    fn counts(&self) -> Counts {
+        let count = |hart: &Hart| HartCounts { instructions: hart.instructions, used: hart.instructions, squashed: 0 };
+        let slots = |hart: &Hart| vec![self.cycle.saturating_sub(hart.instructions)];
+        Counts {
+            harts: self.harts.iter().map(count).collect(),
+            causes: vec!["waiting"],
+            lost: self.harts.iter().map(slots).collect(),
+            memory: Vec::new(),
+        }
+    }
+}
+
+fn is_device(address: u64) -> bool {
+    (DEVICE..DEVICE + DEVICE_BYTES).contains(&address)
+}
+
+/// The first byte of the reservation granule of `address`.
+const fn granule(address: u64) -> u64 {
+    address & !(Memory::RESERVATION_GRANULE - 1)
+}
+
+/// The instruction at `pc`; one of two bytes may be the last of memory.
+fn decode(memory: &Memory, pc: u64) -> Result<Operation, Fault> {
+    let outside = Fault::Access { pc, address: pc, bytes: 2 };
+    let word = match (memory.read::<4>(pc), memory.read::<2>(pc)) {
+        (Some(bytes), _) => u32::from_le_bytes(bytes),
+        (None, Some(bytes)) => u16::from_le_bytes(bytes).into(),
+        (None, None) => return Err(outside),
+    };
+    Ok(Operation::decode(word, pc))
+}
+
+fn load(memory: &Memory, pc: u64, address: u64, width: u8) -> Result<u64, Fault> {
+    let bytes = memory.get(address, width.into()).ok_or(Fault::Access { pc, address, bytes: width })?;
+    let mut value = [0; 8];
+    value[..bytes.len()].copy_from_slice(bytes);
+    Ok(u64::from_le_bytes(value))
+}

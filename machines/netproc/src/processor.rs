@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the machine needs of a processor with its memory.
+
+use mb_processor::{Fault, Memory};
+
+/// A store to a register of the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeviceStore {
+    /// Cycle in which it reaches the controller.
+    pub cycle: u64,
+    /// The hart that stores.
+    pub hart: u32,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Offset of the register in the page of the device.
+    pub offset: u64,
+    /// Bytes.
+    pub width: u8,
+    /// The value.
+    pub value: u64,
+}
+
+/// What a run of the processor reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A store has reached the controller. The processor executes nothing more until the machine has served it.
+    Store(DeviceStore),
+    /// A transfer of the controller is complete: its bytes were read, or are visible to every hart.
+    Transferred {
+        /// The cycle.
+        cycle: u64,
+        /// As it was started with.
+        tag: u64,
+    },
+}
+
+/// Why a hart cannot continue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HartError {
+    /// An illegal instruction or an invalid access.
+    Fault(Fault),
+    /// A load from the registers of the controller, all of which are only written.
+    DeviceLoad {
+        /// Address of the instruction.
+        pc: u64,
+        /// Address of the load.
+        address: u64,
+    },
+    /// The program ended itself with this status; a network processor never ends.
+    Exit {
+        /// Address of the instruction.
+        pc: u64,
+        /// The status.
+        status: u64,
+    },
+    /// A store of the user's handler to memory that is not its own.
+    ForeignStore {
+        /// Address of the instruction.
+        pc: u64,
+        /// Address of the store.
+        address: u64,
+        /// Bytes.
+        width: u8,
+    },
+    /// A system call that a network processor does not have.
+    Call {
+        /// Address of the instruction.
+        pc: u64,
+        /// Number of the call.
+        number: u64,
+    },
+}
+
+impl HartError {
+    /// Address of the instruction.
+    #[must_use]
+    pub const fn pc(&self) -> u64 {
+        match self {
+            Self::Fault(Fault::Illegal { pc, .. } | Fault::Access { pc, .. } | Fault::Code { pc, .. })
+            | Self::DeviceLoad { pc, .. }
+            | Self::Exit { pc, .. }
+            | Self::ForeignStore { pc, .. }
+            | Self::Call { pc, .. } => *pc,
+        }
+    }
+}
+
+/// A hart that cannot continue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped {
+    /// The hart.
+    pub hart: u32,
+    /// Why.
+    pub error: HartError,
+}
+
+/// A transfer of the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transfer<'a> {
+    /// Bytes to memory.
+    Write {
+        /// First byte.
+        address: u64,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// Bytes from memory; the machine reads their values when the transfer is complete.
+    Read {
+        /// First byte.
+        address: u64,
+        /// Their number.
+        length: u64,
+    },
+}
+
+/// A transfer to or from addresses that memory does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutsideMemory;
+
+/// What a hart has executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HartCounts {
+    /// Instructions executed (committed).
+    pub instructions: u64,
+    /// Issue slots used, wrong paths included.
+    pub used: u64,
+    /// Of these, for instructions that were squashed.
+    pub squashed: u64,
+}
+
+/// A named count of caches, buses or predictors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Count {
+    /// What is counted.
+    pub name: String,
+    /// How often.
+    pub value: u64,
+}
+
+/// What a processor has counted since its start; differences of two are those of an interval.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Of every hart.
+    pub harts: Vec<HartCounts>,
+    /// Names of the causes of `lost`.
+    pub causes: Vec<&'static str>,
+    /// Issue slots left empty, by hart and cause.
+    pub lost: Vec<Vec<u64>>,
+    /// Caches, buses and predictors.
+    pub memory: Vec<Count>,
+}
+
+/// A processor, its caches and memory.
+pub trait Processor {
+    /// Executes up to and including cycle `until`, and returns earlier after a cycle with an event. Appends the events
+    /// in the order of their cycles.
+    ///
+    /// # Errors
+    /// A hart cannot continue.
+    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped>;
+
+    /// The next cycle to execute.
+    fn cycle(&self) -> u64;
+
+    /// Starts a transfer; transfers are performed in the order of their starts.
+    ///
+    /// # Errors
+    /// The memory has no such bytes.
+    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory>;
+
+    /// The values of memory as the controller sees them.
+    fn memory(&self) -> &Memory;
+
+    /// Address of the next instruction of a hart.
+    fn pc(&self, hart: u32) -> u64;
+
+    /// Whether no hart executes anything until the controller acts.
+    fn is_idle(&self) -> bool;
+
+    /// What was counted.
+    fn counts(&self) -> Counts;
+}
