@@ -375,7 +375,7 @@ pub mod record {
     /// Offset of the length of the frame, 4 bytes.
     pub const LENGTH: u64 = 16;
     /// Offset of the class, 4 bytes.
-    pub const CLASS: u64 = 40;
+    pub const CLASS: u64 = 36;
     /// Offset of the next hop, 4 bytes.
     pub const NEXT_HOP: u64 = 64;
     /// Offset of the application, 2 bytes.

@@ -329,11 +329,8 @@ impl Runner<'_> {
         Ok(())
     }
 
+    #[expect(clippy::unnecessary_box_returns, reason = "every caller returns the box as its error")]
     fn stop<P: Processor>(&self, processor: &P, hart: Option<u32>, pc: Option<u64>, cause: Cause) -> Stop {
-        Stop::new(self.error(processor, hart, pc, cause))
-    }
-
-    fn error<P: Processor>(&self, processor: &P, hart: Option<u32>, pc: Option<u64>, cause: Cause) -> RunError {
         let status = hart.and_then(|hart| self.image.status(processor.memory(), hart));
         let symbol = pc.and_then(|pc| self.image.symbolize(pc));
         let place = Place {
@@ -345,6 +342,6 @@ impl Runner<'_> {
             pc,
             symbol: symbol.map(|(name, offset)| (name.to_owned(), offset)),
         };
-        RunError { place, cause }
+        Box::new(RunError { place, cause })
     }
 }

@@ -169,7 +169,7 @@ impl<'a> Software<'a> {
         bytes[..8].copy_from_slice(&packet.to_le_bytes());
         bytes[8..16].copy_from_slice(&(address + record::BYTES + 2).to_le_bytes());
         bytes[16..20].copy_from_slice(&60_u32.to_le_bytes());
-        bytes[40..44].copy_from_slice(&5_u32.to_le_bytes());
+        bytes[36..40].copy_from_slice(&5_u32.to_le_bytes());
         bytes[64..68].copy_from_slice(&9_u32.to_le_bytes());
         bytes[68] = 1;
         bytes[70] = 3;

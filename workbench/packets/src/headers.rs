@@ -4,7 +4,9 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpSlice, TransportSlice, UdpSlice};
+use etherparse::{Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
+
+use crate::filters::{TCP, UDP};
 
 /// Flags of a TCP segment, as in the header (RFC 9293, section 3.1).
 pub mod tcp {
@@ -33,12 +35,13 @@ pub struct Headers {
     pub destination: IpAddr,
     /// Protocol of the transport layer (IANA protocol numbers), after IPv6 extension headers.
     pub protocol: u8,
-    /// Source and destination port of TCP or UDP; none in a fragment without the transport header.
+    /// Source and destination port of TCP or UDP; none in a fragment after the first.
     pub ports: Option<(u16, u16)>,
     /// Flags ([`tcp`]), of TCP only.
     pub flags: Option<u8>,
 
-    /// What the datagram carries, without the transport header of TCP and UDP, and without padding of the frame.
+    /// What the datagram carries, without the transport header of TCP and UDP, and without padding of the frame; in a
+    /// fragment after the first, what follows the first header of IP.
     pub payload: Range<usize>,
 }
 
@@ -48,51 +51,45 @@ impl Headers {
     pub fn of(frame: &[u8]) -> Option<Self> {
         let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
         let at = |part: &[u8]| place(frame, part);
-        let (ip_offset, source, destination, ip_payload, is_first) = match packet.net.as_ref()? {
-            LaxNetSlice::Ipv4(ip) => {
-                let header = ip.header();
-                let is_first = header.fragments_offset().value() == 0;
-                (
-                    at(header.slice())?,
-                    header.source_addr().into(),
-                    header.destination_addr().into(),
-                    ip.payload(),
-                    is_first,
-                )
-            }
-            LaxNetSlice::Ipv6(ip) => {
-                let header = ip.header();
-                let is_later = |extension| match extension {
-                    Ipv6ExtensionSlice::Fragment(fragment) => fragment.fragment_offset().value() != 0,
-                    _ => false,
-                };
-                let is_first = !ip.extensions().clone().into_iter().any(is_later);
-                (
-                    at(header.slice())?,
-                    header.source_addr().into(),
-                    header.destination_addr().into(),
-                    ip.payload(),
-                    is_first,
-                )
-            }
-            LaxNetSlice::Arp(_) => return None,
-        };
-        // The parser leaves the transport header of every fragment out; the first fragment has one.
-        let transport = match (&packet.transport, ip_payload.ip_number) {
-            (Some(found), _) => Some(found.clone()),
-            (None, IpNumber::TCP) if is_first => TcpSlice::from_slice(ip_payload.payload).ok().map(TransportSlice::Tcp),
-            (None, IpNumber::UDP) if is_first => {
-                UdpSlice::from_slice_lax(ip_payload.payload).ok().map(TransportSlice::Udp)
-            }
-            _ => None,
-        };
-        let (ports, flags, payload) = match &transport {
-            Some(TransportSlice::Tcp(tcp)) => {
-                let ports = (tcp.source_port(), tcp.destination_port());
-                (Some(ports), tcp.slice().get(13).copied(), tcp.payload())
-            }
-            Some(TransportSlice::Udp(udp)) => (Some((udp.source_port(), udp.destination_port())), None, udp.payload()),
-            _ => (None, None, ip_payload.payload),
+        let (ip_offset, source, destination, ip_payload, is_first): (_, IpAddr, IpAddr, _, _) =
+            match packet.net.as_ref()? {
+                LaxNetSlice::Ipv4(ip) => {
+                    let header = ip.header();
+                    let is_first = header.fragments_offset().value() == 0;
+                    (
+                        at(header.slice())?,
+                        header.source_addr().into(),
+                        header.destination_addr().into(),
+                        ip.payload(),
+                        is_first,
+                    )
+                }
+                LaxNetSlice::Ipv6(ip) => {
+                    let header = ip.header();
+                    let is_later = |extension| match extension {
+                        Ipv6ExtensionSlice::Fragment(fragment) => fragment.fragment_offset().value() != 0,
+                        _ => false,
+                    };
+                    let is_first = !ip.extensions().clone().into_iter().any(is_later);
+                    (
+                        at(header.slice())?,
+                        header.source_addr().into(),
+                        header.destination_addr().into(),
+                        ip.payload(),
+                        is_first,
+                    )
+                }
+                LaxNetSlice::Arp(_) => return None,
+            };
+        let source_is_v4 = source.is_ipv4();
+        let protocol = ip_payload.ip_number.0;
+        let (ports, flags, payload) = if is_first {
+            transport(protocol, ip_payload.payload)
+        } else {
+            // What follows the first header, extension headers of IPv6 included.
+            let header = if source_is_v4 { usize::from(frame[ip_offset] & 15) * 4 } else { 40 };
+            let end = at(ip_payload.payload)? + ip_payload.payload.len();
+            (None, None, frame.get(ip_offset + header..end)?)
         };
         let start = at(payload)?;
         Some(Self {
@@ -100,12 +97,28 @@ impl Headers {
             ip_offset,
             source,
             destination,
-            protocol: ip_payload.ip_number.0,
+            protocol,
             ports,
             flags,
             payload: start..start + payload.len(),
         })
     }
+}
+
+/// Ports, flags of TCP, and what follows the transport header: everything, if the header has an impossible length. The
+/// length of UDP is ignored, as that of IP bounds it.
+fn transport(protocol: u8, bytes: &[u8]) -> (Option<(u16, u16)>, Option<u8>, &[u8]) {
+    if ![TCP, UDP].contains(&protocol) || bytes.len() < 4 {
+        return (None, None, bytes);
+    }
+    let ports = (u16::from_be_bytes([bytes[0], bytes[1]]), u16::from_be_bytes([bytes[2], bytes[3]]));
+    let header = match (protocol, bytes.get(12)) {
+        (UDP, _) => 8,
+        (_, Some(offset)) if bytes.len() >= 20 && offset >> 4 >= 5 => usize::from(offset >> 4) * 4,
+        _ => 0,
+    };
+    let flags = if protocol == TCP && bytes.len() >= 20 { bytes.get(13).copied() } else { None };
+    (Some(ports), flags, bytes.get(header..).unwrap_or(bytes))
 }
 
 /// Where `part` begins in `frame`.

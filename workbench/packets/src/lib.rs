@@ -11,11 +11,15 @@
 //! | [`traffic`] | generated traffic: mixes of applications, sizes, bursts, HTTP connections |
 //! | [`filters`] | sets of filters, and which one matches a packet |
 //! | [`routes`] | generated route tables and the longest prefix that matches an address |
-//! | [`reference`] | MD5, 3DES and TCP connection state, as handlers must compute them |
+//! | [`arrivals`] | captures as the input of the machine `machines/netproc` |
+//! | [`check`] | [`Checker`]: compares every decision of a run with the references |
+//! | [`reference`] | MD5, 3DES, checks of headers, forwarding and TCP connection state, as SPINE and its handlers must compute them |
 //!
 //! Files are not trusted: time and memory are bounded by the length of the file. This crate opens no file.
 
+pub mod arrivals;
 pub mod capture;
+pub mod check;
 pub mod filters;
 pub mod headers;
 pub mod read;
@@ -25,6 +29,7 @@ pub mod traffic;
 pub mod write;
 
 pub use capture::{Capture, CaptureError, LinkType, Packet};
+pub use check::{Checker, Expectations, Mismatch};
 pub use filters::{FilterSet, Service};
 pub use headers::Headers;
 pub use routes::RouteTable;

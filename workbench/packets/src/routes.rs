@@ -2,11 +2,11 @@
 //! Route tables, and the longest prefix that matches an address.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ip_network_table_deps_treebitmap::IpLookupTable;
 use mb_core::random::Random;
-use mb_netproc::contract::Route;
+use mb_netproc::contract::{Route, Route6};
 
 /// Different prefixes, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,6 +90,17 @@ impl RouteTable {
         &self.routes
     }
 
+    /// The same routes for the IPv6 addresses that generated traffic uses ([`embed`]).
+    #[must_use]
+    pub fn routes6(&self) -> Vec<Route6> {
+        let of = |route: &Route| Route6 {
+            address: u128::from(embed(route.address.into())),
+            length: 96 + route.length,
+            next_hop: route.next_hop,
+        };
+        self.routes.iter().map(of).collect()
+    }
+
     /// A destination: an address in a random prefix, with random bits after the prefix.
     #[must_use]
     pub fn destination(&self, random: &mut Random) -> Ipv4Addr {
@@ -107,7 +118,11 @@ impl RouteTable {
         for route in &self.routes {
             table.insert(Ipv4Addr::from(route.address), route.length.into(), route.next_hop);
         }
-        Lookup { table }
+        let mut table6 = IpLookupTable::with_capacity(self.routes.len());
+        for route in self.routes6() {
+            table6.insert(Ipv6Addr::from(route.address), route.length.into(), route.next_hop);
+        }
+        Lookup { table, table6 }
     }
 }
 
@@ -124,6 +139,14 @@ const fn mask(length: u8) -> u32 {
 /// Finds routes with the tree bitmap of the crate `ip_network_table-deps-treebitmap`.
 pub struct Lookup {
     table: IpLookupTable<Ipv4Addr, u32>,
+    table6: IpLookupTable<Ipv6Addr, u32>,
+}
+
+/// The IPv6 address that stands for an IPv4 address: the prefix `2001:db8::/32` for documentation (RFC 3849), zeros, and
+/// the IPv4 address.
+#[must_use]
+pub fn embed(address: Ipv4Addr) -> Ipv6Addr {
+    Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(u32::from(address)))
 }
 
 impl Lookup {
@@ -131,5 +154,11 @@ impl Lookup {
     #[must_use]
     pub fn next_hop(&self, address: Ipv4Addr) -> Option<u32> {
         self.table.longest_match(address).map(|(_, _, next_hop)| *next_hop)
+    }
+
+    /// The same for IPv6.
+    #[must_use]
+    pub fn next_hop6(&self, address: Ipv6Addr) -> Option<u32> {
+        self.table6.longest_match(address).map(|(_, _, next_hop)| *next_hop)
     }
 }

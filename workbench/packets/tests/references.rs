@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use mb_core::random::Random;
 use mb_netproc::contract::Route;
 use mb_packets::RouteTable;
-use mb_packets::reference::{md5, triple_des_cbc};
+use mb_packets::reference::{md5, triple_des};
 
 fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
@@ -26,24 +26,33 @@ fn md5_has_the_answers_of_rfc_1321() {
     }
 }
 
-/// NIST SP 800-67, appendix B: the three blocks encrypted separately, which is CBC with the plain text as far as the
-/// first block goes and with the chain undone after it.
+fn encrypted(key: &[u8; 24], initial: [u8; 8], plain: &[u8]) -> Vec<u8> {
+    let mut text = plain.to_vec();
+    triple_des(key, initial, &mut text);
+    text
+}
+
+/// NIST SP 800-67, appendix B. Its blocks are encrypted separately: the first one equals CBC with the initialisation
+/// vector 0, the second one with the chain undone.
 #[test]
 fn triple_des_has_the_answers_of_sp_800_67() {
     let key = hex("0123456789abcdef23456789abcdef01456789abcdef0123");
     let key: &[u8; 24] = key.as_slice().try_into().unwrap();
     let plain = hex("5468652071756663");
-    assert_eq!(triple_des_cbc(key, [0; 8], &plain), hex("a826fd8ce53b855f"));
+    assert_eq!(encrypted(key, [0; 8], &plain), hex("a826fd8ce53b855f"));
     let second: Vec<u8> = hex("6b2062726f776e20").iter().zip(hex("a826fd8ce53b855f")).map(|(a, b)| a ^ b).collect();
-    let both = triple_des_cbc(key, [0; 8], &[plain, second].concat());
+    let both = encrypted(key, [0; 8], &[plain, second].concat());
     assert_eq!(both[8..], hex("cce21c8112256fe6")[..]);
 }
 
 #[test]
-fn the_last_block_is_filled_with_zeros() {
+fn bytes_after_the_last_block_are_combined_with_the_encrypted_chain() {
     let key = [7; 24];
-    assert_eq!(triple_des_cbc(&key, [1; 8], &[9; 5]), triple_des_cbc(&key, [1; 8], &[9, 9, 9, 9, 9, 0, 0, 0]));
-    assert_eq!(triple_des_cbc(&key, [1; 8], &[]), []);
+    let block = encrypted(&key, [1; 8], &[9; 8]);
+    let chain = encrypted(&key, block.clone().try_into().unwrap(), &[0; 8]);
+    let expected: Vec<u8> = block.into_iter().chain(chain[..3].iter().map(|byte| byte ^ 5)).collect();
+    assert_eq!(encrypted(&key, [1; 8], &[9, 9, 9, 9, 9, 9, 9, 9, 5, 5, 5]), expected);
+    assert_eq!(encrypted(&key, [1; 8], &[]), []);
 }
 
 #[test]

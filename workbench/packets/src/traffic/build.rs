@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Frames from addresses, ports and payload; the crate `etherparse` computes lengths and checksums.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use etherparse::{PacketBuilder, TcpOptionElement, VlanId};
 use mb_core::random::Random;
@@ -10,7 +10,7 @@ use super::TrafficParameters;
 use crate::capture::ETHERNET_HEADER;
 use crate::filters::{Service, TCP};
 use crate::headers::tcp;
-use crate::routes::RouteTable;
+use crate::routes::{RouteTable, embed};
 
 /// Hops that a generated datagram may take.
 const TIME_TO_LIVE: u8 = 64;
@@ -46,13 +46,8 @@ impl Endpoints {
     ) -> Self {
         let (source, destination) = (routes.destination(random), routes.destination(random));
         let is_v6 = random.below(100) < parameters.ipv6_percent;
-        // The IPv6 addresses embed the IPv4 addresses in a prefix for documentation (RFC 3849).
-        let embed = |address: std::net::Ipv4Addr| {
-            let bits = 0x2001_0db8_u128 << 96 | u128::from(u32::from(address));
-            IpAddr::V6(Ipv6Addr::from(bits))
-        };
         let (source, destination) =
-            if is_v6 { (embed(source), embed(destination)) } else { (source.into(), destination.into()) };
+            if is_v6 { (embed(source).into(), embed(destination).into()) } else { (source.into(), destination.into()) };
         let vlan = (random.below(100) < parameters.vlan_percent).then(|| random.within(1, 4094) as u16);
         Self {
             source,
