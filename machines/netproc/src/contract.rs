@@ -495,6 +495,7 @@ pub fn error_text(code: u32, value: u64) -> String {
         16 => format!("the handler returned {value}; expected the value of np_forward, np_drop or np_consume"),
         17 => format!("the handler returned with {value} locks held; expected none; call np_release"),
         18 => format!("the lock at {value:#x} is acquired by the hart that holds it; expected a free lock"),
+        19 if value == 0 => "a flow is released by a hart that holds none; call np_flow before".to_owned(),
         19 => format!("the lock at {value:#x} is released by a hart that does not hold it; call np_acquire before"),
         20 => format!("np_result with {value} bytes; expected at most {}", record::RESULT_BYTES),
         21 => format!("np_allocate of {value} bytes while packets are handled; call it in np_handler_init"),

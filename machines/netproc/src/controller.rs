@@ -10,11 +10,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mb_processor::Memory;
-
 use crate::account::Account;
 use crate::contract::{APP_NONE, Application, NO_CLASS, Register, Verdict, record, slot};
-use crate::processor::{DeviceStore, OutsideMemory, Processor, Transfer};
+use crate::processor::{Bytes, DeviceStore, OutsideMemory, Processor, Transfer};
 
 /// A frame that arrives, and what the host knows of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -361,7 +359,7 @@ impl<'a> Controller<'a> {
     }
 
     /// A transfer is complete.
-    pub fn transferred(&mut self, tag: u64, memory: &Memory) {
+    pub fn transferred(&mut self, tag: u64, memory: &impl Bytes) {
         if let Some(Purpose::Slots { first, count }) = self.under_way.remove(&tag) {
             for number in first..first + count {
                 let address = self.slot_address(number) + slot::BUFFER;
@@ -374,7 +372,7 @@ impl<'a> Controller<'a> {
     ///
     /// # Errors
     /// The contract excludes it.
-    pub fn store(&mut self, store: &DeviceStore, memory: &Memory) -> Result<Effect, Misuse> {
+    pub fn store(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<Effect, Misuse> {
         let misuse = |found: String, expected| Err(Misuse { found, expected });
         let Some(register) = Register::at(store.offset).filter(|_| store.width == 8) else {
             let found = format!("a store of {} bytes to offset {:#x} of the controller", store.width, store.offset);
@@ -412,10 +410,10 @@ impl<'a> Controller<'a> {
         Ok(Effect::None)
     }
 
-    fn complete(&mut self, store: &DeviceStore, memory: &Memory) -> Result<Outcome, Misuse> {
+    fn complete(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<Outcome, Misuse> {
         let misuse = |found: String, expected| Err(Misuse { found, expected });
         let (address, verdict) = (store.value & !63, store.value & 63);
-        let Some(bytes) = memory.get(address, record::BYTES as usize) else {
+        let Some(bytes) = memory.bytes(address, record::BYTES as usize) else {
             return misuse(format!("a packet record at {address:#x}"), "memory of the program");
         };
         let field = |offset: u64, length: usize| {
@@ -437,7 +435,7 @@ impl<'a> Controller<'a> {
         };
         let length = field(record::LENGTH, 4).min(self.config.buffer_bytes.into());
         let data = field(record::DATA, 8);
-        let Some(frame) = memory.get(data, length as usize) else {
+        let Some(frame) = memory.bytes(data, length as usize) else {
             return misuse(format!("the frame of packet {packet} at {data:#x}"), "memory of the program");
         };
         if self.config.transmit && matches!(verdict, Verdict::Forward(_)) {
@@ -465,6 +463,6 @@ fn arrival_cycle(ready: u64, interval: u64, number: u64) -> u64 {
     ready + ((u128::from(interval) * u128::from(number)) >> 10) as u64
 }
 
-fn double(memory: &Memory, address: u64) -> Option<u64> {
+fn double(memory: &impl Bytes, address: u64) -> Option<u64> {
     memory.read(address).map(u64::from_le_bytes)
 }

@@ -11,7 +11,7 @@ use mb_processor::{Fault, Memory, WriteError};
 
 use crate::contract::{DEVICE, DEVICE_BYTES};
 use crate::processor::{
-    Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
+    Bytes, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
 };
 
 /// Decoded instructions that a hart keeps; a power of two.
@@ -217,6 +217,12 @@ impl FunctionalHarts {
     }
 }
 
+impl Bytes for FunctionalHarts {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.memory.get(address, length)
+    }
+}
+
 impl Processor for FunctionalHarts {
     fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
         loop {
@@ -268,10 +274,6 @@ impl Processor for FunctionalHarts {
         }
         self.finished.push(tag);
         Ok(())
-    }
-
-    fn memory(&self) -> &Memory {
-        &self.memory
     }
 
     fn pc(&self, hart: u32) -> u64 {

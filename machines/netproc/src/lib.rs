@@ -9,6 +9,8 @@
 //! | [`account`] | what became of every packet |
 //! | [`processor`] | what the machine needs of a processor: [`Processor`] |
 //! | [`functional`] | harts without timing |
+//! | [`timed`] | the chip cycle by cycle |
+//! | [`parameters`], [`presets`] | what all of it is built from, with sources |
 //! | [`machine`] | program, tables, controller and processor: [`run`] |
 //! | [`report`] | what a run has measured |
 //! | [`run_error`] | why a run ended early |
@@ -20,13 +22,18 @@ pub mod contract;
 pub mod controller;
 pub mod functional;
 pub mod machine;
+pub mod parameters;
+pub mod presets;
 pub mod processor;
 pub mod report;
 pub mod run_error;
+pub mod timed;
 
 pub use controller::{Arrival, ControllerConfig, Input, Outcome};
 pub use functional::FunctionalHarts;
 pub use machine::{Image, Judge, Limits, Run, SetupError, Tables, run};
+pub use parameters::NetprocParameters;
 pub use processor::Processor;
 pub use report::{Report, Window};
 pub use run_error::RunError;
+pub use timed::TimedChip;

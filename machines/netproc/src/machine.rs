@@ -8,7 +8,7 @@ use mb_processor::{Isa, LoadError, Memory, Program};
 use crate::contract::{DEVICE, Filter, HartStatus, Layout, MAX_HARTS, Phase, Route, Route6, SpineConfig, error_text};
 use crate::controller::{Arrival, Controller, ControllerConfig, Effect, Outcome};
 use crate::functional::HandlerRules;
-use crate::processor::{DeviceStore, Event, Processor};
+use crate::processor::{Bytes, DeviceStore, Event, Processor};
 use crate::report::{Report, Snapshot};
 use crate::run_error::{Cause, Place, RunError};
 
@@ -159,7 +159,7 @@ impl Image {
         (pc < symbol.address + symbol.bytes).then_some((name, pc - symbol.address))
     }
 
-    fn status(&self, memory: &Memory, hart: u32) -> Option<HartStatus> {
+    fn status(&self, memory: &impl Bytes, hart: u32) -> Option<HartStatus> {
         memory.read(self.status + u64::from(hart) * HartStatus::BYTES).map(|bytes| HartStatus::decode(&bytes))
     }
 }
@@ -262,7 +262,7 @@ impl Runner<'_> {
             })?;
             for event in events.drain(..) {
                 match event {
-                    Event::Transferred { tag, .. } => self.controller.transferred(tag, processor.memory()),
+                    Event::Transferred { tag, .. } => self.controller.transferred(tag, processor),
                     Event::Store(store) => self.serve(&store, processor, judge)?,
                 }
             }
@@ -280,7 +280,7 @@ impl Runner<'_> {
     fn serve<P: Processor, J: Judge>(&mut self, store: &DeviceStore, processor: &P, judge: &mut J) -> Result<(), Stop> {
         let effect = self
             .controller
-            .store(store, processor.memory())
+            .store(store, processor)
             .map_err(|misuse| self.stop(processor, Some(store.hart), Some(store.pc), Cause::Misuse(misuse)))?;
         match effect {
             Effect::None => {}
@@ -295,7 +295,7 @@ impl Runner<'_> {
                 }
             }
             Effect::Error => {
-                let status = self.image.status(processor.memory(), store.hart);
+                let status = self.image.status(processor, store.hart);
                 let (code, value, pc) =
                     status.map_or((0, 0, store.pc), |found| (found.error, found.error_value, found.error_pc));
                 let cause = Cause::Software { code, text: error_text(code, value) };
@@ -312,7 +312,7 @@ impl Runner<'_> {
             return Err(self.stop(processor, Some(0), Some(processor.pc(0)), Cause::Setup(self.limits.setup)));
         }
         for hart in 0..self.image.harts {
-            let Some(status) = self.image.status(processor.memory(), hart) else { continue };
+            let Some(status) = self.image.status(processor, hart) else { continue };
             let watched = &mut self.watched[hart as usize];
             if (watched.packet, watched.phase) != (status.packet, status.phase) {
                 *watched = Watched { packet: status.packet, phase: status.phase, since: cycle };
@@ -331,7 +331,7 @@ impl Runner<'_> {
 
     #[expect(clippy::unnecessary_box_returns, reason = "every caller returns the box as its error")]
     fn stop<P: Processor>(&self, processor: &P, hart: Option<u32>, pc: Option<u64>, cause: Cause) -> Stop {
-        let status = hart.and_then(|hart| self.image.status(processor.memory(), hart));
+        let status = hart.and_then(|hart| self.image.status(processor, hart));
         let symbol = pc.and_then(|pc| self.image.symbolize(pc));
         let place = Place {
             cycle: processor.cycle(),

@@ -23,7 +23,8 @@ pub struct DeviceStore {
 /// What a run of the processor reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A store has reached the controller. The processor executes nothing more until the machine has served it.
+    /// A store has reached the controller. Harts may go on before the machine serves it: what the contract lets software
+    /// do after a store overwrites neither record nor frame before the controller acts on a later store.
     Store(DeviceStore),
     /// A transfer of the controller is complete: its bytes were read, or are visible to every hart.
     Transferred {
@@ -150,10 +151,27 @@ pub struct Counts {
     pub memory: Vec<Count>,
 }
 
+/// Values of memory, as the controller sees them.
+pub trait Bytes {
+    /// The `length` bytes at `address`; none if one of them is not memory.
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
+
+    /// The `N` bytes at `address`.
+    fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        self.bytes(address, N).and_then(|bytes| bytes.first_chunk().copied())
+    }
+}
+
+impl Bytes for Memory {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.get(address, length)
+    }
+}
+
 /// A processor, its caches and memory.
-pub trait Processor {
-    /// Executes up to and including cycle `until`, and returns earlier after a cycle with an event. Appends the events
-    /// in the order of their cycles.
+pub trait Processor: Bytes {
+    /// Executes up to and including cycle `until`, and returns earlier soon after an event. Appends the events in the
+    /// order of their cycles.
     ///
     /// # Errors
     /// A hart cannot continue.
@@ -167,9 +185,6 @@ pub trait Processor {
     /// # Errors
     /// The memory has no such bytes.
     fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory>;
-
-    /// The values of memory as the controller sees them.
-    fn memory(&self) -> &Memory;
 
     /// Address of the next instruction of a hart.
     fn pc(&self, hart: u32) -> u64;

@@ -4,7 +4,7 @@
 
 use mb_netproc::contract::{Verdict, record, slot};
 use mb_netproc::controller::{Controller, Effect};
-use mb_netproc::processor::{Counts, DeviceStore, Event, OutsideMemory, Processor, Stopped, Transfer};
+use mb_netproc::processor::{Bytes, Counts, DeviceStore, Event, OutsideMemory, Processor, Stopped, Transfer};
 use mb_netproc::{Arrival, ControllerConfig, Input};
 use mb_processor::Memory;
 
@@ -36,6 +36,12 @@ struct Wire {
 impl Wire {
     fn new() -> Self {
         Self { memory: Memory::new(0, 1 << 20), cycle: 0, free: 0, pending: Vec::new(), lengths: Vec::new() }
+    }
+}
+
+impl Bytes for Wire {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.memory.get(address, length)
     }
 }
 
@@ -76,10 +82,6 @@ impl Processor for Wire {
         self.pending.push((self.free - 1 + LATENCY, tag));
         self.lengths.push(length);
         Ok(())
-    }
-
-    fn memory(&self) -> &Memory {
-        &self.memory
     }
 
     fn pc(&self, _: u32) -> u64 {

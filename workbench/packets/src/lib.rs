@@ -6,9 +6,11 @@
 //! |---|---|
 //! | [`capture`] | [`Capture`] and [`Packet`]; conversion of every supported link type to Ethernet frames |
 //! | [`read`] | pcap and pcapng files from bytes |
+//! | [`session`] | [`Session`]: a capture on the machine, checked |
 //! | [`write`] | pcap files as bytes |
 //! | [`headers`] | [`Headers`]: addresses, protocol, ports and payload of a frame |
 //! | [`traffic`] | generated traffic: mixes of applications, sizes, bursts, HTTP connections |
+//! | [`diagram`] | pipeline diagrams of a run |
 //! | [`filters`] | sets of filters, and which one matches a packet |
 //! | [`routes`] | generated route tables and the longest prefix that matches an address |
 //! | [`arrivals`] | captures as the input of the machine `machines/netproc` |
@@ -20,11 +22,13 @@
 pub mod arrivals;
 pub mod capture;
 pub mod check;
+pub mod diagram;
 pub mod filters;
 pub mod headers;
 pub mod read;
 pub mod reference;
 pub mod routes;
+pub mod session;
 pub mod traffic;
 pub mod write;
 
@@ -33,4 +37,5 @@ pub use check::{Checker, Expectations, Mismatch};
 pub use filters::{FilterSet, Service};
 pub use headers::Headers;
 pub use routes::RouteTable;
+pub use session::{Checked, Session, SessionError};
 pub use traffic::{Mix, Sizes, TrafficParameters};

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The processor cycle by cycle: a chip above private L1 caches and a shared L2.
+//!
+//! The controller sees a store when the run of the chip pauses, at most [`POLL`] cycles after it took effect; its cycle
+//! is exact. What the contract lets software do in between overwrites neither record nor frame (see [`Event::Store`]).
+
+use std::ops::Range;
+
+use mb_core::ParameterError;
+use mb_processor::chip::{CallHandler, Cause, Chip, ChipConfig, ChipFault, ChipObserver, HartStatistics, Stop};
+use mb_processor::shared_l2::{L1Statistics, SharedL2, SharedL2Config};
+use mb_processor::system::{Device, DeviceAnswer, MemorySystem};
+use mb_processor::{Memory, Service, Syscall, SyscallResult};
+
+use crate::contract::{DEVICE, DEVICE_BYTES};
+use crate::processor::{
+    Bytes, Count, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
+};
+
+/// Cycles between two looks of the controller at its registers.
+pub const POLL: u64 = 8;
+
+/// The registers of the controller: stores that were not served yet.
+#[derive(Clone, Debug, Default)]
+struct Registers {
+    contexts: usize,
+    stores: Vec<DeviceStore>,
+    /// A load, which the registers do not have: hart and address.
+    load: Option<(u32, u64)>,
+}
+
+impl Registers {
+    const fn hart(&self, core: usize, context: u8) -> u32 {
+        (core * self.contexts) as u32 + context as u32
+    }
+}
+
+impl Device for Registers {
+    fn range(&self) -> Range<u64> {
+        DEVICE..DEVICE + DEVICE_BYTES
+    }
+
+    fn read(&mut self, _: u64, core: usize, context: u8, address: u64, _: u8) -> DeviceAnswer {
+        self.load.get_or_insert((self.hart(core, context), address));
+        DeviceAnswer::Value(0)
+    }
+
+    fn write(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8, value: u64) -> DeviceAnswer {
+        let hart = self.hart(core, context);
+        self.stores.push(DeviceStore { cycle, hart, pc: 0, offset: address - DEVICE, width, value });
+        DeviceAnswer::Value(0)
+    }
+}
+
+/// Console and errors of system calls.
+#[derive(Clone, Debug, Default)]
+struct Calls {
+    console: Vec<u8>,
+    /// A call that does not exist: hart and number.
+    unknown: Option<(u32, u64)>,
+}
+
+impl CallHandler for Calls {
+    fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, memory: &mut M) -> SyscallResult {
+        match call.service {
+            Service::Exit => SyscallResult::Exit(call.arguments[0]),
+            Service::Write => {
+                let [_, address, length, _] = call.arguments;
+                match usize::try_from(length).ok().and_then(|length| memory.bytes(address, length)) {
+                    Some(bytes) => {
+                        self.console.extend_from_slice(bytes);
+                        SyscallResult::Value(length)
+                    }
+                    // EFAULT.
+                    None => SyscallResult::Value(-14_i64 as u64),
+                }
+            }
+            Service::Custom(number) => self.refuse(call.thread, Service::CUSTOM + u64::from(number)),
+            Service::Unknown(number) => self.refuse(call.thread, number),
+        }
+    }
+}
+
+impl Calls {
+    fn refuse(&mut self, hart: u32, number: u64) -> SyscallResult {
+        self.unknown.get_or_insert((hart, number));
+        SyscallResult::Wait
+    }
+}
+
+/// A chip with its caches and memory; `O` observes its instructions.
+#[derive(Debug)]
+pub struct TimedChip<'a, O = ()> {
+    chip: Chip,
+    memory: SharedL2<Registers>,
+    calls: Calls,
+    observer: &'a mut O,
+}
+
+impl<'a, O: ChipObserver> TimedChip<'a, O> {
+    /// A chip in cycle 0 whose harts are at `entry` of a program in `memory`.
+    ///
+    /// # Errors
+    /// An invalid configuration.
+    pub fn new(
+        chip: &ChipConfig,
+        caches: &SharedL2Config,
+        memory: Memory,
+        entry: u64,
+        observer: &'a mut O,
+    ) -> Result<Self, ParameterError> {
+        let registers = Registers { contexts: chip.contexts, ..Registers::default() };
+        Ok(Self {
+            chip: Chip::new(chip, entry)?,
+            memory: SharedL2::new(caches, memory, registers)?,
+            calls: Calls::default(),
+            observer,
+        })
+    }
+
+    /// The cores.
+    #[must_use]
+    pub const fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// The end of the next run: the controller looks every [`POLL`] cycles, and no store takes effect while neither
+    /// chip nor memory does anything.
+    fn pause(&self, until: u64) -> u64 {
+        let next = self.chip.next_event().into_iter().chain(self.memory.next_event()).min();
+        (self.chip.now() + POLL).max(next.unwrap_or(u64::MAX)).min(until.saturating_add(1))
+    }
+
+    /// What harts must not do, found since the last run.
+    fn broken_rule(&self) -> Option<Stopped> {
+        let load = self.memory.device().load.map(|(hart, address)| {
+            let pc = self.chip.pc(hart as usize);
+            Stopped { hart, error: HartError::DeviceLoad { pc, address } }
+        });
+        let call = || {
+            let (hart, number) = self.calls.unknown?;
+            Some(Stopped { hart, error: HartError::Call { pc: self.chip.pc(hart as usize), number } })
+        };
+        load.or_else(call)
+    }
+}
+
+impl<O> Bytes for TimedChip<'_, O> {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.memory.bytes(address, length)
+    }
+}
+
+impl<O: ChipObserver> Processor for TimedChip<'_, O> {
+    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+        while events.is_empty() && self.chip.now() <= until {
+            let pause = self.pause(until);
+            let stop = self.chip.run_observed(pause, &mut self.memory, &mut self.calls, self.observer).map_err(
+                |ChipFault { hart, fault, .. }| Stopped { hart: hart as u32, error: HartError::Fault(fault) },
+            )?;
+            for store in std::mem::take(&mut self.memory.device_mut().stores) {
+                let pc = self.chip.pc(store.hart as usize);
+                events.push(Event::Store(DeviceStore { pc, ..store }));
+            }
+            for done in self.chip.transfers() {
+                // The bytes are read from memory when they are needed.
+                self.memory.take_read(done.tag);
+                events.push(Event::Transferred { cycle: done.at, tag: done.tag.into() });
+            }
+            events.sort_by_key(|event| match event {
+                Event::Store(store) => store.cycle,
+                Event::Transferred { cycle, .. } => *cycle,
+            });
+            if let Some(stopped) = self.broken_rule() {
+                return Err(stopped);
+            }
+            if let Stop::Exited { hart, status } = stop {
+                let pc = self.chip.pc(hart);
+                return Err(Stopped { hart: hart as u32, error: HartError::Exit { pc, status } });
+            }
+        }
+        Ok(())
+    }
+
+    fn cycle(&self) -> u64 {
+        self.chip.now()
+    }
+
+    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
+        let (now, tag) = (self.chip.now(), tag as u32);
+        let started = match transfer {
+            Transfer::Write { address, bytes } => self.memory.dma_write(now, tag, address, bytes),
+            Transfer::Read { address, length } => self.memory.dma_read(now, tag, address, length as usize),
+        };
+        if started { Ok(()) } else { Err(OutsideMemory) }
+    }
+
+    fn pc(&self, hart: u32) -> u64 {
+        self.chip.pc(hart as usize)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.chip.next_event().is_none() && self.memory.next_event().is_none()
+    }
+
+    fn counts(&self) -> Counts {
+        let harts: Vec<&HartStatistics> =
+            (0..self.chip.config().harts()).map(|hart| self.chip.statistics(hart)).collect();
+        let count = |hart: &&HartStatistics| HartCounts {
+            instructions: hart.committed,
+            used: hart.used,
+            squashed: hart.used_squashed,
+        };
+        Counts {
+            harts: harts.iter().map(count).collect(),
+            causes: CAUSES.to_vec(),
+            lost: harts.iter().map(|hart| hart.empty.to_vec()).collect(),
+            memory: self.memory_counts(&harts),
+        }
+    }
+}
+
+/// Names of [`Cause::ALL`].
+const CAUSES: [&str; Cause::ALL.len()] = [
+    "waiting",
+    "dependences",
+    "memory",
+    "queue full",
+    "no register",
+    "window full",
+    "instruction cache",
+    "branch",
+    "serial",
+    "fetch",
+    "halted",
+];
+
+impl<O> TimedChip<'_, O> {
+    fn memory_counts(&self, harts: &[&HartStatistics]) -> Vec<Count> {
+        let statistics = self.memory.statistics();
+        let sum = |caches: &[L1Statistics], of: fn(&L1Statistics) -> u64| caches.iter().map(of).sum::<u64>();
+        let all = |of: fn(&HartStatistics) -> u64| harts.iter().map(|hart| of(hart)).sum::<u64>();
+        let (instruction, data) = (&statistics.instruction, &statistics.data);
+        [
+            ("branches", all(|hart| hart.branches)),
+            ("mispredicted", all(|hart| hart.mispredicted)),
+            ("misfetched", all(|hart| hart.misfetched)),
+            ("l1i hits", sum(instruction, |cache| cache.hits)),
+            ("l1i misses", sum(instruction, |cache| cache.misses)),
+            ("l1d hits", sum(data, |cache| cache.hits)),
+            ("l1d misses", sum(data, |cache| cache.misses + cache.merged)),
+            ("l1d forwarded", sum(data, |cache| cache.forwarded)),
+            ("l1d stores", sum(data, |cache| cache.stores)),
+            ("l1d invalidated", sum(data, |cache| cache.invalidated)),
+            ("l1d invalidated by DMA", sum(data, |cache| cache.invalidated_by_dma)),
+            ("l1d bank conflicts", sum(data, |cache| cache.bank_conflicts)),
+            ("l2 hits", statistics.l2.hits),
+            ("l2 misses", statistics.l2.misses + statistics.l2.merged),
+            ("l2 write-backs", statistics.l2.write_backs),
+            ("l1-l2 bus busy cycles", statistics.bus.busy()),
+            ("l1-l2 bus: requests", statistics.bus.requests),
+            ("l1-l2 bus: lines", statistics.bus.lines),
+            ("l1-l2 bus: stores", statistics.bus.stores),
+            ("l1-l2 bus: atomics", statistics.bus.atomics),
+            ("l1-l2 bus: devices", statistics.bus.devices),
+            ("memory bus busy cycles", statistics.memory.busy()),
+            ("memory bus: fills", statistics.memory.fills),
+            ("memory bus: write-backs", statistics.memory.write_backs),
+            ("memory bus: DMA", statistics.memory.dma_writes + statistics.memory.dma_reads),
+        ]
+        .into_iter()
+        .map(|(name, value)| Count { name: name.to_owned(), value })
+        .collect()
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A capture on the machine `machines/netproc`, with every decision checked.
+
+use std::ops::ControlFlow;
+
+use mb_core::ParameterError;
+use mb_netproc::parameters::Timing;
+use mb_netproc::processor::Processor;
+use mb_netproc::{Arrival, FunctionalHarts, Image, NetprocParameters, Run, SetupError, Tables, TimedChip, machine};
+use mb_processor::chip::ChipObserver;
+
+use crate::arrivals::arrivals;
+use crate::capture::{Capture, CaptureError};
+use crate::check::{Checker, Expectations, Mismatch};
+use crate::filters::FilterSet;
+use crate::routes::RouteTable;
+
+/// SPINE with the applications of crowley2000.
+pub const SPINE: &[u8] = include_bytes!("../../../guest/elf/netproc.rv64.elf");
+
+/// Seed of filters and routes. Generated captures use the same, so that routes match their destinations.
+pub const TABLES_SEED: u64 = 1;
+
+/// Why a run cannot begin.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The capture is wrong.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The program, or its tables.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// Parameters from which nothing can be built.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
+    /// A capture without packets.
+    #[error("no packets found; expected at least one")]
+    Empty,
+}
+
+/// A run with the check of its decisions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checked {
+    /// What was measured, and why the run ended early.
+    pub run: Run,
+    /// Packets checked.
+    pub checked: u64,
+    /// Decisions that differ from the references.
+    pub mismatch_count: u64,
+    /// The first of them.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// The filters of a run.
+#[must_use]
+pub fn filters(parameters: &NetprocParameters) -> FilterSet {
+    let mut filters = FilterSet::of_scenarios(parameters.filters, TABLES_SEED).filters().to_vec();
+    if let Some(application) = parameters.application.application() {
+        for filter in &mut filters {
+            filter.application = application;
+        }
+    }
+    FilterSet::new(filters)
+}
+
+/// The routes of a run.
+#[must_use]
+pub fn routes(parameters: &NetprocParameters) -> RouteTable {
+    RouteTable::generate(parameters.routes, TABLES_SEED)
+}
+
+/// A capture with the machine that is to run it.
+pub struct Session {
+    parameters: NetprocParameters,
+    image: Image,
+    arrivals: Vec<Arrival>,
+    filters: FilterSet,
+    routes: RouteTable,
+}
+
+impl Session {
+    /// Loads `program` with filters and routes.
+    ///
+    /// # Errors
+    /// The capture is empty or has packets without a link header, or the program does not fit.
+    pub fn new(parameters: &NetprocParameters, program: &[u8], capture: &Capture) -> Result<Self, SessionError> {
+        let (filters, routes) = (filters(parameters), routes(parameters));
+        let arrivals = arrivals(capture, &filters)?;
+        if arrivals.is_empty() {
+            return Err(SessionError::Empty);
+        }
+        let tables =
+            Tables { filters: filters.filters().to_vec(), routes: routes.routes().to_vec(), routes6: routes.routes6() };
+        let image = Image::new(program, parameters.harts(), &parameters.spine(), &tables, parameters.heap_bytes)?;
+        Ok(Self { parameters: parameters.clone(), image, arrivals, filters, routes })
+    }
+
+    /// The program and its memory.
+    #[must_use]
+    pub const fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Runs `packets` packets: the capture, from its start again when it ends. `observer` sees every instruction of a
+    /// processor that is simulated cycle by cycle.
+    ///
+    /// # Errors
+    /// No processor can be built from the parameters.
+    pub fn run<O: ChipObserver>(
+        &self,
+        packets: u64,
+        observer: &mut O,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Checked, SessionError> {
+        let (memory, entry) = (self.image.memory().clone(), self.image.program().entry());
+        let parameters = &self.parameters;
+        Ok(match parameters.timing {
+            Timing::Functional => {
+                let rules = self.image.handler_rules();
+                self.check(&mut FunctionalHarts::new(memory, entry, parameters.harts(), rules), packets, progress)
+            }
+            Timing::Cycles => {
+                let mut chip = TimedChip::new(&parameters.chip(), &parameters.memory(), memory, entry, observer)?;
+                self.check(&mut chip, packets, progress)
+            }
+        })
+    }
+
+    fn check<P: Processor>(
+        &self,
+        processor: &mut P,
+        packets: u64,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Checked {
+        let spine = self.parameters.spine();
+        let mut checker = Checker::new(Expectations {
+            filters: self.filters.clone(),
+            default_application: spine.default_application,
+            routes: self.routes.lookup(),
+            buffer_bytes: spine.buffer_bytes,
+            des_keys: spine.des_keys,
+            des_iv: spine.des_iv,
+            flows: spine.flows,
+        });
+        let config = self.parameters.controller(packets);
+        let limits = self.parameters.limits();
+        let run = machine::run(&self.image, processor, config, &self.arrivals, limits, &mut checker, progress);
+        if run.error.is_none() {
+            checker.finish();
+        }
+        Checked {
+            run,
+            checked: checker.checked,
+            mismatch_count: checker.mismatch_count,
+            mismatches: checker.mismatches,
+        }
+    }
+}
