@@ -18,9 +18,12 @@ from matchbench.native_types import (
     ItemFields,
     JudgedRun,
     MatchProfile,
+    NetprocReport,
     Omission,
+    PacketSummary,
     Parameter,
     Pattern,
+    PatternSetting,
     Progress,
     Report,
     State,
@@ -217,3 +220,25 @@ def runner_sources() -> list[tuple[str, str]]:
 
     All `.c` files are compiled together.
     """
+
+class NetworkProcessor:
+    """A network processor and its parameters."""
+
+    name: str
+    def __init__(self, name: str, /, **parameters: Value) -> None: ...
+    def parameters(self) -> list[Parameter]: ...
+    def run(
+        self,
+        capture: bytes,
+        *,
+        program: bytes | None = None,
+        packets: int | None = None,
+        kanata: tuple[int, int] | None = None,
+        progress: Progress | None = None,
+    ) -> NetprocReport: ...
+
+def network_processors() -> list[str]: ...
+def packet_settings() -> list[PatternSetting]: ...
+def generate_packets(*, seed: int, routes: int, settings: list[tuple[str, str]]) -> bytes: ...
+def describe_packets(file: bytes) -> PacketSummary: ...
+def spine_sources() -> list[tuple[str, str]]: ...

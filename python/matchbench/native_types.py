@@ -89,6 +89,35 @@ class Pattern(TypedDict):
     settings: list[PatternSetting]
 
 
+class NetprocReport(TypedDict):
+    """Result of a network processor.
+
+    `summary` has one row; `windows` a row for 100 packets; `harts` a column for each cause of empty issue slots;
+    `memory` counts of caches and buses. `error` says why the run ended early, `kanata` is a pipeline diagram.
+    """
+
+    summary: Columns
+    windows: Columns
+    harts: Columns
+    memory: Columns
+    applications: dict[str, int]
+    dropped: dict[str, int]
+    mismatches: Columns
+    error: str | None
+    clock_mhz: float
+    kanata: str | None
+
+
+class PacketSummary(TypedDict):
+    """Contents of a capture; `applications` are those of the scenarios' filters."""
+
+    packets: int
+    bytes: int
+    snapped: int
+    applications: dict[str, int]
+    versions: dict[str, int]
+
+
 class Unfinished(TypedDict):
     """Ranks that did not finish, as columns."""
 

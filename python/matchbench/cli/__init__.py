@@ -30,6 +30,7 @@ COMMANDS = {
     "mpi": "Measure and check your own MPI library: bench, conform.",
     "asm": "Assemble a program for the match unit.",
     "disasm": "Disassemble an image.",
+    "netproc": "Run packet handlers on network processors: run, compare, build, generate.",
     "mu": "Run a match program on the match unit: run, trace, debug, profile.",
 }
 """Command -> its line in the overview; its module is `matchbench.cli.<command>`."""

@@ -22,7 +22,7 @@ pub(crate) struct Parameter {
     detail: String,
 }
 
-fn parameters(set: &ParameterSet) -> Vec<Parameter> {
+pub(crate) fn parameters(set: &ParameterSet) -> Vec<Parameter> {
     set.iter()
         .map(|(spec, parameter)| Parameter {
             name: spec.key,
@@ -56,7 +56,7 @@ impl Given {
 }
 
 /// Keyword arguments as keys and texts.
-fn keywords(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
+pub(crate) fn keywords(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
     let Some(given) = given else { return Ok(Vec::new()) };
     given.iter().map(|(key, value)| Ok((key.extract()?, value.extract::<Given>()?.text()))).collect()
 }

@@ -14,11 +14,11 @@ use crate::progress::Progress;
 /// A setting of a pattern; a dictionary in Python.
 #[derive(IntoPyObject)]
 pub(crate) struct PatternSetting {
-    name: &'static str,
-    default: String,
-    unit: &'static str,
-    choices: Vec<&'static str>,
-    help: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) default: String,
+    pub(crate) unit: &'static str,
+    pub(crate) choices: Vec<&'static str>,
+    pub(crate) help: &'static str,
 }
 
 /// A pattern of communication; a dictionary in Python.

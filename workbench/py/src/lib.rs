@@ -13,6 +13,7 @@ mod conform;
 mod errors;
 mod generate;
 mod match_unit;
+mod netproc;
 mod progress;
 mod replay;
 mod report;
@@ -35,6 +36,10 @@ mod _native {
     use super::generate::{generate, patterns};
     #[pymodule_export]
     use super::match_unit::{MatchUnit, match_codes, match_programs};
+    #[pymodule_export]
+    use super::netproc::{
+        NetworkProcessor, describe_packets, generate_packets, network_processors, packet_settings, spine_sources,
+    };
     #[pymodule_export]
     use super::reproduce::{describe_benchmark, papers, reproduce, study_text};
     #[pymodule_export]

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench netproc`: captures, runs, comparisons, handlers and bad input."""
+
+import csv
+import json
+import shutil
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from matchbench import MatchbenchError, _native, netproc
+from matchbench.cli import main
+
+HANDLER = """
+#include "handler.h"
+
+static np_counter seen;
+
+unsigned np_handler(struct np_packet *packet)
+{
+    np_count(&seen, 1);
+    return packet->network_length > 200 ? np_drop(packet) : np_forward(packet, 1);
+}
+"""
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("riscv64-linux-gnu-gcc") is None, reason="no cross compiler; `make guest` installs it"
+)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["netproc", *words])
+    found = capsys.readouterr()
+    return status, found.out, found.err
+
+
+def test_a_run_prints_the_answer_first_and_accounts_for_every_packet(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, err = run(capsys, "run", "router", "-n", "200", "-a", "smt4")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("smt4 handles ")
+    assert lines[0].endswith(" instructions per cycle.")
+    assert "packets       200 in: 200 forwarded" in lines
+    assert "checked       200 decisions, 0 wrong" in lines
+    assert any(line.startswith("issue slots by hart") for line in lines)
+
+
+def test_a_comparison_names_the_best_processor_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = tmp_path / "null.csv"
+    words = ["compare", "null", "-n", "200", "-a", "cmp2", "-a", "smt2", "-o", str(table)]
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    rows = list(csv.DictReader(table.open()))
+    assert [row["architecture"] for row in rows] == ["cmp2", "smt2"]
+    best = max(rows, key=lambda row: float(row["packets_per_second"]))["architecture"]
+    assert out.startswith(f"{best} handles most packets of null: ")
+    assert run(capsys, *words)[0] == 2  # the file exists
+    assert run(capsys, *words, "--force")[0] == 0
+
+
+def test_json_has_parameters_with_sources_and_windows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, plot = tmp_path / "vpn.json", tmp_path / "vpn.svg"
+    words = ["run", "vpn", "-n", "200", "-a", "cmp2_4", "-o", str(path), "--plot", str(plot)]
+    assert run(capsys, *words, "--set", "classifier=table")[0] == 0
+    (found,) = json.loads(path.read_text())["runs"]
+    values = {each["name"]: (each["value"], each["source"]) for each in found["parameters"]}
+    assert values["classifier"] == ("table", "user")
+    assert values["cores"] == ("4", "paper")
+    assert found["windows"]["packets"] == [100, 100]
+    assert plot.read_text().startswith("<?xml")
+    assert plot.with_suffix(".png").exists()
+
+
+def test_a_generated_capture_is_readable_by_the_format(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Records and addresses are read with the structures of the format alone."""
+    path = tmp_path / "web.pcap"
+    words = ["generate", "-o", str(path), "--packets", "300", "--mix", "web_switch", "--vlan-percent", "100"]
+    assert run(capsys, *words)[0] == 0
+    data = path.read_bytes()
+    magic, major, minor, _, _, snapshot, link = struct.unpack_from("<IHHiIII", data)
+    assert (magic, major, minor, snapshot, link) == (0xA1B23C4D, 2, 4, 262144, 1)
+    at, packets, last = 24, 0, -1.0
+    while at < len(data):
+        seconds, nanoseconds, captured, wire = struct.unpack_from("<IIII", data, at)
+        frame = data[at + 16 : at + 16 + captured]
+        assert captured == wire
+        assert seconds + nanoseconds / 1e9 >= last
+        last = seconds + nanoseconds / 1e9
+        tag, _, kind = struct.unpack_from(">HHH", frame, 12)
+        assert (tag, kind) == (0x8100, 0x0800)
+        header = frame[18:38]
+        words16 = struct.unpack(">10H", header)
+        total = sum(words16)
+        while total > 0xFFFF:
+            total = (total & 0xFFFF) + (total >> 16)
+        assert total == 0xFFFF  # the header's checksum
+        socket.inet_ntoa(header[12:16])
+        at += 16 + captured
+        packets += 1
+    assert (at, packets) == (len(data), 300)
+    assert run(capsys, "run", str(path), "-a", "cmp4", "-n", "100")[0] == 0
+
+
+def test_a_diagram_of_an_interval_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "out.kanata"
+    words = ["run", "null", "-n", "100", "-a", "smt2", "--kanata", "1000:1100", "--kanata-file", str(path)]
+    assert run(capsys, *words)[0] == 0
+    assert path.read_text().startswith("Kanata\t0004\n")
+
+
+@needs_compiler
+def test_a_handler_is_built_and_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
+    source.write_text(HANDLER)
+    status, out, err = run(capsys, "build", str(source), "-o", str(program))
+    assert (status, err) == (0, ""), err
+    assert out.startswith(f"{program}: ")
+    status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
+    assert (status, err) == (0, "")
+    assert "applications  200 user" in out
+
+
+@needs_compiler
+def test_a_handler_that_does_not_compile_shows_the_lines_of_the_compiler(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "handler.c"
+    source.write_text('#include "handler.h"\nunsigned np_handler(struct np_packet *packet) { return x; }\n')
+    status, _, err = run(capsys, "build", str(source), "-o", str(tmp_path / "a.elf"))
+    assert status == 1
+    assert "handler.c:2:" in err
+    assert str(tmp_path) not in err.split("\n", 1)[1]
+
+
+@needs_compiler
+def test_a_handler_that_faults_is_named_with_its_packet(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
+    body = "    if (packet->number == 150)\n        return *(volatile unsigned *)packet->number;\n"
+    source.write_text(HANDLER.replace("    np_count", body + "    np_count"))
+    assert run(capsys, "build", str(source), "-o", str(program))[0] == 0
+    status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
+    assert status == 1
+    assert "packet 150 (user, handler), pc 0x" in err
+    assert "(np_handler+0x" in err
+    assert "access of 4 bytes at 0x96" in err
+    assert out.startswith("smt4 stopped at an error; until then it handled ")
+
+
+BAD = [
+    (["run", "ruoter"], "scenario `ruoter`: unknown; expected one of: router, web_switch, vpn, null, 3des"),
+    (["run", "absent.pcap"], "absent.pcap: No such file or directory"),
+    (
+        ["run", "router", "-a", "smt9"],
+        "found `smt9`, expected smt1 to smt8, cmp1 to cmp8, or cmp2_1 to cmp2_8",
+    ),
+    (["run", "router", "--set", "cores"], "--set: found `cores`, expected KEY=VALUE"),
+    (["run", "router", "--set", "core=1"], "unknown parameter `core`"),
+    (
+        ["run", "router", "--set", "cores=0"],
+        "parameter `cores`: found `0`, expected a whole number from 1 to 32",
+    ),
+    (["run", "router", "--set", "filters=300"], "parameter `filters`: found `300`"),
+    (["run", "router", "-o", "out.txt"], "out.txt: unknown suffix; expected a .csv or .json file"),
+    (["run", "router", "--kanata", "5:5"], "found '5:5', expected FROM:TO in cycles"),
+    (["run", "router", "--kanata-file", "a"], "--kanata-file: found without --kanata, expected both"),
+    (["run", "router", "-n", "0"], "0 is not in the range"),
+    (["run", "router", "-p", "absent.elf"], "absent.elf: No such file or directory"),
+    (["run", "router", "--set", "heap_bytes=4096"], None),
+    (["build", "absent.c", "-o", "a.elf"], "absent.c: No such file or directory"),
+    (
+        ["generate", "-o", "a.pcap", "--mix", "routers"],
+        "parameter `mix`: found `routers`, expected one of: router,",
+    ),
+    (["generate", "-o", "a.pcap", "--packets", "0"], "parameter `packets`: found `0`"),
+    (["show", "smt"], "found `smt`"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_bad_input_is_one_line(
+    words: list[str],
+    message: str | None,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, _, err = run(capsys, *words)
+    assert err.startswith("matchbench: ")
+    assert err.count("\n") == 1
+    if message is None:  # SPINE finds it when it starts
+        assert status == 1
+        assert "the heap is too small for" in err
+    else:
+        assert status == 2
+        assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_captures_are_refused_with_the_packet(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    whole = netproc.generate({"packets": "5"})
+    cases = {
+        "cut": (whole[:-3], "packet 5: the file ends 3 bytes early"),
+        "empty": (b"", "begins with 0 bytes; expected a pcap or pcapng file"),
+        "text": (b"hello, world", "begins with the bytes 68 65 6c 6c"),
+        "link": (whole[:20] + struct.pack("<I", 147) + whole[24:], "packet 1: link type 147"),
+        "none": (whole[:24], "no packets found; expected at least one"),
+    }
+    for name, (data, message) in cases.items():
+        path = tmp_path / f"{name}.pcap"
+        path.write_bytes(data)
+        status, _, err = run(capsys, "run", str(path))
+        assert status == 2, name
+        assert message in err, err
+        assert f"{name}" in err
+        assert err.count("\n") == 1
+
+
+def test_a_program_that_is_no_program_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "handler.elf"
+    path.write_bytes(b"\x7fELF" + bytes(100))
+    status, _, err = run(capsys, "run", "router", "-p", str(path))
+    assert status == 2
+    assert "ELF" in err
+
+
+def test_processors_and_settings_are_listed() -> None:
+    names = _native.network_processors()
+    assert tuple(names[:4]) == netproc.PAPER
+    assert len(names) == len(set(names)) == 24
+    with pytest.raises(MatchbenchError, match="routes: found 0"):
+        netproc.generate({}, routes=0)
