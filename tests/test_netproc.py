@@ -56,7 +56,7 @@ def test_a_comparison_names_the_best_processor_first(
     words = ["compare", "null", "-n", "200", "-a", "cmp2", "-a", "smt2", "-o", str(table)]
     status, out, _ = run(capsys, *words)
     assert status == 0
-    rows = list(csv.DictReader(table.open()))
+    rows = list(csv.DictReader(table.read_text().splitlines()))
     assert [row["architecture"] for row in rows] == ["cmp2", "smt2"]
     best = max(rows, key=lambda row: float(row["packets_per_second"]))["architecture"]
     assert out.startswith(f"{best} handles most packets of null: ")
@@ -147,8 +147,9 @@ def test_a_handler_that_faults_is_named_with_its_packet(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
-    body = "    if (packet->number == 150)\n        return *(volatile unsigned *)packet->number;\n"
-    source.write_text(HANDLER.replace("    np_count", body + "    np_count"))
+    body = "    if (packet->number == 150)\n        return *(volatile unsigned *)nowhere;\n"
+    handler = HANDLER.replace("    np_count", body + "    np_count")
+    source.write_text(handler.replace("static", "static volatile uintptr_t nowhere = 0x96;\nstatic", 1))
     assert run(capsys, "build", str(source), "-o", str(program))[0] == 0
     status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
     assert status == 1
