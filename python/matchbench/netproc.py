@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -219,31 +218,27 @@ def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipul
         When the compiler is missing or refuses the handler; the message has the compiler's.
     """
     source = handler.read_bytes()  # a missing file is an error that names it
-    for program, why in ((compiler, "a C compiler for RV64"), ("bash", "a shell to compile with")):
-        if shutil.which(program) is None:
-            hint = "install gcc-riscv64-linux-gnu, or name another with --cc"
-            msg = f"{program}: not found; expected {why}; {hint}"
-            raise MatchbenchError(msg)
+    if shutil.which(compiler) is None:
+        hint = "install gcc-riscv64-linux-gnu, or name another with --cc"
+        msg = f"{compiler}: not found; expected a C compiler for RV64; {hint}"
+        raise MatchbenchError(msg)
     with tempfile.TemporaryDirectory(prefix="matchbench-") as directory:
-        folder = Path(directory)
-        spine = folder / "spine"
-        spine.mkdir()
+        folder = Path(directory).resolve()
+        sources, objects, own = (folder / name for name in ("spine", "objects", "handler"))
+        for each in (sources, objects, own):
+            each.mkdir()
         for name, text in _native.spine_sources():
-            (spine / name).write_text(text, encoding="utf-8")
-        copy = folder / handler.name
+            (sources / name).write_text(text, encoding="utf-8")
+        copy = own / handler.name
         copy.write_bytes(source)
         output = folder / "handler.elf"
-        extensions = ["-z"] if bit_manipulation else []
-        words = ["bash", str(spine / "build.sh"), *extensions, "-o", str(output), str(copy)]
-        done = subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env=os.environ | {"CC": compiler},
-        )
-        if done.returncode != 0 or not output.exists():
-            found = done.stderr.replace(f"{folder}/", "").strip() or f"exit status {done.returncode}"
-            raise BuildError(f"{handler}: {compiler} refuses it:\n{found}")  # noqa: EM102 - lines of a compiler
+        for words in _native.handler_commands(compiler, bit_manipulation, copy, objects, output):
+            done = subprocess.run(
+                words, cwd=sources, capture_output=True, text=True, errors="replace", check=False
+            )
+            if done.returncode != 0:
+                found = done.stderr.replace(f"{own}/", "").replace(f"{folder}/", "").strip()
+                found = found or f"exit status {done.returncode}"
+                msg = f"{handler}: {compiler} refuses it:\n{found}"
+                raise BuildError(msg)
         return output.read_bytes()

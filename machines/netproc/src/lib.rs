@@ -37,3 +37,6 @@ pub use processor::Processor;
 pub use report::{Report, Window};
 pub use run_error::RunError;
 pub use timed::TimedChip;
+
+/// The committed programs.
+pub use mb_guest::netproc::Spine;

@@ -7,7 +7,6 @@
 //! | [`capture`] | [`Capture`] and [`Packet`]; conversion of every supported link type to Ethernet frames |
 //! | [`read`] | pcap and pcapng files from bytes |
 //! | [`session`] | [`Session`]: a capture on the machine, checked |
-//! | [`sources`] | the sources of SPINE, for the compiler |
 //! | [`write`] | pcap files as bytes |
 //! | [`headers`] | [`Headers`]: addresses, protocol, ports and payload of a frame |
 //! | [`traffic`] | generated traffic: mixes of applications, sizes, bursts, HTTP connections |
@@ -30,7 +29,6 @@ pub mod read;
 pub mod reference;
 pub mod routes;
 pub mod session;
-pub mod sources;
 pub mod traffic;
 pub mod write;
 

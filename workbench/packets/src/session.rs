@@ -15,9 +15,6 @@ use crate::check::{Checker, Expectations, Mismatch};
 use crate::filters::FilterSet;
 use crate::routes::RouteTable;
 
-/// SPINE with the applications of crowley2000.
-pub const SPINE: &[u8] = include_bytes!("../../../guest/elf/netproc.rv64.elf");
-
 /// Seed of filters and routes. Generated captures use the same, so that routes match their destinations.
 pub const TABLES_SEED: u64 = 1;
 

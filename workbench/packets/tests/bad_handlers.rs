@@ -5,14 +5,11 @@ use std::ops::ControlFlow;
 
 use mb_core::parameters::Source;
 use mb_netproc::contract::{Application, Phase};
-use mb_netproc::presets;
 use mb_netproc::run_error::RunError;
+use mb_netproc::{Spine, presets};
 use mb_packets::session;
 use mb_packets::traffic::generate;
 use mb_packets::{Checked, FilterSet, Headers, Mix, Session, Sizes, TrafficParameters};
-
-/// `guest/netproc/tests/bad.c`: the first byte of the payload says which rule it breaks.
-const BAD: &[u8] = include_bytes!("../../../guest/elf/netproc_bad.rv64.elf");
 
 /// The packet that breaks the rule, of 40.
 const PACKET: u64 = 20;
@@ -30,7 +27,7 @@ fn run(rule: u8, timing: &str) -> Checked {
         let payload = Headers::of(&packet.bytes).unwrap().payload;
         packet.bytes[payload.start] = if number == PACKET { rule } else { b'-' };
     }
-    let session = Session::new(&parameters, BAD, &capture).unwrap();
+    let session = Session::new(&parameters, Spine::BadHandler.file(), &capture).unwrap();
     session.run(40, &mut (), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 

@@ -4,13 +4,10 @@
 use std::ops::ControlFlow;
 
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread, SpineConfig};
-use mb_netproc::{Arrival, ControllerConfig, FunctionalHarts, Image, Input, Limits, Run, Tables, run};
+use mb_netproc::{Arrival, ControllerConfig, FunctionalHarts, Image, Input, Limits, Run, Spine, Tables, run};
 use mb_packets::arrivals::arrivals;
 use mb_packets::traffic::generate;
 use mb_packets::{Checker, Expectations, FilterSet, Mix, RouteTable, Sizes, TrafficParameters};
-
-const NETPROC: &[u8] = include_bytes!("../../../guest/elf/netproc.rv64.elf");
-const NETPROC_ZB: &[u8] = include_bytes!("../../../guest/elf/netproc_zb.rv64.elf");
 
 const KEYS: [u8; 24] = *b"0123456789abcdefghijklmn";
 const IV: [u8; 8] = *b"ivectors";
@@ -46,7 +43,7 @@ struct Setup {
 impl Setup {
     fn new() -> Self {
         Self {
-            file: NETPROC,
+            file: Spine::Plain.file(),
             spine: spine(),
             harts: 8,
             filters: FilterSet::of_scenarios(8, 0),
@@ -167,7 +164,7 @@ fn ipv6_and_vlan_tags_and_the_build_with_bit_manipulation() {
     let parameters =
         TrafficParameters { packets: 500, ipv6_percent: 50, vlan_percent: 50, ..TrafficParameters::default() };
     setup.pass(&setup.capture(&parameters), 500);
-    setup.file = NETPROC_ZB;
+    setup.file = Spine::BitManipulation.file();
     setup.pass(&setup.capture(&parameters), 500);
 }
 

@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use mb_core::parameters::Source;
-use mb_netproc::{NetprocParameters, presets, timed};
-use mb_packets::session::{self, SPINE};
+use mb_netproc::{NetprocParameters, Spine, presets, timed};
+use mb_packets::session;
 use mb_packets::traffic::generate;
 use mb_packets::{Checked, FilterSet, Mix, Session, TrafficParameters};
 
@@ -29,7 +29,7 @@ fn run_any(preset: &str, settings: &[(&str, &str)], mix: Mix, packets: u64) -> C
     let traffic = TrafficParameters { packets: packets as usize, mix, ..TrafficParameters::default() };
     let filters = FilterSet::of_scenarios(8, session::TABLES_SEED);
     let capture = generate(&traffic, &filters, &session::routes(&parameters), 1).unwrap();
-    let session = Session::new(&parameters, SPINE, &capture).unwrap();
+    let session = Session::new(&parameters, Spine::Plain.file(), &capture).unwrap();
     let checked = session.run(packets, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
     let Checked { run, mismatch_count, mismatches, .. } = &checked;
     assert!(run.error.is_none(), "{preset}: {}", run.error.as_ref().unwrap());

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use mb_core::parameters::{Choice, Domain, ParameterSet, Parameters, Source};
 use mb_netproc::contract::drop_reason;
 use mb_netproc::report::{HartReport, Report};
-use mb_netproc::{NetprocParameters, presets};
-use mb_packets::session::{SPINE, TABLES_SEED};
+use mb_netproc::{NetprocParameters, Spine, presets};
+use mb_packets::session::TABLES_SEED;
 use mb_packets::{
     Capture, Checked, FilterSet, Headers, RouteTable, Session, SessionError, TrafficParameters, diagram, read, traffic,
     write,
@@ -76,10 +77,24 @@ pub(crate) fn generate_packets(
     Ok(PyBytes::new(py, &file.map_err(bad_input)?))
 }
 
-/// The sources of SPINE with their names; `build.sh` compiles them with a handler.
+/// The sources of SPINE with their names.
 #[pyfunction]
 pub(crate) fn spine_sources() -> Vec<(&'static str, &'static str)> {
-    mb_packets::sources::SOURCES.to_vec()
+    mb_guest::netproc::SOURCES.to_vec()
+}
+
+/// The commands that compile SPINE with a handler, in order; they run in the folder of the sources. `objects` is an
+/// empty folder; all paths are absolute.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "the paths are converted from Python's")]
+pub(crate) fn handler_commands(
+    compiler: &str,
+    bit_manipulation: bool,
+    handler: PathBuf,
+    objects: PathBuf,
+    output: PathBuf,
+) -> Vec<Vec<String>> {
+    mb_guest::netproc::commands(compiler, bit_manipulation, Some(&handler), &objects, &output)
 }
 
 /// What a capture holds: packets, bytes, snapped packets, and packets by application, version and protocol.
@@ -150,7 +165,7 @@ impl NetworkProcessor {
             let capture = read::read(capture)?;
             let packets = packets.unwrap_or(capture.packets.len() as u64);
             let mut tell = |done| progress.tell(done, packets);
-            run(&parameters, program.unwrap_or(SPINE), &capture, packets, kanata, &mut tell)
+            run(&parameters, program.unwrap_or(Spine::Plain.file()), &capture, packets, kanata, &mut tell)
         });
         progress.finish()?;
         let (checked, diagram) = done.map_err(bad_input)?;
