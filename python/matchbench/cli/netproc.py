@@ -297,7 +297,7 @@ def _run(
     elf = program.read_bytes() if program is not None else None
     found = netproc.traffic(traffic, packets=packets, seed=seed, mean_burst=mean_burst)
     for architecture in architectures:  # wrong names and values are refused before the first run
-        _native.NetworkProcessor(architecture, **values)  # type: ignore[arg-type] # keys are checked there
+        _native.NetworkProcessor(architecture, **values)
     results = []
     for architecture in architectures:
         with progress_bar(f"{found.name} on {architecture}") as progress:
