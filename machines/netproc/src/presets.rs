@@ -70,7 +70,6 @@ const SHARED: &[Value] = &[
         assumed("section 3.3 does not say; the best of the policies in the SMT papers it builds on"),
     ),
     ("fetch_block", "32", assumed("8 instructions of 4 bytes")),
-    ("fetch_queue", "16", assumed("two fetches of 8")),
     ("front_end", "3", assumed("no pipeline is given")),
     ("misfetch", "2", assumed("no pipeline is given")),
     ("redirect", "1", assumed("no pipeline is given")),
@@ -135,16 +134,17 @@ pub fn preset(name: &str) -> Result<ParameterSet, ParameterError> {
     let figures = || paper("table 4; figures 3 and 4 have 1 to 8 units");
     let wide = width.to_string();
     let units = if family == Family::Smt { text.clone() } else { wide.clone() };
-    let (threads, queue, registers) = match family {
-        Family::Smt => ("2", "32", "100"),
-        Family::Cmp => ("1", "8", "12"),
-        Family::Cmp2 => ("1", "8", "25"),
+    let (threads, fetched, queue, registers) = match family {
+        Family::Smt => ("2", "32", "32", "100"),
+        Family::Cmp => ("1", "16", "8", "12"),
+        Family::Cmp2 => ("1", "16", "8", "25"),
     };
     let own = [
         ("cores", cores, figures()),
         ("contexts", contexts, figures()),
         ("fetch_width", &wide, table4()),
         ("fetch_threads", threads, paper("section 3.3: fetch from at most two threads")),
+        ("fetch_queue", fetched, assumed("not given; the fetches of the three cycles before rename, and one more")),
         ("rename_width", &wide, assumed("as wide as fetch")),
         ("instruction_queue", queue, table4()),
         (

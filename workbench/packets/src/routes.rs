@@ -142,8 +142,8 @@ pub struct Lookup {
     table6: IpLookupTable<Ipv6Addr, u32>,
 }
 
-/// The IPv6 address that stands for an IPv4 address: the prefix `2001:db8::/32` for documentation (RFC 3849), zeros, and
-/// the IPv4 address.
+/// The IPv6 address that stands for an IPv4 address: the prefix `2001:db8::/32` for documentation (RFC 3849), zeros,
+/// and the IPv4 address.
 #[must_use]
 pub fn embed(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(u32::from(address)))

@@ -192,6 +192,7 @@ fn a_million_routes_are_looked_up() {
     let mut setup = Setup::new();
     setup.routes = RouteTable::generate(1_000_000, 1);
     setup.heap = 160 << 20;
+    setup.harts = 2;
     let parameters = TrafficParameters {
         packets: 300,
         mix: Mix::IpForward,

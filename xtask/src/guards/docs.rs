@@ -19,6 +19,7 @@ const FOLDERS: &[&str] = &[
     "examples",
     "fuzz",
     "guest",
+    "machines",
     "match_unit",
     "matching",
     "mbmatch",

@@ -12,8 +12,14 @@ use crate::tree::Tree;
 use crate::workspace::{Crate, Dependency};
 
 /// Products from the bottom to the top; those in one row are independent of each other.
-pub(crate) const LAYERS: &[&[&str]] =
-    &[&["matching"], &["mbmatch", "processor", "match_unit", "conform"], &["guest"], &["machines"], &["engines"], &["workbench"]];
+pub(crate) const LAYERS: &[&[&str]] = &[
+    &["matching"],
+    &["mbmatch", "processor", "match_unit", "conform"],
+    &["guest"],
+    &["machines"],
+    &["engines"],
+    &["workbench"],
+];
 
 /// Crates outside of the layers: they build the repository and stand alone.
 const TOOLS: &[&str] = &["xtask"];
