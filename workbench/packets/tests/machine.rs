@@ -188,10 +188,10 @@ fn damaged_frames_are_dropped_for_the_reason_of_the_reference() {
 }
 
 #[test]
-fn a_million_routes_are_looked_up() {
+fn a_quarter_of_a_million_routes_are_looked_up() {
     let mut setup = Setup::new();
-    setup.routes = RouteTable::generate(1_000_000, 1);
-    setup.heap = 160 << 20;
+    setup.routes = RouteTable::generate(250_000, 1);
+    setup.heap = 64 << 20;
     setup.harts = 2;
     let parameters = TrafficParameters {
         packets: 300,
