@@ -92,8 +92,9 @@ class Pattern(TypedDict):
 class NetprocReport(TypedDict):
     """Result of a network processor.
 
-    `summary` has one row; `windows` a row for 100 packets; `harts` a column for each cause of empty issue slots;
-    `memory` counts of caches and buses. `error` says why the run ended early, `kanata` is a pipeline diagram.
+    `summary` has one row; `windows` a row for 100 packets; `harts` a column for each cause of empty issue
+    slots; `memory` counts of caches and buses. `error` says why the run ended early, `kanata` is a pipeline
+    diagram.
     """
 
     summary: Columns
