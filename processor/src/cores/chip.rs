@@ -269,6 +269,17 @@ impl Chip {
         self.cores[core].set_register(context, index, value);
     }
 
+    /// Sets the address at which a hart that has not started begins.
+    ///
+    /// # Panics
+    /// The hart has instructions in flight.
+    pub fn set_pc(&mut self, hart: usize, pc: u64) {
+        let (core, context) = self.place(hart);
+        let state = &mut self.cores[core].contexts[context];
+        assert!(state.head == state.tail, "hart {hart} has instructions in flight");
+        state.redirect(pc & !1, self.now);
+    }
+
     /// Lets a hart execute nothing. Its instructions in flight are removed.
     pub fn halt(&mut self, hart: usize) {
         let (core, context) = self.place(hart);

@@ -26,6 +26,11 @@ impl Backing {
         self.bytes.len() as u64
     }
 
+    /// Adds zero bytes at the end.
+    pub(super) fn grow(&mut self, length: usize) {
+        self.bytes.resize(self.bytes.len() + length, 0);
+    }
+
     #[inline]
     pub(super) fn contains(&self, address: u64, length: u64) -> bool {
         let start = address.wrapping_sub(self.base);

@@ -214,6 +214,23 @@ impl<D: Device> SharedL2<D> {
         &mut self.device
     }
 
+    /// Adds `length` zero bytes at the end of memory.
+    ///
+    /// # Panics
+    /// The bytes would overlap the registers of the device.
+    pub fn grow(&mut self, length: usize) {
+        self.backing.grow(length);
+        let (start, end) = (self.backing.base(), self.backing.base() + self.backing.length());
+        let registers = self.device.range();
+        assert!(
+            registers.is_empty() || end <= registers.start || registers.end <= start,
+            "shared L2: memory grows to {end:#x}; expected an end before the device at {:#x}",
+            registers.start
+        );
+        let lines = (end.saturating_sub(1) >> self.shift) - (start >> self.shift) + 1;
+        self.lines.resize(lines as usize, Line::default());
+    }
+
     /// Begins a DMA transfer to memory. Transfers follow one another. A part of at most a line takes
     /// the memory bus from the next cycle on, and is performed when it has crossed it: caches lose
     /// their copies, except instruction caches, and harts their reservations. The completion has the
