@@ -82,6 +82,18 @@ impl FunctionalHarts {
         Self { memory, harts, cycle: 0, next: 0, rules, finished: Vec::new(), console: Vec::new() }
     }
 
+    /// General register `index` (0 to 31) of a hart.
+    #[must_use]
+    pub fn register(&self, hart: u32, index: usize) -> u64 {
+        self.harts[hart as usize].registers[index]
+    }
+
+    /// The memory, at the end of a run.
+    #[must_use]
+    pub fn into_memory(self) -> Memory {
+        self.memory
+    }
+
     /// What the program wrote to its console.
     #[must_use]
     pub fn console(&self) -> &[u8] {
