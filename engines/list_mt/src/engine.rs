@@ -16,7 +16,7 @@ use mb_core::engine::{
     keeps_order,
 };
 use mb_core::{Clock, Cycles, Op, ParameterError, Picos};
-use mb_kit::MatchLists;
+use mb_kit::{BusyTime, MatchLists};
 
 use crate::machine::{Machine, Served};
 use crate::parameters::{ListMtParameters, Parameters};
@@ -47,7 +47,7 @@ pub struct ListMt {
     under_way: usize,
     /// Answers that were not handed out, and when their operations were delivered.
     pending: VecDeque<(Completion, Picos)>,
-    busy: Busy,
+    busy: BusyTime,
 }
 
 impl ListMt {
@@ -62,7 +62,7 @@ impl ListMt {
             lists: MatchLists::new(),
             under_way: 0,
             pending: VecDeque::new(),
-            busy: Busy::default(),
+            busy: BusyTime::default(),
         })
     }
 
@@ -154,50 +154,3 @@ impl Shortcuts for ListMt {
 }
 
 impl Measurable for ListMt {}
-
-/// The union of intervals that are added in the order of their ends.
-#[derive(Clone, Debug, Default)]
-struct Busy {
-    /// Before all that can still grow together.
-    before: Picos,
-    /// Disjoint and in order.
-    open: Vec<(Picos, Picos)>,
-}
-
-impl Busy {
-    fn add(&mut self, mut start: Picos, end: Picos) {
-        while let Some(&(first, _)) = self.open.last().filter(|(_, last)| *last >= start) {
-            start = start.min(first);
-            self.open.pop();
-        }
-        self.open.push((start, end));
-    }
-
-    /// Nothing that is added later begins before any end.
-    fn fold(&mut self) {
-        self.before = self.total();
-        self.open.clear();
-    }
-
-    fn total(&self) -> Picos {
-        self.before + self.open.iter().map(|&(start, end)| end - start).sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn busy_time_counts_what_overlaps_once() {
-        let mut busy = Busy::default();
-        busy.add(Picos(50), Picos(60));
-        busy.add(Picos(70), Picos(80));
-        assert_eq!(busy.total(), Picos(20));
-        busy.add(Picos(55), Picos(90));
-        assert_eq!(busy.total(), Picos(40));
-        busy.fold();
-        busy.add(Picos(100), Picos(101));
-        assert_eq!(busy.total(), Picos(41));
-    }
-}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What engines are made of.
 //!
+//! - [`busy`]: the busy time of operations that overlap.
 //! - [`linked`]: a memory of elements linked into lists, with its free list, as hardware has it.
 //! - [`kanata`]: pipeline diagrams.
 //! - [`lists`]: posted receives and unexpected messages that count the entries a walk would visit without
@@ -9,11 +10,13 @@
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
 
+pub mod busy;
 pub mod kanata;
 pub mod linked;
 pub mod lists;
 pub mod server;
 
+pub use busy::BusyTime;
 pub use linked::LinkedMemory;
 pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};
 pub use server::{InTurn, InputQueue, Served, Server, Service};
