@@ -124,17 +124,24 @@ pub fn descriptor(order: Order, op: &Op) -> [u8; BYTES as usize] {
 pub fn outcome(order: Order, op: &Op, memory: &Memory, address: u64) -> Option<Outcome> {
     let found = order.read_word(memory, address + at::FOUND)? != 0;
     let partner = order.read_double(memory, address + at::PARTNER)?;
-    Some(match *op {
-        Op::Arrive { msg, .. } if found => Outcome::Matched(RecvId(partner), msg),
-        Op::Arrive { msg, .. } => Outcome::Unexpected(msg),
-        Op::Post { recv, .. } if found => Outcome::Matched(recv, MsgId(partner)),
-        Op::Post { recv, .. } => Outcome::Posted(recv),
-        Op::Cancel { recv } if found => Outcome::Cancelled(recv),
-        Op::Cancel { recv } => Outcome::NotCancelled(recv),
-        Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. } => {
-            Outcome::Probed(probe, found.then_some(MsgId(partner)))
+    Some(outcome_of(op, found.then_some(partner)))
+}
+
+/// The outcome of an operation that has found the entry of this name, or none.
+#[must_use]
+pub const fn outcome_of(op: &Op, found: Option<u64>) -> Outcome {
+    match (*op, found) {
+        (Op::Arrive { msg, .. }, Some(partner)) => Outcome::Matched(RecvId(partner), msg),
+        (Op::Arrive { msg, .. }, None) => Outcome::Unexpected(msg),
+        (Op::Post { recv, .. }, Some(partner)) => Outcome::Matched(recv, MsgId(partner)),
+        (Op::Post { recv, .. }, None) => Outcome::Posted(recv),
+        (Op::Cancel { recv }, Some(_)) => Outcome::Cancelled(recv),
+        (Op::Cancel { recv }, None) => Outcome::NotCancelled(recv),
+        (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, Some(partner)) => {
+            Outcome::Probed(probe, Some(MsgId(partner)))
         }
-    })
+        (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, None) => Outcome::Probed(probe, None),
+    }
 }
 
 /// Offset of the field of an item that an operation reads exactly once in each visit. A load of

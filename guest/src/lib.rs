@@ -4,6 +4,7 @@
 //! - [`Guest`]: the committed ELF files.
 //! - [`Nic`]: the handler of a receive engine's firmware: operations in, outcomes out.
 //! - [`Bench`]: the handler of the benchmark of hemmert2007 figure 5: cycles of each pass.
+//! - [`receive`]: the firmware of a receive engine as a packet handler of a network processor.
 //! - [`netproc`]: the programs of network processors, and how to compile one with a handler.
 //! - [`layout`]: the structures that program and host share; `guest/README.md` lists their fields.
 //!
@@ -14,6 +15,7 @@ mod images;
 pub mod layout;
 pub mod netproc;
 mod nic;
+pub mod receive;
 
 pub use bench::{Bench, HEADERS, PASSES, Region, position};
 pub use images::Guest;
