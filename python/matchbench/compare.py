@@ -36,8 +36,8 @@ def compare(
     traces
         What to replay; each is checked first.
     engines
-        `engine`, `engine:preset`, or what :func:`engine` and :func:`choose_engines` return; every preset of
-        every engine that keeps MPI's order if there is none.
+        `engine`, `engine:preset`, or what :func:`engine` and :func:`choose_engines` return; those of
+        :func:`choose_engines` without arguments if there is none.
     config
         How to replay.
     jobs

@@ -41,6 +41,7 @@ class Card(TypedDict):
     timing: str
     presets: list[str]
     literal: list[str]
+    on_request: list[str]
 
 
 class Stats(TypedDict):

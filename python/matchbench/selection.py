@@ -68,8 +68,8 @@ def choose_engines(
     Parameters
     ----------
     specs
-        `engine` (with its default preset) or `engine:preset`; every preset of every engine that keeps MPI's
-        order if there is none.
+        `engine` (with its default preset) or `engine:preset`; if there is none, every preset of every engine
+        that keeps MPI's order, except those whose simulation is slow.
     parameters
         Values by `key`, for every chosen engine that has the key, or by `engine.key`.
     mpi_bench
@@ -86,7 +86,7 @@ def choose_engines(
         f"{card['name']}:{preset}"
         for card in _native.engines()
         for preset in card["presets"]
-        if preset not in card["literal"]
+        if preset not in card["literal"] + card["on_request"]
     ]
     chosen = [Engine(spec) for spec in dict.fromkeys(specs or every)]
     by_engine = _by_engine(chosen, parameters or {})

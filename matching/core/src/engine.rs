@@ -179,13 +179,23 @@ pub struct Preset {
     pub name: &'static str,
     /// The file's text.
     pub toml: &'static str,
+    /// Whether a comparison runs it only when it is named, because its simulation is slow.
+    pub on_request: bool,
 }
 
 /// The presets of these names, from the folder `presets` beside the folder of the calling file.
+/// Those behind `on_request` are run only when they are named.
 #[macro_export]
 macro_rules! presets {
-    ($($name:literal),+ $(,)?) => {
-        &[$($crate::engine::Preset { name: $name, toml: include_str!(concat!("../presets/", $name, ".toml")) }),+]
+    (@ $name:literal, $on_request:literal) => {
+        $crate::engine::Preset {
+            name: $name,
+            toml: include_str!(concat!("../presets/", $name, ".toml")),
+            on_request: $on_request,
+        }
+    };
+    ($($name:literal),+ $(,)? $(; on_request: $($other:literal),+)?) => {
+        &[$($crate::presets!(@ $name, false)),+ $($(, $crate::presets!(@ $other, true))+)?]
     };
 }
 

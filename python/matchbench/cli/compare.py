@@ -51,7 +51,7 @@ CHECK_FAILED = 1
     "engines",
     metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine or preset; repeatable. [every preset that keeps MPI's order]",
+    help="An engine or preset; repeatable. [every preset that keeps MPI's order, without those on request]",
 )
 @click.option(
     "-s",

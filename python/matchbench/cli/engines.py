@@ -27,10 +27,11 @@ def command(ctx: click.Context) -> None:
 
 
 def _presets(card: Card) -> str:
-    """List the presets, and mark those that break MPI's order."""
-    return ", ".join(
-        f"{preset} (breaks order)" if preset in card["literal"] else preset for preset in card["presets"]
+    """List the presets, and mark those that a comparison runs only when they are named."""
+    marks = dict.fromkeys(card["on_request"], " (on request)") | dict.fromkeys(
+        card["literal"], " (breaks order)"
     )
+    return ", ".join(preset + marks.get(preset, "") for preset in card["presets"])
 
 
 @command.command(name="list")

@@ -16,4 +16,5 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_list_mt::ENTRY,
     mb_list_ooo::ENTRY,
     mb_microcode::ENTRY,
+    mb_netproc_engine::ENTRY,
 ];

@@ -256,6 +256,7 @@ mod tests {
             presets: &[mb_core::engine::Preset {
                 name: "broken",
                 toml: "entry = { value = \"-1\", source = \"assumed\", note = \"why\" }",
+                on_request: false,
             }],
             ..mb_linear::ENTRY
         };

@@ -79,9 +79,11 @@ pub(crate) struct Card {
     timing: &'static str,
     presets: Vec<&'static str>,
     literal: Vec<&'static str>,
+    on_request: Vec<&'static str>,
 }
 
-/// Every engine of the catalog; presets that break MPI's order are `literal`.
+/// Every engine of the catalog; presets that break MPI's order are `literal`, and those that a comparison runs only
+/// when they are named `on_request`.
 #[pyfunction]
 pub(crate) fn engines() -> PyResult<Vec<Card>> {
     let literal = mb_catalog::literal().map_err(bad_input)?;
@@ -98,6 +100,7 @@ pub(crate) fn engines() -> PyResult<Vec<Card>> {
             timing: entry.card.timing.as_str(),
             presets: entry.presets.iter().map(|preset| preset.name).collect(),
             literal: literal_of(entry.card.name),
+            on_request: entry.presets.iter().filter(|preset| preset.on_request).map(|preset| preset.name).collect(),
         })
         .collect();
     Ok(cards)

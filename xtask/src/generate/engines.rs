@@ -26,8 +26,10 @@ pub(crate) fn list(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String> {
     );
     let mut dependencies = String::new();
     for name in engine_names(tree) {
-        let _ = writeln!(code, "    mb_{name}::ENTRY,");
-        let _ = writeln!(dependencies, "mb-{name} = {{ path = \"../../engines/{name}\" }}");
+        // An engine that runs on the machine of its name.
+        let suffix = if tree.text(&format!("machines/{name}/Cargo.toml")).is_some() { "_engine" } else { "" };
+        let _ = writeln!(code, "    mb_{name}{suffix}::ENTRY,");
+        let _ = writeln!(dependencies, "mb-{name}{suffix} = {{ path = \"../../engines/{name}\" }}");
     }
     code.push_str("];\n");
     Ok(vec![
@@ -89,13 +91,21 @@ mod tests {
             ("workbench/catalog/Cargo.toml", &manifest),
             ("engines/alpu/Cargo.toml", ""),
             ("engines/linear/Cargo.toml", ""),
+            ("engines/netproc/Cargo.toml", ""),
+            ("machines/netproc/Cargo.toml", ""),
             ("engines/linear/library/Cargo.toml", ""),
             ("engines/notes/README.md", ""),
         ]);
         let files = list(&tree, Path::new("")).unwrap();
-        assert!(files[0].text.ends_with("= &[\n    mb_alpu::ENTRY,\n    mb_linear::ENTRY,\n];\n"), "{}", files[0].text);
-        let dependencies =
-            "mb-alpu = { path = \"../../engines/alpu\" }\nmb-linear = { path = \"../../engines/linear\" }\n";
+        assert!(
+            files[0]
+                .text
+                .ends_with("= &[\n    mb_alpu::ENTRY,\n    mb_linear::ENTRY,\n    mb_netproc_engine::ENTRY,\n];\n"),
+            "{}",
+            files[0].text
+        );
+        let dependencies = "mb-alpu = { path = \"../../engines/alpu\" }\nmb-linear = { path = \"../../engines/linear\" }\n\
+                            mb-netproc_engine = { path = \"../../engines/netproc\" }\n";
         assert_eq!(files[1].text, format!("[package]\n# {BEGIN}\n{dependencies}# {END}\n[lints]\n"));
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
             objections.push(Objection::new(&path, line, reason));
         };
         let stands_alone = !subject.folder.contains('/') && ["mbmatch", "xtask"].contains(&subject.folder.as_str());
-        let name = if stands_alone { subject.folder.clone() } else { format!("mb-{}", subject.last_folder()) };
+        let name = if stands_alone { subject.folder.clone() } else { crate_name(tree, subject) };
         if subject.name != name {
             object("name", format!("crate `{}` found, expected `{name}`, after its folder", subject.name));
         }
@@ -60,6 +60,18 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
         }
     }
     objections
+}
+
+/// The crate of a folder is named after it. An engine that runs on the machine of its name is called after both.
+fn crate_name(tree: &Tree, subject: &Crate) -> String {
+    let name = subject.last_folder();
+    let machine = format!("machines/{name}");
+    let suffix = if subject.product() == "engines" && tree.crates().iter().any(|known| known.folder == machine) {
+        "_engine"
+    } else {
+        ""
+    };
+    format!("mb-{name}{suffix}")
 }
 
 fn layer(product: &str) -> Option<usize> {
@@ -121,6 +133,7 @@ mod tests {
         assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-core", "mb-unit", "dev:mb-oracle"]), [""; 0]);
         assert_eq!(objections("machines/netproc", "mb-netproc", &["mb-guest", "mb-processor"]), [""; 0]);
         assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-netproc"]), [""; 0]);
+        assert_eq!(objections("engines/netproc", "mb-netproc_engine", &["mb-netproc"]), [""; 0]);
         assert_eq!(objections("workbench/replay", "mb-replay", &["mb-core", "dev:mb-linear"]), [""; 0]);
     }
 
