@@ -47,7 +47,7 @@ def draw(
     tuple
         The name of the file without its ending, a title, and the figure.
     """
-    for figure in what["figure"]:
+    for figure in what.get("figure", []):
         with mpl.rc_context(STYLE):
             yield figure["name"], figure["title"], _figure(what, figure, curves, data_points)
 

@@ -61,6 +61,8 @@ class Findings(TypedDict):
     contradictions: Columns
     curves: Columns
     data_points: Columns
+    charts: Columns
+    anchors: Columns
     agreements: Columns
     assumption_values: Columns
     areas: Columns

@@ -113,6 +113,36 @@ DATA_POINTS = pl.Schema(
     }
 )
 
+CHARTS = pl.Schema(
+    {
+        "chart": pl.String(),
+        "title": pl.String(),
+        "form": pl.String(),
+        "x_label": pl.String(),
+        "y_label": pl.String(),
+        "series": pl.String(),
+        "counts": pl.Boolean(),
+        "level": pl.Float64(),
+        "x": pl.Float64(),
+        "position": pl.String(),
+        "y": pl.Float64(),
+        "low": pl.Float64(),
+        "high": pl.Float64(),
+    }
+)
+
+ANCHORS = pl.Schema(
+    {
+        "chart": pl.String(),
+        "id": pl.String(),
+        "origin": pl.String(),
+        "series": pl.String(),
+        "x": pl.Float64(),
+        "value": pl.Float64(),
+        "limit": pl.String(),
+    }
+)
+
 AGREEMENTS = pl.Schema(
     {
         "assumptions": pl.String(),
@@ -179,6 +209,8 @@ TABLES = {
     "contradictions": CONTRADICTIONS,
     "curves": CURVES,
     "data_points": DATA_POINTS,
+    "charts": CHARTS,
+    "anchors": ANCHORS,
     "agreements": AGREEMENTS,
     "assumption_values": ASSUMPTION_VALUES,
     "areas": AREAS,
@@ -204,6 +236,10 @@ class Reproduction:
         The benchmark behind the figures, on every design and in every variant.
     data_points
         Single points that the paper's text gives.
+    charts
+        Every point of the charts whose axes are not those of `curves`.
+    anchors
+        Points of the charts that the paper's text gives.
     agreements
         Every set of assumptions and how many claims hold in it, those with most first, if all were run.
     assumption_values
@@ -223,6 +259,8 @@ class Reproduction:
     contradictions: pl.DataFrame
     curves: pl.DataFrame
     data_points: pl.DataFrame
+    charts: pl.DataFrame
+    anchors: pl.DataFrame
     agreements: pl.DataFrame
     assumption_values: pl.DataFrame
     areas: pl.DataFrame
@@ -440,6 +478,8 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
         contradictions=pl.DataFrame(found["contradictions"], schema=CONTRADICTIONS),
         curves=pl.DataFrame(found["curves"], schema=CURVES),
         data_points=pl.DataFrame(found["data_points"], schema=DATA_POINTS),
+        charts=pl.DataFrame(found["charts"], schema=CHARTS),
+        anchors=pl.DataFrame(found["anchors"], schema=ANCHORS),
         agreements=pl.DataFrame(found["agreements"], schema=AGREEMENTS),
         assumption_values=pl.DataFrame(found["assumption_values"], schema=ASSUMPTION_VALUES),
         areas=pl.DataFrame(found["areas"], schema=AREAS),

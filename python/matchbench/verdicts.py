@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from matchbench import _native, figures, plots
+from matchbench import _native, charts, figures, plots
 from matchbench.evidence import EVIDENCE
 from matchbench.output import write_file
 from matchbench.reproduce import Reproduction
@@ -52,7 +52,10 @@ def write_page(found: Reproduction, directory: Path) -> None:
 def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[dict[str, str]]:
     directory.mkdir()
     drawn = []
-    every = [*figures.draw(study, found.curves, found.data_points)]
+    every = [
+        *figures.draw(study, found.curves, found.data_points),
+        *charts.draw(found.charts, found.anchors),
+    ]
     if found.areas.height:
         area = figures.draw_areas(study, found.areas)
         every.append(

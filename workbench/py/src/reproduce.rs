@@ -3,6 +3,7 @@
 
 use mb_reproduce::area::{DesignArea, Kind};
 use mb_reproduce::benchmarks::Benchmark;
+use mb_reproduce::chart::Chart;
 use mb_reproduce::contradictions::ContradictionResult;
 use mb_reproduce::curve::{Curve, DataPoint};
 use mb_reproduce::figures::{Agreement, AssumptionValue, Parameter};
@@ -40,6 +41,8 @@ pub(crate) fn reproduce<'py>(py: Python<'py>, paper: &str, jobs: Option<usize>) 
     let figures = found.figures.unwrap_or_default();
     all.set_item("curves", curves_table(py, &figures.curves)?)?;
     all.set_item("data_points", data_points_table(py, &figures.data_points, &claims)?)?;
+    all.set_item("charts", charts_table(py, &figures.charts)?)?;
+    all.set_item("anchors", anchors_table(py, &figures.charts, &claims)?)?;
     all.set_item("agreements", agreements_table(py, &figures.agreements)?)?;
     all.set_item("assumption_values", assumption_values_table(py, &figures.assumption_values)?)?;
     all.set_item("areas", areas_table(py, &figures.areas)?)?;
@@ -146,6 +149,48 @@ fn data_points_table<'py>(py: Python<'py>, points: &[DataPoint], claims: &[Claim
         "time_ns" => row.value,
         "high_ns" => row.high,
         "limit" => row.limit.as_str(),
+    });
+    Ok(dict)
+}
+
+fn charts_table<'py>(py: Python<'py>, charts: &[Chart]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    let rows: Vec<_> = charts
+        .iter()
+        .flat_map(|chart| chart.series.iter().map(move |series| (chart, series)))
+        .flat_map(|(chart, series)| series.points.iter().map(move |point| (chart, series, point)))
+        .collect();
+    columns!(dict, rows, |row| {
+        "chart" => row.0.name,
+        "title" => row.0.title.as_str(),
+        "form" => row.0.form.as_str(),
+        "x_label" => row.0.x,
+        "y_label" => row.0.y,
+        "series" => row.1.name.as_str(),
+        "counts" => row.1.counts,
+        "level" => row.1.level,
+        "x" => row.2.x,
+        "position" => row.0.positions.get(row.2.x as usize).map(String::as_str),
+        "y" => row.2.y,
+        "low" => row.2.range.map(|range| range.0),
+        "high" => row.2.range.map(|range| range.1),
+    });
+    Ok(dict)
+}
+
+fn anchors_table<'py>(py: Python<'py>, charts: &[Chart], claims: &[Claim]) -> PyResult<Table<'py>> {
+    let dict = PyDict::new(py);
+    let rows: Vec<_> =
+        charts.iter().flat_map(|chart| chart.anchors.iter().map(move |anchor| (chart, anchor))).collect();
+    let origin = |id: &str| claims.iter().find(|claim| claim.id == id).map(|claim| claim.origin.as_str());
+    columns!(dict, rows, |row| {
+        "chart" => row.0.name,
+        "id" => row.1.claim,
+        "origin" => origin(row.1.claim),
+        "series" => row.1.series.as_str(),
+        "x" => row.1.x,
+        "value" => row.1.value,
+        "limit" => row.1.limit.as_str(),
     });
     Ok(dict)
 }

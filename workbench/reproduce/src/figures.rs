@@ -5,6 +5,7 @@ use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::Source;
 
 use crate::area::DesignArea;
+use crate::chart::Chart;
 use crate::curve::{Curve, DataPoint};
 use crate::study::{AssumptionSet, Design, Study};
 
@@ -17,6 +18,8 @@ pub struct Figures {
     pub curves: Vec<Curve>,
     /// Single points that the paper's text gives.
     pub data_points: Vec<DataPoint>,
+    /// Charts with axes of their own.
+    pub charts: Vec<Chart>,
     /// Area of the designs.
     pub areas: Vec<DesignArea>,
     /// Parameters of models that are no engine of the catalogue.

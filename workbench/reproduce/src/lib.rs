@@ -12,6 +12,7 @@
 //!                                         what is predicted
 //! study, verdict                          study.toml; the rules by which a claim holds
 //! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
+//! chart                                   series over any axis
 //! area, curve, formula, error             silicon from storage; points; arithmetic; errors
 //! ```
 //!
@@ -23,6 +24,7 @@
 
 pub mod area;
 pub mod benchmarks;
+pub mod chart;
 pub mod claim_test;
 pub mod contradictions;
 pub mod curve;

@@ -44,14 +44,14 @@ pub struct Study {
     /// The design whose time is 1 in a panel of relative times; empty if there is none.
     #[serde(default)]
     pub reference: String,
-    /// What is drawn.
-    #[serde(rename = "figure")]
+    /// What is drawn; none if the paper has charts instead.
+    #[serde(rename = "figure", default)]
     pub figures: Vec<Figure>,
     /// Rows of every figure.
-    #[serde(rename = "panel")]
+    #[serde(rename = "panel", default)]
     pub panels: Vec<Panel>,
     /// Curves of every panel.
-    #[serde(rename = "design")]
+    #[serde(rename = "design", default)]
     pub designs: Vec<Design>,
     /// What the paper does not say.
     #[serde(rename = "assumption", default)]
