@@ -7,11 +7,15 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from matplotlib.patches import Rectangle
 from polars.testing import assert_frame_equal
 
+from matchbench import charts
 from matchbench.cli import main
 from matchbench.evidence import EVIDENCE, VERDICTS
 from matchbench.reproduce import TABLES, Reproduction, reproduce
@@ -42,7 +46,7 @@ def test_every_claim_of_the_ledger_has_a_verdict(hemmert2007: Reproduction) -> N
     assert set(hemmert2007.claims["verdict"]) == set(VERDICTS)
 
 
-@pytest.fixture(scope="module", params=["hemmert2007", "tanabe2013", "xiong2018"])
+@pytest.fixture(scope="module", params=["hemmert2007", "tanabe2013", "xiong2018", "crowley2000"])
 def paper(request: pytest.FixtureRequest) -> Reproduction:
     return reproduced(request.param)
 
@@ -294,3 +298,49 @@ def test_a_paper_without_models_is_not_testable(matchbench: Command, tmp_path: P
     assert (done.returncode, done.stderr) == (0, "")
     line = r"^not testable: (\d+) of \1 claims; measured inputs: 0$"
     assert re.search(line, done.stdout, re.MULTILINE)
+
+
+def test_nothing_of_crowley2000_differs_without_an_explanation() -> None:
+    found = reproduced("crowley2000")
+    assert found.explained
+    assert found.claims.filter(kind="result").height == 81
+    judged = found.claims.filter(pl.col("verdict") != "not testable")
+    assert set(judged["kind"]) == {"result"}
+    assert sorted(found.contradictions["number"]) == list(range(24, 33))
+
+
+def test_charts_draw_every_series_its_range_and_what_the_paper_says() -> None:
+    rows: dict[str, list[tuple[Any, ...]]] = {
+        "lines": [("a", None, 1.0, None, 2.0, 1.5, 3.0), ("a", None, 2.0, None, 3.0, 2.0, 4.0)],
+        "bars": [("b", None, 0.0, "one", 1.0, 0.5, 1.5), ("c", None, 0.0, "one", 2.0, None, None)],
+    }
+    records = [
+        dict(
+            zip(
+                TABLES["charts"],
+                (form, f"title of {form}", form, "x", "y", series, True, level, x, position, y, low, high),
+                strict=True,
+            )
+        )
+        for form, points in rows.items()
+        for series, level, x, position, y, low, high in points
+    ]
+    table = pl.DataFrame(records, schema=TABLES["charts"])
+    anchors = pl.DataFrame(
+        [("lines", "i", "stated", "a", 1.0, 2.5, "at"), ("bars", "j", "derived", "c", 0.0, 1.0, "above")],
+        schema=TABLES["anchors"],
+        orient="row",
+    )
+    drawn = {name: figure for name, _, figure in charts.draw(table, anchors)}
+    assert sorted(drawn) == ["bars", "lines"]
+    (ax,) = drawn["lines"].axes
+    assert np.array_equal(ax.lines[0].get_ydata(), [2.0, 3.0])
+    assert len(ax.collections) >= 1  # the shaded range
+    legend = [text.get_text() for text in drawn["lines"].legends[0].get_texts()]
+    assert legend == ["a", "printed in the paper's text"]
+    (ax,) = drawn["bars"].axes
+    assert [patch.get_height() for patch in ax.patches if isinstance(patch, Rectangle)] == [1.0, 2.0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["one"]
+    assert ax.get_ylabel() == "y"
+    legend = [text.get_text() for text in drawn["bars"].legends[0].get_texts()]
+    assert legend == ["b", "c", "a limit by the paper's text"]

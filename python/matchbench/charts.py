@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from matchbench.plots import STYLE, colours, plain
 
-_MARKERS = "osD^vP*X"
+_MARKERS = "osDvP*Xp"  # without the triangle of limits
 _GROUP = 0.8  # width of a group of bars
 
 
@@ -112,11 +112,10 @@ def _bars(ax: Axes, series: pl.DataFrame, look: _Look) -> None:
     ax.bar(at, series["y"], color=look.colour, label=series["series"][0], width=look.width, zorder=2)
     varied = series.with_columns(at=at).filter(pl.col("low").is_not_null())
     if varied.height:
-        reach = [varied["y"] - varied["low"], varied["high"] - varied["y"]]
         ax.errorbar(
             varied["at"],
-            varied["y"],
-            yerr=reach,
+            (varied["low"] + varied["high"]) / 2,
+            yerr=(varied["high"] - varied["low"]) / 2,
             fmt="none",
             color="0.2",
             capsize=2,
@@ -153,7 +152,12 @@ def _legend(figure: Figure, ax: Axes, anchors: pl.DataFrame) -> None:
         (pl.col("limit") != "at", "^", "a limit by the paper's text"),
     ):
         if anchors.filter(mine).height:
-            style: dict[str, Any] = {"marker": marker, "markerfacecolor": "white", "markersize": 7, "linestyle": "none"}
+            style: dict[str, Any] = {
+                "marker": marker,
+                "markerfacecolor": "white",
+                "markersize": 7,
+                "linestyle": "none",
+            }
             handles.append(Line2D([], [], color="0.1", **style))
             labels.append(text)
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)

@@ -63,6 +63,14 @@ pub enum MeasureError {
     /// A study cannot be read.
     #[error(transparent)]
     Study(#[from] StudyError),
+    /// A run of a whole machine ended early or gave a wrong answer.
+    #[error("the run of {run}: {what}")]
+    Run {
+        /// What was run.
+        run: String,
+        /// What happened.
+        what: String,
+    },
     /// A run did not show what was to be measured.
     #[error("{0} did not show in the run that should show it")]
     NotSeen(&'static str),

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use mb_reproduce::REGISTRY;
 
 /// Modules from the bottom row to the top one; a module uses only modules of lower rows.
-const ROWS: [&[&str]; 8] = [
+const ROWS: [&[&str]; 9] = [
     &["area", "curve", "formula", "error"],
+    &["chart"],
     &["benchmarks", "ledger", "probe"],
     &["study", "verdict"],
     &["figures", "claim_test", "evidence"],

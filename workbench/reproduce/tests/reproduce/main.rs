@@ -4,6 +4,7 @@
 mod benchmarks;
 mod common;
 mod contradictions;
+mod crowley2000;
 mod evidence;
 mod figure5;
 mod hemmert2007;
