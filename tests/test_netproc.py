@@ -59,7 +59,7 @@ def test_a_comparison_names_the_best_processor_first(
     rows = list(csv.DictReader(table.read_text().splitlines()))
     assert [row["architecture"] for row in rows] == ["cmp2", "smt2"]
     best = max(rows, key=lambda row: float(row["packets_per_second"]))["architecture"]
-    assert out.startswith(f"{best} handles most packets of null: ")
+    assert out.startswith(f"{best} has the highest packet rate on null: ")
     assert run(capsys, *words)[0] == 2  # the file exists
     assert run(capsys, *words, "--force")[0] == 0
 

@@ -174,20 +174,20 @@ def run(
 
 
 def answer(results: Sequence[Result], name: str) -> str:
-    """Return a sentence that says which processor handles most packets of a traffic."""
+    """Return a sentence that says which processor has the highest packet rate on a traffic."""
     done = [result for result in results if result.passed]
     if not done:
         return f"No processor completed {name}."
     ranked = sorted(done, key=lambda result: -result.packets_per_second)
     best = ranked[0]
-    text = f"{best.architecture} handles most packets of {name}: {rate(best.packets_per_second)}"
+    text = f"{best.architecture} has the highest packet rate on {name}: {rate(best.packets_per_second)}"
     if len(ranked) > 1:
         second = ranked[1]
         ratio = best.packets_per_second / second.packets_per_second
         if ratio - 1 < CLOSE:
-            text += f", as many as {second.architecture} within 1 %"
+            text += f", the rate of {second.architecture} within 1 %"
         else:
-            text += f", {ratio:.2f} times as many as {second.architecture}"
+            text += f", {ratio:.2f} times that of {second.architecture}"
     failed = [result.architecture for result in results if not result.passed]
     return f"{text}{'; failed: ' + ', '.join(failed) if failed else ''}."
 

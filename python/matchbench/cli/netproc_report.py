@@ -100,7 +100,7 @@ def _show_slots(result: Result) -> None:
 
 
 def show_comparison(results: Sequence[Result], name: str) -> None:
-    """Print which processor handles most packets, then a row for each."""
+    """Print which processor has the highest packet rate, then a row for each."""
     tables.line(netproc.answer(results, name), style="bold")
     tables.line()
     first = next((result.packets_per_second for result in results if result.passed), None)
