@@ -285,7 +285,7 @@ impl Benchmark {
 }
 
 /// Engines whose every instruction is executed.
-const STEPPED: [&str; 2] = ["list_ooo", "list_mt"];
+const STEPPED: [&str; 3] = ["list_ooo", "list_mt", "netproc"];
 /// How many entries these traverse at most for a cell of a table.
 const STEPPED_ENTRIES: u64 = 1_000_000;
 
@@ -300,6 +300,7 @@ pub fn compared() -> Result<Vec<EngineChoice>, MeasureError> {
         "microcode:mpi",
         "list_ooo:hemmert2007",
         "list_mt:mt16",
+        "netproc:smt8",
         "lhs:dimmnet2",
         "lhs:dimmnet3",
         "lhs:undivided",
