@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 
 from matchbench import charts
 from matchbench.cli import main
+from matchbench.cli.reproduce_report import show
 from matchbench.evidence import EVIDENCE, VERDICTS
 from matchbench.reproduce import TABLES, Reproduction, reproduce
 from tests.conftest import Command
@@ -307,6 +308,19 @@ def test_nothing_of_crowley2000_differs_without_an_explanation() -> None:
     judged = found.claims.filter(pl.col("verdict") != "not testable")
     assert set(judged["kind"]) == {"result"}
     assert sorted(found.contradictions["number"]) == list(range(24, 33))
+
+
+def test_assumptions_that_were_varied_one_by_one_are_shown(
+    hemmert2007: Reproduction, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = pl.DataFrame(
+        [("fetch policy", "icount", True, False, 20, 20.0, 20)],
+        schema=TABLES["assumption_values"],
+        orient="row",
+    )
+    agreements = pl.DataFrame(schema=TABLES["agreements"])
+    show(dataclasses.replace(hemmert2007, assumption_values=values, agreements=agreements), whole=True)
+    assert "fetch policy  icount" in capsys.readouterr().out
 
 
 def test_charts_draw_every_series_its_range_and_what_the_paper_says() -> None:

@@ -91,7 +91,8 @@ def show(found: Reproduction, *, whole: bool) -> None:
                 for row in found.assumption_values.iter_rows(named=True)
             ],
         )
-        tables.line(found.agreement())
+        if found.agreements.height:
+            tables.line(found.agreement())
         tables.line()
     unexplained = found.claims.filter("unexplained")["id"].to_list()
     if unexplained:
