@@ -124,6 +124,8 @@ clean: ## remove everything that was built or downloaded
 
 .venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST)
 	$(VENV)/maturin develop --release --quiet
+	# Kept in the user's cache: bundling takes longer than a small comparison.
+	$(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	touch $@
 
 .venv/dev.stamp: pyproject.toml python/constraints.txt | .venv/native.stamp

@@ -78,7 +78,7 @@ def test_measured_rows_have_a_separate_table_and_axes(comparison: mb.Comparison)
         assert all(len(row) == len(summary.MEASURED) for row in block.measured)
         assert (len(block.measured), block.engines) == (count, count + 2)
         assert block.measured_title.endswith("not ranked")
-    planned = plots.planned(comparison.results, comparison.depths, comparison.timeline).plots
+    planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
     figures = {plot.name: plot.draw() for plot in planned}
     models, native = figures["deep.slowdown"].axes
     assert [bar.get_linestyle() for bar in models.patches] == ["-", "-"]

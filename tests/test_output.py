@@ -96,7 +96,7 @@ def test_odd_names_are_read_written_and_shown(halo: mb.Trace, tmp_path: Path, ma
     done = matchbench("trace", "check", ODD, f"{ODD}.tar.xz")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count(f"{name}: 8 ranks") == 2
-    done = matchbench("compare", ODD, "-e", "ideal", "-o", f"{ODD}.r", PYTHONUTF8="1")
+    done = matchbench("compare", ODD, "-e", "ideal", "--plots", "-o", f"{ODD}.r", PYTHONUTF8="1")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{name}: 8 ranks")
     plots = [plot.name for plot in (tmp_path / f"{ODD}.r" / "plots").iterdir()]

@@ -70,11 +70,12 @@ class Comparison:
         directory: str | os.PathLike[str],
         *,
         force: bool = False,
-        plots: bool = True,
+        charts: bool = True,
+        plots: bool = False,
         jobs: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        """Write tables, plots and the report to `directory`, atomically.
+        """Write tables and the report to `directory`, atomically.
 
         Parameters
         ----------
@@ -82,8 +83,10 @@ class Comparison:
             A directory that does not exist or is empty.
         force
             Replace earlier results there.
+        charts
+            Put interactive charts into the report; without, it has tables only.
         plots
-            Draw plots; without, the report has tables only and matplotlib is not imported.
+            Draw the charts as PNG and SVG too, to `directory`/plots.
         jobs
             Plots drawn in parallel. Above 1 they are drawn in new processes, which import the main module of
             the program: its work must be under `if __name__ == "__main__":`.
@@ -105,7 +108,7 @@ class Comparison:
                 write_table(getattr(self, name), partial, name)
             rows = self.results.to_dicts()
             write_file(partial / "results.json", json.dumps(rows, indent=1) + "\n")
-            write_report(self, partial, plots=plots, jobs=jobs, progress=progress)
+            write_report(self, partial, charts=charts, plots=plots, jobs=jobs, progress=progress)
 
     def __repr__(self) -> str:
         """Give the number of traces and engine presets, and of replays that did not finish."""

@@ -28,6 +28,7 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
+from matchbench import report_charts
 from matchbench.output import write_file
 
 LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
@@ -59,11 +60,6 @@ _FEW = 1000  # range of an axis, as a ratio, up to which 2 and 5 times powers of
 _MARKERS = "os^vDP*Xph"
 _CROWD = 10  # most engine presets for one legend with ten colours
 _PANELS = 3  # panels in a row
-_SIZES = {
-    "latency": (["visits_to"], "no search that found its partner visited more than one entry"),
-    "queues": (list(QUEUES), "no queue held more than one entry"),
-}
-"""Columns of the depth or length that a kind of plot shows, and what is said when none is above 1."""
 
 
 def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
@@ -95,7 +91,7 @@ def latency_by_depth(
     colour
         Colour by label; by default those of `colours`.
     """
-    found = _found(depths)
+    found = report_charts.found_only(depths)
     labels = _labels(found)
     colour = colour or colours(labels)
     for at, label in enumerate(labels):
@@ -107,10 +103,6 @@ def latency_by_depth(
     _name_halves(ax.yaxis, ax.get_ylim()[1])
     ax.set_xlabel("entries visited by the search")
     ax.set_ylabel("match latency, mean [ns]")
-
-
-def _found(depths: pl.DataFrame) -> pl.DataFrame:
-    return depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
 
 
 def _curve(found: pl.DataFrame, label: str) -> tuple[str, list[float], list[float]]:
@@ -252,27 +244,8 @@ class Plot:
             return _DRAWN[self.kind](self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """The plots of a comparison, and why others are left out.
-
-    Parameters
-    ----------
-    plots
-        The plots to be drawn.
-    left_out
-        By trace, a sentence for each plot that would show nothing.
-    """
-
-    plots: list[Plot]
-    left_out: dict[str, list[str]]
-
-
-def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> Planned:
-    """List the plots of a comparison.
-
-    A trace without matches has no plot of latencies. A plot whose depths or lengths are at most one entry is
-    left out.
+def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame) -> list[Plot]:
+    """List the plots of a comparison: what `report_charts.select` selects, with a colour for each label.
 
     Parameters
     ----------
@@ -280,25 +253,17 @@ def planned(results: pl.DataFrame, depths: pl.DataFrame, timeline: pl.DataFrame)
         The tables of these names.
     """
     colour = colours(_labels(results))
-    kinds = {
-        "slowdown": (results.filter(pl.col("slowdown").is_not_null()), "application slowdown by engine"),
-        "latency": (_found(depths), "match latency against search depth"),
-        "queues": (timeline, "queue lengths over time"),
-    }
-    plots = []
-    left_out: dict[str, list[str]] = {}
-    for trace in results["trace"].unique(maintain_order=True):
-        for kind, (table, title) in kinds.items():
-            rows = table.filter(trace=trace)
-            if rows.is_empty():
-                continue
-            if kind in _SIZES and all(rows[column].max() in {0, 1, None} for column in _SIZES[kind][0]):
-                left_out.setdefault(trace, []).append(f"No plot of {title}: {_SIZES[kind][1]}.")
-            else:
-                plots.append(
-                    Plot(trace=trace, kind=kind, title=f"{trace}: {title}", table=rows, colour=colour)
-                )
-    return Planned(plots=plots, left_out=left_out)
+    selected, _ = report_charts.select(results, depths, timeline)
+    return [
+        Plot(
+            trace=each.trace,
+            kind=each.kind,
+            title=f"{each.trace}: {each.title}",
+            table=each.table,
+            colour=colour,
+        )
+        for each in selected
+    ]
 
 
 def save(figure: Figure, directory: Path, name: str) -> bytes:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The report of a comparison: plots as PNG and SVG, and one self-contained HTML page."""
+"""The report of a comparison: one self-contained HTML page, and on request plots as PNG and SVG."""
 
 from __future__ import annotations
 
-import base64
 import multiprocessing
 import signal
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 import jinja2
 import polars as pl
 
-from matchbench import _native, summary
+from matchbench import _native, report_charts, summary
 from matchbench.output import write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
@@ -33,11 +32,12 @@ def write_report(
     comparison: Comparison,
     directory: Path,
     *,
-    plots: bool = True,
+    charts: bool = True,
+    plots: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Write `report.html`, and `plots/` unless no plots are wanted.
+    """Write `report.html`, and `plots/` if plots are wanted.
 
     Parameters
     ----------
@@ -45,14 +45,18 @@ def write_report(
         The comparison to report.
     directory
         An existing directory.
+    charts
+        Put interactive charts into the report.
     plots
-        Draw plots.
+        Draw the charts as PNG and SVG too.
     jobs
         Plots drawn in parallel, above 1 each in its own process.
     progress
         Called as `progress(plots drawn, plots)`.
     """
-    drawn, left_out = _draw(comparison, directory / "plots", jobs, progress) if plots else ([], {})
+    if plots:
+        _draw(comparison, directory / "plots", jobs, progress)
+    selected, left_out = report_charts.select(comparison.results, comparison.depths, comparison.timeline)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -66,41 +70,35 @@ def write_report(
         measured_legend=summary.MEASURED_LEGEND,
         blocks=list(summary.blocks(comparison.results, comparison.measured)),
         remarks=summary.remarks_once(comparison.remarks),
-        plots=drawn,
-        left_out=left_out,
+        charts=selected if charts else [],
+        library=report_charts.library() if charts and selected else "",
+        left_out=left_out if charts else {},
         parameters=_parameters(comparison.parameters),
     )
     write_file(directory / "report.html", page)
 
 
-def _draw(
-    comparison: Comparison, directory: Path, jobs: int, progress: Progress | None
-) -> tuple[list[dict[str, str]], dict[str, list[str]]]:
-    """Draw every plot, and give its entry on the page, and by trace why others are left out."""
+def _draw(comparison: Comparison, directory: Path, jobs: int, progress: Progress | None) -> None:
+    """Write every plot as PNG and SVG."""
     from matchbench.plots import planned
 
     directory.mkdir()
-    plan = planned(comparison.results, comparison.depths, comparison.timeline)
-    plots = plan.plots
-    drawn = []
+    plots = planned(comparison.results, comparison.depths, comparison.timeline)
     with ExitStack() as stack:
-        pictures: Iterator[bytes] = map(_save, plots, repeat(directory))
+        saved: Iterator[None] = map(_save, plots, repeat(directory))
         if min(jobs, len(plots) // _WORTH_A_PROCESS) > 1:
             pool = stack.enter_context(_processes(min(jobs, len(plots) // _WORTH_A_PROCESS)))
             with _without_interrupts():
-                pictures = pool.map(_save, plots, repeat(directory))
-        for plot, picture in zip(plots, pictures, strict=True):
-            png = base64.b64encode(picture).decode()
-            drawn.append({"trace": plot.trace, "name": plot.name, "title": plot.title, "png": png})
+                saved = pool.map(_save, plots, repeat(directory))
+        for done, _ in enumerate(saved, start=1):
             if progress:
-                progress(len(drawn), len(plots))
-    return drawn, plan.left_out
+                progress(done, len(plots))
 
 
-def _save(plot: Plot, directory: Path) -> bytes:
+def _save(plot: Plot, directory: Path) -> None:
     from matchbench.plots import save
 
-    return save(plot.draw(), directory, plot.name)
+    save(plot.draw(), directory, plot.name)
 
 
 @contextmanager

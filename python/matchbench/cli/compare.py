@@ -105,7 +105,8 @@ CHECK_FAILED = 1
     type=click.Path(path_type=Path),
     help="Directory of the results. [out/compare-DATE-TIME]",
 )
-@click.option("--table-only", is_flag=True, help="Draw no plots; the report has tables only.")
+@click.option("--plots", is_flag=True, help="Draw the charts of the report as PNG and SVG too, to DIR/plots.")
+@click.option("--table-only", is_flag=True, help="Draw no charts; the report has tables only.")
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 def command(
     paths: tuple[Path, ...],
@@ -120,12 +121,13 @@ def command(
     output: Path | None,
     *,
     free_wildcards: bool,
+    plots: bool,
     table_only: bool,
     force: bool,
 ) -> int:
     """Replay traces on receive engines and compare the cost of matching.
 
-    Prints one table per trace, and writes tables, plots and an HTML report to DIR.
+    Prints one table per trace, and writes tables and an HTML report with interactive charts to DIR.
     """
     from matchbench.compare import compare
     from matchbench.selection import choose_engines, parse_assignments
@@ -145,14 +147,15 @@ def command(
         # Before the work: another command may be writing to it.
         stack.enter_context(reserved_directory(output, marker="results.json", force=force))
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
-        if not table_only:
+        if plots:
             # matplotlib takes as long to import as a small trace to replay: both at the same time.
             threading.Thread(target=importlib.import_module, args=("matchbench.plots",)).start()
         with progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
         _show(comparison)
+        charts = not table_only
         with progress_bar("drawing") as progress:
-            comparison.write(output, force=force, plots=not table_only, jobs=jobs, progress=progress)
+            comparison.write(output, force=force, charts=charts, plots=plots, jobs=jobs, progress=progress)
     tables.line(f"results: {output}/report.html")
     return 0 if comparison.finished else CHECK_FAILED
 

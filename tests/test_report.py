@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The report of a comparison: its charts can be drawn, show what the tables hold, and need no network."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+import vl_convert
+
+import matchbench as mb
+from matchbench import report_charts
+
+LABEL = re.compile(r'aria-label="([^"]*)"')
+
+
+@pytest.fixture(scope="module")
+def comparison(halo: mb.Trace, deep: mb.Trace) -> mb.Comparison:
+    return mb.compare([halo, deep], ["ideal", "linear:qsnet2", "linear:bgp", "microcode:hemmert2007"])
+
+
+def drawn(chart: report_charts.Selected) -> list[str]:
+    """Draw a chart as the browser does, and return the descriptions of its marks."""
+    return LABEL.findall(vl_convert.vegalite_to_svg(chart.spec))
+
+
+def chart(comparison: mb.Comparison, trace: str, kind: str) -> report_charts.Selected:
+    selected, _ = report_charts.select(comparison.results, comparison.depths, comparison.timeline)
+    return next(each for each in selected if (each.trace, each.kind) == (trace, kind))
+
+
+def test_a_bar_has_the_slowdown_of_its_engine(comparison: mb.Comparison) -> None:
+    marks = drawn(chart(comparison, "deep", "slowdown"))
+    rows = comparison.results.filter(trace="deep")
+    for row in rows.iter_rows(named=True):
+        label = f"{row['engine']}:{row['preset']}"
+        expected = f"timing: {row['timing']}; engine: {label}; slowdown: {row['slowdown']:.4f};"
+        assert sum(expected in mark for mark in marks) == 1, expected
+
+
+def test_measured_bars_are_apart_and_on_the_same_axis(comparison: mb.Comparison) -> None:
+    measured = pl.col("preset") == "bgp"
+    results = comparison.results.with_columns(
+        timing=pl.when(measured).then(pl.lit("measured")).otherwise("timing")
+    )
+    selected, _ = report_charts.select(results, comparison.depths, comparison.timeline)
+    ranked, apart = selected[0].spec["vconcat"]
+    assert "linear:bgp" not in ranked["data"]["values"]
+    assert "linear:bgp" in apart["data"]["values"]
+    assert apart["title"]["text"] == "measured on this host, not ranked"
+    assert ranked["encoding"]["x"]["scale"] == apart["encoding"]["x"]["scale"]
+
+
+def test_a_point_has_the_latency_of_its_depth(comparison: mb.Comparison) -> None:
+    marks = drawn(chart(comparison, "deep", "latency"))
+    found = comparison.depths.filter(trace="deep", engine="linear", preset="qsnet2").filter(
+        pl.col("matches") > 0
+    )
+    assert found.height > 1
+    for row in found.iter_rows(named=True):
+        expected = [
+            f"entries visited by the search: {(row['visits_from'] + row['visits_to']) / 2:g};",
+            f"match latency, mean [ns]: {row['match_latency_mean_ns']:,.6g};",
+            "engine: linear:qsnet2;",
+            f"matches: {row['matches']:,}",
+        ]
+        assert any(all(each in mark for each in expected) for mark in marks), expected
+
+
+def test_queues_are_shown_for_the_fastest_preset_of_each_engine(comparison: mb.Comparison) -> None:
+    marks = drawn(chart(comparison, "deep", "queues"))
+    shown = {match[1] for mark in marks if (match := re.search(r"engine: ([^;]*);", mark))}
+    assert shown == {"ideal:zero (bound)", "linear:qsnet2", "microcode:hemmert2007"}
+
+
+def test_a_chart_keeps_a_length_wherever_it_changes() -> None:
+    lengths = [0, 0, 7, 7, 7, 0, 0, 0]
+    timeline = pl.DataFrame(
+        {
+            "engine": ["e"] * 8,
+            "preset": ["p"] * 8,
+            "timing": ["simulated"] * 8,
+            "from_ns": [float(at) for at in range(8)],
+            "posted_max": lengths,
+            "unexpected_max": [1] * 8,
+        }
+    )
+    rows = report_charts.Selected(trace="t", kind="queues", title="", table=timeline).spec["data"]["values"]
+    posted = [tuple(line.split(",")[2:]) for line in rows.splitlines() if line.startswith("0,0,")]
+    assert posted == [("0.0", "0"), ("2.0", "7"), ("5.0", "0"), ("7.0", "0")]
+
+
+def test_a_wide_range_has_a_logarithmic_axis_with_zero(comparison: mb.Comparison) -> None:
+    scale = chart(comparison, "deep", "latency").spec["encoding"]["y"]
+    assert scale["scale"]["type"] == "symlog"
+    assert scale["axis"]["values"][0] == 0
+    narrow = comparison.depths.filter(engine="linear", preset="qsnet2").with_columns(
+        match_latency_mean_ns=100.0
+    )
+    selected, _ = report_charts.select(comparison.results, narrow, comparison.timeline)
+    latency = next(each for each in selected if each.kind == "latency")
+    assert latency.spec["encoding"]["y"]["scale"] == {"zero": True}
+
+
+class _Page(HTMLParser):
+    """Collects charts, and everything that a browser would load from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.charts: list[dict[str, object]] = []
+        self.labels: list[str] = []
+        self.loaded: list[str] = []
+        self._json = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.loaded += [f"{tag} {name}" for name in ("src", "href", "srcset") if values.get(name)]
+        self._json = values.get("type") == "application/json"
+        if "chart" in (values.get("class") or "").split():
+            self.labels.append(values["aria-label"] or "")
+
+    def handle_data(self, data: str) -> None:
+        if self._json:
+            self.charts.append(json.loads(data))
+            self._json = False
+
+
+def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison, tmp_path: Path) -> None:
+    comparison.write(tmp_path / "r")
+    assert not (tmp_path / "r" / "plots").exists()
+    page = _Page()
+    text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    page.feed(text)
+    assert page.loaded == []
+    assert page.labels == [
+        "halo: application slowdown by engine",
+        "halo: queue lengths over time",
+        "deep: application slowdown by engine",
+        "deep: match latency against search depth",
+        "deep: queue lengths over time",
+    ]
+    for each in page.charts:
+        assert vl_convert.vegalite_to_svg(each).startswith("<svg")
+    # Two scripts that run, and one of data for each chart: nothing inside ends one of them early.
+    assert text.count("</script>") == 2 + len(page.charts) == 7
+
+
+def test_the_script_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    script = report_charts.library()
+    (kept,) = (tmp_path / "matchbench").iterdir()
+    assert kept.read_text(encoding="utf-8") == script
+    kept.write_text("kept", encoding="utf-8")
+    assert report_charts.library() == "kept"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert report_charts.library() == script, "without a cache"
