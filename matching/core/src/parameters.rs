@@ -33,6 +33,43 @@
 //! # Ok::<(), mb_core::parameters::ParameterError>(())
 //! ```
 //!
+//! A field can be a parameter struct itself: its parameters stand in the field's place, behind a prefix if one is given.
+//! `#[parameters(sourced = Name)]` derives the struct `Name` too, which has a source beside every value: a preset in
+//! code is an expression of that type, and [`ParameterSet::from_sourced`] checks it.
+//!
+//! ```
+//! use mb_core::parameters::{ParameterSet, Parameters, Sourced};
+//! use mb_core::Cycles;
+//!
+//! #[derive(Clone, Debug, Parameters)]
+//! #[parameters(sourced = SourcedCache)]
+//! struct Cache {
+//!     /// Cycles of a hit.
+//!     #[parameter(range = 1..=100)]
+//!     hit: Cycles,
+//! }
+//!
+//! #[derive(Clone, Debug, Parameters)]
+//! #[parameters(sourced = SourcedMemory)]
+//! struct Memory {
+//!     /// First level.
+//!     #[parameter(nested, prefix = "l1_")]
+//!     l1: Cache,
+//!     /// Second level.
+//!     #[parameter(nested, prefix = "l2_")]
+//!     l2: Cache,
+//! }
+//!
+//! let preset = SourcedMemory {
+//!     l1: SourcedCache { hit: Sourced::paper(Cycles(1), "crowley2000", "table 4") },
+//!     l2: SourcedCache { hit: Sourced::assumed(Cycles(10), "ten times the first level") },
+//! };
+//! let set = ParameterSet::from_sourced::<Memory>(preset)?;
+//! assert_eq!(set.get("l2_hit").unwrap().source.detail(), "ten times the first level");
+//! assert_eq!(set.typed::<Memory>().l2.hit, Cycles(10));
+//! # Ok::<(), mb_core::parameters::ParameterError>(())
+//! ```
+//!
 //! A typo in the name of a parameter does not compile:
 //!
 //! ```compile_fail,E0609
@@ -49,8 +86,57 @@
 //!     walk.entyr
 //! }
 //! ```
+//!
+//! Nor does one in a nested struct:
+//!
+//! ```compile_fail,E0609
+//! # use mb_core::parameters::Parameters;
+//! # use mb_core::Picos;
+//! # #[derive(Clone, Debug, Parameters)]
+//! # struct WalkParameters {
+//! #     /// Time of each entry visited.
+//! #     #[parameter(range = 0..=1_000_000)]
+//! #     entry: Picos,
+//! # }
+//! #[derive(Clone, Debug, Parameters)]
+//! struct QueueParameters {
+//!     /// Walk over the posted receives.
+//!     #[parameter(nested, prefix = "prq_")]
+//!     prq: WalkParameters,
+//! }
+//!
+//! fn cost(queue: &QueueParameters) -> Picos {
+//!     queue.prq.entyr
+//! }
+//! ```
+//!
+//! Two parameters with the same key do not compile:
+//!
+//! ```compile_fail,E0080
+//! # use mb_core::parameters::Parameters;
+//! # use mb_core::Picos;
+//! # #[derive(Clone, Debug, Parameters)]
+//! # struct WalkParameters {
+//! #     /// Time of each entry visited.
+//! #     #[parameter(range = 0..=1_000_000)]
+//! #     entry: Picos,
+//! # }
+//! #[derive(Clone, Debug, Parameters)]
+//! struct QueueParameters {
+//!     /// Walk over the posted receives.
+//!     #[parameter(nested)]
+//!     prq: WalkParameters,
+//!     /// Walk over the unexpected messages.
+//!     #[parameter(nested)]
+//!     umq: WalkParameters,
+//! }
+//!
+//! const KEYS: usize = QueueParameters::SPECS.len();
+//! ```
 
 mod error;
+#[doc(hidden)]
+pub mod nested;
 mod set;
 mod source;
 mod spec;
@@ -61,4 +147,4 @@ pub use mb_derive::{Choice, Parameters};
 pub use set::{Parameter, ParameterSet};
 pub use source::{Source, Sourced};
 pub use spec::{Domain, ParameterSpec, Unit, Value};
-pub use types::{Choice, ParameterType, Parameters, Quantity};
+pub use types::{Choice, ParameterType, Parameters, Quantity, SourcedParameters};

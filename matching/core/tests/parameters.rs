@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parameters that a struct describes: specifications, values as text, and every message word for word.
 
-use mb_core::parameters::{Choice, Domain, ParameterError, ParameterSet, ParameterSpec, Parameters, Source, Unit};
+use mb_core::parameters::{
+    Choice, Domain, ParameterError, ParameterSet, ParameterSpec, Parameters, Source, Sourced, Unit,
+};
 use mb_core::{Clock, Cycles, Picos};
 
 const MOST: u64 = 8;
@@ -219,4 +221,120 @@ fn a_set_is_not_read_as_another_struct() {
         lists: u64,
     }
     assert!(set("lists", "4").unwrap().try_typed::<Other>().is_none());
+}
+
+#[derive(Clone, PartialEq, Debug, Parameters)]
+#[parameters(sourced = SourcedCache)]
+struct Cache {
+    /// Cycles of a hit.
+    #[parameter(range = 1..=100)]
+    hit: Cycles,
+    /// Ways.
+    #[parameter(key = "associativity", range = 1..=64)]
+    ways: u32,
+}
+
+#[derive(Clone, PartialEq, Debug, Parameters)]
+#[parameters(sourced = SourcedHierarchy)]
+struct Hierarchy {
+    /// Without a prefix.
+    #[parameter(nested)]
+    l1: Cache,
+    /// Line.
+    #[parameter(range = 16..=256)]
+    line: u64,
+    /// With one.
+    #[parameter(nested, prefix = "l2_")]
+    l2: Cache,
+}
+
+#[derive(Clone, PartialEq, Debug, Parameters)]
+struct Chip {
+    /// Clock.
+    #[parameter(range = 1..=1000)]
+    clock: Clock,
+    /// Two levels of structs.
+    #[parameter(nested, prefix = "cache_")]
+    caches: Hierarchy,
+}
+
+const CHIP: [(&str, &str); 6] = [
+    ("clock", "500"),
+    ("cache_hit", "1"),
+    ("cache_associativity", "2"),
+    ("cache_line", "64"),
+    ("cache_l2_hit", "10"),
+    ("cache_l2_associativity", "8"),
+];
+
+fn chip(key: &str, text: &str) -> Result<ParameterSet, ParameterError> {
+    let given = CHIP.into_iter().chain([(key, text)]);
+    ParameterSet::complete(Chip::SPECS, given.map(|(key, text)| (key, text, Source::User)))
+}
+
+#[test]
+fn the_parameters_of_a_nested_struct_stand_in_its_place_behind_its_prefix() {
+    assert_eq!(Chip::SPECS.iter().map(|spec| spec.key).collect::<Vec<_>>(), CHIP.map(|(key, _)| key));
+    let inner = Cache::SPECS[1];
+    assert_eq!(Chip::SPECS[5], ParameterSpec { key: "cache_l2_associativity", ..inner });
+}
+
+#[test]
+fn a_nested_struct_has_its_values() {
+    let cache = |hit, ways| Cache { hit: Cycles(hit), ways };
+    let expected =
+        Chip { clock: Clock::from_mhz(500), caches: Hierarchy { l1: cache(1, 2), line: 64, l2: cache(10, 8) } };
+    let set = chip("clock", "500").unwrap();
+    assert_eq!(set.typed::<Chip>(), expected);
+    assert_eq!(Chip::from_values(&expected.values()), expected);
+    let mut set = set;
+    set.change(&Source::User, |chip: &mut Chip| chip.caches.l2.ways = 4).unwrap();
+    assert_eq!(set.get("cache_l2_associativity").unwrap().value.to_string(), "4");
+}
+
+#[test]
+fn an_error_names_the_key_with_its_prefix() {
+    assert_eq!(
+        chip("cache_l2_hit", "0").unwrap_err().to_string(),
+        "parameter `cache_l2_hit`: found `0`, expected a whole number from 1 to 100 (cycles)"
+    );
+    assert_eq!(
+        chip("l2_hit", "1").unwrap_err().to_string(),
+        "unknown parameter `l2_hit`; expected one of: clock, cache_hit, cache_associativity, cache_line, cache_l2_hit, \
+         cache_l2_associativity"
+    );
+}
+
+fn hierarchy(l2_ways: u32) -> Result<ParameterSet, ParameterError> {
+    let l1 = SourcedCache {
+        hit: Sourced::paper(Cycles(1), "crowley2000", "table 4"),
+        ways: Sourced::measured(2, "by hand"),
+    };
+    let l2 = SourcedCache { hit: Sourced::assumed(Cycles(10), "why"), ways: Sourced::assumed(l2_ways, "a guess") };
+    ParameterSet::from_sourced::<Hierarchy>(SourcedHierarchy { l1, line: Sourced::assumed(64, "usual"), l2 })
+}
+
+#[test]
+fn a_struct_with_sources_is_a_set() {
+    let set = hierarchy(8).unwrap();
+    let cache = |hit, ways| Cache { hit: Cycles(hit), ways };
+    assert_eq!(set.typed::<Hierarchy>(), Hierarchy { l1: cache(1, 2), line: 64, l2: cache(10, 8) });
+    let sources: Vec<_> =
+        set.iter().map(|(spec, parameter)| (spec.key, parameter.source.kind(), parameter.source.detail())).collect();
+    let expected = [
+        ("hit", "paper", "crowley2000, table 4"),
+        ("associativity", "measured", "by hand"),
+        ("line", "assumed", "usual"),
+        ("l2_hit", "assumed", "why"),
+        ("l2_associativity", "assumed", "a guess"),
+    ];
+    assert_eq!(sources, expected.map(|(key, kind, detail)| (key, kind, detail.to_owned())));
+}
+
+#[test]
+fn a_value_with_a_source_is_in_its_domain() {
+    assert_eq!(
+        hierarchy(65).unwrap_err().to_string(),
+        "parameter `l2_associativity`: found `65`, expected a whole number from 1 to 64 (count)"
+    );
 }

@@ -3,18 +3,25 @@
 //!
 //! Both are used through `mb_core::parameters`, where the traits and an example are.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprRange, Field, Fields, Lit, LitStr, RangeLimits, Result};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprRange, Field, Fields, Lit, LitStr, RangeLimits, Result, Type,
+};
 
 /// Implements `mb_core::parameters::Parameters` for a struct with named fields.
 ///
 /// Every field has a doc comment, which is the parameter's meaning, and `#[parameter(...)]` with
 /// - `range = LOW..=HIGH`, in the unit of the field's type, for a number; nothing for a choice,
-/// - `key = "..."` where presets write another word than the field's name.
-#[proc_macro_derive(Parameters, attributes(parameter))]
+/// - `key = "..."` where presets write another word than the field's name,
+/// - `nested`, alone or with `prefix = "..."`, where the field's type is itself a parameter struct. Its parameters stand
+///   in the place of the field, each key behind the prefix. Its doc comment is for readers of the code only.
+///
+/// With `#[parameters(sourced = Name)]`, the struct `Name` is derived too: the same fields with a source for each value
+/// (`mb_core::parameters::SourcedParameters`). Parameter structs nested in it have one as well.
+#[proc_macro_derive(Parameters, attributes(parameter, parameters))]
 pub fn derive_parameters(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     parameters(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -33,54 +40,213 @@ fn parameters(input: &DeriveInput) -> Result<TokenStream> {
     let refused = || Error::new(input.ident.span(), "Parameters can be derived for a struct with named fields");
     let Data::Struct(data) = &input.data else { return Err(refused()) };
     let Fields::Named(fields) = &data.fields else { return Err(refused()) };
-    let specs = fields.named.iter().map(spec).collect::<Result<Vec<_>>>()?;
+    let fields = fields.named.iter().map(Parameter::read).collect::<Result<Vec<_>>>()?;
     let name = &input.ident;
-    let names: Vec<_> = fields.named.iter().filter_map(|field| field.ident.as_ref()).collect();
-    let places = 0..names.len();
+    let lengths = fields.iter().map(Parameter::length);
+    let specs = fields.iter().map(Parameter::specs);
+    let from_values = fields.iter().map(Parameter::expression);
+    let values = fields.iter().map(Parameter::values);
+    let sourced = sourced(input)?.map(|sourced| sourced_struct(input, &sourced, &fields));
     Ok(quote! {
         #[automatically_derived]
         impl ::mb_core::parameters::Parameters for #name {
-            const SPECS: &'static [::mb_core::parameters::ParameterSpec] = &[#(#specs),*];
+            const SPECS: &'static [::mb_core::parameters::ParameterSpec] =
+                &::mb_core::parameters::nested::join::<{ 0 #(+ #lengths)* }>(&[#(#specs),*]);
 
             fn from_values(values: &[::mb_core::parameters::Value]) -> Self {
-                Self { #(#names: ::mb_core::parameters::ParameterType::from_value(&values[#places])),* }
+                let mut values = values;
+                Self { #(#from_values),* }
             }
 
             fn values(&self) -> ::std::vec::Vec<::mb_core::parameters::Value> {
-                ::std::vec![#(::mb_core::parameters::ParameterType::to_value(&self.#names)),*]
+                [#(#values),*].concat()
             }
         }
+
+        #sourced
     })
 }
 
-/// The specification of one field.
-fn spec(field: &Field) -> Result<TokenStream> {
-    let meaning = meaning(field)?;
-    let attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("parameter"));
-    let Some(attribute) = attribute else {
-        return Err(Error::new(
-            field.span(),
-            "expected #[parameter(range = LOW..=HIGH)], or #[parameter] for a choice",
-        ));
-    };
-    let Attributes { key, range } = Attributes::read(attribute)?;
-    let key = key.or_else(|| field.ident.as_ref().map(|ident| ident.unraw().to_string()));
-    let kind = &field.ty;
-    let domain = if let Some((low, high)) = range {
-        quote! {{
-            let (low, high): (u64, u64) = (#low, #high);
-            assert!(low <= high, "the range of a parameter is empty");
-            assert!(high <= <#kind as ::mb_core::parameters::Quantity>::MAX, "the type of the field is too small");
-            ::mb_core::parameters::Domain::Range {
-                unit: <#kind as ::mb_core::parameters::Quantity>::UNIT,
-                low,
-                high,
+/// The struct that has a source for every value, and how it becomes a list of parameters.
+fn sourced_struct(input: &DeriveInput, sourced: &Ident, fields: &[Parameter]) -> TokenStream {
+    let (name, visibility) = (&input.ident, &input.vis);
+    let meaning = format!("[`{name}`] with a source for every value.");
+    let sourced_fields = fields.iter().map(Parameter::sourced_field);
+    let parameters = fields.iter().map(Parameter::parameters);
+    quote! {
+        #[doc = #meaning]
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        #visibility struct #sourced { #(#sourced_fields),* }
+
+        #[automatically_derived]
+        impl ::mb_core::parameters::SourcedParameters for #name {
+            type Sourced = #sourced;
+
+            fn parameters(sourced: #sourced) -> ::std::vec::Vec<::mb_core::parameters::Parameter> {
+                [#(#parameters),*].concat()
             }
-        }}
-    } else {
-        quote! { ::mb_core::parameters::Domain::Choice(<#kind as ::mb_core::parameters::Choice>::WORDS) }
+        }
+    }
+}
+
+/// The name given by `#[parameters(sourced = Name)]`.
+fn sourced(input: &DeriveInput) -> Result<Option<Ident>> {
+    let mut name = None;
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("parameters")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("sourced") {
+                return Err(meta.error("expected `sourced = Name`"));
+            }
+            name = Some(meta.value()?.parse()?);
+            Ok(())
+        })?;
+    }
+    Ok(name)
+}
+
+/// A field: one parameter, or a parameter struct.
+struct Parameter<'a> {
+    field: &'a Field,
+    meaning: String,
+    kind: Kind,
+}
+
+/// What a field is.
+enum Kind {
+    One { key: String, domain: TokenStream },
+    Nested { prefix: String },
+}
+
+impl<'a> Parameter<'a> {
+    fn read(field: &'a Field) -> Result<Self> {
+        let meaning = meaning(field)?;
+        let attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("parameter"));
+        let Some(attribute) = attribute else {
+            return Err(Error::new(
+                field.span(),
+                "expected #[parameter(range = LOW..=HIGH)], #[parameter] for a choice, \
+                 or #[parameter(nested)] for a parameter struct",
+            ));
+        };
+        let kind = match Attributes::read(attribute)? {
+            Attributes { key: None, range: None, nested: true, prefix } => {
+                Kind::Nested { prefix: prefix.unwrap_or_default() }
+            }
+            Attributes { key, range, nested: false, prefix: None } => {
+                let key = key.unwrap_or_else(|| field.ident.as_ref().map_or_else(String::new, key_of));
+                Kind::One { key, domain: domain(&field.ty, range) }
+            }
+            Attributes { nested: true, .. } => {
+                return Err(Error::new(attribute.span(), "a nested parameter struct has neither `key` nor `range`"));
+            }
+            Attributes { nested: false, .. } => {
+                return Err(Error::new(attribute.span(), "`prefix` belongs to `nested`"));
+            }
+        };
+        Ok(Self { field, meaning, kind })
+    }
+
+    fn name(&self) -> Option<&Ident> {
+        self.field.ident.as_ref()
+    }
+
+    fn ty(&self) -> &Type {
+        &self.field.ty
+    }
+
+    /// How many parameters it is.
+    fn length(&self) -> TokenStream {
+        let ty = self.ty();
+        match self.kind {
+            Kind::One { .. } => quote! { 1 },
+            Kind::Nested { .. } => quote! { <#ty as ::mb_core::parameters::Parameters>::SPECS.len() },
+        }
+    }
+
+    /// Its specifications, a slice.
+    fn specs(&self) -> TokenStream {
+        let (ty, meaning, length) = (self.ty(), &self.meaning, self.length());
+        match &self.kind {
+            Kind::One { key, domain } => {
+                quote! { &[::mb_core::parameters::ParameterSpec { key: #key, domain: #domain, meaning: #meaning }] }
+            }
+            Kind::Nested { prefix } if prefix.is_empty() => {
+                quote! { <#ty as ::mb_core::parameters::Parameters>::SPECS }
+            }
+            Kind::Nested { prefix } => {
+                quote! {{
+                    const SPECS: &[::mb_core::parameters::ParameterSpec] =
+                        <#ty as ::mb_core::parameters::Parameters>::SPECS;
+                    const KEYS: &[::mb_core::parameters::nested::Key; #length] =
+                        &::mb_core::parameters::nested::keys(#prefix, SPECS);
+                    const RENAMED: &[::mb_core::parameters::ParameterSpec; #length] =
+                        &::mb_core::parameters::nested::with_keys(SPECS, KEYS);
+                    RENAMED
+                }}
+            }
+        }
+    }
+
+    /// The field in a struct expression, from the slice `values`, which it shortens.
+    fn expression(&self) -> TokenStream {
+        let (name, length) = (self.name(), self.length());
+        let own = quote! { ::mb_core::parameters::nested::take(&mut values, #length) };
+        match self.kind {
+            Kind::One { .. } => quote! { #name: ::mb_core::parameters::ParameterType::from_value(&#own[0]) },
+            Kind::Nested { .. } => quote! { #name: ::mb_core::parameters::Parameters::from_values(#own) },
+        }
+    }
+
+    /// Its values, a vector.
+    fn values(&self) -> TokenStream {
+        let name = self.name();
+        match self.kind {
+            Kind::One { .. } => quote! { ::std::vec![::mb_core::parameters::ParameterType::to_value(&self.#name)] },
+            Kind::Nested { .. } => quote! { ::mb_core::parameters::Parameters::values(&self.#name) },
+        }
+    }
+
+    /// The field with its sources.
+    fn sourced_field(&self) -> TokenStream {
+        let (name, ty, meaning, visibility) = (self.name(), self.ty(), &self.meaning, &self.field.vis);
+        let ty = match self.kind {
+            Kind::One { .. } => quote! { ::mb_core::parameters::Sourced<#ty> },
+            Kind::Nested { .. } => quote! { <#ty as ::mb_core::parameters::SourcedParameters>::Sourced },
+        };
+        quote! { #[doc = #meaning] #visibility #name: #ty }
+    }
+
+    /// Its values with their sources, a vector.
+    fn parameters(&self) -> TokenStream {
+        let (name, ty) = (self.name(), self.ty());
+        match self.kind {
+            Kind::One { .. } => quote! { ::std::vec![::mb_core::parameters::Parameter::of(sourced.#name)] },
+            Kind::Nested { .. } => {
+                quote! { <#ty as ::mb_core::parameters::SourcedParameters>::parameters(sourced.#name) }
+            }
+        }
+    }
+}
+
+/// The domain of a field.
+fn domain(ty: &Type, range: Option<(Expr, Expr)>) -> TokenStream {
+    let Some((low, high)) = range else {
+        return quote! { ::mb_core::parameters::Domain::Choice(<#ty as ::mb_core::parameters::Choice>::WORDS) };
     };
-    Ok(quote! { ::mb_core::parameters::ParameterSpec { key: #key, domain: #domain, meaning: #meaning } })
+    quote! {{
+        let (low, high): (u64, u64) = (#low, #high);
+        assert!(low <= high, "the range of a parameter is empty");
+        assert!(high <= <#ty as ::mb_core::parameters::Quantity>::MAX, "the type of the field is too small");
+        ::mb_core::parameters::Domain::Range {
+            unit: <#ty as ::mb_core::parameters::Quantity>::UNIT,
+            low,
+            high,
+        }
+    }}
+}
+
+fn key_of(ident: &Ident) -> String {
+    ident.unraw().to_string()
 }
 
 /// What `#[parameter(...)]` holds.
@@ -88,6 +254,8 @@ fn spec(field: &Field) -> Result<TokenStream> {
 struct Attributes {
     key: Option<String>,
     range: Option<(Expr, Expr)>,
+    nested: bool,
+    prefix: Option<String>,
 }
 
 impl Attributes {
@@ -100,6 +268,12 @@ impl Attributes {
             if meta.path.is_ident("key") {
                 found.key = Some(meta.value()?.parse::<LitStr>()?.value());
                 Ok(())
+            } else if meta.path.is_ident("nested") {
+                found.nested = true;
+                Ok(())
+            } else if meta.path.is_ident("prefix") {
+                found.prefix = Some(meta.value()?.parse::<LitStr>()?.value());
+                Ok(())
             } else if meta.path.is_ident("range") {
                 let range: ExprRange = meta.value()?.parse()?;
                 match (range.start, range.limits, range.end) {
@@ -110,7 +284,7 @@ impl Attributes {
                     _ => Err(meta.error("expected a range LOW..=HIGH")),
                 }
             } else {
-                Err(meta.error("expected `range = LOW..=HIGH` or `key = \"...\"`"))
+                Err(meta.error("expected `range = LOW..=HIGH`, `key = \"...\"`, `nested` or `prefix = \"...\"`"))
             }
         })?;
         Ok(found)
@@ -189,8 +363,32 @@ mod tests {
         );
         assert_eq!(
             refused(quote! { struct P { #[doc = "Meaning."] entry: u64 } }, parameters),
-            "expected #[parameter(range = LOW..=HIGH)], or #[parameter] for a choice"
+            "expected #[parameter(range = LOW..=HIGH)], #[parameter] for a choice, \
+             or #[parameter(nested)] for a parameter struct"
         );
+    }
+
+    #[test]
+    fn a_nested_struct_has_a_prefix_only() {
+        for other in [quote! { key = "a" }, quote! { range = 0..=1 }] {
+            assert_eq!(
+                refused(quote! { struct P { #[doc = "D."] #[parameter(nested, #other)] walk: Walk } }, parameters),
+                "a nested parameter struct has neither `key` nor `range`"
+            );
+        }
+        assert_eq!(
+            refused(quote! { struct P { #[doc = "D."] #[parameter(prefix = "a_")] walk: Walk } }, parameters),
+            "`prefix` belongs to `nested`"
+        );
+        assert_eq!(
+            refused(quote! { struct P { #[doc = "D."] #[parameter(nest)] walk: Walk } }, parameters),
+            "expected `range = LOW..=HIGH`, `key = \"...\"`, `nested` or `prefix = \"...\"`"
+        );
+    }
+
+    #[test]
+    fn the_struct_with_sources_has_a_name() {
+        assert_eq!(refused(quote! { #[parameters(source = P2)] struct P {} }, parameters), "expected `sourced = Name`");
     }
 
     #[test]

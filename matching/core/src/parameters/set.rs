@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A value and a source for every parameter.
 
-use super::{ParameterError, ParameterSpec, Parameters, Source, Sourced, Value};
+use super::{ParameterError, ParameterSpec, ParameterType, Parameters, Source, Sourced, SourcedParameters, Value};
 use crate::time::Clock;
 
 /// A parameter's value and its source.
 pub type Parameter = Sourced<Value>;
+
+impl Parameter {
+    /// The parameter of a typed value.
+    pub fn of<T: ParameterType>(typed: Sourced<T>) -> Self {
+        Self { value: typed.value.to_value(), source: typed.source }
+    }
+}
 
 /// A value and its source for every parameter of an engine or a network. Every value is in its domain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +38,18 @@ impl ParameterSet {
         let missing = |spec: &ParameterSpec| ParameterError::Missing(spec.key.to_owned());
         let values = found.into_iter().zip(specs).map(|(value, spec)| value.ok_or_else(|| missing(spec)));
         Ok(Self { specs: specs.to_vec(), values: values.collect::<Result<_, _>>()? })
+    }
+
+    /// The set of typed values with their sources.
+    ///
+    /// # Errors
+    /// [`ParameterError::Bad`] when a value is outside its domain.
+    pub fn from_sourced<P: SourcedParameters>(sourced: P::Sourced) -> Result<Self, ParameterError> {
+        let values = P::parameters(sourced);
+        for (spec, parameter) in P::SPECS.iter().zip(&values) {
+            spec.check(parameter.value)?;
+        }
+        Ok(Self { specs: P::SPECS.to_vec(), values })
     }
 
     /// Replaces the value of `key` by what `text` says.

@@ -55,3 +55,23 @@ pub struct Sourced<T> {
     /// Where it comes from.
     pub source: Source,
 }
+
+impl<T> Sourced<T> {
+    /// Printed in the publication `key`, or following from it.
+    #[must_use]
+    pub const fn paper(value: T, key: &'static str, place: &'static str) -> Self {
+        Self { value, source: Source::Paper { key: Cow::Borrowed(key), place: Cow::Borrowed(place) } }
+    }
+
+    /// Measured: on what, and how.
+    #[must_use]
+    pub const fn measured(value: T, how: &'static str) -> Self {
+        Self { value, source: Source::Measured(Cow::Borrowed(how)) }
+    }
+
+    /// Assumed: why this value is sensible.
+    #[must_use]
+    pub const fn assumed(value: T, why: &'static str) -> Self {
+        Self { value, source: Source::Assumed(Cow::Borrowed(why)) }
+    }
+}

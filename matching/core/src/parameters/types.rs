@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The types that fields of parameter structs have.
 
-use super::{ParameterSpec, Unit, Value};
+use super::{Parameter, ParameterSpec, Unit, Value};
 use crate::time::{Clock, Cycles, Picos};
 
 /// A struct whose fields are parameters; derived.
@@ -18,6 +18,16 @@ pub trait Parameters: Sized {
 
     /// The values, in the order of [`SPECS`](Self::SPECS).
     fn values(&self) -> Vec<Value>;
+}
+
+/// A parameter struct beside which one with sources is derived: `#[parameters(sourced = Name)]`.
+pub trait SourcedParameters: Parameters {
+    /// The same fields, each with its source.
+    type Sourced;
+
+    /// The values and sources, in the order of [`SPECS`](Parameters::SPECS).
+    /// [`ParameterSet::from_sourced`](super::ParameterSet::from_sourced) calls it.
+    fn parameters(sourced: Self::Sourced) -> Vec<Parameter>;
 }
 
 /// An enum whose variants are the words of a parameter; derived.
