@@ -4,7 +4,8 @@
 
 use mb_core::ReplayEngine;
 use mb_netproc::contract::OsThread;
-use mb_netproc_engine::parameters::{MatchFunction, NetprocParameters, Policy};
+use mb_netproc::parameters::Policy;
+use mb_netproc_engine::parameters::{MatchFunction, NetprocParameters};
 use mb_netproc_engine::{ENTRY, Netproc};
 use mb_testkit::drive::{Fetch, Visits, judge};
 use mb_testkit::{cases, preset, streams};
@@ -20,16 +21,19 @@ fn parameters(name: &str, change: Change) -> NetprocParameters {
 
 /// Presets with changes that handlers could be thrown by: who waits, what is slow, who receives.
 const VARIANTS: [(&str, Change); 5] = [
-    ("cmp8", |p| (p.program, p.l2_hit, p.l2_mshrs, p.device_latency) = (MatchFunction::Mpi, 37, 2, 0)),
+    ("cmp8", |p| {
+        (p.program, p.caches.l2_hit, p.caches.l2_mshrs, p.caches.device_latency) = (MatchFunction::Mpi, 37, 2, 0);
+    }),
     // Every hart receives its own packets; a short ring, so that buffers are used again soon.
-    ("cmp2_4", |p| (p.os, p.ring_slots, p.buffers, p.memory_latency) = (OsThread::Spread, 2, 5, 3)),
+    ("cmp2_4", |p| (p.os, p.ring_slots, p.buffers, p.caches.memory_latency) = (OsThread::Spread, 2, 5, 3)),
     // One hart does everything; more operations than slots.
-    ("cmp8", |p| (p.cores, p.ring_slots, p.buffers, p.program) = (1, 4, 6, MatchFunction::Mpi)),
+    ("cmp8", |p| (p.processor.cores, p.ring_slots, p.buffers, p.program) = (1, 4, 6, MatchFunction::Mpi)),
     // Small caches: entries are evicted between visits.
     ("smt8", |p| {
-        (p.l1_bytes, p.l2_bytes, p.fetch_policy, p.os) = (1024, 8192, Policy::RoundRobin, OsThread::Spread);
+        (p.caches.l1_bytes, p.caches.l2_bytes, p.processor.fetch_policy, p.os) =
+            (1024, 8192, Policy::RoundRobin, OsThread::Spread);
     }),
-    ("inorder8", |p| (p.write_buffer, p.latency_synchronisation, p.operations) = (1, 23, 9)),
+    ("inorder8", |p| (p.caches.write_buffer, p.processor.latencies.synchronisation, p.operations) = (1, 23, 9)),
 ];
 
 fn every_variant(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
@@ -69,12 +73,12 @@ fn parameters_that_contradict_each_other_are_refused() {
     let cases: [(Change, &str); 5] = [
         (|p| p.ring_slots = 48, "ring_slots is 48; expected a power of two"),
         (|p| p.buffers = 64, "buffers is 64 and ring_slots 64; expected more buffers"),
-        (|p| (p.cores, p.contexts) = (32, 8), "network processor: 256 harts; expected 1 to 64"),
+        (|p| (p.processor.cores, p.processor.contexts) = (32, 8), "network processor: 256 harts; expected 1 to 64"),
         (
-            |p| p.l1_bytes = 3000,
+            |p| p.caches.l1_bytes = 3000,
             "shared L2: instruction.bytes is 3000 with 2 ways of 64-byte lines; expected a power of two of sets",
         ),
-        (|p| p.fetch_block = 48, "fetch_block is 48 bytes; expected a power of two, 4 to 64"),
+        (|p| p.processor.fetch_block = 48, "fetch_block is 48 bytes; expected a power of two, 4 to 64"),
     ];
     for (change, expected) in cases {
         let error = Netproc::new(&parameters("cmp8", change)).expect_err("a contradiction");

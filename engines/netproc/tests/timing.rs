@@ -74,18 +74,21 @@ fn a_visit_takes_two_accesses_to_the_l2_an_atomic_and_three_branches() {
     // what they return. `visit` has these at the latencies of the preset, and the instructions between them.
     type Change = fn(&mut NetprocParameters);
     let presets: [(&str, Change, u64); 4] = [
-        ("cmp8", |p| p.cores = 2, 49),
-        ("cmp2_4", |p| p.cores = 2, 44),
-        ("cmp2_8", |p| p.cores = 2, 44),
-        ("smt8", |p| p.contexts = 2, 43),
+        ("cmp8", |p| p.processor.cores = 2, 49),
+        ("cmp2_4", |p| p.processor.cores = 2, 44),
+        ("cmp2_8", |p| p.processor.cores = 2, 44),
+        ("smt8", |p| p.processor.contexts = 2, 43),
     ];
     let changes: [(Change, u64); 6] = [
         (|_| {}, 0),
-        (|p| p.l2_hit = 30, 2 * 20),
-        (|p| p.latency_synchronisation = 9, 5),
-        (|p| p.latency_branch = 5, 3 * 3),
-        (|p| p.memory_latency = 500, 0),
-        (|p| (p.l2_hit, p.latency_synchronisation, p.latency_branch) = (20, 9, 5), 2 * 10 + 5 + 3 * 3),
+        (|p| p.caches.l2_hit = 30, 2 * 20),
+        (|p| p.processor.latencies.synchronisation = 9, 5),
+        (|p| p.processor.latencies.branch = 5, 3 * 3),
+        (|p| p.caches.memory_latency = 500, 0),
+        (
+            |p| (p.caches.l2_hit, p.processor.latencies.synchronisation, p.processor.latencies.branch) = (20, 9, 5),
+            2 * 10 + 5 + 3 * 3,
+        ),
     ];
     for (name, one_worker, visit) in presets {
         for (change, more) in changes {
@@ -129,7 +132,7 @@ fn nothing_is_answered_before_it_is_due_and_both_ways_give_the_same_time() {
 fn workers_overlap_in_a_list_and_wait_for_those_in_the_other() {
     const DEPTH: u64 = 64;
     let filled = |cores: usize| {
-        let mut engine = engine("cmp8", |parameters| parameters.cores = cores);
+        let mut engine = engine("cmp8", |parameters| parameters.processor.cores = cores);
         let mut now = Picos::ZERO;
         for number in 0..DEPTH {
             alone(&mut engine, &mut now, arrive(number));

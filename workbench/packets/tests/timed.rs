@@ -49,7 +49,7 @@ fn every_decision_on_every_architecture_is_that_of_the_references() {
         // controller, which are at most `POLL` cycles apart.
         let units = {
             let p = parameters(preset, &[]);
-            u64::from(p.issue_width) * p.cores as u64
+            u64::from(p.processor.issue_width) * p.processor.cores as u64
         };
         let lost = |hart: &mb_netproc::report::HartReport| hart.lost.iter().map(|(_, slots)| slots).sum::<u64>();
         let slots: u64 = report.harts.iter().map(|hart| hart.used + lost(hart)).sum();

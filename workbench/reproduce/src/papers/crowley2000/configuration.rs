@@ -147,7 +147,11 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     cannot("crowley2000.wl.backlog", "the controller's input is saturated by the presets"),
     cannot("crowley2000.arch.isa", "the programs are RV64IMAC, compiled with -O2; Alpha has no model"),
     shown("crowley2000.arch.clock", |model: &Model| preset(model, |found| found.clock.hertz() as f64 / 1e6), INPUT),
-    shown("crowley2000.arch.smt_fetch", |model: &Model| preset(model, |found| found.fetch_threads.into()), INPUT),
+    shown(
+        "crowley2000.arch.smt_fetch",
+        |model: &Model| preset(model, |found| found.processor.fetch_threads.into()),
+        INPUT,
+    ),
     cannot("crowley2000.arch.fu_equal", BY_DESIGN),
     shown(
         "crowley2000.arch.cmp_range",
@@ -167,7 +171,7 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     cannot("crowley2000.t4.smt_l2_banks", DIRECT),
     cannot("crowley2000.t4.l1_write", TESTED),
     cannot("crowley2000.t4.l2_write", TESTED),
-    shown("crowley2000.t4.contexts_smt", |model: &Model| preset(model, |found| found.contexts as f64), INPUT),
+    shown("crowley2000.t4.contexts_smt", |model: &Model| preset(model, |found| found.processor.contexts as f64), INPUT),
     shown(
         "crowley2000.t4.cmp2_issue_per_core",
         |model: &Model| row(model, Chip::Cmp2(4), |cores, _| cores.issue_width.into()),

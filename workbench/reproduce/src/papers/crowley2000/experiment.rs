@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use mb_core::Clock;
 use mb_core::parameters::ParameterSet;
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread};
-use mb_netproc::parameters::{Handler, Order, Policy};
+use mb_netproc::parameters::{CacheParameters, Handler, Order, Policy, ProcessorParameters};
 use mb_netproc::{Arrival, Image, NetprocParameters, Report, Spine, Tables, TimedChip, presets};
 use mb_packets::arrivals::arrivals;
 use mb_packets::session::{TABLES_SEED, filters, routes};
@@ -64,8 +64,13 @@ impl Chip {
         let preset: NetprocParameters = self.preset()?.typed();
         Ok(match self {
             // Presets have at most 8 cores.
-            Self::Cmp(cores) => NetprocParameters { cores, ..preset },
-            Self::Superscalar => NetprocParameters { contexts: 1, fetch_threads: 1, ..preset },
+            Self::Cmp(cores) => {
+                NetprocParameters { processor: ProcessorParameters { cores, ..preset.processor }, ..preset }
+            }
+            Self::Superscalar => {
+                let processor = ProcessorParameters { contexts: 1, fetch_threads: 1, ..preset.processor };
+                NetprocParameters { processor, ..preset }
+            }
             Self::Smt(_) | Self::Cmp2(_) => preset,
         })
     }
@@ -209,11 +214,17 @@ impl Experiment {
                 Work::Null | Work::Alone(Application::Md5 | Application::TripleDes) => 1,
                 _ => preset.routes,
             },
-            order,
-            fetch_policy: fetch,
-            rename_registers: (preset.rename_registers * rename_percent / 100).max(1),
-            l1_bytes,
-            memory_latency: preset.memory_latency * mhz / MHZ,
+            processor: ProcessorParameters {
+                order,
+                fetch_policy: fetch,
+                rename_registers: (preset.processor.rename_registers * rename_percent / 100).max(1),
+                ..preset.processor
+            },
+            caches: CacheParameters {
+                l1_bytes,
+                memory_latency: preset.caches.memory_latency * mhz / MHZ,
+                ..preset.caches
+            },
             heap_bytes: HEAP,
             ..preset
         })
