@@ -11,8 +11,8 @@
 use std::collections::VecDeque;
 
 use mb_core::engine::{
-    Accepted, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, Shortcuts, Timing,
-    keeps_order,
+    Accepted, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, ReplayEngine,
+    Shortcuts, Timing, keeps_order,
 };
 use mb_core::{Clock, Cycles, Op, ParameterError, Picos};
 use mb_kit::{BusyTime, MatchLists};
@@ -36,7 +36,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
 };
 
 /// One receiver's engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Netproc {
     clock: Clock,
     machine: Machine,
@@ -161,6 +161,10 @@ impl Shortcuts for Netproc {
         {
             self.run_until(first.at, done);
         }
+    }
+
+    fn copy(&self) -> Option<Box<dyn ReplayEngine>> {
+        Some(Box::new(self.clone()))
     }
 }
 

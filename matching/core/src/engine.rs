@@ -93,6 +93,12 @@ pub trait Shortcuts: Engine {
             self.run_until(at, done);
         }
     }
+
+    /// A copy of this engine, if that takes less time than to build another one, as with firmware that has booted.
+    /// Otherwise `None`.
+    fn copy(&self) -> Option<Box<dyn ReplayEngine>> {
+        None
+    }
 }
 
 /// The hook of `workbench/measure`. The default is that of a model, which is not measured.

@@ -119,25 +119,127 @@ const LENGTH: usize = 400;
 /// # Errors
 /// The objection to the smallest failing stream found, and that stream.
 pub fn check(length: usize, objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
-    let default = Config::default();
-    let rng_seed = match default.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(0),
-        fixed @ RngSeed::Fixed(_) => fixed,
-    };
-    let config = Config {
-        cases: (default.cases / 8).max(1),
-        rng_seed,
-        failure_persistence: None,
-        max_shrink_iters: 50_000,
-        ..default
-    };
-    let result =
-        TestRunner::new(config).run(&streams(length), |offers| objection(&offers).map_err(TestCaseError::fail));
-    match result {
-        Ok(()) => Ok(()),
-        Err(TestError::Fail(_, offers)) => Err(smallest(offers, objection)),
-        Err(TestError::Abort(reason)) => Err(reason.to_string()),
+    Amount::Full.check(length, objection)
+}
+
+/// How many streams a check runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amount {
+    /// All.
+    Full,
+    /// An eighth of them, for engines whose simulation is slow.
+    Eighth,
+}
+
+impl Amount {
+    const fn divisor(self) -> u32 {
+        match self {
+            Self::Full => 8,
+            Self::Eighth => 64,
+        }
     }
+
+    fn check(self, length: usize, objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
+        let default = Config::default();
+        let rng_seed = match default.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(0),
+            fixed @ RngSeed::Fixed(_) => fixed,
+        };
+        let config = Config {
+            cases: (default.cases / self.divisor()).max(1),
+            rng_seed,
+            failure_persistence: None,
+            max_shrink_iters: 50_000,
+            ..default
+        };
+        let result =
+            TestRunner::new(config).run(&streams(length), |offers| objection(&offers).map_err(TestCaseError::fail));
+        match result {
+            Ok(()) => Ok(()),
+            Err(TestError::Fail(_, offers)) => Err(smallest(offers, objection)),
+            Err(TestError::Abort(reason)) => Err(reason.to_string()),
+        }
+    }
+
+    /// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand
+    /// out the same completions.
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream.
+    pub fn outcomes_are_the_oracles(self, make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
+        self.check(LENGTH, |offers| {
+            let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
+            let others =
+                [("settle", Fetch::Settle), ("answer", Fetch::Answer), ("run_to_completion", Fetch::RunToCompletion)];
+            for (way, fetch) in others {
+                let other = judge(make().as_mut(), offers, fetch, visits)?;
+                if let Some(index) = fetched.iter().zip(&other).position(|(fetched, other)| fetched != other) {
+                    return Err(format!(
+                        "operation {}: by run_until {:?}, by {way} {:?}",
+                        index + 1,
+                        fetched[index],
+                        other[index]
+                    ));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The outcomes of a stream and of the same stream offered more slowly are equal (clause O-8).
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream.
+    pub fn stretching_offered_times_never_changes_outcomes(self, make: MakeEngine<'_>) -> Result<(), String> {
+        self.check(LENGTH, |offers| {
+            let tight = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+            // Uneven: times seven, and a gap that grows.
+            let stretched: Vec<Offer> = (0_u64..)
+                .zip(offers)
+                .map(|(index, offer)| Offer { at: Picos(offer.at.0 * 7 + index * index), ..*offer })
+                .collect();
+            let loose = judge(make().as_mut(), &stretched, Fetch::RunUntil, Visits::Own)?;
+            match tight.iter().zip(&loose).position(|(a, b)| a.completion.outcome != b.completion.outcome) {
+                Some(index) => Err(format!(
+                    "operation {}: `{}`, and `{}` when stretched",
+                    index + 1,
+                    tight[index].completion.outcome,
+                    loose[index].completion.outcome
+                )),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Offered the same operations at the same times, `bound` never answers one later than `engine`.
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream.
+    pub fn bound_is_never_slower(self, bound: MakeEngine<'_>, engine: MakeEngine<'_>) -> Result<(), String> {
+        self.check(LENGTH, |offers| {
+            let bounds = judge(bound().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+            let answers = judge(engine().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+            let late =
+                bounds.iter().zip(&answers).position(|(bound, answer)| bound.completion.at > answer.completion.at);
+            match late {
+                Some(index) => Err(format!(
+                    "operation {}: the bound answers at {}, the engine at {}",
+                    index + 1,
+                    bounds[index].completion.at,
+                    answers[index].completion.at
+                )),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+/// [`Amount::outcomes_are_the_oracles`] on all streams.
+///
+/// # Errors
+/// The objection to the smallest failing stream.
+pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
+    Amount::Full.outcomes_are_the_oracles(make, visits)
 }
 
 /// Takes operations out of a failing stream as long as it fails; returns the objection and the stream.
@@ -155,75 +257,4 @@ fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), S
     let reason = objection(&offers).err().unwrap_or_default();
     let lines: Vec<_> = offers.iter().map(|offer| format!("  {} {:?}", offer.at, offer.op)).collect();
     format!("{reason}, in the stream\n{}", lines.join("\n"))
-}
-
-/// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand
-/// out the same completions.
-///
-/// # Errors
-/// The objection to the smallest failing stream.
-pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
-    check(LENGTH, |offers| {
-        let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
-        let others =
-            [("settle", Fetch::Settle), ("answer", Fetch::Answer), ("run_to_completion", Fetch::RunToCompletion)];
-        for (way, fetch) in others {
-            let other = judge(make().as_mut(), offers, fetch, visits)?;
-            if let Some(index) = fetched.iter().zip(&other).position(|(fetched, other)| fetched != other) {
-                return Err(format!(
-                    "operation {}: by run_until {:?}, by {way} {:?}",
-                    index + 1,
-                    fetched[index],
-                    other[index]
-                ));
-            }
-        }
-        Ok(())
-    })
-}
-
-/// The outcomes of a stream and of the same stream offered more slowly are equal (clause O-8).
-///
-/// # Errors
-/// The objection to the smallest failing stream.
-pub fn stretching_offered_times_never_changes_outcomes(make: MakeEngine<'_>) -> Result<(), String> {
-    check(LENGTH, |offers| {
-        let tight = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
-        // Uneven: times seven, and a gap that grows.
-        let stretched: Vec<Offer> = (0_u64..)
-            .zip(offers)
-            .map(|(index, offer)| Offer { at: Picos(offer.at.0 * 7 + index * index), ..*offer })
-            .collect();
-        let loose = judge(make().as_mut(), &stretched, Fetch::RunUntil, Visits::Own)?;
-        match tight.iter().zip(&loose).position(|(a, b)| a.completion.outcome != b.completion.outcome) {
-            Some(index) => Err(format!(
-                "operation {}: `{}`, and `{}` when stretched",
-                index + 1,
-                tight[index].completion.outcome,
-                loose[index].completion.outcome
-            )),
-            None => Ok(()),
-        }
-    })
-}
-
-/// Offered the same operations at the same times, `bound` never answers one later than `engine`.
-///
-/// # Errors
-/// The objection to the smallest failing stream.
-pub fn bound_is_never_slower(bound: MakeEngine<'_>, engine: MakeEngine<'_>) -> Result<(), String> {
-    check(LENGTH, |offers| {
-        let bounds = judge(bound().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
-        let answers = judge(engine().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
-        let late = bounds.iter().zip(&answers).position(|(bound, answer)| bound.completion.at > answer.completion.at);
-        match late {
-            Some(index) => Err(format!(
-                "operation {}: the bound answers at {}, the engine at {}",
-                index + 1,
-                bounds[index].completion.at,
-                answers[index].completion.at
-            )),
-            None => Ok(()),
-        }
-    })
 }

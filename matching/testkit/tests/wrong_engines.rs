@@ -5,8 +5,9 @@ use mb_core::{
     Accepted, Completion, Engine, Envelope, Measurable, MsgId, Op, Outcome, Pattern, Picos, QueueLengths, RecvId,
     ReplayEngine, Shortcuts,
 };
+use mb_testkit::cases;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, streams};
+use mb_testkit::streams::{self, Amount};
 
 /// What is wrong with an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -236,7 +237,7 @@ fn assert_rejected(verdict: Result<(), String>, reason: &str) {
 fn an_engine_without_a_defect_is_accepted() {
     assert_eq!(corpus_says(Defect::None), Ok(()));
     assert_eq!(streams_say(Defect::None), Ok(()));
-    assert_eq!(streams::stretching_offered_times_never_changes_outcomes(&|| make(Defect::None)), Ok(()));
+    assert_eq!(Amount::Full.stretching_offered_times_never_changes_outcomes(&|| make(Defect::None)), Ok(()));
 }
 
 #[test]
@@ -288,7 +289,7 @@ fn an_answer_that_never_comes_is_rejected() {
 #[test]
 fn outcomes_that_depend_on_time_are_rejected() {
     assert_rejected(
-        streams::stretching_offered_times_never_changes_outcomes(&|| make(Defect::DependsOnTime)),
+        Amount::Full.stretching_offered_times_never_changes_outcomes(&|| make(Defect::DependsOnTime)),
         "the engine says `",
     );
 }
@@ -296,7 +297,7 @@ fn outcomes_that_depend_on_time_are_rejected() {
 #[test]
 fn a_bound_that_is_slower_is_rejected() {
     assert_rejected(
-        streams::bound_is_never_slower(&|| make(Defect::None), &|| make(Defect::CountsMisses)),
+        Amount::Full.bound_is_never_slower(&|| make(Defect::None), &|| make(Defect::CountsMisses)),
         "the bound answers at",
     );
 }

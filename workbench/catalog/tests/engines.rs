@@ -5,17 +5,20 @@
 
 use mb_catalog::{EngineChoice, all, find, literal};
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId, ReplayEngine};
+use mb_testkit::cases;
 use mb_testkit::drive::Visits;
-use mb_testkit::{cases, streams};
+use mb_testkit::streams::{self, Amount};
 
-/// Runs `judge` on every engine and preset and reports all that object.
-fn judge_all(judge: impl Fn(&dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
+/// Runs `judge` on every engine and preset and reports all that object. Presets on request are slow.
+fn judge_all(judge: impl Fn(Amount, &dyn Fn() -> Box<dyn ReplayEngine>) -> Result<(), String>) {
     let choices = all().unwrap();
     assert!(choices.len() > 2);
-    let objections: Vec<String> = choices
-        .iter()
-        .filter_map(|choice| judge(&|| build(choice)).err().map(|error| format!("{}: {error}", choice.spec())))
-        .collect();
+    let objection = |choice: &EngineChoice| {
+        let builder = choice.builder().unwrap();
+        let amount = if choice.is_on_request() { Amount::Eighth } else { Amount::Full };
+        judge(amount, &|| builder.build()).err().map(|error| format!("{}: {error}", choice.spec()))
+    };
+    let objections: Vec<String> = choices.iter().filter_map(objection).collect();
     assert!(objections.is_empty(), "{}", objections.join("\n"));
 }
 
@@ -26,23 +29,23 @@ fn build(choice: &EngineChoice) -> Box<dyn ReplayEngine> {
 #[test]
 fn every_engine_passes_the_corpus() {
     let corpus = cases::corpus().unwrap();
-    judge_all(|make| cases::run(&corpus, make, Visits::Own));
+    judge_all(|_, make| cases::run(&corpus, make, Visits::Own));
 }
 
 #[test]
 fn every_outcome_of_a_random_stream_is_the_oracles() {
-    judge_all(|make| streams::outcomes_are_the_oracles(make, Visits::Own));
+    judge_all(|amount, make| amount.outcomes_are_the_oracles(make, Visits::Own));
 }
 
 #[test]
 fn stretching_offered_times_never_changes_outcomes() {
-    judge_all(streams::stretching_offered_times_never_changes_outcomes);
+    judge_all(Amount::stretching_offered_times_never_changes_outcomes);
 }
 
 #[test]
 fn ideal_zero_is_never_slower_than_any_engine_on_any_operation() {
     let zero = find("ideal:zero").unwrap();
-    judge_all(|make| streams::bound_is_never_slower(&|| build(&zero), make));
+    judge_all(|amount, make| amount.bound_is_never_slower(&|| build(&zero), make));
 }
 
 /// A receive or a message of this tag.

@@ -67,12 +67,13 @@ pub(crate) fn run(
         config.collectives.set(collective, algorithm).map_err(bad_input)?;
     }
     let mut progress = Progress::new(progress);
-    // `Engine::new` has built one from the same parameters, so this cannot fail.
-    let build = || engine.choice.build().expect("the parameters were checked when they were chosen");
     let replay = |build: &mut NextEngine<'_>, tell: &mut dyn FnMut(u64, u64) -> ControlFlow<()>| {
         mb_replay::replay(&trace.trace, communicators, build, engine.choice.placement(), &config, tell)
     };
     let replayed = py.detach(|| {
+        // `Engine::new` has built one from the same parameters, so this cannot fail.
+        let builder = engine.choice.builder().expect("the parameters were checked when they were chosen");
+        let build = || builder.build();
         // Two callers tell of the same work: the replay, and the measurement between two replays.
         let progress = RefCell::new(&mut progress);
         if engine.choice.entry.card.timing != Timing::Measured {
