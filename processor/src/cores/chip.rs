@@ -363,8 +363,10 @@ impl Chip {
         host: &mut H,
         observer: &mut O,
     ) -> Result<Stop, ChipFault> {
+        // A hart ends in a step, or was halted between two runs.
+        let mut ended = true;
         loop {
-            if let Some(stop) = self.stop() {
+            if ended && let Some(stop) = self.stop() {
                 return Ok(stop);
             }
             if self.now >= until {
@@ -385,6 +387,7 @@ impl Chip {
             let mut environment =
                 Environment { config: &self.config, code: &mut self.code, memory, host, observer, active: false };
             let (mut next, mut polls) = (u64::MAX, false);
+            ended = false;
             let count = self.cores.len();
             let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
             for _ in 0..count {
@@ -397,10 +400,10 @@ impl Chip {
                 }
                 next = next.min(core.next);
                 polls |= core.polls;
+                ended |= !core.exits.is_empty();
                 index = if index + 1 == count { 0 } else { index + 1 };
             }
             let active = environment.active;
-            let ended = self.cores.iter().any(|core| !core.exits.is_empty());
             if polls && active || self.every_cycle || ended {
                 next = now + 1;
             } else if let Some(event) = memory.next_event() {

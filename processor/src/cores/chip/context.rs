@@ -13,6 +13,9 @@ use crate::isa::Operation;
 /// A physical register, by its index.
 pub(super) type Physical = u16;
 
+/// Most instructions in flight of a context: those of the largest reorder buffer and fetch queue.
+const RING: usize = 2 * ChipConfig::MAX_ENTRIES;
+
 /// The cycles in which an instruction passed the stages of the pipeline; 0 where it has not been.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Times {
@@ -21,9 +24,9 @@ pub(super) struct Times {
     pub(super) written: u64,
 }
 
-/// An instruction in flight.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+/// An instruction in flight, in two cache lines of the host.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Entry {
     pub(super) operation: Operation,
     pub(super) pc: u64,
@@ -132,8 +135,8 @@ impl Fetch {
 /// its number modulo 64.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
-    pub(super) entries: Vec<Entry>,
-    pub(super) times: Vec<Times>,
+    pub(super) entries: Box<[Entry; RING]>,
+    pub(super) times: Box<[Times; RING]>,
     pub(super) head: u64,
     pub(super) renamed: u64,
     pub(super) tail: u64,
@@ -177,7 +180,6 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(config: &ChipConfig, pc: u64, map: [Physical; 32]) -> Self {
-        let ring = (config.reorder_buffer + config.fetch_queue).next_power_of_two();
         let entry = Entry {
             operation: Operation::decode(0, 0),
             pc: 0,
@@ -205,8 +207,8 @@ impl Context {
             fails: false,
         };
         Self {
-            entries: vec![entry; ring],
-            times: vec![Times::default(); ring],
+            entries: Box::new([entry; RING]),
+            times: Box::new([Times::default(); RING]),
             head: 0,
             renamed: 0,
             tail: 0,

@@ -17,19 +17,26 @@ impl Core {
         environment: &mut Environment<'_, M, H, O>,
     ) {
         let config = environment.config;
+        if self.contexts.len() == 1 {
+            self.redirect_misfetched(0, now, environment);
+            let mut left = config.rename_width;
+            while left > 0 && self.contexts[0].next_to_rename(config, now) != u64::MAX {
+                let full = self.full(0, config);
+                if full != Full::Nothing {
+                    self.contexts[0].full = full;
+                    break;
+                }
+                self.rename_one::<O>(0, now);
+                left -= 1;
+            }
+            self.rename_more = left == 0;
+            return;
+        }
         let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
         let ages = &mut all[..self.contexts.len()];
         let mut any = false;
         for (index, age) in ages.iter_mut().enumerate() {
-            let context = &mut self.contexts[index];
-            context.full = Full::Nothing;
-            if let Some((number, at, target)) = context.fetch.misfetch
-                && at <= now
-            {
-                context.statistics.misfetched += 1;
-                self.squash(index, number + 1, now, config, environment.observer);
-                self.contexts[index].redirect(target, now);
-            }
+            self.redirect_misfetched(index, now, environment);
             *age = self.contexts[index].next_to_rename(config, now);
             any |= *age != u64::MAX;
         }
@@ -63,6 +70,25 @@ impl Core {
                     self.contexts[index].full = self.full(index, config);
                 }
             }
+        }
+    }
+
+    /// Begins rename in a context: fetch continues at the target of a misfetched branch that is decoded.
+    #[inline]
+    fn redirect_misfetched<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let context = &mut self.contexts[index];
+        context.full = Full::Nothing;
+        if let Some((number, at, target)) = context.fetch.misfetch
+            && at <= now
+        {
+            context.statistics.misfetched += 1;
+            self.squash(index, number + 1, now, environment.config, environment.observer);
+            self.contexts[index].redirect(target, now);
         }
     }
 
