@@ -16,10 +16,10 @@ use syn::{
 /// Every field has a doc comment, which is the parameter's meaning, and `#[parameter(...)]` with
 /// - `range = LOW..=HIGH`, in the unit of the field's type, for a number; nothing for a choice,
 /// - `key = "..."` where presets write another word than the field's name,
-/// - `nested`, alone or with `prefix = "..."`, where the field's type is itself a parameter struct. Its parameters stand
-///   in the place of the field, each key behind the prefix. Its doc comment is for readers of the code only.
+/// - `nested`, alone or with `prefix = "..."`, where the field's type is itself a parameter struct. Its parameters
+///   stand in the place of the field, each key behind the prefix. Its doc comment is for readers of the code only.
 ///
-/// With `#[parameters(sourced = Name)]`, the struct `Name` is derived too: the same fields with a source for each value
+/// With `#[parameters(sourced = Name)]`, the struct `Name` is derived too: the same fields, each with its source
 /// (`mb_core::parameters::SourcedParameters`). Parameter structs nested in it have one as well.
 #[proc_macro_derive(Parameters, attributes(parameter, parameters))]
 pub fn derive_parameters(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
