@@ -9,16 +9,11 @@
 //! acceptance, which the firmware's own reach when all is done, so they are kept beside it.
 //! Cost: that of the instructions that are simulated; see `README.md` for operations per second.
 
-use std::collections::VecDeque;
+use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
+use mb_core::{Clock, Cycles, Op, ParameterError};
+use mb_kit::{Answered, Overlapping, OverlappingMachine};
 
-use mb_core::engine::{
-    Accepted, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, Shortcuts, Timing,
-    keeps_order,
-};
-use mb_core::{Clock, Cycles, Op, ParameterError, Picos};
-use mb_kit::{BusyTime, MatchLists};
-
-use crate::machine::{Machine, Served};
+use crate::machine::Machine;
 use crate::parameters::{ListMtParameters, Parameters};
 
 /// The catalog's entry of this engine.
@@ -37,120 +32,36 @@ pub const ENTRY: EngineEntry = EngineEntry {
 };
 
 /// One receiver's engine.
-#[derive(Debug)]
-pub struct ListMt {
-    clock: Clock,
-    machine: Machine,
-    /// The lists when all operations accepted so far are done: their lengths.
-    lists: MatchLists,
-    /// Operations that were not answered.
-    under_way: usize,
-    /// Answers that were not handed out, and when their operations were delivered.
-    pending: VecDeque<(Completion, Picos)>,
-    busy: BusyTime,
-}
+pub type ListMt = Overlapping<Machine>;
 
-impl ListMt {
-    /// An engine with empty lists, whose firmware has booted.
-    ///
-    /// # Errors
-    /// When no cores or caches can be built from the parameters.
-    pub fn new(parameters: &ListMtParameters) -> Result<Self, ParameterError> {
-        Ok(Self {
-            clock: parameters.clock,
-            machine: Machine::new(&Parameters::new(parameters))?,
-            lists: MatchLists::new(),
-            under_way: 0,
-            pending: VecDeque::new(),
-            busy: BusyTime::default(),
-        })
+impl OverlappingMachine for Machine {
+    type Parameters = ListMtParameters;
+
+    fn boot(parameters: &ListMtParameters) -> Result<Self, ParameterError> {
+        Self::new(&Parameters::new(parameters))
     }
 
-    /// The machine inside.
-    #[must_use]
-    pub const fn machine(&self) -> &Machine {
-        &self.machine
+    fn clock(parameters: &ListMtParameters) -> Clock {
+        parameters.clock
     }
 
-    /// Cycles that have ended at `until`.
-    fn ended(&self, until: Picos) -> Cycles {
-        self.clock.edge_at_or_after(Picos(until.0.saturating_add(1))) - Cycles(1)
+    fn deliver(&mut self, op: &Op, at: Cycles, _: usize) -> bool {
+        self.deliver(op, at)
     }
 
-    /// Runs every cycle before `cycle`.
-    fn run(&mut self, cycle: Cycles) {
-        self.machine.run_until(cycle);
-        self.collect();
+    fn answered(&mut self) -> Option<Answered> {
+        self.answered()
     }
 
-    /// Takes answers from the machine.
-    fn collect(&mut self) {
-        while let Some(Served { outcome, visits, start, at }) = self.machine.answered() {
-            self.under_way -= 1;
-            let completion = Completion { at: self.clock.span(at), outcome, visits };
-            self.pending.push_back((completion, self.clock.span(start)));
-        }
+    fn next_event(&self) -> Option<Cycles> {
+        self.next_event()
+    }
+
+    fn run_until(&mut self, until: Cycles) {
+        self.run_until(until);
+    }
+
+    fn run_to_answer(&mut self, until: Cycles) {
+        self.run_to_answer(until);
     }
 }
-
-impl Engine for ListMt {
-    fn offer(&mut self, now: Picos, op: Op) -> Accepted {
-        let cycle = self.clock.edge_at_or_after(now);
-        self.run(cycle);
-        if !self.machine.deliver(&op, cycle) {
-            let retry_at = self.next_event().expect("a full engine owes completions");
-            return Accepted::Busy { retry_at: retry_at.max(Picos(now.0 + 1)) };
-        }
-        self.lists.apply(op);
-        self.under_way += 1;
-        Accepted::Yes
-    }
-
-    fn next_event(&self) -> Option<Picos> {
-        if let Some((completion, _)) = self.pending.front() {
-            return Some(completion.at);
-        }
-        if self.under_way == 0 {
-            return None;
-        }
-        // A completion is due at the end of a cycle in which a core does something.
-        let cycle = self.machine.next_event().expect("threads with something to do never all wait");
-        Some(self.clock.span(cycle + Cycles(1)))
-    }
-
-    fn run_until(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        self.run(self.ended(until));
-        while let Some(&(completion, start)) = self.pending.front().filter(|(completion, _)| completion.at <= until) {
-            self.pending.pop_front();
-            self.busy.add(start, completion.at);
-            done.push(completion);
-        }
-        if self.under_way == 0 && self.pending.is_empty() {
-            self.busy.fold();
-        }
-    }
-
-    fn queue_lengths(&self) -> QueueLengths {
-        self.lists.queue_lengths()
-    }
-
-    fn busy(&self) -> Picos {
-        self.busy.total()
-    }
-}
-
-impl Shortcuts for ListMt {
-    fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
-        if self.pending.is_empty() && self.under_way > 0 {
-            self.machine.run_to_answer(self.ended(until));
-            self.collect();
-        }
-        if let Some((first, _)) = self.pending.front()
-            && first.at <= until
-        {
-            self.run_until(first.at, done);
-        }
-    }
-}
-
-impl Measurable for ListMt {}

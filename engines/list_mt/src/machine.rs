@@ -8,9 +8,10 @@
 //!
 //! Cycles count from the end of the boot, when thread 0 waits for the first operation.
 
-use mb_core::{Cycles, Op, Outcome, ParameterError};
+use mb_core::{Cycles, Op, ParameterError};
 use mb_guest::Nic;
 use mb_guest::layout::BYTES;
+use mb_kit::Answered;
 use mb_processor::barrel::{Barrel, BarrelObserver, BarrelStatistics, Stacks, Stop};
 use mb_processor::hierarchy::{Access, CacheStatistics};
 use mb_processor::{Hart, Isa, Memory, Ppc32, Retired, Rv64, Syscall, SyscallHandler, SyscallResult};
@@ -19,19 +20,6 @@ use crate::parameters::{Delivery, Entries, Parameters};
 
 /// Bytes of a thread's stack.
 pub(crate) const STACK: u64 = 1024;
-
-/// An operation that the firmware has answered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Served {
-    /// The firmware's answer.
-    pub outcome: Outcome,
-    /// Entries visited.
-    pub visits: u32,
-    /// The cycle of its delivery.
-    pub start: Cycles,
-    /// The cycle after that in which its thread reported the answer.
-    pub at: Cycles,
-}
 
 /// An outstanding operation, in a slot of the descriptor ring.
 #[derive(Clone, Copy, Debug)]
@@ -170,11 +158,11 @@ impl<H: Hart + Clone> Board<H> {
         true
     }
 
-    fn answered(&mut self) -> Option<Served> {
+    fn answered(&mut self) -> Option<Answered> {
         let answered = self.host.nic.answered()?;
         let work = self.host.work[answered.slot].take().expect("an operation is answered once");
         let at = answered.at + Cycles(1) - self.boot;
-        Some(Served { outcome: answered.outcome, visits: work.visits, start: work.start, at })
+        Some(Answered { outcome: answered.outcome, visits: work.visits, start: work.start, at })
     }
 
     fn next_event(&self) -> Option<Cycles> {
@@ -252,7 +240,7 @@ impl Machine {
     }
 
     /// Removes and returns the oldest answer.
-    pub fn answered(&mut self) -> Option<Served> {
+    pub fn answered(&mut self) -> Option<Answered> {
         board!(&mut self.board, board => board.answered())
     }
 

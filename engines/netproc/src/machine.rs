@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
-use mb_core::{Cycles, Op, Outcome, ParameterError};
+use mb_core::{Cycles, Op, ParameterError};
 use mb_guest::layout;
+use mb_kit::Answered;
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, DEVICE, Idle, Register, SpineConfig};
 use mb_netproc::functional::HandlerRules;
 use mb_netproc::processor::{DeviceStore, Event};
@@ -33,19 +34,6 @@ const BOOT: u64 = 100_000_000;
 
 /// Entries by which memory grows, at least.
 const PIECE: u64 = 1024;
-
-/// An operation that the firmware has answered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Served {
-    /// The firmware's answer.
-    pub outcome: Outcome,
-    /// Entries visited.
-    pub visits: u32,
-    /// The cycle of its delivery.
-    pub start: Cycles,
-    /// The cycle after that in which its report reached the interface.
-    pub at: Cycles,
-}
 
 /// Loads of the fields of entries that each visit reads once, by one hart since its last report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -255,7 +243,7 @@ impl Machine {
     ///
     /// # Panics
     /// The firmware reports a packet twice.
-    pub fn answered(&mut self) -> Option<Served> {
+    pub fn answered(&mut self) -> Option<Answered> {
         let answer = self.interface.answered()?;
         let loads = self.visits.reported[answer.hart].pop_front().expect("a report has committed before it arrives");
         let visits = if layout::visited(&answer.op) == NAMES { loads.names } else { loads.matches };
@@ -265,7 +253,7 @@ impl Machine {
             self.first += 1;
         }
         self.outstanding -= 1;
-        Some(Served { outcome: answer.outcome, visits, start, at: Cycles(answer.cycle + 1 - self.boot) })
+        Some(Answered { outcome: answer.outcome, visits, start, at: Cycles(answer.cycle + 1 - self.boot) })
     }
 
     /// The cycle of the next event, if there is one without another delivery.
