@@ -165,7 +165,8 @@ pub trait CallHandler {
 
 /// Observes instructions that leave the pipeline.
 pub trait ChipObserver {
-    /// Whether passages are recorded. If not, nothing is called.
+    /// Whether passages are recorded. If not, [`committed`](Self::committed) and
+    /// [`squashed`](Self::squashed) are never called.
     const ENABLED: bool = true;
 
     /// An instruction commits in `cycle`; in program order of each hart.
@@ -174,6 +175,22 @@ pub trait ChipObserver {
     /// An instruction on a wrong path is removed.
     fn squashed(&mut self, passage: &Passage) {
         let _ = passage;
+    }
+
+    /// Whether a hart may perform a store, a store-conditional or an atomic, which is its oldest
+    /// instruction. One that it may not perform has no effect and faults with [`Fault::Access`]. Asked
+    /// again when memory refuses the access; called whether or not passages are recorded.
+    #[inline]
+    fn may_write(&mut self, hart: usize, pc: u64, address: u64, width: u8) -> bool {
+        let _ = (hart, pc, address, width);
+        true
+    }
+
+    /// A store commits: memory has taken its value. Called once for each store, whether or not passages
+    /// are recorded.
+    #[inline]
+    fn stored(&mut self, hart: usize, pc: u64, address: u64, width: u8, value: u64) {
+        let _ = (hart, pc, address, width, value);
     }
 }
 
@@ -409,10 +426,12 @@ impl Chip {
             } else if let Some(event) = memory.next_event() {
                 next = next.min(event);
             }
-            self.now = next.max(now + 1).min(until);
             if transferred {
+                // The caller may act in the next cycle, also where the cores do nothing.
+                self.now = now + 1;
                 return Ok(Stop::Transfer);
             }
+            self.now = next.max(now + 1).min(until);
         }
     }
 

@@ -204,6 +204,20 @@ impl<D: Device> SharedL2<D> {
         })
     }
 
+    /// Gives the memory bus a clock of its own: `bus` of its cycles take as long as `processor` cycles of the
+    /// cores. A transfer begins with a cycle of the bus and ends in the first cycle of the cores after its
+    /// last one. The other times of the configuration stay in cycles of the cores. Counts of the bus are in
+    /// its own cycles.
+    ///
+    /// # Panics
+    /// A number is 0.
+    #[must_use]
+    pub fn with_memory_clock(mut self, processor: u64, bus: u64) -> Self {
+        assert!(processor > 0 && bus > 0, "a clock has cycles");
+        self.memory.set_clock(processor, bus);
+        self
+    }
+
     /// The device.
     pub fn device(&self) -> &D {
         &self.device

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipObserver, Passage, Stop, cmp, in_order, smt};
 use mb_processor::predictor::Direction;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{Device, DeviceAnswer, MemorySystem};
@@ -152,6 +152,55 @@ fn a_fault_names_hart_cycle_and_instruction_and_comes_after_everything_before_it
         assert_eq!(chip.pc(1), pc);
         let text = format!("hart 1 (core 0, context 1), cycle {}: pc {pc:#x}: ", fault.cycle);
         assert!(fault.to_string().starts_with(&text), "{fault}");
+    }
+}
+
+/// Refuses writes to one address, and records stores.
+#[derive(Default)]
+struct Guard {
+    refused: u64,
+    stores: Vec<(usize, u64, u64, u64)>,
+}
+
+impl ChipObserver for Guard {
+    const ENABLED: bool = false;
+
+    fn committed(&mut self, _: &Passage, _: u64) {}
+
+    fn may_write(&mut self, _: usize, _: u64, address: u64, _: u8) -> bool {
+        address != self.refused
+    }
+
+    fn stored(&mut self, hart: usize, pc: u64, address: u64, width: u8, value: u64) {
+        assert_eq!(width, 8);
+        self.stores.push((hart, pc, address, value));
+    }
+}
+
+/// A store that an observer refuses faults with its own address and has no effect; so does an atomic. Stores before it
+/// are seen once each, also on a memory that takes one store in several cycles.
+#[test]
+fn a_refused_write_faults_and_has_no_effect() {
+    let refused = [sd(5, 8, 64), crate::assembler::atomic(0, 3, 6, 9, 5)];
+    for last in refused {
+        let mut words = address(8, DATA);
+        words.extend([addi(9, 8, 64), addi(5, 0, 7), sd(8, 8, 0), sd(5, 8, 8), sd(5, 8, 16), last]);
+        words.extend([sd(0, 8, 0), NOP]);
+        words.extend(exit());
+        let pc = TEXT + 4 * (words.iter().position(|word| *word == last).unwrap() as u64);
+        let mut memory = SharedL2::new(
+            &SharedL2Config { write_buffer: 1, ..SharedL2Config::crowley2000(1, 1) },
+            memory(&words),
+            Recorder::default(),
+        )
+        .unwrap();
+        let mut chip = Chip::new(&smt(1), TEXT).unwrap();
+        let mut guard = Guard { refused: DATA + 64, ..Guard::default() };
+        let fault = chip.run_observed(2000, &mut memory, &mut Console::default(), &mut guard).unwrap_err();
+        assert_eq!((fault.hart, fault.fault), (0, Fault::Access { pc, address: DATA + 64, bytes: 8 }));
+        let stores = [(0, pc - 12, DATA, DATA), (0, pc - 8, DATA + 8, 7), (0, pc - 4, DATA + 16, 7)];
+        assert_eq!(guard.stores, stores);
+        assert_eq!(memory.bytes(DATA + 64, 8), Some(&[0; 8][..]));
     }
 }
 

@@ -2,6 +2,7 @@
 //! Private L1 caches above a shared L2: closed formulas of time, memory order, and random requests
 //! against a naive model.
 
+mod clock;
 mod faulty;
 mod formulas;
 mod litmus;

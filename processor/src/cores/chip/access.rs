@@ -341,6 +341,14 @@ impl Core {
             self.fail(index, number, now);
             return;
         }
+        let (pc, address) = (entry.pc, entry.address);
+        let hart = self.number * environment.config.contexts + index;
+        let writes = kind != AtomicKind::LoadReserved;
+        if writes && !environment.observer.may_write(hart, pc, address, width) {
+            self.fail(index, number, now);
+            return;
+        }
+        let entry = self.contexts[index].entry(number);
         let b = self.registers.values[usize::from(entry.sources[1])];
         let operand = if width == 4 { b as i32 as u64 } else { b };
         let kind = match kind {

@@ -64,8 +64,14 @@ impl Core {
             let kind = RequestKind::Store { value };
             let request = Request { core: self.number, context: index as u8, tag: 0, address, width, kind };
             environment.active = true;
+            if !environment.observer.may_write(hart, entry.pc, address, width) {
+                self.fault = Some(failed(Fault::Access { pc: entry.pc, address, bytes: width }));
+                return false;
+            }
             match environment.memory.request(now, request) {
-                Answer::Ready { .. } | Answer::Pending => {}
+                Answer::Ready { .. } | Answer::Pending => {
+                    environment.observer.stored(hart, entry.pc, address, width, value);
+                }
                 Answer::Retry => {
                     self.retry = true;
                     return false;

@@ -6,6 +6,27 @@ use std::collections::VecDeque;
 use super::l2::L2;
 use super::statistics::MemoryBusStatistics;
 
+/// Cycles of the processor in those of the bus: `processor` of them take as long as `bus` of the bus.
+#[derive(Clone, Copy, Debug)]
+struct BusClock {
+    processor: u64,
+    bus: u64,
+}
+
+impl BusClock {
+    /// The first cycle of the processor in which a job has ended that takes `cycles` of the bus, from
+    /// its first edge in `now` or later on.
+    fn end(self, now: u64, cycles: u64) -> u64 {
+        if self.processor == self.bus {
+            return now + cycles;
+        }
+        let (processor, bus) = (u128::from(self.processor), u128::from(self.bus));
+        let first = (u128::from(now) * bus).div_ceil(processor);
+        let end = ((first + u128::from(cycles)) * processor).div_ceil(bus) as u64;
+        end.max(now + 1)
+    }
+}
+
 /// What occupies the bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Job {
@@ -45,6 +66,7 @@ pub(super) struct MemoryBus {
     pub(super) current: Option<(u64, Job)>,
     width: u64,
     line: u64,
+    clock: BusClock,
     pub(super) transfers: VecDeque<Transfer>,
     pub(super) statistics: MemoryBusStatistics,
 }
@@ -52,7 +74,13 @@ pub(super) struct MemoryBus {
 impl MemoryBus {
     pub(super) fn new(width: u64, line: u64) -> Self {
         let statistics = MemoryBusStatistics::default();
-        Self { current: None, width, line, transfers: VecDeque::new(), statistics }
+        let clock = BusClock { processor: 1, bus: 1 };
+        Self { current: None, width, line, clock, transfers: VecDeque::new(), statistics }
+    }
+
+    /// The bus has a clock of its own, of which `bus` cycles take as long as `processor` of the cores.
+    pub(super) fn set_clock(&mut self, processor: u64, bus: u64) {
+        self.clock = BusClock { processor, bus };
     }
 
     /// The cycle from which the next job can take the bus, and the job: the oldest one. At equal
@@ -104,6 +132,6 @@ impl MemoryBus {
                 own + before
             }
         };
-        self.current = Some((cycle + cycles, job));
+        self.current = Some((self.clock.end(cycle, cycles), job));
     }
 }
