@@ -6,8 +6,18 @@
 
 static np_lock lock;
 static np_counter handled;
+// Memory of np_allocate, a line for each hart.
+static uint8_t (*lines)[NP_LINE];
 // Addresses without memory. Variables, because compilers refuse constant ones.
 static volatile uintptr_t low = 8, high = 0x7000000000;
+
+extern uint64_t np_stacks[];
+void *memset(void *to, int value, size_t bytes);
+
+void np_handler_init(void)
+{
+    lines = np_allocate(sizeof *lines * NP_HARTS);
+}
 
 // Counts packets in ways that are right only if locks and the state of harts are.
 static unsigned count(struct np_packet *packet)
@@ -18,6 +28,7 @@ static unsigned count(struct np_packet *packet)
     } result;
     uint64_t *state = np_hart_state();
     result.hart = ++*state;
+    lines[np_hart()][0]++;
     np_acquire(&lock);
     result.lock = ++by_lock;
     np_release(&lock);
@@ -61,6 +72,39 @@ unsigned np_handler(struct np_packet *packet)
         break;
     case 's': // a store to the memory of SPINE
         ((volatile struct np_status *)np_status)[np_hart() ? 0 : 1].packets = 0;
+        break;
+    case 'A': // an atomic to the memory of SPINE
+        np_count((np_counter *)(void *)np_status, 1);
+        break;
+    case 'M': // a function of SPINE writes there
+        memset(np_status, 0, 4 * sizeof *np_status);
+        break;
+    case 'S': // a store to the stack of the OS thread
+        *(volatile uint64_t *)(np_stacks + 8) = 0;
+        break;
+    case 'H': // a store to the state of another hart
+        ((volatile uint8_t *)np_hart_state())[-NP_STATE_BYTES] = 0;
+        break;
+    case 'B': // a store to the buffer before the own one
+        ((volatile uint8_t *)packet)[-1] = 0;
+        break;
+    case 'E': // a store behind the own buffer
+        packet->data[np_config.buffer_bytes] = 0;
+        break;
+    case 'F': { // a store to a flow that was released
+        volatile uint64_t *flow = np_flow(packet, NULL);
+        np_flow_release();
+        *flow = 0;
+        break;
+    }
+    case 'T': // a store to a table of SPINE
+        *(volatile uint64_t *)np_config.heap = 0;
+        break;
+    case 'N': // a store to memory that was not allocated
+        *(volatile uint64_t *)(np_config.heap_end - 8) = 0;
+        break;
+    case 'D': // a store to the controller
+        *(volatile uint64_t *)(NP_DEVICE + NP_REG_REFILL) = 0;
         break;
     case 'c': // a store to code
         *(volatile uint32_t *)(uintptr_t)np_handler_text = 0;

@@ -47,13 +47,13 @@ pub struct Account {
     pub latencies: Vec<u64>,
     /// The longest input queue.
     pub longest_queue: usize,
-    /// Packets times cycles in the input queue.
-    pub queue_area: u128,
     /// Bytes that the controller transferred.
     pub transferred_bytes: u64,
     in_flight: BTreeMap<u64, InFlight>,
     /// The last packet of each flow that was reported, of those in order.
     newest: BTreeMap<u32, u64>,
+    /// Packets times cycles in the input queue, up to its last change.
+    area: u128,
     /// When the queue changed last, and its length since.
     queue_since: (u64, usize),
 }
@@ -69,6 +69,13 @@ impl Account {
     #[must_use]
     pub fn is_in_flight(&self, packet: u64) -> bool {
         self.in_flight.contains_key(&packet)
+    }
+
+    /// Packets times cycles in the input queue up to `cycle`.
+    #[must_use]
+    pub fn queue_area(&self, cycle: u64) -> u128 {
+        let (since, length) = self.queue_since;
+        self.area + u128::from(cycle.saturating_sub(since)) * length as u128
     }
 
     /// Packets reported.
@@ -121,7 +128,7 @@ impl Account {
     /// From `cycle` on the input queue has `length` packets.
     pub(crate) fn note_queue(&mut self, cycle: u64, length: usize) {
         let (since, before) = self.queue_since;
-        self.queue_area += u128::from(cycle.saturating_sub(since)) * before as u128;
+        self.area += u128::from(cycle.saturating_sub(since)) * before as u128;
         self.queue_since = (cycle, length);
         self.longest_queue = self.longest_queue.max(length);
     }

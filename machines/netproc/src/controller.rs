@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::account::Account;
 use crate::contract::{APP_NONE, Application, NO_CLASS, Register, Verdict, record, slot};
 use crate::processor::{Bytes, DeviceStore, OutsideMemory, Processor, Transfer};
+use crate::schedule::Schedule;
+
+pub use crate::schedule::Input;
 
 /// A frame that arrives, and what the host knows of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,15 +26,8 @@ pub struct Arrival {
     pub flow: u32,
     /// Number of the first filter that matches, for a classifier of hardware.
     pub class: Option<u32>,
-}
-
-/// When packets arrive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Input {
-    /// A packet waits at all times: the unbounded line rate of crowley2000, section 3.4.
-    Saturated,
-    /// A packet arrives after each of these intervals, in 1/1024 of a cycle, from the start of reception on.
-    Interval(u64),
+    /// Nanoseconds after the first packet of the capture ([`Input::Capture`]).
+    pub stamp_ns: u64,
 }
 
 /// What the controller is built from.
@@ -141,6 +137,8 @@ pub struct Controller<'a> {
     ready: Option<u64>,
     /// Packets that have arrived.
     arrived: u64,
+    /// When the others arrive.
+    schedule: Schedule<'a>,
     /// Packets in the input queue, with their cycles.
     queue: VecDeque<(u64, u64)>,
     writing: Option<Writing>,
@@ -170,6 +168,7 @@ impl<'a> Controller<'a> {
             filled: 0,
             ready: None,
             arrived: 0,
+            schedule: Schedule::new(config.input, arrivals),
             queue: VecDeque::new(),
             writing: None,
             transmissions: VecDeque::new(),
@@ -215,9 +214,12 @@ impl<'a> Controller<'a> {
     /// The next cycle in which the controller acts without an event of the processor.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
-        let Input::Interval(interval) = self.config.input else { return None };
-        let ready = self.ready?;
-        (self.arrived < self.config.packets).then(|| arrival_cycle(ready, interval, self.arrived))
+        (self.arrived < self.config.packets).then(|| self.next_arrival()).flatten()
+    }
+
+    /// The cycle in which the next packet arrives; none if a packet waits at all times, or before reception.
+    fn next_arrival(&self) -> Option<u64> {
+        Some(self.ready?.saturating_add(self.schedule.next()?))
     }
 
     /// Lets packets arrive up to `cycle` and starts transfers.
@@ -235,30 +237,25 @@ impl<'a> Controller<'a> {
     }
 
     fn arrive(&mut self, cycle: u64) {
-        let Some(ready) = self.ready else { return };
-        match self.config.input {
-            Input::Saturated => {
-                // The packet that waits; it counts as arrived when its transfer begins.
-                if self.queue.is_empty() && self.arrived < self.config.packets {
-                    self.queue.push_back((self.arrived, cycle));
-                    self.arrived += 1;
-                }
+        if self.ready.is_none() {
+            return;
+        }
+        if self.config.input == Input::Saturated {
+            // The packet that waits; it counts as arrived when its transfer begins.
+            if self.queue.is_empty() && self.arrived < self.config.packets {
+                self.queue.push_back((self.arrived, cycle));
+                self.arrived += 1;
             }
-            Input::Interval(interval) => {
-                while self.arrived < self.config.packets {
-                    let at = arrival_cycle(ready, interval, self.arrived);
-                    if at > cycle {
-                        break;
-                    }
-                    if self.queue.len() < self.config.input_queue {
-                        self.queue.push_back((self.arrived, at));
-                        self.account.note_queue(at, self.queue.len());
-                    } else {
-                        self.account.refused += 1;
-                    }
-                    self.arrived += 1;
-                }
+        }
+        while let Some(at) = self.next_event().filter(|at| *at <= cycle) {
+            if self.queue.len() < self.config.input_queue {
+                self.queue.push_back((self.arrived, at));
+                self.account.note_queue(at, self.queue.len());
+            } else {
+                self.account.refused += 1;
             }
+            self.arrived += 1;
+            self.schedule.advance();
         }
         self.account.offered = self.arrived;
     }
@@ -456,11 +453,6 @@ impl<'a> Controller<'a> {
         self.account.complete(&outcome);
         Ok(outcome)
     }
-}
-
-/// The cycle in which packet `number` arrives.
-fn arrival_cycle(ready: u64, interval: u64, number: u64) -> u64 {
-    ready + ((u128::from(interval) * u128::from(number)) >> 10) as u64
 }
 
 fn double(memory: &impl Bytes, address: u64) -> Option<u64> {

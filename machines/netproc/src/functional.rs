@@ -4,15 +4,16 @@
 //! Each hart keeps decoded instructions until its own fence.i, as a hardware instruction cache may. So a program that
 //! writes code and lacks a fence.i of some hart fails here.
 
-use std::ops::Range;
-
 use mb_processor::rv64::{AtomicKind, Counter, Effect, Operation, extend};
 use mb_processor::{Fault, Memory, WriteError};
 
-use crate::contract::{DEVICE, DEVICE_BYTES};
+use crate::contract::{DEVICE, DEVICE_BYTES, HartStatus};
 use crate::processor::{
     Bytes, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
 };
+use crate::protection::Protection;
+
+pub use crate::protection::HandlerRules;
 
 /// Decoded instructions that a hart keeps; a power of two.
 const DECODED: usize = 4096;
@@ -20,15 +21,6 @@ const DECODED: usize = 4096;
 /// Number of the system call `write`, and of `exit` and `exit_group`.
 const WRITE: u64 = 64;
 const EXITS: [u64; 2] = [93, 94];
-
-/// What the user's handler may write beside its stack.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HandlerRules {
-    /// Its code.
-    pub text: Range<u64>,
-    /// Memory that it must not write: data and tables of SPINE.
-    pub forbidden: Vec<Range<u64>>,
-}
 
 #[derive(Clone, Debug)]
 struct Hart {
@@ -50,8 +42,12 @@ pub struct FunctionalHarts {
     cycle: u64,
     /// The hart that executes next, if an event interrupted a cycle.
     next: usize,
-    rules: HandlerRules,
+    protection: Protection,
     finished: Vec<u64>,
+    /// Stores of the start, which are the first events.
+    start: Vec<DeviceStore>,
+    /// Hart 0 stops before it executes the instruction at this address.
+    stop: Option<u64>,
     console: Vec<u8>,
 }
 
@@ -78,8 +74,17 @@ impl FunctionalHarts {
                 decoded: vec![None; DECODED],
             }
         };
-        let harts = (0..harts).map(hart).collect();
-        Self { memory, harts, cycle: 0, next: 0, rules, finished: Vec::new(), console: Vec::new() }
+        Self {
+            memory,
+            harts: (0..harts).map(hart).collect(),
+            cycle: 0,
+            next: 0,
+            protection: Protection::new(rules, harts),
+            finished: Vec::new(),
+            start: Vec::new(),
+            stop: None,
+            console: Vec::new(),
+        }
     }
 
     /// General register `index` (0 to 31) of a hart.
@@ -88,10 +93,46 @@ impl FunctionalHarts {
         self.harts[hart as usize].registers[index]
     }
 
+    /// The number of harts.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.harts.len()
+    }
+
+    /// Instructions that a hart has executed.
+    #[must_use]
+    pub fn instructions(&self, hart: u32) -> u64 {
+        self.harts[hart as usize].instructions
+    }
+
     /// The memory, at the end of a run.
     #[must_use]
     pub fn into_memory(self) -> Memory {
         self.memory
+    }
+
+    /// Lets hart 0 stop before it executes the instruction at `pc`, or at none. A run ends there.
+    pub(crate) const fn stop_at(&mut self, pc: Option<u64>) {
+        self.stop = pc;
+    }
+
+    /// What follows the stores of harts.
+    pub(crate) const fn protection(&mut self) -> &mut Protection {
+        &mut self.protection
+    }
+
+    /// Counts cycles and instructions from here on. `stores` are the first events of the next run.
+    pub(crate) fn restart(&mut self, stores: Vec<DeviceStore>) {
+        self.start = stores;
+        self.cycle = 0;
+        for hart in &mut self.harts {
+            hart.instructions = 0;
+        }
+    }
+
+    /// Memory, protection and first events, for harts of another kind.
+    pub(crate) fn into_parts(self) -> (Memory, Protection, Vec<DeviceStore>) {
+        (self.memory, self.protection, self.start)
     }
 
     /// What the program wrote to its console.
@@ -126,14 +167,14 @@ impl FunctionalHarts {
                 result = extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width, signed);
             }
             Effect::Store { address, width, value } if is_device(address) => {
+                self.check(number, pc, address, width)?;
                 let offset = address - DEVICE;
                 event = Next::Store(DeviceStore { cycle: self.cycle, hart: number as u32, pc, offset, width, value });
             }
             Effect::Store { address, width, value } => {
-                if self.rules.text.contains(&pc) && self.rules.forbidden.iter().any(|part| part.contains(&address)) {
-                    return Err(HartError::ForeignStore { pc, address, width });
-                }
+                self.check(number, pc, address, width)?;
                 self.store(number, pc, address, width, value)?;
+                self.protection.stored(address, width, value);
             }
             Effect::Atomic { address, width, kind, operand } => {
                 result = self.atomic(number, pc, address, width, kind, operand)?;
@@ -154,6 +195,14 @@ impl FunctionalHarts {
         hart.pc = next;
         hart.instructions += 1;
         Ok(event)
+    }
+
+    /// Whether the handler may write there.
+    fn check(&self, number: usize, pc: u64, address: u64, width: u8) -> Result<(), HartError> {
+        match self.protection.refuses(number as u32, pc, address, width) {
+            None => Ok(()),
+            Some(target) => Err(HartError::ForeignStore { pc, address, width, target }),
+        }
     }
 
     fn store(&mut self, number: usize, pc: u64, address: u64, width: u8, value: u64) -> Result<(), HartError> {
@@ -191,6 +240,9 @@ impl FunctionalHarts {
     ) -> Result<u64, HartError> {
         if !address.is_multiple_of(width.into()) {
             return Err(HartError::Fault(Fault::Access { pc, address, bytes: width }));
+        }
+        if kind != AtomicKind::LoadReserved {
+            self.check(number, pc, address, width)?;
         }
         let old = extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width, true);
         match kind {
@@ -237,6 +289,10 @@ impl Bytes for FunctionalHarts {
 
 impl Processor for FunctionalHarts {
     fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+        if !self.start.is_empty() {
+            events.extend(self.start.drain(..).map(Event::Store));
+            return Ok(());
+        }
         loop {
             if self.next == 0 {
                 let cycle = self.cycle;
@@ -252,6 +308,9 @@ impl Processor for FunctionalHarts {
             }
             while self.next < self.harts.len() {
                 let number = self.next;
+                if number == 0 && self.stop == Some(self.harts[0].pc) {
+                    return Ok(());
+                }
                 self.next += 1;
                 if self.harts[number].waits {
                     continue;
@@ -292,8 +351,12 @@ impl Processor for FunctionalHarts {
         self.harts[hart as usize].pc
     }
 
+    fn status(&self, hart: u32) -> Option<HartStatus> {
+        self.protection.status(hart)
+    }
+
     fn is_idle(&self) -> bool {
-        self.finished.is_empty() && self.harts.iter().all(|hart| hart.waits)
+        self.start.is_empty() && self.finished.is_empty() && self.harts.iter().all(|hart| hart.waits)
     }
 
     fn counts(&self) -> Counts {

@@ -7,6 +7,10 @@
 //! | [`contract`] | `guest/netproc/netproc.h` as Rust types |
 //! | [`controller`] | the network controller, cycle by cycle |
 //! | [`account`] | what became of every packet |
+//! | [`protection`] | what a handler may write |
+//! | [`start`] | everything before packets, without timing |
+//! | [`schedule`] | when packets arrive |
+//! | [`scheduling`] | which threads fetch first |
 //! | [`processor`] | what the machine needs of a processor: [`Processor`] |
 //! | [`functional`] | harts without timing |
 //! | [`timed`] | the chip cycle by cycle |
@@ -25,9 +29,14 @@ pub mod machine;
 pub mod parameters;
 pub mod presets;
 pub mod processor;
+pub mod protection;
 pub mod report;
 pub mod run_error;
+pub mod schedule;
+pub mod scheduling;
+pub mod start;
 pub mod timed;
+mod watch;
 
 pub use controller::{Arrival, ControllerConfig, Input, Outcome};
 pub use functional::FunctionalHarts;
@@ -36,6 +45,7 @@ pub use parameters::NetprocParameters;
 pub use processor::Processor;
 pub use report::{Report, Window};
 pub use run_error::RunError;
+pub use start::Started;
 pub use timed::TimedChip;
 
 /// The committed programs.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The whole machine: a program, its configuration and a processor, run until every packet is accounted for.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use mb_processor::{Isa, LoadError, Memory, Program};
 
@@ -10,7 +10,7 @@ use crate::controller::{Arrival, Controller, ControllerConfig, Effect, Outcome};
 use crate::functional::HandlerRules;
 use crate::processor::{Bytes, DeviceStore, Event, Processor};
 use crate::report::{Report, Snapshot};
-use crate::run_error::{Cause, Place, RunError};
+use crate::run_error::{self, Cause, RunError};
 
 /// Cycles between two looks at what harts do.
 const WATCH: u64 = 8192;
@@ -40,6 +40,25 @@ pub enum SetupError {
     Harts(u32),
 }
 
+/// Symbols that every program of the contract has.
+const CONFIG: &str = "np_config";
+const STATUS: &str = "np_status";
+
+/// The program of a file, which is for RV64 and has the symbols of the contract.
+///
+/// # Errors
+/// It is none.
+pub fn check_program(file: &[u8]) -> Result<Program, SetupError> {
+    let program = Program::load(file)?;
+    if program.isa() != Isa::Rv64 {
+        return Err(LoadError::WrongIsa { found: program.isa(), expected: Isa::Rv64 }.into());
+    }
+    for name in [CONFIG, STATUS] {
+        program.symbol(name).ok_or(SetupError::Symbol(name))?;
+    }
+    Ok(program)
+}
+
 /// Tables that the host gives to SPINE.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tables {
@@ -58,7 +77,8 @@ pub struct Image {
     memory: Memory,
     harts: u32,
     status: u64,
-    end: u64,
+    spine: SpineConfig,
+    heap: Range<u64>,
 }
 
 impl Image {
@@ -70,12 +90,9 @@ impl Image {
         if !(1..=MAX_HARTS).contains(&harts) {
             return Err(SetupError::Harts(harts));
         }
-        let program = Program::load(file)?;
-        if program.isa() != Isa::Rv64 {
-            return Err(LoadError::WrongIsa { found: program.isa(), expected: Isa::Rv64 }.into());
-        }
+        let program = check_program(file)?;
         let symbol = |name| program.symbol(name).map(|found| found.address).ok_or(SetupError::Symbol(name));
-        let (config_address, status) = (symbol("np_config")?, symbol("np_status")?);
+        let (config_address, status) = (symbol(CONFIG)?, symbol(STATUS)?);
         let end = program.memory(0).range().end;
         let filters: Vec<u8> = tables.filters.iter().flat_map(Filter::encode).collect();
         let routes: Vec<u8> = tables.routes.iter().flat_map(Route::encode).collect();
@@ -109,7 +126,7 @@ impl Image {
         if memory.get(status, harts as usize * HartStatus::BYTES as usize).is_none() {
             return Err(SetupError::Symbol("np_status"));
         }
-        Ok(Self { program, memory, harts, status, end })
+        Ok(Self { program, memory, harts, status, spine: config.clone(), heap: next..heap_end })
     }
 
     /// The program.
@@ -130,25 +147,34 @@ impl Image {
         self.harts
     }
 
-    /// What the user's handler must not write: constants and data of SPINE, which lie around its own data. Stacks lie
-    /// among them and stay open, and so does the heap, where the handler has memory of its own.
+    /// What the user's handler may write.
     #[must_use]
     pub fn handler_rules(&self) -> HandlerRules {
         let address = |name| self.program.symbol(name).map(|found| found.address);
-        let (Some(text), Some(text_end), Some(data), Some(data_end)) = (
+        let object = |name| self.program.symbol(name).map(|found| found.address..found.address + found.bytes);
+        let (Some(text), Some(text_end), Some(data), Some(data_end), Some(stacks)) = (
             address("np_handler_text"),
             address("np_handler_text_end"),
             address("np_handler_data"),
             address("np_handler_data_end"),
+            object("np_stacks"),
         ) else {
             return HandlerRules::default();
         };
-        let stacks = self
-            .program
-            .symbol("np_stacks")
-            .map_or(self.end..self.end, |found| found.address..found.address + found.bytes);
-        let forbidden = vec![self.program.code().end..data, data_end..stacks.start, stacks.end..self.end];
-        HandlerRules { text: text..text_end, forbidden }
+        HandlerRules {
+            text: text..text_end,
+            data: data..data_end,
+            library: ["memcpy", "memmove", "memset"].into_iter().filter_map(object).collect(),
+            code: self.program.code(),
+            stacks,
+            // A static object of SPINE; a handler may have another one of this name.
+            states: object("states").filter(|found| found.end - found.start == HandlerRules::STATES_BYTES),
+            status: self.status..self.status + u64::from(self.harts) * HartStatus::BYTES,
+            flows: HandlerRules::flows_of(&self.spine, self.heap.start),
+            heap: self.heap.clone(),
+            buffer_bytes: self.spine.buffer_bytes.into(),
+            buffers: self.spine.buffers.into(),
+        }
     }
 
     /// The function that contains `pc`, and the distance from its start.
@@ -157,6 +183,24 @@ impl Image {
         let functions = self.program.symbols().filter(|(_, symbol)| symbol.bytes > 0 && symbol.address <= pc);
         let (name, symbol) = functions.max_by_key(|(_, symbol)| symbol.address)?;
         (pc < symbol.address + symbol.bytes).then_some((name, pc - symbol.address))
+    }
+
+    /// The error at `place`, with what its hart does and the function of its instruction.
+    #[expect(clippy::unnecessary_box_returns, reason = "every caller returns the box as its error")]
+    pub(crate) fn error<P: Processor>(&self, processor: &P, place: Place, cause: Cause) -> Box<RunError> {
+        let Place { cycle, hart, pc } = place;
+        let status = hart.and_then(|hart| processor.status(hart).or_else(|| self.status(processor, hart)));
+        let symbol = pc.and_then(|pc| self.symbolize(pc));
+        let place = run_error::Place {
+            cycle,
+            hart,
+            packet: status.and_then(|found| found.packet),
+            application: status.and_then(|found| found.application),
+            phase: status.and_then(|found| found.phase),
+            pc,
+            symbol: symbol.map(|(name, offset)| (name.to_owned(), offset)),
+        };
+        Box::new(RunError { place, cause })
     }
 
     fn status(&self, memory: &impl Bytes, hart: u32) -> Option<HartStatus> {
@@ -191,6 +235,29 @@ pub struct Run {
     pub report: Report,
     /// Why the run ended early.
     pub error: Option<Box<RunError>>,
+}
+
+impl Run {
+    /// A run that ended before the first packet.
+    #[must_use]
+    pub fn failed(error: Box<RunError>) -> Self {
+        Self { report: Report { is_balanced: true, ..Report::default() }, error: Some(error) }
+    }
+}
+
+/// Where a run ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) cycle: u64,
+    pub(crate) hart: Option<u32>,
+    pub(crate) pc: Option<u64>,
+}
+
+impl Place {
+    /// An instruction of a hart.
+    pub(crate) const fn of(cycle: u64, hart: u32, pc: u64) -> Self {
+        Self { cycle, hart: Some(hart), pc: Some(pc) }
+    }
 }
 
 /// Runs `processor`, which holds the memory of `image`, until every packet is accounted for. `progress` is told the
@@ -248,29 +315,29 @@ impl Runner<'_> {
         let mut watch = WATCH;
         while !self.controller.is_finished() {
             let cycle = processor.cycle();
-            self.controller
-                .advance(cycle, processor)
-                .map_err(|misuse| self.stop(processor, None, None, Cause::Misuse(misuse)))?;
+            self.controller.advance(cycle, processor).map_err(|misuse| self.stop(processor, Cause::Misuse(misuse)))?;
             if processor.is_idle() && self.controller.next_event().is_none() && self.controller.is_stuck() {
-                return Err(self.stop(processor, None, None, Cause::Deadlock));
+                return Err(self.stop(processor, Cause::Deadlock));
             }
             let next = self.controller.next_event().unwrap_or(u64::MAX);
             let until = next.max(cycle).min(watch);
             events.clear();
-            processor.run(until, &mut events).map_err(|stopped| {
-                self.stop(processor, Some(stopped.hart), Some(stopped.error.pc()), Cause::Hart(stopped.error))
-            })?;
+            let stopped = processor.run(until, &mut events).err();
             for event in events.drain(..) {
                 match event {
                     Event::Transferred { tag, .. } => self.controller.transferred(tag, processor),
                     Event::Store(store) => self.serve(&store, processor, judge)?,
                 }
             }
+            if let Some(stopped) = stopped {
+                let place = Place::of(processor.cycle(), stopped.hart, stopped.error.pc());
+                return Err(self.image.error(processor, place, Cause::Hart(stopped.error)));
+            }
             if processor.cycle() > watch {
                 watch = processor.cycle() + WATCH;
                 self.look(processor)?;
                 if progress(self.controller.account.completed()).is_break() {
-                    return Err(self.stop(processor, None, None, Cause::Interrupted));
+                    return Err(self.stop(processor, Cause::Interrupted));
                 }
             }
         }
@@ -278,10 +345,10 @@ impl Runner<'_> {
     }
 
     fn serve<P: Processor, J: Judge>(&mut self, store: &DeviceStore, processor: &P, judge: &mut J) -> Result<(), Stop> {
-        let effect = self
-            .controller
-            .store(store, processor)
-            .map_err(|misuse| self.stop(processor, Some(store.hart), Some(store.pc), Cause::Misuse(misuse)))?;
+        let effect = self.controller.store(store, processor).map_err(|misuse| {
+            let place = Place::of(store.cycle, store.hart, store.pc);
+            self.image.error(processor, place, Cause::Misuse(misuse))
+        })?;
         match effect {
             Effect::None => {}
             Effect::Ready => {
@@ -295,11 +362,11 @@ impl Runner<'_> {
                 }
             }
             Effect::Error => {
-                let status = self.image.status(processor, store.hart);
+                let status = processor.status(store.hart).or_else(|| self.image.status(processor, store.hart));
                 let (code, value, pc) =
                     status.map_or((0, 0, store.pc), |found| (found.error, found.error_value, found.error_pc));
                 let cause = Cause::Software { code, text: error_text(code, value) };
-                return Err(self.stop(processor, Some(store.hart), Some(pc), cause));
+                return Err(self.image.error(processor, Place::of(store.cycle, store.hart, pc), cause));
             }
         }
         Ok(())
@@ -309,7 +376,8 @@ impl Runner<'_> {
     fn look<P: Processor>(&mut self, processor: &P) -> Result<(), Stop> {
         let cycle = processor.cycle();
         if self.controller.ready().is_none() && cycle > self.limits.setup {
-            return Err(self.stop(processor, Some(0), Some(processor.pc(0)), Cause::Setup(self.limits.setup)));
+            let place = Place::of(cycle, 0, processor.pc(0));
+            return Err(self.image.error(processor, place, Cause::Setup(self.limits.setup)));
         }
         for hart in 0..self.image.harts {
             let Some(status) = self.image.status(processor, hart) else { continue };
@@ -318,30 +386,16 @@ impl Runner<'_> {
                 *watched = Watched { packet: status.packet, phase: status.phase, since: cycle };
             }
             if watched.packet.is_some() && cycle - watched.since > self.limits.handler {
-                return Err(self.stop(
-                    processor,
-                    Some(hart),
-                    Some(processor.pc(hart)),
-                    Cause::Loop(self.limits.handler),
-                ));
+                let place = Place::of(cycle, hart, processor.pc(hart));
+                return Err(self.image.error(processor, place, Cause::Loop(self.limits.handler)));
             }
         }
         Ok(())
     }
 
+    /// An error that is about no hart.
     #[expect(clippy::unnecessary_box_returns, reason = "every caller returns the box as its error")]
-    fn stop<P: Processor>(&self, processor: &P, hart: Option<u32>, pc: Option<u64>, cause: Cause) -> Stop {
-        let status = hart.and_then(|hart| self.image.status(processor, hart));
-        let symbol = pc.and_then(|pc| self.image.symbolize(pc));
-        let place = Place {
-            cycle: processor.cycle(),
-            hart,
-            packet: status.and_then(|found| found.packet),
-            application: status.and_then(|found| found.application),
-            phase: status.and_then(|found| found.phase),
-            pc,
-            symbol: symbol.map(|(name, offset)| (name.to_owned(), offset)),
-        };
-        Box::new(RunError { place, cause })
+    fn stop<P: Processor>(&self, processor: &P, cause: Cause) -> Stop {
+        self.image.error(processor, Place { cycle: processor.cycle(), hart: None, pc: None }, cause)
     }
 }

@@ -9,6 +9,7 @@ use mb_processor::shared_l2::SharedL2Config;
 use crate::contract::{Application, Classifier, ClassifyIn, Idle, OsThread, SpineConfig};
 use crate::controller::{ControllerConfig, Input};
 use crate::machine::Limits;
+use crate::scheduling::Priorities;
 
 mod processor;
 
@@ -21,20 +22,30 @@ pub use processor::{
 #[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
 #[parameters(sourced = SourcedNetprocParameters)]
 pub struct NetprocParameters {
-    /// Clock of the processor, the buses and the controller.
+    /// Clock of the cores, their caches, and the bus between them.
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
+    /// Clock of memory, its bus and the controller, in whose cycles `memory_latency` and `device_latency` are.
+    #[parameter(range = 1..=100_000)]
+    pub memory_clock: Clock,
     /// Whether the processor is simulated cycle by cycle, or harts execute one instruction in a cycle without timing.
     #[parameter]
     pub timing: Timing,
 
-    /// When packets arrive: one waits at all times, or at a rate.
+    /// When packets arrive: one waits at all times, at a constant rate, as a Poisson process, or with the time stamps
+    /// of the capture.
     #[parameter]
     pub input: Arrivals,
-    /// Packets in a second (`input` = `rate`).
+    /// Packets in a second (`input` = `rate` or `poisson`).
     #[parameter(range = 1..=1_000_000_000)]
     pub rate: u64,
-    /// Packets that the controller holds before it drops (`input` = `rate`).
+    /// Seed of the times between packets (`input` = `poisson`).
+    #[parameter(range = 0..=u64::MAX)]
+    pub arrival_seed: u64,
+    /// Speed of the time stamps in percent: 200 halves the times between packets (`input` = `capture`).
+    #[parameter(range = 1..=100_000_000)]
+    pub speed_percent: u64,
+    /// Packets that the controller holds before it drops; without effect if `input` = `saturated`.
     #[parameter(range = 1..=1_000_000)]
     pub input_queue: usize,
     /// DMA transfers of the controller that are under way at a time.
@@ -65,6 +76,9 @@ pub struct NetprocParameters {
     /// How the OS thread waits for packets.
     #[parameter]
     pub os_idle: Idle,
+    /// Which threads of a multithreaded core fetch before others.
+    #[parameter]
+    pub priorities: Priorities,
     /// Which harts receive packets: hart 0 alone, or every hart its own.
     #[parameter]
     pub os: OsThread,
@@ -89,7 +103,7 @@ pub struct NetprocParameters {
     /// Most cycles that a hart may spend on one packet.
     #[parameter(range = 1000..=1_000_000_000_000)]
     pub handler_limit: u64,
-    /// Most cycles before the first packet.
+    /// Most instructions of hart 0 before the first packet.
     #[parameter(range = 1000..=1_000_000_000_000)]
     pub setup_limit: u64,
 
@@ -120,6 +134,10 @@ pub enum Arrivals {
     Saturated,
     /// At a constant rate.
     Rate,
+    /// As a Poisson process.
+    Poisson,
+    /// With the time stamps of the capture.
+    Capture,
 }
 
 /// What handles packets.
@@ -199,9 +217,12 @@ impl NetprocParameters {
     /// The controller, for a run of `packets`.
     #[must_use]
     pub fn controller(&self, packets: u64) -> ControllerConfig {
+        let interval = (u128::from(self.clock.hertz()) * 1024 / u128::from(self.rate)) as u64;
         let input = match self.input {
             Arrivals::Saturated => Input::Saturated,
-            Arrivals::Rate => Input::Interval((u128::from(self.clock.hertz()) * 1024 / u128::from(self.rate)) as u64),
+            Arrivals::Rate => Input::Interval(interval),
+            Arrivals::Poisson => Input::Poisson { mean: interval, seed: self.arrival_seed },
+            Arrivals::Capture => Input::Capture { clock: self.clock, percent: self.speed_percent },
         };
         ControllerConfig {
             input,
@@ -223,12 +244,29 @@ impl NetprocParameters {
     /// The cores.
     #[must_use]
     pub const fn chip(&self) -> ChipConfig {
-        self.processor.config()
+        ChipConfig { priorities: self.priorities.of_contexts(), ..self.processor.config() }
     }
 
-    /// Caches, buses and memory.
+    /// Caches, buses and memory, but for the clock of the memory bus ([`bus_clock`](Self::bus_clock)).
     #[must_use]
-    pub const fn memory(&self) -> SharedL2Config {
-        self.caches.config(&self.processor, self.line)
+    pub fn memory(&self) -> SharedL2Config {
+        let at_one_clock = self.caches.config(&self.processor, self.line);
+        SharedL2Config {
+            memory: self.of_memory(at_one_clock.memory),
+            device: self.of_memory(at_one_clock.device),
+            ..at_one_clock
+        }
+    }
+
+    /// Cycles of the cores, and cycles of the memory bus in the same time.
+    #[must_use]
+    pub fn bus_clock(&self) -> (u64, u64) {
+        (self.clock.hertz() / 1000, self.memory_clock.hertz() / 1000)
+    }
+
+    /// Cycles of the cores that `cycles` of memory take, rounded up.
+    fn of_memory(&self, cycles: u64) -> u64 {
+        let (cores, memory) = self.bus_clock();
+        (cycles * cores).div_ceil(memory)
     }
 }

@@ -12,6 +12,7 @@ use crate::parameters::{
     Arrivals, Handler, NetprocParameters, Order, Policy, SourcedCacheParameters, SourcedLatencyParameters,
     SourcedNetprocParameters, SourcedProcessorParameters, Timing,
 };
+use crate::scheduling::Priorities;
 
 /// The four processors that the paper compares.
 pub const PAPER: [&str; 4] = ["smt8", "cmp8", "cmp2_4", "cmp2_8"];
@@ -36,9 +37,15 @@ const fn assumed<T>(value: T, why: &'static str) -> Sourced<T> {
 fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameters {
     SourcedNetprocParameters {
         clock: paper(Clock::from_mhz(500), "section 3.3: all processors at 500 MHz"),
+        memory_clock: paper(
+            Clock::from_mhz(500),
+            "section 3.3: one clock of 500 MHz; table 4 has the times of memory in its cycles",
+        ),
         timing: paper(Timing::Cycles, "section 1: a simulator that is cycle accurate"),
         input: paper(Arrivals::Saturated, "section 3.4: an unbounded line rate"),
         rate: assumed(1_000_000, "without effect: the input is saturated"),
+        arrival_seed: assumed(1, "without effect: the input is saturated"),
+        speed_percent: assumed(100, "without effect: the input is saturated"),
         input_queue: assumed(256, "without effect: the input is saturated"),
         dma_transfers: assumed(
             8,
@@ -55,6 +62,7 @@ fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameter
             "section 3.4: a worker waits for work; a worker that spins takes slots from others on the SMT",
         ),
         os_idle: paper(Idle::Spin, "section 3.4: the OS thread polls the controller"),
+        priorities: assumed(Priorities::Equal, "section 6 names priorities as further work"),
         os: paper(OsThread::Pinned, "section 3.4: the OS thread is pinned to a context"),
         ring_slots: assumed(64, "more than the packets that arrive while the OS thread handles one"),
         buffers: assumed(192, "the ring, and more than the 100 packets of section 5.1 on the work list"),

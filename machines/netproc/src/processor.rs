@@ -3,6 +3,9 @@
 
 use mb_processor::{Fault, Memory};
 
+use crate::contract::HartStatus;
+use crate::protection::Target;
+
 /// A store to a register of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceStore {
@@ -62,6 +65,8 @@ pub enum HartError {
         address: u64,
         /// Bytes.
         width: u8,
+        /// What is there.
+        target: Target,
     },
     /// A system call that a network processor does not have.
     Call {
@@ -174,7 +179,7 @@ pub trait Processor: Bytes {
     /// order of their cycles.
     ///
     /// # Errors
-    /// A hart cannot continue.
+    /// A hart cannot continue. Events before that are in `events`.
     fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped>;
 
     /// The next cycle to execute.
@@ -188,6 +193,13 @@ pub trait Processor: Bytes {
 
     /// Address of the next instruction of a hart.
     fn pc(&self, hart: u32) -> u64;
+
+    /// What a hart does after its last instruction, also where memory does not have its last stores; none if the
+    /// processor does not know.
+    fn status(&self, hart: u32) -> Option<HartStatus> {
+        let _ = hart;
+        None
+    }
 
     /// Whether no hart executes anything until the controller acts.
     fn is_idle(&self) -> bool;

@@ -82,8 +82,6 @@ pub struct Latency {
 pub struct Report {
     /// Cycles from the start of reception to the last report.
     pub cycles: u64,
-    /// Cycles before the start of reception.
-    pub setup: u64,
     /// Packets that arrived.
     pub offered: u64,
     /// Packets that found the input queue full.
@@ -138,7 +136,6 @@ impl Report {
         }
         Self {
             cycles,
-            setup: account.start,
             offered: account.offered,
             refused: account.refused,
             forwarded: account.forwarded,
@@ -152,7 +149,7 @@ impl Report {
             most_overtaken: account.most_overtaken,
             latency: latency(&account.latencies),
             longest_queue: account.longest_queue as u64,
-            mean_queue: if cycles == 0 { 0.0 } else { account.queue_area as f64 / cycles as f64 },
+            mean_queue: if cycles == 0 { 0.0 } else { account.queue_area(end) as f64 / cycles as f64 },
             transferred_bytes: account.transferred_bytes,
             windows: snapshots.windows(2).map(|pair| window(&pair[0], &pair[1], account.start)).collect(),
             harts: harts(&first, &counts, &account.harts),
@@ -236,4 +233,19 @@ fn latency(cycles: &[u64]) -> Latency {
         sorted.get(rank - 1).copied().unwrap_or(0)
     };
     Latency { median: at(500), p90: at(900), p99: at(990), p999: at(999), largest: at(1000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let found = latency(&(1..=1000).rev().collect::<Vec<_>>());
+        let expected = Latency { median: 500, p90: 900, p99: 990, p999: 999, largest: 1000 };
+        assert_eq!(found, expected);
+        // 99 per cent of 10 packets are all of them.
+        assert_eq!(latency(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).p99, 10);
+        assert_eq!(latency(&[]), Latency::default());
+    }
 }

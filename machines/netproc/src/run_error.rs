@@ -25,7 +25,7 @@ pub enum Cause {
     },
     /// A hart has worked on one packet for more than this number of cycles.
     Loop(u64),
-    /// Reception has not begun within this number of cycles.
+    /// Reception has not begun within this number of instructions of a hart.
     Setup(u64),
     /// Every hart waits, and the controller has nothing to do.
     Deadlock,
@@ -99,10 +99,11 @@ impl fmt::Display for Cause {
             Self::Hart(HartError::Exit { status, .. }) => {
                 write!(f, "the program ends with status {status}; expected a program that never ends")
             }
-            Self::Hart(HartError::ForeignStore { address, width, .. }) => write!(
+            Self::Hart(HartError::ForeignStore { address, width, target, .. }) => write!(
                 f,
-                "the handler stores {width} bytes at {address:#x}, data of SPINE; expected its own data, its stack, \
-                 memory of np_allocate, or frame and record of its packet"
+                "the handler stores {width} bytes at {address:#x}, {target}; expected its own data, its stack, \
+                 np_hart_state, memory of np_allocate, the state of a flow that it holds, or frame and record of its \
+                 packet"
             ),
             Self::Hart(HartError::Call { number, .. }) => {
                 write!(f, "system call {number}; expected 64 (write) or 93 (exit)")
@@ -115,7 +116,7 @@ impl fmt::Display for Cause {
             ),
             Self::Setup(cycles) => write!(
                 f,
-                "more than {cycles} cycles before the first packet; expected a store to NP_REG_READY; correct \
+                "more than {cycles} instructions of hart 0 before the first packet; expected a store to NP_REG_READY; correct \
                  np_handler_init, or raise setup_limit"
             ),
             Self::Deadlock => f.write_str(

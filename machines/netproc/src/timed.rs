@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The processor cycle by cycle: a chip above private L1 caches and a shared L2.
 //!
-//! The controller sees a store when the run of the chip pauses, at most [`POLL`] cycles after it took effect; its cycle
-//! is exact. What the contract lets software do in between overwrites neither record nor frame (see [`Event::Store`]).
+//! The chip pauses at the end of a cycle in which a store reaches the controller or a transfer completes.
 
 use std::ops::Range;
 
 use mb_core::ParameterError;
 use mb_processor::chip::{CallHandler, Cause, Chip, ChipConfig, ChipFault, ChipObserver, HartStatistics, Stop};
 use mb_processor::shared_l2::{L1Statistics, SharedL2, SharedL2Config};
-use mb_processor::system::{Device, DeviceAnswer, MemorySystem};
-use mb_processor::{Memory, Service, Syscall, SyscallResult};
+use mb_processor::system::{
+    Answer, Completion, Device, DeviceAnswer, FetchAnswer, MemorySystem, Region, Request, Source,
+};
+use mb_processor::{Service, Syscall, SyscallResult};
 
-use crate::contract::{DEVICE, DEVICE_BYTES};
+use crate::contract::{DEVICE, DEVICE_BYTES, HartStatus};
 use crate::processor::{
     Bytes, Count, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
 };
+use crate::start::Started;
+use crate::watch::Watch;
 
-/// Cycles between two looks of the controller at its registers.
-pub const POLL: u64 = 8;
+/// The tag of a completion that pauses the chip, as something has reached the controller.
+const REACHED: u32 = u32::MAX;
 
 /// The registers of the controller: stores that were not served yet.
 #[derive(Clone, Debug, Default)]
@@ -42,13 +45,75 @@ impl Device for Registers {
 
     fn read(&mut self, _: u64, core: usize, context: u8, address: u64, _: u8) -> DeviceAnswer {
         self.load.get_or_insert((self.hart(core, context), address));
-        DeviceAnswer::Value(0)
+        // The hart stays at the load.
+        DeviceAnswer::Wait
     }
 
     fn write(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8, value: u64) -> DeviceAnswer {
         let hart = self.hart(core, context);
         self.stores.push(DeviceStore { cycle, hart, pc: 0, offset: address - DEVICE, width, value });
         DeviceAnswer::Value(0)
+    }
+}
+
+/// Caches and memory. A cycle in which something reaches the controller ends with a completion.
+#[derive(Debug)]
+struct Board {
+    memory: SharedL2<Registers>,
+}
+
+impl MemorySystem for Board {
+    #[inline]
+    fn fetch(&mut self, cycle: u64, core: usize, context: u8, address: u64) -> FetchAnswer {
+        self.memory.fetch(cycle, core, context, address)
+    }
+
+    #[inline]
+    fn code(&self, core: usize, address: u64) -> Option<u16> {
+        self.memory.code(core, address)
+    }
+
+    #[inline]
+    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+        self.memory.request(cycle, request)
+    }
+
+    #[inline]
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+        self.memory.advance(cycle, completed);
+        let registers = self.memory.device();
+        if !registers.stores.is_empty() || registers.load.is_some() {
+            let source = Source::Dma;
+            completed.push(Completion { source, core: 0, context: 0, tag: REACHED, at: cycle, value: 0 });
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<u64> {
+        self.memory.next_event()
+    }
+
+    #[inline]
+    fn drained(&self, core: usize, context: u8) -> bool {
+        self.memory.drained(core, context)
+    }
+
+    #[inline]
+    fn reserved(&self, core: usize, context: u8) -> bool {
+        self.memory.reserved(core, context)
+    }
+
+    fn invalidate_instructions(&mut self, core: usize) {
+        self.memory.invalidate_instructions(core);
+    }
+
+    #[inline]
+    fn region(&self, address: u64, width: u8) -> Region {
+        self.memory.region(address, width)
+    }
+
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.memory.bytes(address, length)
     }
 }
 
@@ -92,30 +157,55 @@ impl Calls {
 #[derive(Debug)]
 pub struct TimedChip<'a, O = ()> {
     chip: Chip,
-    memory: SharedL2<Registers>,
+    board: Board,
     calls: Calls,
-    observer: &'a mut O,
+    watch: Watch<'a, O>,
+    /// Stores of the start, which are the first events.
+    start: Vec<DeviceStore>,
 }
 
 impl<'a, O: ChipObserver> TimedChip<'a, O> {
-    /// A chip in cycle 0 whose harts are at `entry` of a program in `memory`.
+    /// A chip in cycle 0 whose harts continue where those of `started` are.
     ///
     /// # Errors
-    /// An invalid configuration.
+    /// An invalid configuration, or another number of harts.
     pub fn new(
         chip: &ChipConfig,
         caches: &SharedL2Config,
-        memory: Memory,
-        entry: u64,
+        started: Started,
         observer: &'a mut O,
     ) -> Result<Self, ParameterError> {
         let registers = Registers { contexts: chip.contexts, ..Registers::default() };
+        let mut cores = Chip::new(chip, 0)?;
+        let (harts, found) = (chip.harts(), started.harts.count());
+        if harts != found {
+            let text = format!("{found} harts have started; expected {harts}, those of the chip");
+            return Err(ParameterError::Contradiction(text));
+        }
+        for hart in 0..harts {
+            cores.set_pc(hart, started.harts.pc(hart as u32));
+            for index in 1..32 {
+                cores.set_register(hart, index, started.harts.register(hart as u32, index));
+            }
+        }
+        let (memory, protection, start) = started.harts.into_parts();
         Ok(Self {
-            chip: Chip::new(chip, entry)?,
-            memory: SharedL2::new(caches, memory, registers)?,
+            chip: cores,
+            board: Board { memory: SharedL2::new(caches, memory, registers)? },
             calls: Calls::default(),
-            observer,
+            watch: Watch::new(protection, harts, observer),
+            start,
         })
+    }
+
+    /// Gives memory its own clock: `memory` cycles of it take as long as `processor` cycles of the cores.
+    ///
+    /// # Panics
+    /// A number is 0.
+    #[must_use]
+    pub fn with_memory_clock(mut self, processor: u64, memory: u64) -> Self {
+        self.board.memory = self.board.memory.with_memory_clock(processor, memory);
+        self
     }
 
     /// The cores.
@@ -124,16 +214,9 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
         &self.chip
     }
 
-    /// The end of the next run: the controller looks every [`POLL`] cycles, and no store takes effect while neither
-    /// chip nor memory does anything.
-    fn pause(&self, until: u64) -> u64 {
-        let next = self.chip.next_event().into_iter().chain(self.memory.next_event()).min();
-        (self.chip.now() + POLL).max(next.unwrap_or(u64::MAX)).min(until.saturating_add(1))
-    }
-
     /// What harts must not do, found since the last run.
     fn broken_rule(&self) -> Option<Stopped> {
-        let load = self.memory.device().load.map(|(hart, address)| {
+        let load = self.board.memory.device().load.map(|(hart, address)| {
             let pc = self.chip.pc(hart as usize);
             Stopped { hart, error: HartError::DeviceLoad { pc, address } }
         });
@@ -147,30 +230,30 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
 
 impl<O> Bytes for TimedChip<'_, O> {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
-        self.memory.bytes(address, length)
+        self.board.bytes(address, length)
     }
 }
 
 impl<O: ChipObserver> Processor for TimedChip<'_, O> {
     fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+        events.extend(self.start.drain(..).map(Event::Store));
         while events.is_empty() && self.chip.now() <= until {
-            let pause = self.pause(until);
-            let stop = self.chip.run_observed(pause, &mut self.memory, &mut self.calls, self.observer).map_err(
-                |ChipFault { hart, fault, .. }| Stopped { hart: hart as u32, error: HartError::Fault(fault) },
-            )?;
-            for store in std::mem::take(&mut self.memory.device_mut().stores) {
-                let pc = self.chip.pc(store.hart as usize);
+            let end = until.saturating_add(1);
+            let stop = self.chip.run_observed(end, &mut self.board, &mut self.calls, &mut self.watch);
+            for store in std::mem::take(&mut self.board.memory.device_mut().stores) {
+                let pc = self.watch.arrived(store.hart).expect("a store commits before it reaches the controller");
                 events.push(Event::Store(DeviceStore { pc, ..store }));
             }
-            for done in self.chip.transfers() {
+            for done in self.chip.transfers().into_iter().filter(|done| done.tag != REACHED) {
                 // The bytes are read from memory when they are needed.
-                self.memory.take_read(done.tag);
+                self.board.memory.take_read(done.tag);
                 events.push(Event::Transferred { cycle: done.at, tag: done.tag.into() });
             }
-            events.sort_by_key(|event| match event {
-                Event::Store(store) => store.cycle,
-                Event::Transferred { cycle, .. } => *cycle,
-            });
+            let stop = stop.map_err(|ChipFault { hart, fault, .. }| {
+                let fault = HartError::Fault(fault);
+                let error = self.watch.refused(hart, fault.pc()).unwrap_or(fault);
+                Stopped { hart: hart as u32, error }
+            })?;
             if let Some(stopped) = self.broken_rule() {
                 return Err(stopped);
             }
@@ -189,8 +272,8 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
     fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
         let (now, tag) = (self.chip.now(), tag as u32);
         let started = match transfer {
-            Transfer::Write { address, bytes } => self.memory.dma_write(now, tag, address, bytes),
-            Transfer::Read { address, length } => self.memory.dma_read(now, tag, address, length as usize),
+            Transfer::Write { address, bytes } => self.board.memory.dma_write(now, tag, address, bytes),
+            Transfer::Read { address, length } => self.board.memory.dma_read(now, tag, address, length as usize),
         };
         if started { Ok(()) } else { Err(OutsideMemory) }
     }
@@ -199,8 +282,12 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
         self.chip.pc(hart as usize)
     }
 
+    fn status(&self, hart: u32) -> Option<HartStatus> {
+        self.watch.protection.status(hart)
+    }
+
     fn is_idle(&self) -> bool {
-        self.chip.next_event().is_none() && self.memory.next_event().is_none()
+        self.start.is_empty() && self.chip.next_event().is_none() && self.board.next_event().is_none()
     }
 
     fn counts(&self) -> Counts {
@@ -237,7 +324,7 @@ const CAUSES: [&str; Cause::ALL.len()] = [
 
 impl<O> TimedChip<'_, O> {
     fn memory_counts(&self, harts: &[&HartStatistics]) -> Vec<Count> {
-        let statistics = self.memory.statistics();
+        let statistics = self.board.memory.statistics();
         let sum = |caches: &[L1Statistics], of: fn(&L1Statistics) -> u64| caches.iter().map(of).sum::<u64>();
         let all = |of: fn(&HartStatistics) -> u64| harts.iter().map(|hart| of(hart)).sum::<u64>();
         let (instruction, data) = (&statistics.instruction, &statistics.data);

@@ -2,6 +2,7 @@
 //! The controller on a memory whose transfers take a known time: closed formulas of reception, and the account of
 //! packets.
 
+use mb_core::Clock;
 use mb_netproc::contract::{Verdict, record, slot};
 use mb_netproc::controller::{Controller, Effect};
 use mb_netproc::processor::{Bytes, Counts, DeviceStore, Event, OutsideMemory, Processor, Stopped, Transfer};
@@ -114,6 +115,7 @@ fn arrivals(lengths: &[usize]) -> Vec<Arrival> {
         frame: (0..length).map(|byte| (byte + index) as u8).collect(),
         flow: index as u32,
         class: Some(index as u32),
+        stamp_ns: 0,
     };
     lengths.iter().enumerate().map(arrival).collect()
 }
@@ -253,6 +255,40 @@ fn packets_that_find_the_queue_full_are_refused_and_counted() {
     assert_eq!(account.longest_queue, 4);
     assert!(account.is_balanced(4) && !account.is_balanced(3));
     assert!(!software.controller.is_finished());
+}
+
+/// A capture by hand, with a packet in every 10 cycles: without slots the queue of 4 fills, and the three packets behind
+/// are refused. Slots come in cycle 100. Queue, drops and latencies follow exactly.
+#[test]
+fn queue_drops_and_latencies_of_a_capture_are_exact() {
+    let mut arrivals = arrivals(&[60; 7]);
+    for (stamp_ns, arrival) in (0..).step_by(10).zip(&mut arrivals) {
+        arrival.stamp_ns = stamp_ns;
+    }
+    let input = Input::Capture { clock: Clock::from_mhz(1000), percent: 100 };
+    let mut software = Software::start(config(input, 64, 7), &arrivals, 0);
+    let mut events = Vec::new();
+    for cycle in 0..100 {
+        software.wire.run(cycle, &mut events).unwrap();
+        software.controller.advance(cycle, &mut software.wire).unwrap();
+        // Packets 0, 10, 20 and so on cycles after the first one.
+        assert_eq!(software.controller.queued() as u64, (cycle / 10 + 1).min(4));
+        assert_eq!(software.controller.account.refused, (cycle / 10 + 1).min(7).saturating_sub(4));
+    }
+    assert_eq!(software.controller.account.queue_area(100), 100 + 90 + 80 + 70);
+    software.store(0x10, 4).unwrap();
+    software.until_filled(3);
+    // Slots lie in lines of two, each read in 3 beats; the next cycle takes two packets from the queue.
+    let taken = [100 + 3 - 1 + LATENCY + 1, 100 + 6 - 1 + LATENCY + 1];
+    assert_eq!(software.controller.account.queue_area(1000), u128::from(2 * taken[0] - 10 + 2 * taken[1] - 50));
+    for (packet, at) in [(0, 200), (2, 205), (1, 210), (3, 230)] {
+        software.wire.run(at - 1, &mut events).unwrap();
+        assert!(matches!(software.report(packet, packet, 1), Ok(Effect::Complete(_))));
+    }
+    let account = &software.controller.account;
+    assert_eq!(account.latencies, [200, 205 - 20, 210 - 10, 230 - 30]);
+    assert_eq!((account.offered, account.refused, account.received, account.longest_queue), (7, 3, 4, 4));
+    assert!(software.controller.is_finished() && account.is_balanced(0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use mb_core::ParameterError;
 use mb_netproc::parameters::Timing;
 use mb_netproc::processor::Processor;
-use mb_netproc::{Arrival, FunctionalHarts, Image, NetprocParameters, Run, SetupError, Tables, TimedChip, machine};
+use mb_netproc::{Arrival, Image, NetprocParameters, Run, RunError, SetupError, Tables, TimedChip, machine};
 use mb_processor::chip::ChipObserver;
 
 use crate::arrivals::arrivals;
@@ -46,6 +46,16 @@ pub struct Checked {
     pub mismatch_count: u64,
     /// The first of them.
     pub mismatches: Vec<Mismatch>,
+    /// Instructions of hart 0 before the first packet, which are executed without timing.
+    pub start_instructions: u64,
+}
+
+impl Checked {
+    /// A run that ended before the first packet.
+    fn failed(error: Box<RunError>) -> Self {
+        let run = Run::failed(error);
+        Self { run, checked: 0, mismatch_count: 0, mismatches: Vec::new(), start_instructions: 0 }
+    }
 }
 
 /// The filters of a run.
@@ -98,8 +108,8 @@ impl Session {
         &self.image
     }
 
-    /// Runs `packets` packets: the capture, from its start again when it ends. `observer` sees every instruction of a
-    /// processor that is simulated cycle by cycle.
+    /// Runs `packets` packets: the capture, from its start again when it ends. The start of the program is executed
+    /// without timing. `observer` sees every later instruction of a processor that is simulated cycle by cycle.
     ///
     /// # Errors
     /// No processor can be built from the parameters.
@@ -109,18 +119,21 @@ impl Session {
         observer: &mut O,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Checked, SessionError> {
-        let (memory, entry) = (self.image.memory().clone(), self.image.program().entry());
         let parameters = &self.parameters;
-        Ok(match parameters.timing {
-            Timing::Functional => {
-                let rules = self.image.handler_rules();
-                self.check(&mut FunctionalHarts::new(memory, entry, parameters.harts(), rules), packets, progress)
-            }
+        let mut started = match self.image.start(parameters.limits(), progress) {
+            Ok(started) => started,
+            Err(error) => return Ok(Checked::failed(error)),
+        };
+        let start_instructions = started.instructions;
+        let checked = match parameters.timing {
+            Timing::Functional => self.check(&mut started.harts, packets, progress),
             Timing::Cycles => {
-                let mut chip = TimedChip::new(&parameters.chip(), &parameters.memory(), memory, entry, observer)?;
-                self.check(&mut chip, packets, progress)
+                let (cores, memory) = parameters.bus_clock();
+                let chip = TimedChip::new(&parameters.chip(), &parameters.memory(), started, observer)?;
+                self.check(&mut chip.with_memory_clock(cores, memory), packets, progress)
             }
-        })
+        };
+        Ok(Checked { start_instructions, ..checked })
     }
 
     fn check<P: Processor>(
@@ -150,6 +163,7 @@ impl Session {
             checked: checker.checked,
             mismatch_count: checker.mismatch_count,
             mismatches: checker.mismatches,
+            start_instructions: 0,
         }
     }
 }

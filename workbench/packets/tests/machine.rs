@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread, SpineConfig};
-use mb_netproc::{Arrival, ControllerConfig, FunctionalHarts, Image, Input, Limits, Run, Spine, Tables, run};
+use mb_netproc::{Arrival, ControllerConfig, Image, Input, Limits, Run, Spine, Tables, run};
 use mb_packets::arrivals::arrivals;
 use mb_packets::traffic::generate;
 use mb_packets::{Checker, Expectations, FilterSet, Mix, RouteTable, Sizes, TrafficParameters};
@@ -64,8 +64,6 @@ impl Setup {
             routes6: self.routes.routes6(),
         };
         let image = Image::new(self.file, self.harts, &self.spine, &tables, self.heap).unwrap();
-        let entry = image.program().entry();
-        let mut harts = FunctionalHarts::new(image.memory().clone(), entry, self.harts, image.handler_rules());
         let config = ControllerConfig {
             input: self.input,
             input_queue: 64,
@@ -76,6 +74,7 @@ impl Setup {
             packets,
         };
         let limits = Limits { handler: 10_000_000, setup: 1_000_000_000 };
+        let mut harts = image.start(limits, &mut |_| ControlFlow::Continue(())).unwrap().harts;
         let mut checker = Checker::new(Expectations {
             filters: self.filters.clone(),
             default_application: self.spine.default_application,

@@ -97,6 +97,12 @@ pub(crate) fn handler_commands(
     mb_guest::netproc::commands(compiler, bit_manipulation, Some(&handler), &objects, &output)
 }
 
+/// Checks the form of a program: an ELF file for RV64 with the symbols of SPINE.
+#[pyfunction]
+pub(crate) fn check_program(file: &[u8]) -> PyResult<()> {
+    mb_netproc::machine::check_program(file).map(drop).map_err(bad_input)
+}
+
 /// What a capture holds: packets, bytes, snapped packets, and packets by application, version and protocol.
 #[pyfunction]
 pub(crate) fn describe_packets<'py>(py: Python<'py>, file: &[u8]) -> PyResult<Bound<'py, PyDict>> {
@@ -148,7 +154,7 @@ impl NetworkProcessor {
     }
 
     /// Runs a capture, the bytes of a file; from its start again when it ends. `kanata` is an interval of cycles from
-    /// the start of the program.
+    /// the start of reception.
     #[pyo3(signature = (capture, *, program=None, packets=None, kanata=None, progress=None))]
     fn run<'py>(
         &self,
@@ -201,13 +207,13 @@ fn to_python<'py>(
     columns!(summary, [checked], |row| {
         "checked" => row.checked,
         "mismatches" => row.mismatch_count,
+        "start_instructions" => row.start_instructions,
     });
     columns!(summary, [report], |row| {
         "packets_per_second" => row.rate(clock),
         "ipc" => row.ipc(),
         "cycles" => row.cycles,
         "time_ns" => ns(row.cycles),
-        "setup_cycles" => row.setup,
         "instructions" => row.instructions(),
         "offered" => row.offered,
         "refused" => row.refused,

@@ -220,11 +220,7 @@ impl Experiment {
                 rename_registers: (preset.processor.rename_registers * rename_percent / 100).max(1),
                 ..preset.processor
             },
-            caches: CacheParameters {
-                l1_bytes,
-                memory_latency: preset.caches.memory_latency * mhz / MHZ,
-                ..preset.caches
-            },
+            caches: CacheParameters { l1_bytes, ..preset.caches },
             heap_bytes: HEAP,
             ..preset
         })
@@ -301,9 +297,12 @@ impl Experiment {
         let (filters, routes, arrivals) = self.input()?;
         let parameters = self.parameters()?;
         let image = self.image(&filters, &routes)?;
-        let (memory, entry) = (image.memory().clone(), image.program().entry());
+        let proceed = &mut |_| ControlFlow::Continue(());
+        let started = image.start(parameters.limits(), proceed).map_err(|error| self.failed(error.to_string()))?;
         let mut observer = ();
-        let mut chip = TimedChip::new(&self.cores()?, &self.caches()?, memory, entry, &mut observer)?;
+        let (cores, memory) = parameters.bus_clock();
+        let mut chip =
+            TimedChip::new(&self.cores()?, &self.caches()?, started, &mut observer)?.with_memory_clock(cores, memory);
         let spine = parameters.spine();
         let mut checker = Checker::new(Expectations {
             filters,
@@ -315,7 +314,6 @@ impl Experiment {
             flows: spine.flows,
         });
         let (controller, limits) = (parameters.controller(self.packets), parameters.limits());
-        let proceed = &mut |_| ControlFlow::Continue(());
         let run = mb_netproc::run(&image, &mut chip, controller, &arrivals, limits, &mut checker, proceed);
         if let Some(error) = run.error {
             return Err(self.failed(error.to_string()));
