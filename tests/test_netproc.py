@@ -161,7 +161,26 @@ def test_a_handler_that_faults_is_named_with_its_packet(
 
 BAD = [
     (["run", "ruoter"], "scenario `ruoter`: unknown; expected one of: router, web_switch, vpn, null, 3des"),
-    (["run", "absent.pcap"], "absent.pcap: No such file or directory"),
+    (
+        ["run", "absent.pcap"],
+        "absent.pcap: found no such file; expected a pcap or pcapng file, or one of the scenarios router, web_switch, "
+        "vpn, null, 3des; check the path",
+    ),
+    (["run", "./"], ".: found a directory; expected a pcap or pcapng file, or one of the scenarios"),
+    (
+        ["compare", "router", "-a", "smt8", "--set", "cmp8.clock=625"],
+        "parameter `cmp8.clock`: architecture `cmp8` is not run; expected one of: smt8",
+    ),
+    (["run", "router", "--set", "priorities=high"], "parameter `priorities`: found `high`, expected one of: equal,"),
+    (["run", "router", "--set", "memory_clock=0"], "parameter `memory_clock`: found `0`"),
+    (["run", "router", "-o", "/proc/none/a.csv"], "/proc/none/a.csv: cannot create it in /proc: "),
+    (["run", "router", "--plot", "/proc/none/a.svg"], "/proc/none/a.svg: cannot create it in /proc: "),
+    (["build", "a.c", "-o", "/proc/none/a.elf"], "/proc/none/a.elf: cannot create it in /proc: "),
+    (["generate", "-o", "/proc/none/a.pcap"], "/proc/none/a.pcap: cannot create it in /proc: "),
+    (
+        ["run", "null", "--kanata", "1:2", "--kanata-file", "/proc/none/a"],
+        "/proc/none/a: cannot create it in /proc: ",
+    ),
     (
         ["run", "router", "-a", "smt9"],
         "found `smt9`, expected smt1 to smt8, cmp1 to cmp8, or cmp2_1 to cmp2_8",
@@ -177,9 +196,12 @@ BAD = [
     (["run", "router", "--kanata", "5:5"], "found '5:5', expected FROM:TO in cycles"),
     (["run", "router", "--kanata-file", "a"], "--kanata-file: found without --kanata, expected both"),
     (["run", "router", "-n", "0"], "0 is not in the range"),
-    (["run", "router", "-p", "absent.elf"], "absent.elf: No such file or directory"),
+    (
+        ["run", "router", "-p", "absent.elf"],
+        "absent.elf: found no such file; expected a program of `matchbench netproc build`; check the path",
+    ),
     (["run", "router", "--set", "heap_bytes=4096"], None),
-    (["build", "absent.c", "-o", "a.elf"], "absent.c: No such file or directory"),
+    (["build", "absent.c", "-o", "a.elf"], "absent.c: found no such file; expected a C file with a handler"),
     (
         ["generate", "-o", "a.pcap", "--mix", "routers"],
         "parameter `mix`: found `routers`, expected one of: router,",
@@ -219,7 +241,7 @@ def test_damaged_captures_are_refused_with_the_packet(
         "empty": (b"", "begins with 0 bytes; expected a pcap or pcapng file"),
         "text": (b"hello, world", "begins with the bytes 68 65 6c 6c"),
         "link": (whole[:20] + struct.pack("<I", 147) + whole[24:], "packet 1: link type 147"),
-        "none": (whole[:24], "no packets found; expected at least one"),
+        "none": (whole[:24], "no packets found; expected at least one; capture longer"),
     }
     for name, (data, message) in cases.items():
         path = tmp_path / f"{name}.pcap"
@@ -233,10 +255,54 @@ def test_damaged_captures_are_refused_with_the_packet(
 
 def test_a_program_that_is_no_program_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "handler.elf"
-    path.write_bytes(b"\x7fELF" + bytes(100))
-    status, _, err = run(capsys, "run", "router", "-p", str(path))
-    assert status == 2
-    assert "ELF" in err
+    other = Path(__file__).parents[1] / "guest" / "elf"
+    cases = {
+        b"": "",
+        b"\x7fELF" + bytes(100): "ELF",
+        (other / "md5.ppc32.elf").read_bytes(): "",
+        (other / "md5.rv64.elf").read_bytes(): "the program has no symbol `np_config`; expected a program of",
+    }
+    for data, message in cases.items():
+        path.write_bytes(data)
+        status, _, err = run(capsys, "run", "router", "-p", str(path))
+        assert status == 2
+        assert err.startswith(f"matchbench: {path}: ")
+        assert message in err
+        assert err.endswith("; build one with `matchbench netproc build HANDLER.c -o FILE`\n")
+
+
+def test_parameters_of_one_processor_are_named_with_it() -> None:
+    found = netproc.parameters_of(["smt8", "cmp8"], {"cmp8.clock": "625", "clock": "400", "filters": "1"})
+    assert found == {
+        "smt8": {"clock": "400", "filters": "1"},
+        "cmp8": {"clock": "625", "filters": "1"},
+    }
+
+
+def test_arrivals_priorities_and_clocks_change_a_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    capture = tmp_path / "a.pcap"
+    assert run(capsys, "generate", "-o", str(capture), "--packets", "200")[0] == 0
+    rates = {}
+    for name, settings in {
+        "base": [],
+        "os_first": ["priorities=os_first"],
+        "fast": ["clock=625"],
+        "poisson": ["input=poisson", "rate=100000"],
+        "capture": ["input=capture", "speed_percent=10"],
+        "slower": ["input=capture", "speed_percent=5"],
+    }.items():
+        table = tmp_path / f"{name}.csv"
+        words = [word for setting in settings for word in ("--set", setting)]
+        status, _, err = run(capsys, "run", str(capture), "-a", "smt4", "-o", str(table), *words)
+        assert (status, err) == (0, "")
+        (row,) = csv.DictReader(table.read_text().splitlines())
+        assert int(row["offered"]) == 200
+        rates[name] = float(row["packets_per_second"])
+    assert rates["fast"] > rates["base"] > rates["poisson"]
+    assert rates["os_first"] != rates["base"]
+    assert 1.9 < rates["capture"] / rates["slower"] < 2.1
 
 
 def test_processors_and_settings_are_listed() -> None:

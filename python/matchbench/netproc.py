@@ -97,13 +97,56 @@ def traffic(source: str, *, packets: int | None = None, seed: int = 1, mean_burs
     if not path.exists() and path.suffix == "" and "/" not in source:
         msg = f"scenario `{source}`: unknown; expected one of: {', '.join(SCENARIOS)}, or a capture file"
         raise MatchbenchError(msg)
-    data = path.read_bytes()
+    scenarios = ", ".join(SCENARIOS)
+    data = read_file(path, f"a pcap or pcapng file, or one of the scenarios {scenarios}")
     try:
-        _native.describe_packets(data)
+        found = _native.describe_packets(data)
     except MatchbenchError as error:
         msg = f"{source}: {error}"
         raise MatchbenchError(msg) from None
+    if not found["packets"]:
+        msg = f"{source}: no packets found; expected at least one; capture longer, or without a filter"
+        raise MatchbenchError(msg)
     return Traffic(path.stem, data, {})
+
+
+def program(path: Path) -> bytes:
+    """Return a program of `build`, whose form is checked.
+
+    Raises
+    ------
+    MatchbenchError
+        When the file cannot be read, or is not a program for a network processor.
+    """
+    data = read_file(path, "a program of `matchbench netproc build`")
+    try:
+        _native.check_program(data)
+    except MatchbenchError as error:
+        msg = f"{path}: {error}; build one with `matchbench netproc build HANDLER.c -o FILE`"
+        raise MatchbenchError(msg) from None
+    return data
+
+
+def read_file(path: Path, expected: str) -> bytes:
+    """Return the bytes of an input file.
+
+    Raises
+    ------
+    MatchbenchError
+        When it cannot be read; the message says what was found, what was `expected`, and what to do.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        found, advice = "no such file", "check the path"
+    except IsADirectoryError:
+        found, advice = "a directory", "name a file in it"
+    except PermissionError:
+        found, advice = "a file without permission to read", "change its permissions"
+    except OSError as error:
+        found, advice = f"a file that cannot be read ({error.strerror})", "copy it elsewhere"
+    msg = f"{path}: found {found}; expected {expected}; {advice}"
+    raise MatchbenchError(msg)
 
 
 def generate(settings: Mapping[str, str], *, seed: int = 1, routes: int = 1000) -> bytes:
@@ -173,6 +216,33 @@ def run(
     return Result(architecture, processor.parameters(), report)
 
 
+def parameters_of(architectures: Sequence[str], values: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
+    """Return the parameters of each processor.
+
+    Parameters
+    ----------
+    architectures
+        The processors of a comparison.
+    values
+        Values by `key`, for all of them, or by `architecture.key`, which has precedence.
+
+    Raises
+    ------
+    MatchbenchError
+        When a key names another processor.
+    """
+    found: dict[str, dict[str, Value]] = {name: {} for name in architectures}
+    for key, value in sorted(values.items(), key=lambda item: "." in item[0]):
+        name, dot, own = key.partition(".")
+        if dot and name not in found:
+            known = ", ".join(found)
+            msg = f"parameter `{key}`: architecture `{name}` is not run; expected one of: {known}"
+            raise MatchbenchError(msg)
+        for each in [name] if dot else architectures:
+            found[each][own if dot else key] = value
+    return found
+
+
 def answer(results: Sequence[Result], name: str) -> str:
     """Return a sentence that says which processor has the highest packet rate on a traffic."""
     done = [result for result in results if result.passed]
@@ -217,7 +287,7 @@ def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipul
     MatchbenchError
         When the compiler is missing or refuses the handler; the message has the compiler's.
     """
-    source = handler.read_bytes()  # a missing file is an error that names it
+    source = read_file(handler, "a C file with a handler")
     if shutil.which(compiler) is None:
         hint = "install gcc-riscv64-linux-gnu, or name another with --cc"
         msg = f"{compiler}: not found; expected a C compiler for RV64; {hint}"

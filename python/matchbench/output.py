@@ -53,6 +53,35 @@ def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
         raise MatchbenchError(msg) from error
 
 
+def check_file(path: Path, *, force: bool = False) -> None:
+    """Check, before the work starts, that `whole_file` can write `path`.
+
+    Parameters
+    ----------
+    path, force
+        As of `whole_file`.
+
+    Raises
+    ------
+    MatchbenchError
+        When `path` is a directory, exists without `force`, or cannot be created.
+    """
+    if path.is_dir():
+        msg = f"{path}: is a directory; expected a file; add a name"
+        raise MatchbenchError(msg)
+    if path.exists() and not force:
+        msg = f"{path}: exists; choose another name or give --force"
+        raise MatchbenchError(msg)
+    parent = next(each for each in path.absolute().parents if each.exists())
+    probe = _partial(parent / path.name)
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        msg = f"{path}: cannot create it in {parent}: {error.strerror}; choose another directory"
+        raise MatchbenchError(msg) from error
+
+
 @contextmanager
 def reserved_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[None]:
     """Keep other processes from writing to `path` while the block runs.

@@ -11,7 +11,7 @@ import click
 from matchbench import MatchbenchError, _native, netproc, tables
 from matchbench.cli.netproc_report import show_comparison, show_run, write_results
 from matchbench.cli.progress import progress_bar
-from matchbench.output import whole_file, write_file
+from matchbench.output import check_file, whole_file, write_file
 from matchbench.selection import parse_assignments
 
 CHECK_FAILED = 1
@@ -52,7 +52,7 @@ def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None
         return None
     first, colon, last = text.partition(":")
     if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-        msg = f"found {text!r}, expected FROM:TO in cycles, as 1000000:1002000"
+        msg = f"found {text!r}, expected FROM:TO in cycles, as 100000:102000"
         raise click.BadParameter(msg)
     if int(last) - int(first) > _MOST_KANATA:
         msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"
@@ -101,7 +101,8 @@ def inputs(function: Function) -> Function:
                 "parameters",
                 metavar="KEY=VALUE",
                 multiple=True,
-                help="Replace a parameter; repeatable. `netproc show ARCHITECTURE` lists them.",
+                help="Replace a parameter, of one processor with ARCHITECTURE.KEY=VALUE; repeatable. `netproc show"
+                " ARCHITECTURE` lists them.",
             ),
             click.option(
                 "-o", "--output", type=path, help="Write the results to FILE.json, or totals to FILE.csv."
@@ -123,11 +124,12 @@ def inputs(function: Function) -> Function:
     \b
       matchbench netproc run router
       matchbench netproc run capture.pcapng --architecture cmp2_4 --set classifier=table
-      matchbench netproc run web_switch --set input=rate --set rate=500000 -o web.json
-      matchbench netproc run vpn --kanata 1000000:1000500 --kanata-file vpn.kanata
+      matchbench netproc run web_switch --set input=poisson --set rate=300000 -o web.json
+      matchbench netproc run capture.pcap --set input=capture --set speed_percent=1000
+      matchbench netproc run vpn --kanata 100000:100500 --kanata-file vpn.kanata
 
-    Cycles of --kanata are counted from the start of the program; the line `setup` says when the first packet
-    was received.
+    Cycles of --kanata are counted from the start of reception. What SPINE does before, the line `start`, is
+    executed without timing.
     """
 )
 @inputs
@@ -147,10 +149,13 @@ def run(
     if kanata_file is not None and kanata is None:
         msg = "--kanata-file: found without --kanata, expected both"
         raise MatchbenchError(msg)
+    diagram_file = kanata_file or Path("netproc.kanata")
+    if kanata is not None:
+        check_file(diagram_file, force=words["force"])
     results = _run([architecture], kanata=kanata, output=output, **words)
     diagram = results[0].report["kanata"]
     if diagram is not None:
-        with whole_file(kanata_file or Path("netproc.kanata"), force=words["force"]) as partial:
+        with whole_file(diagram_file, force=words["force"]) as partial:
             write_file(partial, diagram)
     show_run(results[0], words["traffic"])
     return _status(results)
@@ -164,6 +169,7 @@ def run(
       matchbench netproc compare router
       matchbench netproc compare capture.pcap --program handler.elf -o handler.csv
       matchbench netproc compare null -a smt1 -a smt2 -a smt4 -a smt8 --plot null.svg
+      matchbench netproc compare router -a smt8 -a cmp8 --set cmp8.clock=625
     """
 )
 @inputs
@@ -198,9 +204,7 @@ def compare(architectures: tuple[str, ...], output: Path | None, **words: Any) -
 @click.option("--force", is_flag=True, help="Replace an earlier program.")
 def build(handler: Path, output: Path, cc: str, *, zb: bool, force: bool) -> int:
     """Compile HANDLER, one C file, with SPINE to a program."""
-    if output.exists() and not force:
-        msg = f"{output}: exists; choose another name or give --force"
-        raise MatchbenchError(msg)
+    check_file(output, force=force)
     try:
         program = netproc.build(handler, compiler=cc, bit_manipulation=zb)
     except netproc.BuildError as error:
@@ -263,6 +267,7 @@ def _settings(function: Function) -> Function:
 @_settings
 def generate(output: Path, seed: int, routes: int, *, force: bool, **settings: str | None) -> None:
     """Generate a capture: a mix of applications in bursts, with HTTP connections."""
+    check_file(output, force=force)
     given = {key: value for key, value in settings.items() if value is not None}
     capture = netproc.generate(given, seed=seed, routes=routes)
     with whole_file(output, force=force) as partial:
@@ -290,14 +295,14 @@ def _run(
         msg = f"{output}: unknown suffix; expected a .csv or .json file"
         raise MatchbenchError(msg)
     for path in (output, plot):
-        if path is not None and path.exists() and not force:
-            msg = f"{path}: exists; choose another name or give --force"
-            raise MatchbenchError(msg)
-    values = parse_assignments(parameters)
-    elf = program.read_bytes() if program is not None else None
+        if path is not None:
+            check_file(path, force=force)
+    values = netproc.parameters_of(architectures, parse_assignments(parameters))
+    elf = netproc.program(program) if program is not None else None
     found = netproc.traffic(traffic, packets=packets, seed=seed, mean_burst=mean_burst)
     for architecture in architectures:  # wrong names and values are refused before the first run
-        _native.NetworkProcessor(architecture, **values)
+        given: dict[str, Any] = dict(values[architecture])
+        _native.NetworkProcessor(architecture, **given)
     results = []
     for architecture in architectures:
         with progress_bar(f"{found.name} on {architecture}") as progress:
@@ -305,7 +310,7 @@ def _run(
                 netproc.run(
                     architecture,
                     found,
-                    parameters=values,
+                    parameters=values[architecture],
                     program=elf,
                     count=packets,
                     kanata=kanata,
