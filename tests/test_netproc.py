@@ -163,15 +163,18 @@ BAD = [
     (["run", "ruoter"], "scenario `ruoter`: unknown; expected one of: router, web_switch, vpn, null, 3des"),
     (
         ["run", "absent.pcap"],
-        "absent.pcap: found no such file; expected a pcap or pcapng file, or one of the scenarios router, web_switch, "
-        "vpn, null, 3des; check the path",
+        "absent.pcap: found no such file; expected a pcap or pcapng file, or one of the scenarios router, "
+        "web_switch, vpn, null, 3des; check the path",
     ),
     (["run", "./"], ".: found a directory; expected a pcap or pcapng file, or one of the scenarios"),
     (
         ["compare", "router", "-a", "smt8", "--set", "cmp8.clock=625"],
         "parameter `cmp8.clock`: architecture `cmp8` is not run; expected one of: smt8",
     ),
-    (["run", "router", "--set", "priorities=high"], "parameter `priorities`: found `high`, expected one of: equal,"),
+    (
+        ["run", "router", "--set", "priorities=high"],
+        "parameter `priorities`: found `high`, expected one of: equal,",
+    ),
     (["run", "router", "--set", "memory_clock=0"], "parameter `memory_clock`: found `0`"),
     (["run", "router", "-o", "/proc/none/a.csv"], "/proc/none/a.csv: cannot create it in /proc: "),
     (["run", "router", "--plot", "/proc/none/a.svg"], "/proc/none/a.svg: cannot create it in /proc: "),

@@ -101,8 +101,8 @@ def inputs(function: Function) -> Function:
                 "parameters",
                 metavar="KEY=VALUE",
                 multiple=True,
-                help="Replace a parameter, of one processor with ARCHITECTURE.KEY=VALUE; repeatable. `netproc show"
-                " ARCHITECTURE` lists them.",
+                help="Replace a parameter, of one processor with ARCHITECTURE.KEY=VALUE; repeatable."
+                " `netproc show ARCHITECTURE` lists them.",
             ),
             click.option(
                 "-o", "--output", type=path, help="Write the results to FILE.json, or totals to FILE.csv."

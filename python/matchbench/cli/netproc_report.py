@@ -23,7 +23,9 @@ def show_run(result: Result, name: str) -> None:
     tables.line(
         f"time          {tables.time(summary['time_ns'])}, {_count(summary['cycles'])} cycles at {clock} MHz"
     )
-    tables.line(f"start         {_count(summary['start_instructions'])} instructions, executed without timing")
+    tables.line(
+        f"start         {_count(summary['start_instructions'])} instructions, executed without timing"
+    )
     instructions = f"{_count(summary['instructions'])} instructions, {tables.decimal(per_packet)} per packet"
     tables.line(f"work          {instructions}, {tables.decimal(summary['ipc'])} per cycle")
     fates = ["forwarded", "consumed", "dropped", "refused", "queued", "in_flight"]
