@@ -218,6 +218,14 @@ impl<D: Device> SharedL2<D> {
         self
     }
 
+    /// Lets the L2 hold the line at `address`, as after an access before cycle 0; another line of its set is
+    /// gone. Addresses outside of memory have no effect.
+    pub fn warm(&mut self, address: u64, writes: bool) {
+        if self.backing.contains(address, 1) {
+            self.l2.warm(address >> self.shift, writes);
+        }
+    }
+
     /// The device.
     pub fn device(&self) -> &D {
         &self.device

@@ -138,6 +138,14 @@ impl L2 {
         mshrs <= self.free_mshrs.len() && write_backs <= self.free_write_backs
     }
 
+    /// Holds a line as after an access that took no time.
+    pub(super) fn warm(&mut self, line: u64, writes: bool) {
+        let slot = self.slot(line);
+        debug_assert!(slot.mshr == ARRIVED, "no line is on its way");
+        let modified = writes || slot.line == line && slot.modified;
+        *slot = Slot { line, modified, mshr: ARRIVED };
+    }
+
     /// Begins an access to a line in `cycle`, which [`can_access`](Self::can_access) allows.
     pub(super) fn access(&mut self, line: u64, writes: bool, cycle: u64) -> Access {
         let access = match self.look_up(line) {
