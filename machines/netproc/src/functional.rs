@@ -18,6 +18,9 @@ pub use crate::protection::HandlerRules;
 /// Decoded instructions that a hart keeps; a power of two.
 const DECODED: usize = 4096;
 
+/// Bytes of a line whose accesses are followed.
+const LINE: u64 = 64;
+
 /// Number of the system call `write`, and of `exit` and `exit_group`.
 const WRITE: u64 = 64;
 const EXITS: [u64; 2] = [93, 94];
@@ -46,6 +49,9 @@ pub struct FunctionalHarts {
     finished: Vec<u64>,
     /// Stores of the start, which are the first events.
     start: Vec<DeviceStore>,
+    /// The last access to each line, if accesses are followed: its number, times 2, and 1 if the line was ever written.
+    touched: Vec<u64>,
+    accesses: u64,
     /// Hart 0 stops before it executes the instruction at this address.
     stop: Option<u64>,
     console: Vec<u8>,
@@ -82,6 +88,8 @@ impl FunctionalHarts {
             protection: Protection::new(rules, harts),
             finished: Vec::new(),
             start: Vec::new(),
+            touched: Vec::new(),
+            accesses: 0,
             stop: None,
             console: Vec::new(),
         }
@@ -114,6 +122,34 @@ impl FunctionalHarts {
     /// Lets hart 0 stop before it executes the instruction at `pc`, or at none. A run ends there.
     pub(crate) const fn stop_at(&mut self, pc: Option<u64>) {
         self.stop = pc;
+    }
+
+    /// Follows accesses from here on.
+    pub(crate) fn follow_accesses(&mut self) {
+        let range = self.memory.range();
+        self.touched = vec![0; ((range.end - range.start) / LINE + 1) as usize];
+    }
+
+    /// The lines that were accessed while accesses were followed, the last access last: address, and whether the line
+    /// was written.
+    pub(crate) fn touched(&self) -> Vec<(u64, bool)> {
+        let base = self.memory.range().start;
+        let lines = self.touched.iter().zip(0..).filter(|(last, _)| **last > 1);
+        let mut lines: Vec<(u64, u64)> = lines.map(|(last, index)| (*last, base + index * LINE)).collect();
+        lines.sort_unstable();
+        lines.into_iter().map(|(last, address)| (address, last % 2 == 1)).collect()
+    }
+
+    #[inline]
+    fn touch(&mut self, address: u64, writes: bool) {
+        if self.touched.is_empty() {
+            return;
+        }
+        let index = address.wrapping_sub(self.memory.range().start) / LINE;
+        if let Some(last) = self.touched.get_mut(index as usize) {
+            self.accesses += 1;
+            *last = self.accesses << 1 | *last & 1 | u64::from(writes);
+        }
     }
 
     /// What follows the stores of harts.
@@ -150,9 +186,11 @@ impl FunctionalHarts {
             _ => {
                 let operation = decode(&self.memory, pc).map_err(HartError::Fault)?;
                 hart.decoded[place] = Some((pc, operation));
+                self.touch(pc, false);
                 operation
             }
         };
+        let hart = &mut self.harts[number];
         let [a, b] = operation.sources().map(|source| hart.registers[usize::from(source)]);
         let mut next = pc.wrapping_add(operation.instruction().bytes.into());
         let mut result = 0;
@@ -165,6 +203,7 @@ impl FunctionalHarts {
                     return Err(HartError::DeviceLoad { pc, address });
                 }
                 result = extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width, signed);
+                self.touch(address, false);
             }
             Effect::Store { address, width, value } if is_device(address) => {
                 self.check(number, pc, address, width)?;
@@ -175,9 +214,11 @@ impl FunctionalHarts {
                 self.check(number, pc, address, width)?;
                 self.store(number, pc, address, width, value)?;
                 self.protection.stored(address, width, value);
+                self.touch(address, true);
             }
             Effect::Atomic { address, width, kind, operand } => {
                 result = self.atomic(number, pc, address, width, kind, operand)?;
+                self.touch(address, kind != AtomicKind::LoadReserved);
             }
             Effect::Fence(_) | Effect::Pause => {}
             Effect::FenceInstruction => hart.decoded.fill(None),

@@ -3,7 +3,8 @@
 //!
 //! SPINE builds its tables, compiles the filters and calls `np_handler_init`, and then stores to `NP_REG_READY`. Up to
 //! that store harts execute one instruction in a cycle. A processor continues from there in cycle 0, with the memory
-//! and registers of the harts and with empty caches, predictors and reservations.
+//! and registers of the harts. Its L2 has the line of each set that the start accessed last; one that was written
+//! counts as modified. L1 caches, predictors and reservations are empty.
 
 use std::ops::ControlFlow;
 
@@ -47,6 +48,7 @@ impl Image {
         // The end of the allocation that is under way: its return address, and its bytes.
         let mut allocation: Option<(u64, u64)> = None;
         harts.stop_at(allocate);
+        harts.follow_accesses();
         loop {
             let until = (harts.cycle() + WATCH).min(limits.setup);
             if let Err(stopped) = harts.run(until, &mut events) {

@@ -188,10 +188,15 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
                 cores.set_register(hart, index, started.harts.register(hart as u32, index));
             }
         }
+        let touched = started.harts.touched();
         let (memory, protection, start) = started.harts.into_parts();
+        let mut memory = SharedL2::new(caches, memory, registers)?;
+        for (address, written) in touched {
+            memory.warm(address, written);
+        }
         Ok(Self {
             chip: cores,
-            board: Board { memory: SharedL2::new(caches, memory, registers)? },
+            board: Board { memory },
             calls: Calls::default(),
             watch: Watch::new(protection, harts, observer),
             start,

@@ -257,8 +257,8 @@ fn packets_that_find_the_queue_full_are_refused_and_counted() {
     assert!(!software.controller.is_finished());
 }
 
-/// A capture by hand, with a packet in every 10 cycles: without slots the queue of 4 fills, and the three packets behind
-/// are refused. Slots come in cycle 100. Queue, drops and latencies follow exactly.
+/// A capture by hand, with a packet in every 10 cycles: without slots the queue of 4 fills, and the three packets
+/// behind are refused. Slots come in cycle 100. Queue, drops and latencies follow exactly.
 #[test]
 fn queue_drops_and_latencies_of_a_capture_are_exact() {
     let mut arrivals = arrivals(&[60; 7]);

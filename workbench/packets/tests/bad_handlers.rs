@@ -148,8 +148,8 @@ fn a_store_to_foreign_memory_is_named_with_what_is_there() {
     }
 }
 
-/// The instruction and the packet are those of the store, whatever the timing: a chip executes many instructions between
-/// a store and its effect.
+/// The instruction and the packet are those of the store, whatever the timing: a chip executes many instructions
+/// between a store and its effect.
 #[test]
 fn a_store_has_the_same_place_in_both_timings() {
     for rule in [b's', b'A', b'M', b'B', b'c'] {

@@ -90,8 +90,8 @@ fn a_rate_of_arrivals_gives_queues_and_drops() {
     assert!(fast.latency.median > slow.latency.median);
 }
 
-/// Packets that arrive one at a time leave after the same time, whatever their time stamps: the run takes the time of the
-/// last arrival and of one packet.
+/// Packets that arrive one at a time leave after the same time, whatever their time stamps: the run takes the time of
+/// the last arrival and of one packet.
 #[test]
 fn time_stamps_of_the_capture_are_followed() {
     let run = |percent: &str, step_ns: u64| {

@@ -38,8 +38,8 @@ mod _native {
     use super::match_unit::{MatchUnit, match_codes, match_programs};
     #[pymodule_export]
     use super::netproc::{
-        NetworkProcessor, check_program, describe_packets, generate_packets, handler_commands, network_processors, packet_settings,
-        spine_sources,
+        NetworkProcessor, check_program, describe_packets, generate_packets, handler_commands, network_processors,
+        packet_settings, spine_sources,
     };
     #[pymodule_export]
     use super::reproduce::{describe_benchmark, papers, reproduce, study_text};
