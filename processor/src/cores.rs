@@ -3,5 +3,8 @@
 
 pub mod barrel;
 pub mod chip;
+mod float;
 pub mod out_of_order;
 pub mod predictor;
+
+pub use float::FloatLatencies;

@@ -11,7 +11,10 @@ mod rv64;
 
 pub use instruction::{BranchKind, InstructionClass, Register, Retired, StaticInstruction};
 pub use ppc32::Ppc32;
-pub use rv64::{AtomicKind, Counter, Effect, FenceOrder, Operation, Rv64, extend};
+pub use rv64::{
+    AtomicKind, Counter, CsrAccess, CsrKind, Effect, Extension, FenceOrder, FloatStatus, Operation, Rounding, Rv64,
+    extend,
+};
 
 use crate::memory::{Fault, Memory};
 use crate::syscall::SyscallHandler;

@@ -4,9 +4,9 @@
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
-use mb_processor::Isa;
 use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
+use mb_processor::{FloatLatencies, Isa};
 
 /// Parameters of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
@@ -237,7 +237,7 @@ impl Parameters {
 }
 
 fn cores(parameters: &ListMtParameters, threads: usize) -> BarrelConfig {
-    // The firmware neither multiplies nor divides.
+    // The firmware neither multiplies nor divides, and has no floating point.
     let unused = Cycles(1);
     BarrelConfig {
         contexts: parameters.contexts,
@@ -254,6 +254,7 @@ fn cores(parameters: &ListMtParameters, threads: usize) -> BarrelConfig {
         },
         multiply: unused,
         divide: unused,
+        float: FloatLatencies::SIM_OUTORDER,
         taken: parameters.branch_taken,
         calls: CallCosts {
             create: parameters.thread_create,

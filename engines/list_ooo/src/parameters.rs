@@ -4,10 +4,10 @@
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
-use mb_processor::Isa;
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
-use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
+use mb_processor::out_of_order::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Direction, PredictorConfig};
+use mb_processor::{FloatLatencies, Isa};
 
 /// Parameters of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
@@ -249,9 +249,10 @@ const fn core(parameters: &ListOooParameters) -> OutOfOrderConfig {
         rob: parameters.rob,
         lsq: parameters.lsq,
         integer: unit(parameters.integer_units),
-        // The firmware neither multiplies nor divides.
+        // The firmware neither multiplies nor divides, and has no floating point.
         multiply: unit(1),
         divide: unit(0),
+        float: FloatUnits { count: 1, latencies: FloatLatencies::SIM_OUTORDER },
         address: unit(parameters.address_units),
         disambiguation: match parameters.disambiguation {
             LoadOrder::Conservative => Disambiguation::AllAddresses,

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mb_processor::rv64::{AtomicKind, Effect, Operation, extend};
+use mb_processor::rv64::{AtomicKind, Effect, Operation, Rounding, extend};
 use mb_processor::{InstructionClass, Memory, Program};
 
 use crate::contract::phase;
@@ -67,7 +67,7 @@ pub(crate) enum Event {
 pub(crate) struct Hart {
     number: usize,
     pub(crate) pc: u64,
-    registers: [u64; 32],
+    registers: [u64; 64],
     text: Arc<Vec<Operation>>,
     text_range: Range<u64>,
     /// Instructions that the hart has fetched from writable memory, by address. At the start it has
@@ -93,7 +93,7 @@ pub(crate) fn harts(program: &Program, memory: &Memory, count: u32) -> Vec<Hart>
     let code = program.symbol("np_code").expect("np_code");
     let status = program.symbol("np_status").expect("np_status").address;
     let hart = |number: u32| {
-        let mut registers = [0; 32];
+        let mut registers = [0; 64];
         registers[10] = number.into();
         registers[11] = count.into();
         Hart {
@@ -145,16 +145,16 @@ pub(crate) fn step(harts: &mut [Hart], number: usize, memory: &mut Memory) -> Ev
     }
     let pc = hart.pc;
     let Some(operation) = hart.fetch(memory) else { return Event::Fault { pc, address: pc } };
-    let [a, b] = operation.sources().map(|register| hart.registers[usize::from(register)]);
+    let operands = operation.sources().map(|register| hart.registers[usize::from(register)]);
     let mut next = pc + u64::from(operation.instruction().bytes);
     let mut result = 0;
     let mut event = Event::Executed;
     let mut store = None;
-    match operation.evaluate(pc, a, b) {
+    match operation.evaluate(pc, operands, Rounding::NearestEven) {
         Effect::Value(value) => result = value,
         Effect::Branch { next: target, link, .. } => (next, result) = (target, link),
-        Effect::Load { address, width, signed } => match load(memory, address, width) {
-            Some(value) => result = extend(value, width, signed),
+        Effect::Load { address, width, extension } => match load(memory, address, width) {
+            Some(value) => result = extension.extend(value, width),
             None => return Event::Fault { pc, address },
         },
         Effect::Store { address, width: 8, value } if DEVICE.contains(&address) && address % 8 == 0 => {
@@ -180,7 +180,10 @@ pub(crate) fn step(harts: &mut [Hart], number: usize, memory: &mut Memory) -> Ev
         Effect::FenceInstruction => hart.cache.fill(None),
         Effect::Fence(_) | Effect::Pause => {}
         Effect::WaitOnReservation { .. } => hart.waits = hart.reservation.is_some(),
-        Effect::Csr(_) | Effect::Call | Effect::Illegal(_) => return Event::Fault { pc, address: pc },
+        // The programs have no floating point.
+        Effect::Float { .. } | Effect::Csr(_) | Effect::Call | Effect::Illegal(_) => {
+            return Event::Fault { pc, address: pc };
+        }
     }
     if let Some((address, width, value)) = store {
         if memory.write(address, &value.to_le_bytes()[..width.into()]).is_err() {

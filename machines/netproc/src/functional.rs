@@ -4,7 +4,7 @@
 //! Each hart keeps decoded instructions until its own fence.i, as a hardware instruction cache may. So a program that
 //! writes code and lacks a fence.i of some hart fails here.
 
-use mb_processor::rv64::{AtomicKind, Counter, Effect, Operation, extend};
+use mb_processor::rv64::{AtomicKind, Counter, Effect, FloatStatus, Operation, extend};
 use mb_processor::{Fault, Memory, WriteError};
 
 use crate::contract::{DEVICE, DEVICE_BYTES, HartStatus};
@@ -28,7 +28,9 @@ const EXITS: [u64; 2] = [93, 94];
 #[derive(Clone, Debug)]
 struct Hart {
     pc: u64,
-    registers: [u64; 32],
+    /// General and floating-point registers.
+    registers: [u64; 64],
+    float_status: FloatStatus,
     instructions: u64,
     /// First byte of the granule that it has reserved.
     reservation: Option<u64>,
@@ -68,12 +70,13 @@ impl FunctionalHarts {
     #[must_use]
     pub fn new(memory: Memory, entry: u64, harts: u32, rules: HandlerRules) -> Self {
         let hart = |number: u32| {
-            let mut registers = [0; 32];
+            let mut registers = [0; 64];
             registers[10] = number.into();
             registers[11] = harts.into();
             Hart {
                 pc: entry,
                 registers,
+                float_status: FloatStatus::default(),
                 instructions: 0,
                 reservation: None,
                 waits: false,
@@ -191,18 +194,22 @@ impl FunctionalHarts {
             }
         };
         let hart = &mut self.harts[number];
-        let [a, b] = operation.sources().map(|source| hart.registers[usize::from(source)]);
+        let operands = operation.sources().map(|source| hart.registers[usize::from(source)]);
         let mut next = pc.wrapping_add(operation.instruction().bytes.into());
         let mut result = 0;
         let mut event = Next::Instruction;
-        match operation.evaluate(pc, a, b) {
+        match operation.evaluate(pc, operands, hart.float_status.rounding) {
             Effect::Value(value) => result = value,
+            Effect::Float { value, flags } => {
+                result = value;
+                hart.float_status.flags |= flags;
+            }
             Effect::Branch { next: target, link, .. } => (next, result) = (target, link),
-            Effect::Load { address, width, signed } => {
+            Effect::Load { address, width, extension } => {
                 if is_device(address) {
                     return Err(HartError::DeviceLoad { pc, address });
                 }
-                result = extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width, signed);
+                result = extension.extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width);
                 self.touch(address, false);
             }
             Effect::Store { address, width, value } if is_device(address) => {
@@ -223,8 +230,14 @@ impl FunctionalHarts {
             Effect::Fence(_) | Effect::Pause => {}
             Effect::FenceInstruction => hart.decoded.fill(None),
             Effect::WaitOnReservation { short } => hart.waits = !short && hart.reservation.is_some(),
-            Effect::Csr(Counter::Cycle | Counter::Time) => result = self.cycle,
-            Effect::Csr(Counter::Retired) => result = hart.instructions,
+            Effect::Csr(access) => {
+                let value = match access.counter() {
+                    Some(Counter::Cycle | Counter::Time) => Some(self.cycle),
+                    Some(Counter::Retired) => Some(hart.instructions),
+                    None => hart.float_status.access(&access),
+                };
+                result = value.ok_or(HartError::Fault(Fault::Illegal { pc, word: access.word }))?;
+            }
             Effect::Call => result = self.call(number, pc)?,
             Effect::Illegal(word) => return Err(HartError::Fault(Fault::Illegal { pc, word })),
         }

@@ -48,7 +48,7 @@ use event_queue::EventQueue;
 use rob::{MemoryKind, Rob};
 use statistics::StallCause;
 
-pub use config::{Disambiguation, OutOfOrderConfig, UnitConfig};
+pub use config::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 pub use kanata::{PipelineKanata, pc_and_class};
 pub use presets::{cortex_a72, ppc440};
 pub use statistics::{CycleStack, OutOfOrderStatistics};
@@ -175,9 +175,9 @@ pub struct OutOfOrder {
     predictor: Predictor,
     rob: Rob,
     event_queue: EventQueue,
-    /// Integer units, multipliers, dividers, address units. Without dividers the multipliers
-    /// divide; without address units the integer units compute addresses.
-    pools: [UnitPool; 4],
+    /// Integer units, multipliers, dividers, address units, floating-point units. Without dividers the
+    /// multipliers divide; without address units the integer units compute addresses.
+    pools: [UnitPool; 5],
     /// A fence is in the ROB: nothing is dispatched until it commits.
     alone: bool,
     /// When the refused store at the head of the ROB can be repeated.
@@ -218,6 +218,7 @@ impl OutOfOrder {
                 pool(config.multiply.count),
                 pool(config.divide.count),
                 pool(config.address.count),
+                pool(config.float.count),
             ],
             alone: false,
             retry: Cycles::ZERO,

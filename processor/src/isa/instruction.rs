@@ -5,8 +5,9 @@
 /// A register number for dependence tracking. General registers are 0 to 31; the other registers of
 /// an instruction set follow.
 ///
-/// PPC32 adds condition fields (32 to 39), LR, CTR and the carry. RV64 will add floating-point
-/// registers (32 to 63) and their status register.
+/// PPC32 adds condition fields (32 to 39), LR, CTR and the carry. RV64 adds floating-point registers
+/// (32 to 63). Their status has no number: only instructions of class [`InstructionClass::System`]
+/// read or write it, but for flags that accrue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Register(pub u8);
 
@@ -26,6 +27,20 @@ pub enum InstructionClass {
     Multiply,
     /// Integer division.
     Divide,
+    /// Floating point without rounding: moves, sign changes, comparisons, minimum and maximum.
+    FloatMove,
+    /// Conversion between floating-point formats, and between them and integers.
+    FloatConvert,
+    /// Floating-point addition and subtraction.
+    FloatAdd,
+    /// Floating-point multiplication.
+    FloatMultiply,
+    /// Floating-point multiplication with addition, rounded once.
+    FloatFused,
+    /// Floating-point division.
+    FloatDivide,
+    /// Floating-point square root.
+    FloatSquareRoot,
     /// A load, also a load-reserve.
     Load,
     /// A store.
@@ -35,7 +50,7 @@ pub enum InstructionClass {
     /// Waits until all memory operations before it are done.
     Fence,
     /// Executes alone: waits for everything before it, and everything after it waits for it. System
-    /// calls, reads of counters, and moves of several condition fields.
+    /// calls, accesses to control and status registers, and moves of several condition fields.
     System,
 }
 

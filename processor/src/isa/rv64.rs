@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! RV64: the 64-bit RISC-V base with multiplication, atomics, compressed instructions and counters
-//! (RV64IMAC, Zicntr, Zifencei, Zihintpause, Zawrs, Zba, Zbb).
+//! RV64: the 64-bit RISC-V base with multiplication, atomics, floating point, compressed
+//! instructions and counters (RV64GC, Zicntr, Zihintpause, Zawrs, Zba, Zbb).
 //!
 //! `docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
 //! architecture leaves to the implementation: loads and stores may have any alignment, atomics must
@@ -9,8 +9,10 @@
 //! Source: The RISC-V Instruction Set Manual, Volume I: Unprivileged Architecture.
 
 mod compressed;
+mod csr;
 mod decode;
 mod effect;
+mod float;
 mod operation;
 
 #[cfg(test)]
@@ -18,7 +20,9 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use self::effect::{AtomicKind, Counter, Effect, FenceOrder, extend};
+pub use self::csr::{Counter, CsrAccess, CsrKind, FloatStatus};
+pub use self::effect::{AtomicKind, Effect, Extension, FenceOrder, extend};
+pub use self::float::Rounding;
 use self::operation::Actions;
 pub use self::operation::Operation;
 use super::decoded_text::DecodedText;
@@ -33,9 +37,10 @@ pub struct Rv64 {
     text: Arc<DecodedText<Operation, 1>>,
     number: u32,
     pc: u64,
-    /// x0 to x31, then one that takes results for x0. The length is a power of two, so that masked
-    /// indices need no bounds check.
-    registers: [u64; 64],
+    /// x0 to x31, f0 to f31, then one that takes results for x0. The length is a power of two, so
+    /// that masked indices need no bounds check.
+    registers: [u64; 128],
+    float_status: FloatStatus,
     /// Instructions executed.
     retired: u64,
 }
@@ -64,7 +69,7 @@ impl Rv64 {
     }
 
     fn new(text: Arc<DecodedText<Operation, 1>>, pc: u64) -> Self {
-        Self { text, number: 0, pc, registers: [0; 64], retired: 0 }
+        Self { text, number: 0, pc, registers: [0; 128], float_status: FloatStatus::default(), retired: 0 }
     }
 
     /// General register `index`, `0 <= index < 32`.
@@ -73,14 +78,26 @@ impl Rv64 {
         self.registers[..32][index]
     }
 
+    /// Floating-point register `index`, `0 <= index < 32`.
+    #[must_use]
+    pub fn float_register(&self, index: usize) -> u64 {
+        self.registers[32..64][index]
+    }
+
+    /// Accrued exceptions and rounding mode.
+    #[must_use]
+    pub const fn float_status(&self) -> FloatStatus {
+        self.float_status
+    }
+
     #[inline]
     fn get(&self, index: u8) -> u64 {
-        self.registers[usize::from(index & 63)]
+        self.registers[usize::from(index & 127)]
     }
 
     #[inline]
     fn set(&mut self, index: u8, value: u64) {
-        self.registers[usize::from(index & 63)] = value;
+        self.registers[usize::from(index & 127)] = value;
     }
 
     #[inline]
@@ -95,14 +112,14 @@ impl Rv64 {
 
     /// The value that a load writes to its register.
     #[inline]
-    fn load_value(&self, memory: &Memory, address: u64, width: u8, signed: bool) -> Result<u64, Fault> {
+    fn load_value(&self, memory: &Memory, address: u64, width: u8, extension: Extension) -> Result<u64, Fault> {
         let value = match width {
             1 => u8::from_le_bytes(self.read(memory, address)?).into(),
             2 => u16::from_le_bytes(self.read(memory, address)?).into(),
             4 => u32::from_le_bytes(self.read(memory, address)?).into(),
             _ => u64::from_le_bytes(self.read(memory, address)?),
         };
-        Ok(extend(value, width, signed))
+        Ok(extension.extend(value, width))
     }
 
     #[inline]
@@ -127,7 +144,7 @@ impl Rv64 {
         if !address.is_multiple_of(width.into()) {
             return Err(Fault::Access { pc: self.pc, address, bytes: width });
         }
-        let old = self.load_value(memory, address, width, true)?;
+        let old = self.load_value(memory, address, width, Extension::Sign)?;
         if kind == AtomicKind::LoadReserved {
             memory.reserve(self.number, address);
             return Ok(old);
@@ -194,8 +211,10 @@ impl Hart for Rv64 {
         };
         let (a, b) = (self.get(op.a), self.get(op.b));
         let next = pc.wrapping_add(op.instruction.bytes.into());
+        let third = self.get(op.c);
+        let rounding = self.float_status.rounding;
         let mut execution = Execution { hart: self, memory, handler, next, address: 0, taken: false };
-        let result = match op.apply(pc, a, b, &mut execution) {
+        let result = match op.apply(pc, a, b, || third, rounding, &mut execution) {
             Outcome::Result(result) => result,
             Outcome::Step(step) => return Ok(step),
             Outcome::Fault(fault) => return Err(fault),
@@ -210,7 +229,7 @@ impl Hart for Rv64 {
 
 /// What one step has done so far.
 struct Execution<'a, H> {
-    hart: &'a Rv64,
+    hart: &'a mut Rv64,
     memory: &'a mut Memory,
     handler: &'a mut H,
     next: u64,
@@ -233,11 +252,32 @@ impl From<Result<u64, Fault>> for Outcome {
     }
 }
 
+impl<H: SyscallHandler> Execution<'_, H> {
+    /// Accesses a control and status register: the floating-point status, and counters, which can
+    /// only be read.
+    fn control(&mut self, access: &CsrAccess) -> Outcome {
+        match access.counter() {
+            Some(Counter::Cycle | Counter::Time) => Outcome::Result(self.handler.cycle()),
+            Some(Counter::Retired) => Outcome::Result(self.hart.retired),
+            None => match self.hart.float_status.access(access) {
+                Some(old) => Outcome::Result(old),
+                None => Outcome::Fault(Fault::Illegal { pc: self.hart.pc, word: access.word }),
+            },
+        }
+    }
+}
+
 impl<H: SyscallHandler> Actions for Execution<'_, H> {
     type Output = Outcome;
 
     #[inline]
     fn value(&mut self, value: u64) -> Outcome {
+        Outcome::Result(value)
+    }
+
+    #[inline]
+    fn float(&mut self, value: u64, flags: u8) -> Outcome {
+        self.hart.float_status.flags |= flags;
         Outcome::Result(value)
     }
 
@@ -249,9 +289,9 @@ impl<H: SyscallHandler> Actions for Execution<'_, H> {
     }
 
     #[inline]
-    fn load<const WIDTH: u8>(&mut self, address: u64, signed: bool) -> Outcome {
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Outcome {
         self.address = address;
-        self.hart.load_value(self.memory, address, WIDTH, signed).into()
+        self.hart.load_value(self.memory, address, WIDTH, extension).into()
     }
 
     #[inline]
@@ -272,15 +312,18 @@ impl<H: SyscallHandler> Actions for Execution<'_, H> {
             Effect::Fence(_) | Effect::FenceInstruction | Effect::Pause | Effect::WaitOnReservation { .. } => {
                 Outcome::Result(0)
             }
-            Effect::Csr(Counter::Cycle | Counter::Time) => Outcome::Result(self.handler.cycle()),
-            Effect::Csr(Counter::Retired) => Outcome::Result(self.hart.retired),
+            Effect::Csr(access) => self.control(&access),
             Effect::Call => match self.hart.call(self.memory, self.handler) {
                 SyscallResult::Value(value) => Outcome::Result(value),
                 SyscallResult::Wait => Outcome::Step(Step::Waiting),
                 SyscallResult::Exit(status) => Outcome::Step(Step::Exited(status)),
             },
             Effect::Illegal(word) => Outcome::Fault(Fault::Illegal { pc: self.hart.pc, word }),
-            Effect::Value(_) | Effect::Branch { .. } | Effect::Load { .. } | Effect::Store { .. } => {
+            Effect::Value(_)
+            | Effect::Float { .. }
+            | Effect::Branch { .. }
+            | Effect::Load { .. }
+            | Effect::Store { .. } => {
                 unreachable!("{effect:?} has a method of its own")
             }
         }

@@ -11,7 +11,7 @@ mod front_end;
 use std::collections::BTreeMap;
 
 use mb_processor::chip::{ChipConfig, IssueOrder};
-use mb_processor::rv64::{AtomicKind, Effect, Operation, extend};
+use mb_processor::rv64::{AtomicKind, Effect, Extension, FloatStatus, Operation, Rounding, extend};
 use mb_processor::{BranchKind, InstructionClass, Memory};
 
 /// What an instruction is, as far as the rules distinguish.
@@ -22,8 +22,10 @@ enum What {
     Load,
     Store,
     Atomic,
-    /// A fence or a read of a counter: executes when it is the oldest.
+    /// A fence or an access to a CSR: executes when it is the oldest.
     Alone,
+    /// An access that writes a CSR other than fflags: as above, and ends fetch until it commits.
+    CsrWrite,
     /// A system call: as above, and ends fetch. The only call is exit.
     Call,
     Illegal,
@@ -65,6 +67,8 @@ struct Instruction {
     sent: bool,
     /// A load that has its value.
     bound: bool,
+    /// Floating-point exceptions.
+    flags: u8,
     /// The age of the store that gave a load its value.
     store: Option<u64>,
 }
@@ -90,12 +94,23 @@ impl Instruction {
 /// The cycles of an instruction: fetch, rename, issue, access, end, commit.
 pub(crate) type Stages = [u64; 6];
 
+/// Registers by their numbers.
+struct Registers([u64; 64]);
+
+impl Default for Registers {
+    fn default() -> Self {
+        Self([0; 64])
+    }
+}
+
 #[derive(Default)]
 struct Hart {
     list: Vec<Instruction>,
     /// The number of committed instructions at the beginning of the list.
     committed: usize,
-    registers: [u64; 32],
+    /// General and floating-point registers.
+    registers: Registers,
+    float_status: FloatStatus,
     pc: u64,
     past: Past,
     /// No fetch before this cycle.
@@ -125,7 +140,7 @@ impl Hart {
         match self.producer(place, register) {
             Some(other) => self.list[other].value,
             None if register == 0 => 0,
-            None => self.registers[usize::from(register)],
+            None => self.registers.0[usize::from(register)],
         }
     }
 
@@ -184,7 +199,7 @@ impl Naive {
     pub(crate) fn new(config: &ChipConfig, memory: Memory, entry: u64, latency: u64) -> Self {
         let hart = |number: usize| {
             let mut hart = Hart { pc: entry, ..Hart::default() };
-            (hart.registers[10], hart.registers[11]) = (number as u64, config.harts() as u64);
+            (hart.registers.0[10], hart.registers.0[11]) = (number as u64, config.harts() as u64);
             hart
         };
         let core = |core: usize| Core {
@@ -238,7 +253,7 @@ impl Naive {
         let hart = &self.cores[core].harts[hart];
         match hart.producer(hart.committed, register) {
             Some(place) => hart.list[place].value,
-            None => hart.registers[usize::from(register)],
+            None => hart.registers.0[usize::from(register)],
         }
     }
 
@@ -271,7 +286,7 @@ impl Naive {
     /// Performs the access of a load or an atomic, if the instruction is still there.
     fn access_memory(&mut self, core: usize, hart: usize, instruction: &Instruction, operand: u64) -> u64 {
         let (address, width) = (instruction.address, instruction.width);
-        let Effect::Atomic { kind, .. } = instruction.operation.evaluate(0, 0, 0) else {
+        let Effect::Atomic { kind, .. } = instruction.operation.evaluate(0, [0; 3], Rounding::NearestEven) else {
             return self.load(address, width);
         };
         let old = self.load(address, width);
@@ -330,11 +345,11 @@ impl Naive {
         let (now, config) = (self.now, self.config);
         let hart = &mut self.cores[core].harts[index];
         let instruction = &mut hart.list[place];
-        let (latency, signed) = match instruction.operation.evaluate(0, 0, 0) {
-            Effect::Load { signed, .. } => (config.latencies.load, signed),
-            _ => (config.latencies.synchronisation, true),
+        let (latency, extension) = match instruction.operation.evaluate(0, [0; 3], Rounding::NearestEven) {
+            Effect::Load { extension, .. } => (config.latencies.load, extension),
+            _ => (config.latencies.synchronisation, Extension::Sign),
         };
-        instruction.value = extend(value, instruction.width as u8, signed);
+        instruction.value = extension.extend(value, instruction.width as u8);
         instruction.end = Some(now.max(instruction.accessed.expect("it was sent") + latency));
         (instruction.bound, instruction.sent) = (true, false);
         if instruction.what != What::Load {
@@ -381,6 +396,10 @@ impl Naive {
                 }
                 let hart = &mut self.cores[core].harts[index];
                 hart.list[place].committed = Some(now);
+                hart.float_status.flags |= instruction.flags;
+                if instruction.what == What::CsrWrite {
+                    (hart.stopped, hart.from) = (false, now);
+                }
                 hart.committed += 1;
                 left -= 1;
             }
@@ -435,7 +454,7 @@ impl Naive {
                         continue;
                     }
                     let second = instruction.what == What::Store || hart.ready(place, 1, now);
-                    if hart.ready(place, 0, now) && second {
+                    if hart.ready(place, 0, now) && second && hart.ready(place, 2, now) {
                         if best.is_none_or(|best| instruction.age < best.0) {
                             best = Some((instruction.age, index, place));
                         }
@@ -454,22 +473,31 @@ impl Naive {
     fn execute(&mut self, core: usize, index: usize, place: usize) {
         let (now, latencies) = (self.now, self.config.latencies);
         let hart = &mut self.cores[core].harts[index];
-        let (a, b) = (hart.operand(place, 0), hart.operand(place, 1));
+        let operands = [0, 1, 2].map(|which| hart.operand(place, which));
+        let rounding = hart.float_status.rounding;
         let instruction = &mut hart.list[place];
         instruction.issued = Some(now);
         let class = instruction.operation.instruction().class;
         // The product of words has 32 bits, that of double words more.
-        let is_word = instruction.operation.evaluate(0, 1 << 20, 1 << 20) == Effect::Value(0);
+        let is_word = instruction.operation.evaluate(0, [1 << 20; 3], rounding) == Effect::Value(0);
         let latency = match (instruction.what, class) {
             (What::Branch, _) => latencies.branch,
             (What::Store, _) => latencies.store,
             (_, InstructionClass::Multiply) if is_word => latencies.multiply_word,
             (_, InstructionClass::Multiply) => latencies.multiply,
             (_, InstructionClass::Divide) => latencies.divide,
+            (_, InstructionClass::FloatMove) => latencies.float.simple,
+            (_, InstructionClass::FloatConvert) => latencies.float.convert,
+            (_, InstructionClass::FloatAdd) => latencies.float.add,
+            (_, InstructionClass::FloatMultiply) => latencies.float.multiply,
+            (_, InstructionClass::FloatFused) => latencies.float.fused,
+            (_, InstructionClass::FloatDivide) => latencies.float.divide,
+            (_, InstructionClass::FloatSquareRoot) => latencies.float.square_root,
             _ => latencies.integer,
         };
-        match instruction.operation.evaluate(instruction.pc, a, b) {
+        match instruction.operation.evaluate(instruction.pc, operands, rounding) {
             Effect::Value(value) => instruction.value = value,
+            Effect::Float { value, flags } => (instruction.value, instruction.flags) = (value, flags),
             Effect::Branch { taken, next, link } => {
                 (instruction.taken, instruction.next, instruction.value) = (taken, next, link);
             }

@@ -16,7 +16,8 @@ use super::elf::{self, CODE};
 const WORDS: usize = 150_000;
 
 /// What the disassembler accepts of RISC-V.
-const ARCHITECTURE: &str = "rv64i2p1_m2p0_a2p1_c2p0_zicsr2p0_zifencei2p0_zihintpause2p0_zawrs1p0_zba1p0_zbb1p0";
+const ARCHITECTURE: &str =
+    "rv64i2p1_m2p0_a2p1_f2p2_d2p2_c2p0_zicsr2p0_zifencei2p0_zihintpause2p0_zawrs1p0_zba1p0_zbb1p0";
 
 /// Offset, bits and name of each disassembled instruction, or `None` with a message if the
 /// disassembler is not installed.
@@ -86,7 +87,11 @@ fn is_exception(machine: Isa, bits: u32) -> bool {
         },
         // Our decoder ignores the fields of fences, as the manual requires; few control and status
         // registers are implemented; c.addi16sp with 0 is reserved.
-        (Isa::Rv64, _) => matches!(bits & 0x7f, 0x0f | 0x73) || bits == 0x6101,
+        (Isa::Rv64, _) => {
+            let float = matches!(bits & 0x7f, 0x07 | 0x27 | 0x43 | 0x47 | 0x4b | 0x4f | 0x53)
+                || bits & 3 != 3 && bits & 1 == 0 && matches!(bits >> 13 & 7, 1 | 5);
+            float || matches!(bits & 0x7f, 0x0f | 0x73) || bits == 0x6101
+        }
         _ => false,
     }
 }

@@ -258,7 +258,7 @@ mod rv64 {
             if instruction.access != 0 {
                 word = match (word & 0x7f, word & 3) {
                     (0x2f, _) => word & !(0x1f << 15) | ATOMIC << 15,
-                    (0x03 | 0x23, _) => word & 0x0ff0_7fff | BASE << 15,
+                    (0x03 | 0x07 | 0x23 | 0x27, _) => word & 0x0ff0_7fff | BASE << 15,
                     // A three-bit register field, from x8 on.
                     (_, 0) => word & !(7 << 7) | (BASE - 8) << 7,
                     // Relative to the stack pointer.

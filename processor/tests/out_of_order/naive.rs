@@ -5,9 +5,9 @@
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{Access, Hierarchy, Reply};
-use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig};
+use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Prediction, PredictionOutcome, Predictor};
-use mb_processor::{BranchKind, InstructionClass, Register, Retired};
+use mb_processor::{BranchKind, FloatLatencies, InstructionClass, Register, Retired};
 
 use crate::script::CoreConfig;
 
@@ -39,6 +39,10 @@ impl Progress {
         matches!(self.class(), InstructionClass::Load | InstructionClass::Store | InstructionClass::Atomic)
     }
 
+    fn is_float(&self) -> bool {
+        FloatLatencies::SIM_OUTORDER.of(self.class()).is_some()
+    }
+
     fn outcome(&self) -> PredictionOutcome {
         self.prediction.map_or(PredictionOutcome::Correct, |prediction| prediction.outcome)
     }
@@ -56,6 +60,7 @@ impl Progress {
     fn high_priority(&self, access: bool) -> bool {
         access
             || matches!(self.class(), InstructionClass::Multiply | InstructionClass::Divide)
+            || self.is_float() && self.class() != InstructionClass::FloatMove
             || self.retired.instruction.branch != BranchKind::None
     }
 
@@ -70,7 +75,7 @@ pub(crate) struct Naive {
     predictor: Predictor,
     all: Vec<Progress>,
     /// Units by kind: integer, multiply, divide, address; the cycle from which each is free.
-    units: [Vec<u64>; 4],
+    units: [Vec<u64>; 5],
     resume: u64,
     block: u64,
     now: u64,
@@ -78,7 +83,9 @@ pub(crate) struct Naive {
 
 impl Naive {
     pub(crate) fn new((core, caches): &CoreConfig, instructions: &[Retired]) -> Self {
-        let units = [core.integer, core.multiply, core.divide, core.address].map(|unit| vec![0; unit.count as usize]);
+        let counts = [core.integer, core.multiply, core.divide, core.address].map(|unit| unit.count);
+        let [integer, multiply, divide, address] = counts.map(|count| vec![0; count as usize]);
+        let units = [integer, multiply, divide, address, vec![0; core.float.count as usize]];
         let progress = |&retired: &Retired| Progress {
             retired,
             prediction: None,
@@ -259,6 +266,20 @@ impl Naive {
                 self.all[index].issued = now;
                 self.all[index].ended = now + 1;
                 return true;
+            }
+            class => {
+                let FloatLatencies { simple, convert, add, multiply, fused, divide, square_root } =
+                    self.config.float.latencies;
+                let (latency, interval) = match class {
+                    InstructionClass::FloatMove => (simple, 1),
+                    InstructionClass::FloatConvert => (convert, 1),
+                    InstructionClass::FloatAdd => (add, 1),
+                    InstructionClass::FloatMultiply => (multiply, 1),
+                    InstructionClass::FloatFused => (fused, 1),
+                    InstructionClass::FloatDivide => (divide, divide),
+                    _ => (square_root, square_root),
+                };
+                (4, 4, UnitConfig { count: 0, latency: Cycles(latency), interval: Cycles(interval) })
             }
         };
         let kind = if self.units[kind].is_empty() { shared } else { kind };

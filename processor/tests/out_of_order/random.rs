@@ -5,9 +5,9 @@
 //! is issued earlier can delay a more critical one.
 
 use mb_core::Cycles;
-use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig, ppc440};
+use mb_processor::out_of_order::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig, ppc440};
 use mb_processor::predictor::{Direction, PredictorConfig};
-use mb_processor::{BranchKind, InstructionClass, Register, Retired, StaticInstruction};
+use mb_processor::{BranchKind, FloatLatencies, InstructionClass, Register, Retired, StaticInstruction};
 use proptest::prelude::*;
 
 use crate::naive::{Naive, Times};
@@ -23,6 +23,13 @@ fn instruction() -> impl Strategy<Value = (StaticInstruction, u64, u64)> {
         8 => Just(InstructionClass::Integer),
         2 => Just(InstructionClass::Multiply),
         1 => Just(InstructionClass::Divide),
+        1 => Just(InstructionClass::FloatMove),
+        1 => Just(InstructionClass::FloatConvert),
+        2 => Just(InstructionClass::FloatAdd),
+        2 => Just(InstructionClass::FloatMultiply),
+        2 => Just(InstructionClass::FloatFused),
+        1 => Just(InstructionClass::FloatDivide),
+        1 => Just(InstructionClass::FloatSquareRoot),
         8 => Just(InstructionClass::Load),
         5 => Just(InstructionClass::Store),
         1 => Just(InstructionClass::Atomic),
@@ -102,7 +109,12 @@ fn machine() -> impl Strategy<Value = CoreConfig> {
         },
     );
     let widths = (1_u32..4, 1_usize..9, 4_u32..7, 1_u64..4, 1_u32..4, 1_u32..5, 1_u32..4, 1_usize..20, 1_usize..7);
-    let units = (unit(1), unit(1), unit(0), unit(0));
+    let float = (1_u32..3, prop::array::uniform7(1_u64..6)).prop_map(|(count, cycles)| {
+        let [simple, convert, add, multiply, fused, divide, square_root] = cycles;
+        let latencies = FloatLatencies { simple, convert, add, multiply, fused, divide, square_root };
+        FloatUnits { count, latencies }
+    });
+    let units = (unit(1), unit(1), unit(0), unit(0), float);
     let caches = (1_u32..3, 1_usize..4, 1_u64..4, 0_u64..3, 1_u64..80, 1_u32..3);
     let rest = (any::<bool>(), predictor, 0_u64..4, 0_u64..4);
     (widths, units, caches, rest).prop_map(|(widths, units, caches, rest)| {
@@ -120,6 +132,7 @@ fn machine() -> impl Strategy<Value = CoreConfig> {
             multiply: units.1,
             divide: units.2,
             address: units.3,
+            float: units.4,
             disambiguation: if rest.0 { Disambiguation::AllAddresses } else { Disambiguation::Predicted },
             predictor: rest.1,
             mispredicted: Cycles(rest.2),
@@ -211,6 +224,10 @@ proptest! {
                 // on the address.
                 InstructionClass::Store => (core.address.latency.0, core.address.latency.0),
                 InstructionClass::Fence | InstructionClass::System => (1, 1),
+                class => {
+                    let cycles = core.float.latencies.of(class).expect("a class of floating point");
+                    (cycles, cycles)
+                }
             };
             let address = latest(&instruction.sources[..2]);
             for (place, destination) in instruction.destinations.iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use mb_processor::rv64::{AtomicKind, Effect, Operation, extend};
+use mb_processor::rv64::{AtomicKind, Effect, Operation, Rounding, extend};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, NoDevice, Request, RequestKind, Source};
 use mb_processor::{FixedLatency, Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
@@ -103,16 +103,16 @@ impl<M: MemorySystem> Core<M> {
         let low = self.parcel(self.pc);
         let high = if low & 3 == 3 { self.parcel(self.pc + 2) } else { 0 };
         let op = Operation::decode(u32::from(low) | u32::from(high) << 16, self.pc);
-        let [a, b] = op.sources().map(|register| self.registers[usize::from(register)]);
+        let operands = op.sources().map(|register| self.registers[usize::from(register)]);
         let mut next = self.pc + u64::from(op.instruction().bytes);
-        let value = match op.evaluate(self.pc, a, b) {
-            Effect::Value(value) => value,
+        let value = match op.evaluate(self.pc, operands, Rounding::NearestEven) {
+            Effect::Value(value) | Effect::Float { value, .. } => value,
             Effect::Branch { next: target, link, .. } => {
                 next = target;
                 link
             }
-            Effect::Load { address, width, signed } => {
-                extend(self.access(address, width, RequestKind::Load), width, signed)
+            Effect::Load { address, width, extension } => {
+                extension.extend(self.access(address, width, RequestKind::Load), width)
             }
             Effect::Store { address, width, value } => self.access(address, width, RequestKind::Store { value }),
             Effect::Atomic { address, width, kind, operand } => {

@@ -4,6 +4,7 @@
 //! The machine and the receive engine have them.
 
 use mb_core::parameters::Choice;
+use mb_processor::FloatLatencies;
 use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 use mb_processor::predictor::{Direction, PredictorConfig};
 use mb_processor::shared_l2::{L1Config, SharedL2Config};
@@ -235,6 +236,8 @@ impl LatencyParameters {
             multiply_word: self.multiply_word,
             multiply: self.multiply,
             divide: self.divide,
+            // The software has no floating point.
+            float: FloatLatencies::TULLSEN1996,
             branch: self.branch,
             load: self.load,
             store: self.store,

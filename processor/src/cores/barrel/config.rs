@@ -4,6 +4,7 @@
 use mb_core::Cycles;
 use mb_core::ParameterError;
 
+use crate::FloatLatencies;
 use crate::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 
 /// Cycles of the system calls for threads and locks. Only the calling thread is delayed.
@@ -60,6 +61,8 @@ pub struct BarrelConfig {
     pub multiply: Cycles,
     /// From a division to the next instruction of its thread.
     pub divide: Cycles,
+    /// From a floating-point operation to the next instruction of its thread.
+    pub float: FloatLatencies,
     /// From a taken branch to the next instruction of its thread.
     pub taken: Cycles,
     /// Cycles of system calls for threads and locks.
@@ -78,7 +81,7 @@ impl BarrelConfig {
     ///   swap.
     /// - Assumed: lines of 32 bytes as in the PowerPC 440, write-back, threads spread over the
     ///   cores, locks of one cycle (section 5.1: "exceptionally fast"), ideal coherence, the
-    ///   latency of a division, no branch delay, enough MSHRs.
+    ///   latency of a division, floating point as in sim-outorder, no branch delay, enough MSHRs.
     ///
     /// # Errors
     /// Another number of cores.
@@ -116,6 +119,7 @@ impl BarrelConfig {
             exchange: Exchange::All,
             multiply: one,
             divide: Cycles(20),
+            float: FloatLatencies::SIM_OUTORDER,
             taken: one,
             calls: CallCosts { create: Cycles(2), acquire: one, release: one, handoff: one, transfer: Cycles(0) },
             hierarchy: HierarchyConfig { cores, instruction: cache, data: cache, memory, coherence: Coherence::Ideal },
@@ -133,7 +137,7 @@ impl BarrelConfig {
         }
         let CallCosts { create, acquire, release, handoff, .. } = self.calls;
         let spans = [self.multiply, self.divide, self.taken, create, acquire, release, handoff];
-        if spans.contains(&Cycles::ZERO) {
+        if spans.contains(&Cycles::ZERO) || self.float.named().iter().any(|(_, cycles)| *cycles == 0) {
             return refuse("barrel: an instruction or call takes 0 cycles; expected at least 1");
         }
         if self.swap.0.saturating_mul(self.contexts as u64) >= self.quantum.0 {

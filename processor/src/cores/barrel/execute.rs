@@ -108,6 +108,13 @@ impl<H: Hart + Clone> Barrel<H> {
             InstructionClass::Integer | InstructionClass::System => cycle + 1,
             InstructionClass::Multiply => cycle + self.config.multiply.0,
             InstructionClass::Divide => cycle + self.config.divide.0,
+            class @ (InstructionClass::FloatMove
+            | InstructionClass::FloatConvert
+            | InstructionClass::FloatAdd
+            | InstructionClass::FloatMultiply
+            | InstructionClass::FloatFused
+            | InstructionClass::FloatDivide
+            | InstructionClass::FloatSquareRoot) => cycle + self.config.float.of(class).unwrap_or(1),
             InstructionClass::Fence => {
                 self.threads[thread].wait = Wait::Memory;
                 self.threads[thread].stored.max(cycle + 1)

@@ -5,7 +5,7 @@ use super::code::Kind;
 use super::context::{Full, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver};
-use crate::isa::{AtomicKind, Counter, Effect, extend};
+use crate::isa::{AtomicKind, Counter, Effect, Rounding};
 use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
 use crate::{Service, Syscall, SyscallResult};
 
@@ -187,7 +187,7 @@ impl Core {
     ) {
         let context = &mut self.contexts[index];
         let entry = *context.entry(number);
-        self.registers.values[usize::from(entry.physical)] = extend(value, entry.width, entry.signed);
+        self.registers.values[usize::from(entry.physical)] = entry.extension.extend(value, entry.width);
         self.schedule(index, number, now, at.max(entry.accessed + u64::from(entry.latency)));
         let context = &mut self.contexts[index];
         if entry.kind != Kind::Load {
@@ -251,7 +251,8 @@ impl Core {
         let entry = *context.entry(number);
         let drained = |memory: &M| memory.drained(self.number, index as u8);
         let end = now + u64::from(entry.latency);
-        let may_execute = match entry.operation.evaluate(entry.pc, 0, 0) {
+        let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
+        let may_execute = match entry.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
             Effect::Atomic { width, kind, .. } => {
                 self.execute_atomic(index, number, width, kind, now, environment);
                 return;
@@ -279,12 +280,16 @@ impl Core {
                 self.contexts[index].waits = !ends;
                 ends
             }
-            Effect::Csr(counter) => {
-                let value = match counter {
-                    Counter::Cycle | Counter::Time => now,
-                    Counter::Retired => context.retired,
+            Effect::Csr(access) => {
+                let value = match access.counter() {
+                    Some(Counter::Cycle | Counter::Time) => Some(now),
+                    Some(Counter::Retired) => Some(context.retired),
+                    None => context.float_status.access(&access),
                 };
-                self.registers.values[usize::from(entry.physical)] = value;
+                if value.is_none() {
+                    context.entry_mut(number).kind = Kind::Illegal;
+                }
+                self.registers.values[usize::from(entry.physical)] = value.unwrap_or(0);
                 true
             }
             _ => {

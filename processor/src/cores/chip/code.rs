@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::ChipConfig;
-use crate::isa::{Effect, Operation};
+use crate::isa::{Effect, FloatStatus, Operation, Rounding};
 use crate::memory::system::MemorySystem;
 use crate::{BranchKind, InstructionClass};
 
@@ -21,8 +21,10 @@ pub(super) enum Kind {
     FenceInstruction,
     /// wrs.nto and wrs.sto.
     Wait,
-    /// Reads a counter.
-    Counter,
+    /// Accesses a control and status register.
+    Csr,
+    /// As `Csr`, with an effect on later instructions: writes one that is not `fflags`.
+    CsrWrite,
     Call,
     Illegal,
     /// Not inside memory.
@@ -32,7 +34,10 @@ pub(super) enum Kind {
 impl Kind {
     /// Whether the context fetches nothing after the instruction until it commits.
     pub(super) const fn ends_fetch(self) -> bool {
-        matches!(self, Self::FenceInstruction | Self::Wait | Self::Call | Self::Illegal | Self::Outside)
+        matches!(
+            self,
+            Self::FenceInstruction | Self::Wait | Self::CsrWrite | Self::Call | Self::Illegal | Self::Outside
+        )
     }
 
     /// Whether the instruction uses the load/store queue.
@@ -50,7 +55,7 @@ pub(super) struct Decoded {
     pub(super) latency: u8,
     pub(super) bytes: u8,
     pub(super) destination: u8,
-    pub(super) sources: [u8; 2],
+    pub(super) sources: [u8; 3],
 }
 
 impl Decoded {
@@ -59,8 +64,8 @@ impl Decoded {
         let instruction = operation.instruction();
         let latencies = &config.latencies;
         // The operands do not matter: they change the values in the effect, never its kind.
-        let kind = match operation.evaluate(pc, 0, 0) {
-            Effect::Value(_) | Effect::Pause => Kind::Integer,
+        let kind = match operation.evaluate(pc, [0; 3], Rounding::NearestEven) {
+            Effect::Value(_) | Effect::Float { .. } | Effect::Pause => Kind::Integer,
             Effect::Branch { .. } => Kind::Branch,
             Effect::Load { .. } => Kind::Load,
             Effect::Store { .. } => Kind::Store,
@@ -68,7 +73,8 @@ impl Decoded {
             Effect::Fence(_) => Kind::Fence,
             Effect::FenceInstruction => Kind::FenceInstruction,
             Effect::WaitOnReservation { .. } => Kind::Wait,
-            Effect::Csr(_) => Kind::Counter,
+            Effect::Csr(access) if access.writes && access.number != FloatStatus::FFLAGS => Kind::CsrWrite,
+            Effect::Csr(_) => Kind::Csr,
             Effect::Call => Kind::Call,
             Effect::Illegal(_) => Kind::Illegal,
         };
@@ -81,7 +87,7 @@ impl Decoded {
             (_, InstructionClass::Multiply) if word & 0x7f == 0x3b => latencies.multiply_word,
             (_, InstructionClass::Multiply) => latencies.multiply,
             (_, InstructionClass::Divide) => latencies.divide,
-            _ => latencies.integer,
+            (_, class) => latencies.float.of(class).unwrap_or(latencies.integer),
         };
         Self {
             operation,

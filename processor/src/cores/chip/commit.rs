@@ -5,7 +5,7 @@ use super::code::Kind;
 use super::context::bit;
 use super::core::{Core, Environment};
 use super::{CallHandler, ChipFault, ChipObserver};
-use crate::isa::Effect;
+use crate::isa::{CsrAccess, Effect};
 use crate::memory::system::{Answer, MemorySystem, Request, RequestKind};
 use crate::{BranchKind, Fault};
 
@@ -45,8 +45,10 @@ impl Core {
         let entry = &context.entries[slot];
         let hart = self.number * environment.config.contexts + index;
         let fault = match entry.kind {
-            Kind::Illegal => match entry.operation.evaluate(entry.pc, 0, 0) {
-                Effect::Illegal(word) => Some(Fault::Illegal { pc: entry.pc, word }),
+            Kind::Illegal => match entry.operation.evaluate(entry.pc, [0; 3], context.float_status.rounding) {
+                Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => {
+                    Some(Fault::Illegal { pc: entry.pc, word })
+                }
                 _ => None,
             },
             Kind::Outside => Some(Fault::Access { pc: entry.pc, address: entry.pc, bytes: 2 }),
@@ -107,6 +109,7 @@ impl Core {
             let passage = context.passage(number, hart, now);
             environment.observer.committed(&passage, now);
         }
+        context.float_status.flags |= entry.flags;
         context.head += 1;
         context.retired += 1;
         context.statistics.committed += 1;

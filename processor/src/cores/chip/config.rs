@@ -3,6 +3,7 @@
 
 use mb_core::ParameterError;
 
+use crate::FloatLatencies;
 use crate::predictor::{Direction, PredictorConfig};
 
 /// Which contexts of a core fetch in a cycle.
@@ -37,6 +38,8 @@ pub struct Latencies {
     pub multiply: u64,
     /// Division.
     pub divide: u64,
+    /// Floating-point operations.
+    pub float: FloatLatencies,
     /// From the issue of a branch to its resolution, and to its link value.
     pub branch: u64,
     /// From the access of a load to its value at the earliest; the memory may take longer.
@@ -153,7 +156,10 @@ impl ChipConfig {
             ("latency of load", l.load),
             ("latency of store", l.store),
             ("latency of synchronisation", l.synchronisation),
-        ] {
+        ]
+        .into_iter()
+        .chain(l.float.named())
+        {
             if cycles == 0 || cycles > Self::MAX_LATENCY {
                 return refuse(format!("{name} is {cycles} cycles; expected 1 to {}", Self::MAX_LATENCY));
             }

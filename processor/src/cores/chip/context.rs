@@ -8,7 +8,7 @@ use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, ONE, Passage};
 use crate::BranchKind;
-use crate::isa::Operation;
+use crate::isa::{Extension, FloatStatus, Operation};
 
 /// A physical register, by its index.
 pub(super) type Physical = u16;
@@ -24,7 +24,7 @@ pub(super) struct Times {
     pub(super) written: u64,
 }
 
-/// An instruction in flight, in two cache lines of the host.
+/// An instruction in flight, in whole cache lines of the host.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Entry {
@@ -54,17 +54,19 @@ pub(super) struct Entry {
     /// The register that held the value before.
     pub(super) previous: Physical,
     /// The registers that it reads.
-    pub(super) sources: [Physical; 2],
+    pub(super) sources: [Physical; 3],
     pub(super) kind: Kind,
     pub(super) branch: BranchKind,
     /// Architectural destination, or 0.
     pub(super) destination: u8,
-    pub(super) architectural: [u8; 2],
+    pub(super) architectural: [u8; 3],
     pub(super) latency: u8,
     /// Length of its access.
     pub(super) width: u8,
-    /// Whether its load is sign-extended.
-    pub(super) signed: bool,
+    /// What the register above the value of its load becomes.
+    pub(super) extension: Extension,
+    /// Floating-point exceptions that it raises.
+    pub(super) flags: u8,
     /// Whether it is a taken branch.
     pub(super) taken: bool,
     /// Whether its branch prediction was wrong.
@@ -140,11 +142,11 @@ pub(super) struct Context {
     pub(super) head: u64,
     pub(super) renamed: u64,
     pub(super) tail: u64,
-    pub(super) map: [Physical; 32],
+    pub(super) map: [Physical; 64],
     /// Instructions in the instruction queue.
     pub(super) queued: u64,
-    /// Instructions whose first or second operand is not ready.
-    pub(super) waiting: [u64; 2],
+    /// Instructions whose first, second or third operand is not ready.
+    pub(super) waiting: [u64; 3],
     /// Instructions whose result is ready.
     pub(super) done: u64,
     /// Stores and atomics.
@@ -169,6 +171,8 @@ pub(super) struct Context {
     pub(super) fetch: Fetch,
     pub(super) returns: ReturnStack,
     pub(super) history: u64,
+    /// Floating-point exceptions of committed instructions, and the rounding mode.
+    pub(super) float_status: FloatStatus,
     /// Instructions committed, as the program reads it.
     pub(super) retired: u64,
     /// Executes nothing.
@@ -179,7 +183,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(config: &ChipConfig, pc: u64, map: [Physical; 32]) -> Self {
+    pub(super) fn new(config: &ChipConfig, pc: u64, map: [Physical; 64]) -> Self {
         let entry = Entry {
             operation: Operation::decode(0, 0),
             pc: 0,
@@ -194,14 +198,15 @@ impl Context {
             tag: 0,
             physical: 0,
             previous: 0,
-            sources: [0; 2],
+            sources: [0; 3],
             kind: Kind::Illegal,
             branch: BranchKind::None,
             destination: 0,
-            architectural: [0; 2],
+            architectural: [0; 3],
             latency: 1,
             width: 0,
-            signed: false,
+            extension: Extension::Zero,
+            flags: 0,
             taken: false,
             mispredicted: false,
             fails: false,
@@ -214,7 +219,7 @@ impl Context {
             tail: 0,
             map,
             queued: 0,
-            waiting: [0; 2],
+            waiting: [0; 3],
             done: 0,
             stores: 0,
             late_data: 0,
@@ -239,6 +244,7 @@ impl Context {
             },
             returns: ReturnStack::new(config.predictor.return_stack),
             history: 0,
+            float_status: FloatStatus::default(),
             retired: 0,
             halted: false,
             waits: false,
@@ -297,7 +303,7 @@ impl Context {
     /// Instructions that can be issued.
     #[inline]
     pub(super) const fn ready(&self) -> u64 {
-        self.queued & !self.waiting[0] & !(self.waiting[1] & !self.late_data)
+        self.queued & !self.waiting[0] & !(self.waiting[1] & !self.late_data) & !self.waiting[2]
     }
 
     /// The age of the next instruction to be renamed, or the highest number if there is none.

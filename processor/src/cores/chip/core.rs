@@ -28,12 +28,15 @@ pub(super) struct Environment<'a, M, H, O> {
 pub(super) struct Registers {
     pub(super) values: Vec<u64>,
     pub(super) ready: Vec<bool>,
-    /// The instructions that wait for the register as their first or second operand. All of them
-    /// belong to one context.
-    pub(super) consumers: Vec<[u64; 2]>,
+    /// The instructions that wait for the register as their first, second or third operand. All of
+    /// them belong to one context.
+    pub(super) consumers: Vec<[u64; 3]>,
     pub(super) free: Vec<Physical>,
     pub(super) sink: Physical,
 }
+
+/// Registers of a context other than x0: x1 to x31, f0 to f31.
+const ARCHITECTURAL: usize = 63;
 
 /// A core.
 #[derive(Clone, Debug)]
@@ -74,13 +77,13 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn new(config: &ChipConfig, number: usize, pc: u64) -> Result<Self, ParameterError> {
-        let architectural = 31 * config.contexts;
+        let architectural = ARCHITECTURAL * config.contexts;
         let sink = 1 + architectural + config.rename_registers;
         let mut contexts = Vec::new();
         for context in 0..config.contexts {
-            let mut map = [0; 32];
+            let mut map = [0; 64];
             for (register, physical) in map.iter_mut().enumerate().skip(1) {
-                *physical = (31 * context + register) as Physical;
+                *physical = (ARCHITECTURAL * context + register) as Physical;
             }
             contexts.push(Context::new(config, pc, map));
         }
@@ -90,7 +93,7 @@ impl Core {
             registers: Registers {
                 values: vec![0; sink + 1],
                 ready: vec![true; sink + 1],
-                consumers: vec![[0; 2]; sink + 1],
+                consumers: vec![[0; 3]; sink + 1],
                 free: (1 + architectural..sink).rev().map(|physical| physical as Physical).collect(),
                 sink: sink as Physical,
             },
@@ -270,7 +273,7 @@ impl Core {
         }
     }
 
-    fn committed_map(&self, context: usize) -> [Physical; 32] {
+    fn committed_map(&self, context: usize) -> [Physical; 64] {
         let context = &self.contexts[context];
         let mut map = context.map;
         for number in (context.head..context.renamed).rev() {

@@ -6,6 +6,7 @@ use super::context::{Entry, Full, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
+use crate::isa::Extension;
 use crate::memory::system::{FetchAnswer, MemorySystem};
 
 impl Core {
@@ -118,8 +119,8 @@ impl Core {
         let own = bit(number);
         let slot = context.slot(number);
         let entry = &mut context.entries[slot];
-        for operand in 0..2 {
-            let source = context.map[usize::from(entry.architectural[operand] & 31)];
+        for operand in 0..3 {
+            let source = context.map[usize::from(entry.architectural[operand] & 63)];
             entry.sources[operand] = source;
             if !registers.ready[usize::from(source)] {
                 context.waiting[operand] |= own;
@@ -130,11 +131,11 @@ impl Core {
         if entry.destination != 0
             && let Some(physical) = registers.free.pop()
         {
-            let mapped = &mut context.map[usize::from(entry.destination & 31)];
+            let mapped = &mut context.map[usize::from(entry.destination & 63)];
             entry.physical = physical;
             entry.previous = std::mem::replace(mapped, physical);
             registers.ready[usize::from(physical)] = false;
-            registers.consumers[usize::from(physical)] = [0; 2];
+            registers.consumers[usize::from(physical)] = [0; 3];
         }
         match entry.kind {
             Kind::Load => context.loads |= own,
@@ -336,14 +337,15 @@ impl Core {
             tag: 0,
             physical: 0,
             previous: 0,
-            sources: [0; 2],
+            sources: [0; 3],
             kind: decoded.kind,
             branch: decoded.branch,
             destination: decoded.destination,
             architectural: decoded.sources,
             latency: decoded.latency,
             width: 0,
-            signed: false,
+            extension: Extension::Zero,
+            flags: 0,
             taken: false,
             mispredicted: false,
             fails: false,

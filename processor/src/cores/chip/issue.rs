@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Issue, write-back, and the removal of wrong paths.
 
+use super::code::Kind;
 use super::context::{Context, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::BranchKind;
-use crate::isa::Effect;
+use crate::isa::{Effect, Extension};
 use crate::memory::system::MemorySystem;
 
 impl Core {
@@ -61,9 +62,10 @@ impl Core {
                 let physical = usize::from(entry.physical);
                 let resolves = entry.mispredicted;
                 self.registers.ready[physical] = true;
-                let [first, second] = std::mem::take(&mut self.registers.consumers[physical]);
+                let [first, second, third] = std::mem::take(&mut self.registers.consumers[physical]);
                 context.waiting[0] &= !first;
                 context.waiting[1] &= !second;
+                context.waiting[2] &= !third;
                 if resolves {
                     let entry = &context.entries[slot];
                     let (target, taken, branch, history) = (entry.next, entry.taken, entry.branch, entry.undo);
@@ -149,25 +151,29 @@ impl Core {
         }
         let slot = context.slot(number);
         let entry = &mut context.entries[slot];
-        let [a, b] = entry.sources.map(|source| self.registers.values[usize::from(source)]);
+        let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
         let end = now + u64::from(entry.latency);
-        match entry.operation.evaluate(entry.pc, a, b) {
+        match entry.operation.evaluate(entry.pc, operands, context.float_status.rounding) {
             Effect::Value(value) => self.registers.values[usize::from(entry.physical)] = value,
+            Effect::Float { value, flags } => {
+                self.registers.values[usize::from(entry.physical)] = value;
+                entry.flags = flags;
+            }
             Effect::Branch { taken, next, link } => {
                 self.registers.values[usize::from(entry.physical)] = link;
                 entry.mispredicted = next != entry.next;
                 entry.next = next;
                 entry.taken = taken;
             }
-            Effect::Load { address, width, signed } => {
-                (entry.address, entry.width, entry.signed) = (address, width, signed);
+            Effect::Load { address, width, extension } => {
+                (entry.address, entry.width, entry.extension) = (address, width, extension);
                 context.unsent |= own;
                 return;
             }
             // The data is read at commit.
             Effect::Store { address, width, .. } => (entry.address, entry.width) = (address, width),
             Effect::Atomic { address, width, .. } => {
-                (entry.address, entry.width, entry.signed) = (address, width, true);
+                (entry.address, entry.width, entry.extension) = (address, width, Extension::Sign);
                 context.serial |= own;
                 return;
             }
@@ -179,6 +185,8 @@ impl Core {
                 context.serial |= own;
                 return;
             }
+            // An instruction whose dynamic rounding mode is reserved.
+            Effect::Illegal(_) if entry.kind == Kind::Integer => entry.kind = Kind::Illegal,
             Effect::Pause | Effect::Illegal(_) => {}
         }
         self.schedule(index, number, now, end);
@@ -222,7 +230,7 @@ impl Core {
             if entry.destination != 0 {
                 context.map[usize::from(entry.destination)] = entry.previous;
                 self.registers.free.push(entry.physical);
-                self.registers.consumers[usize::from(entry.physical)] = [0; 2];
+                self.registers.consumers[usize::from(entry.physical)] = [0; 3];
             }
             if entry.kind.accesses_memory() {
                 context.accesses -= 1;

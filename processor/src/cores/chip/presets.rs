@@ -9,6 +9,7 @@
 //!
 //! - The registers of Table 4 are rename registers: 100 of the SMT core, and the same number divided
 //!   among the cores of a chip multiprocessor.
+//! - Latencies of floating point are those of Tullsen et al. (*Exploiting Choice*, ISCA 1996).
 //! - Multiplication takes 8 cycles for words and 16 for double words. Units are pipelined.
 //! - ICOUNT fetch policy, gshare with 2048 counters and 11 branches of history, a BTB of 64 sets of
 //!   4 ways.
@@ -20,6 +21,7 @@
 //!   of the largest preset: 8, 1 or 2.
 
 use super::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
+use crate::FloatLatencies;
 use crate::predictor::{Direction, PredictorConfig};
 
 /// Table 3.
@@ -28,6 +30,7 @@ const LATENCIES: Latencies = Latencies {
     multiply_word: 8,
     multiply: 16,
     divide: 16,
+    float: FloatLatencies::TULLSEN1996,
     branch: 2,
     load: 1,
     store: 1,

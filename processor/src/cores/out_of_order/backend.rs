@@ -120,10 +120,21 @@ impl OutOfOrder {
     #[inline]
     fn start_first(&mut self, tag: Tag) -> Result<Option<Cycles>, Cycles> {
         let entry = self.rob.entry(tag);
+        let float;
         let (pool, unit) = match entry.timing.retired.instruction.class {
             InstructionClass::Integer => (0, &self.config.integer),
             InstructionClass::Multiply => (1, &self.config.multiply),
             InstructionClass::Divide => (if self.config.divide.count == 0 { 1 } else { 2 }, &self.config.divide),
+            class @ (InstructionClass::FloatMove
+            | InstructionClass::FloatConvert
+            | InstructionClass::FloatAdd
+            | InstructionClass::FloatMultiply
+            | InstructionClass::FloatFused
+            | InstructionClass::FloatDivide
+            | InstructionClass::FloatSquareRoot) => {
+                float = self.config.float.unit(class);
+                (4, &float)
+            }
             InstructionClass::Load | InstructionClass::Store | InstructionClass::Atomic => {
                 (if self.config.address.count == 0 { 0 } else { 3 }, &self.config.address)
             }

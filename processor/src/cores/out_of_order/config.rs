@@ -5,6 +5,7 @@ use mb_core::Cycles;
 use mb_core::ParameterError;
 
 use crate::predictor::PredictorConfig;
+use crate::{FloatLatencies, InstructionClass};
 
 /// Functional units of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +16,28 @@ pub struct UnitConfig {
     pub latency: Cycles,
     /// From issue to the next issue to the same unit.
     pub interval: Cycles,
+}
+
+/// Floating-point units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FloatUnits {
+    /// Number of units, 1 to 1024.
+    pub count: u32,
+    /// Latencies. Division and square root occupy their unit until they end; the other operations
+    /// are pipelined.
+    pub latencies: FloatLatencies,
+}
+
+impl FloatUnits {
+    /// Longest latency.
+    pub const MAX_LATENCY: u64 = 1024;
+
+    /// The units, for a class of operations.
+    pub(super) fn unit(&self, class: InstructionClass) -> UnitConfig {
+        let latency = Cycles(self.latencies.of(class).unwrap_or(1));
+        let occupies = matches!(class, InstructionClass::FloatDivide | InstructionClass::FloatSquareRoot);
+        UnitConfig { count: self.count, latency, interval: if occupies { latency } else { Cycles(1) } }
+    }
 }
 
 /// When a load may pass earlier stores.
@@ -56,6 +79,8 @@ pub struct OutOfOrderConfig {
     pub multiply: UnitConfig,
     /// Dividers. With a count of 0 the multipliers divide, with this latency and interval.
     pub divide: UnitConfig,
+    /// Floating-point units: each executes every floating-point operation.
+    pub float: FloatUnits,
     /// Address units. With a count of 0 the integer units compute addresses, with this latency and
     /// interval.
     pub address: UnitConfig,
@@ -121,6 +146,14 @@ impl OutOfOrderConfig {
                     unit.count,
                     Self::MAX_ENTRIES
                 ));
+            }
+        }
+        if self.float.count == 0 || self.float.count as usize > Self::MAX_ENTRIES {
+            return refuse(format!("float units: count is {}; expected 1 to {}", self.float.count, Self::MAX_ENTRIES));
+        }
+        for (name, cycles) in self.float.latencies.named() {
+            if cycles == 0 || cycles > FloatUnits::MAX_LATENCY {
+                return refuse(format!("{name} is {cycles} cycles; expected 1 to {}", FloatUnits::MAX_LATENCY));
             }
         }
         self.predictor.check()

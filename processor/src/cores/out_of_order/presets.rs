@@ -3,7 +3,8 @@
 
 use mb_core::Cycles;
 
-use super::{Disambiguation, OutOfOrderConfig, UnitConfig};
+use super::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
+use crate::FloatLatencies;
 use crate::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use crate::predictor::{Direction, PredictorConfig};
 
@@ -14,7 +15,8 @@ use crate::predictor::{Direction, PredictorConfig};
 ///   cycle; 1 memory port.
 /// - Defaults of sim-outorder, which Hemmert et al. used: fetch queue 4, 3 cycles after a
 ///   misprediction, 2048 counters, a BTB of 512 sets of 4 ways, a return stack of 8; multiplication
-///   in 3 cycles (interval 1) and division in 20 (interval 19) on the same unit; loads wait for the
+///   in 3 cycles (interval 1) and division in 20 (interval 19) on the same unit; floating
+///   point with its latencies, on one unit; loads wait for the
 ///   addresses of all earlier stores; unlimited accesses to the instruction cache.
 /// - Not given: the line length, which is the argument `line`; the PowerPC 440 has 32 bytes.
 #[must_use]
@@ -32,6 +34,7 @@ pub fn ppc440(line: u64) -> (OutOfOrderConfig, HierarchyConfig) {
         integer: UnitConfig { count: 2, latency: Cycles(1), interval: Cycles(1) },
         multiply: UnitConfig { count: 1, latency: Cycles(3), interval: Cycles(1) },
         divide: UnitConfig { count: 0, latency: Cycles(20), interval: Cycles(19) },
+        float: FloatUnits { count: 1, latencies: FloatLatencies::SIM_OUTORDER },
         address: UnitConfig { count: 0, latency: Cycles(1), interval: Cycles(1) },
         disambiguation: Disambiguation::AllAddresses,
         predictor: PredictorConfig {
@@ -104,6 +107,7 @@ pub fn cortex_a72() -> (OutOfOrderConfig, HierarchyConfig) {
         integer: UnitConfig { count: 2, latency: Cycles(1), interval: Cycles(1) },
         multiply: UnitConfig { count: 1, latency: Cycles(5), interval: Cycles(1) },
         divide: UnitConfig { count: 0, latency: Cycles(35), interval: Cycles(35) },
+        float: FloatUnits { count: 2, latencies: FloatLatencies::CORTEX_A57 },
         address: UnitConfig { count: 1, latency: Cycles(1), interval: Cycles(1) },
         disambiguation: Disambiguation::Predicted,
         predictor: PredictorConfig {

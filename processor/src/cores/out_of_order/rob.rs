@@ -339,9 +339,7 @@ impl Rob {
     pub(super) fn make_ready(&mut self, tag: Tag) {
         let entry = &self.entries[usize::from(tag >> 1)];
         let instruction = entry.timing.retired.instruction;
-        let high_priority = tag & ACCESS != 0
-            || matches!(instruction.class, InstructionClass::Multiply | InstructionClass::Divide)
-            || instruction.branch != BranchKind::None;
+        let high_priority = tag & ACCESS != 0 || is_long(instruction.class) || instruction.branch != BranchKind::None;
         let key = entry.number << 1 | u64::from(tag & ACCESS) | if high_priority { 0 } else { LOW_PRIORITY };
         // Insertion sort: the list is short, and most keys belong at its end.
         let mut index = self.ready.len();
@@ -352,6 +350,21 @@ impl Rob {
         }
         self.ready[index] = key;
     }
+}
+
+/// Whether operations of the class are issued before others of the same cycle.
+const fn is_long(class: InstructionClass) -> bool {
+    matches!(
+        class,
+        InstructionClass::Multiply
+            | InstructionClass::Divide
+            | InstructionClass::FloatConvert
+            | InstructionClass::FloatAdd
+            | InstructionClass::FloatMultiply
+            | InstructionClass::FloatFused
+            | InstructionClass::FloatDivide
+            | InstructionClass::FloatSquareRoot
+    )
 }
 
 /// Whether the source at `index` is the data of a store or an atomic.

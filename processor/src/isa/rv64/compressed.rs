@@ -10,6 +10,8 @@ const OP: u32 = 0x33;
 const OP_32: u32 = 0x3b;
 const LOAD: u32 = 0x03;
 const STORE: u32 = 0x23;
+const LOAD_FP: u32 = 0x07;
+const STORE_FP: u32 = 0x27;
 const LUI: u32 = 0x37;
 const BRANCH: u32 = 0x63;
 const JALR: u32 = 0x67;
@@ -26,8 +28,8 @@ const fn immediate_form(opcode: u32, function: u32, rd: u32, rs1: u32, imm: u32)
     opcode | rd << 7 | function << 12 | rs1 << 15 | imm << 20
 }
 
-const fn store_form(function: u32, rs1: u32, rs2: u32, imm: u32) -> u32 {
-    STORE | (imm & 0x1f) << 7 | function << 12 | rs1 << 15 | rs2 << 20 | (imm >> 5) << 25
+const fn store_form(opcode: u32, function: u32, rs1: u32, rs2: u32, imm: u32) -> u32 {
+    opcode | (imm & 0x1f) << 7 | function << 12 | rs1 << 15 | rs2 << 20 | (imm >> 5) << 25
 }
 
 const fn branch_form(function: u32, rs1: u32, imm: u32) -> u32 {
@@ -76,7 +78,7 @@ impl Parcel {
     }
 }
 
-/// The 32-bit instruction of a compressed one, or `None` if it is reserved or floating-point.
+/// The 32-bit instruction of a compressed one, or `None` if it is reserved.
 pub(super) fn expand(parcel: u16) -> Option<u32> {
     let c = Parcel(parcel.into());
     let function = c.field(15, 13, 0);
@@ -96,10 +98,12 @@ fn memory_by_register(c: &Parcel, function: u32) -> Option<u32> {
             let imm = c.field(12, 11, 4) | c.field(10, 7, 6) | c.field(6, 6, 2) | c.field(5, 5, 3);
             return (imm != 0).then(|| immediate_form(OP_IMM, 0, c.low(), SP, imm));
         }
+        1 => immediate_form(LOAD_FP, 3, c.low(), c.high(), double),
         2 => immediate_form(LOAD, 2, c.low(), c.high(), word),
         3 => immediate_form(LOAD, 3, c.low(), c.high(), double),
-        6 => store_form(2, c.high(), c.low(), word),
-        7 => store_form(3, c.high(), c.low(), double),
+        5 => store_form(STORE_FP, 3, c.high(), c.low(), double),
+        6 => store_form(STORE, 2, c.high(), c.low(), word),
+        7 => store_form(STORE, 3, c.high(), c.low(), double),
         _ => return None,
     })
 }
@@ -155,6 +159,7 @@ fn memory_by_stack(c: &Parcel, function: u32) -> Option<u32> {
     let (rd, rs2) = (c.rd(), c.rs2());
     Some(match (function, c.field(12, 12, 0)) {
         (0, _) => immediate_form(OP_IMM, 1, rd, rd, c.amount()),
+        (1, _) => immediate_form(LOAD_FP, 3, rd, SP, c.field(12, 12, 5) | c.field(6, 5, 3) | c.field(4, 2, 6)),
         (2, _) if rd != 0 => immediate_form(LOAD, 2, rd, SP, c.field(12, 12, 5) | c.field(6, 4, 2) | c.field(3, 2, 6)),
         (3, _) if rd != 0 => immediate_form(LOAD, 3, rd, SP, c.field(12, 12, 5) | c.field(6, 5, 3) | c.field(4, 2, 6)),
         (4, 0) if rs2 == 0 => return (rd != 0).then(|| immediate_form(JALR, 0, 0, rd, 0)),
@@ -162,8 +167,9 @@ fn memory_by_stack(c: &Parcel, function: u32) -> Option<u32> {
         // Without a register this is c.ebreak, which is refused.
         (4, _) if rs2 == 0 => return (rd != 0).then(|| immediate_form(JALR, 0, 1, rd, 0)),
         (4, _) => register_form(OP, 0, rd, rd, rs2),
-        (6, _) => store_form(2, SP, rs2, c.field(12, 9, 2) | c.field(8, 7, 6)),
-        (7, _) => store_form(3, SP, rs2, c.field(12, 10, 3) | c.field(9, 7, 6)),
+        (5, _) => store_form(STORE_FP, 3, SP, rs2, c.field(12, 10, 3) | c.field(9, 7, 6)),
+        (6, _) => store_form(STORE, 2, SP, rs2, c.field(12, 9, 2) | c.field(8, 7, 6)),
+        (7, _) => store_form(STORE, 3, SP, rs2, c.field(12, 10, 3) | c.field(9, 7, 6)),
         _ => return None,
     })
 }

@@ -2,7 +2,8 @@
 //! The RV64 decoder, called once for each address at which an instruction can begin.
 
 use super::compressed;
-use super::effect::{AtomicKind, Counter};
+use super::effect::AtomicKind;
+use super::float::FloatOp;
 use super::operation::{Kind, Operation};
 use crate::{BranchKind, InstructionClass, Register};
 
@@ -10,6 +11,14 @@ use crate::{BranchKind, InstructionClass, Register};
 const fn general(index: u8) -> Register {
     if index == 0 { Register::NONE } else { Register(index) }
 }
+
+/// The dependence-tracking number of a floating-point register.
+const fn float(index: u8) -> Register {
+    Register(FLOAT + index)
+}
+
+/// Number of the first floating-point register.
+const FLOAT: u8 = 32;
 
 /// Decodes the instruction at `pc`, where `word` is. A compressed instruction uses only the low
 /// half.
@@ -97,13 +106,10 @@ impl Word {
 }
 
 /// Decodes a 32-bit instruction.
-///
-/// Planned: F and D will use the major opcodes 0x07, 0x27, 0x43, 0x47, 0x4b, 0x4f and 0x53 here,
-/// the dependence-tracking registers 32 to 63 and 64 (status), and four more encodings in
-/// `compressed.rs`.
 fn operation(word: &Word, pc: u64) -> Option<Operation> {
     let op = match word.bits(0, 7) {
         0x03 => return load(word),
+        0x07 => return float_load(word),
         0x0f => return order(word),
         0x13 => return arithmetic_immediate(word),
         0x17 => {
@@ -113,6 +119,7 @@ fn operation(word: &Word, pc: u64) -> Option<Operation> {
         }
         0x1b => return arithmetic_immediate_word(word),
         0x23 => return store(word),
+        0x27 => return float_store(word),
         0x2f => return atomic(word),
         0x33 => return arithmetic(word),
         0x37 => {
@@ -121,6 +128,11 @@ fn operation(word: &Word, pc: u64) -> Option<Operation> {
             op
         }
         0x3b => return arithmetic_word(word),
+        0x43 => return fused(word, FloatOp::MultiplyAdd),
+        0x47 => return fused(word, FloatOp::MultiplySubtract),
+        0x4b => return fused(word, FloatOp::NegatedMultiplySubtract),
+        0x4f => return fused(word, FloatOp::NegatedMultiplyAdd),
+        0x53 => return float_operation(word),
         0x63 => return branch(word, pc),
         0x67 if word.function() == 0 => {
             let mut op = word.immediate(Kind::JumpRegister, word.i());
@@ -364,7 +376,7 @@ fn atomic(word: &Word) -> Option<Operation> {
     Some(op)
 }
 
-/// ecall, the waits of Zawrs, and reads of the Zicntr counters.
+/// ecall, the waits of Zawrs, and Zicsr.
 fn system(word: &Word) -> Option<Operation> {
     if word.0 == 0x73 {
         let mut op = word.op(Kind::Call);
@@ -379,16 +391,116 @@ fn system(word: &Word) -> Option<Operation> {
         op.imm = word.bits(24, 1).into();
         return Some(op);
     }
-    // csrrs, csrrc and their immediate forms, with x0 or 0: any other operand would write the
-    // register.
-    if !matches!(word.function(), 2 | 3 | 6 | 7) || word.rs1() != 0 {
+    if matches!(word.function(), 0 | 4) {
         return None;
     }
-    let counter = match word.bits(20, 12) {
-        0xc00 => Counter::Cycle,
-        0xc01 => Counter::Time,
-        0xc02 => Counter::Retired,
+    let mut op = word.to_rd(Kind::Csr, InstructionClass::System);
+    if word.function() < 4 {
+        op.instruction.sources[0] = general(word.rs1());
+    }
+    op.imm = word.0.into();
+    Some(op)
+}
+
+fn float_load(word: &Word) -> Option<Operation> {
+    let (kind, access) = match word.function() {
+        2 => (Kind::LoadSingle, 4),
+        3 => (Kind::LoadDouble, 8),
         _ => return None,
     };
-    Some(word.to_rd(Kind::Counter(counter), InstructionClass::System))
+    let mut op = word.immediate(kind, word.i());
+    op.instruction.class = InstructionClass::Load;
+    op.instruction.access = access;
+    op.set_destination(float(word.rd()));
+    Some(op)
+}
+
+fn float_store(word: &Word) -> Option<Operation> {
+    let mut op = store(word).filter(|op| matches!(op.instruction.access, 4 | 8))?;
+    op.b = FLOAT + word.rs2();
+    op.instruction.sources[2] = float(word.rs2());
+    Some(op)
+}
+
+/// An operation on values of the format that bits 26 and 25 name.
+fn float_form(word: &Word, op: FloatOp, class: InstructionClass) -> Option<Operation> {
+    let kind = match word.bits(25, 2) {
+        0 => Kind::Single(op),
+        1 => Kind::Double(op),
+        _ => return None,
+    };
+    let mut op = word.op(kind);
+    op.instruction.class = class;
+    op.imm = word.0.into();
+    Some(op)
+}
+
+/// Whether the field of the rounding mode is one of the five modes or dynamic.
+const fn has_rounding(word: &Word) -> bool {
+    !matches!(word.function(), 5 | 6)
+}
+
+/// The multiplications with addition: three operands.
+fn fused(word: &Word, op: FloatOp) -> Option<Operation> {
+    let mut op = float_form(word, op, InstructionClass::FloatFused).filter(|_| has_rounding(word))?;
+    let sources = [word.rs1(), word.rs2(), word.bits(27, 5) as u8];
+    [op.a, op.b, op.c] = sources.map(|index| FLOAT + index);
+    op.instruction.sources = sources.map(float);
+    op.set_destination(float(word.rd()));
+    Some(op)
+}
+
+/// OP-FP.
+fn float_operation(word: &Word) -> Option<Operation> {
+    use FloatOp as F;
+    use InstructionClass as C;
+    // Which of destination, first and second source are general registers: bits 2, 1 and 0. Bit 3:
+    // there is no second source.
+    const FLOATS: u8 = 0;
+    const ONE: u8 = 8;
+    const TO_GENERAL: u8 = 4;
+    const FROM_GENERAL: u8 = 2;
+    let integers = [F::ToWord, F::ToWordUnsigned, F::ToLong, F::ToLongUnsigned];
+    let from_integers = [F::FromWord, F::FromWordUnsigned, F::FromLong, F::FromLongUnsigned];
+    let (function, rs2) = (word.function(), usize::from(word.rs2()));
+    let mut has_mode = true;
+    let (op, class, form) = match word.bits(27, 5) {
+        0 => (F::Add, C::FloatAdd, FLOATS),
+        1 => (F::Subtract, C::FloatAdd, FLOATS),
+        2 => (F::Multiply, C::FloatMultiply, FLOATS),
+        3 => (F::Divide, C::FloatDivide, FLOATS),
+        8 if rs2 < 2 && rs2 as u32 != word.bits(25, 2) => (F::Convert, C::FloatConvert, ONE),
+        11 if rs2 == 0 => (F::SquareRoot, C::FloatSquareRoot, ONE),
+        24 => (*integers.get(rs2)?, C::FloatConvert, ONE | TO_GENERAL),
+        26 => (*from_integers.get(rs2)?, C::FloatConvert, ONE | FROM_GENERAL),
+        other => {
+            has_mode = false;
+            let (op, form) = match (other, function) {
+                (4, 0) => (F::Sign, FLOATS),
+                (4, 1) => (F::SignNegated, FLOATS),
+                (4, 2) => (F::SignXor, FLOATS),
+                (5, 0) => (F::Minimum, FLOATS),
+                (5, 1) => (F::Maximum, FLOATS),
+                (20, 0) => (F::LessOrEqual, TO_GENERAL),
+                (20, 1) => (F::Less, TO_GENERAL),
+                (20, 2) => (F::Equal, TO_GENERAL),
+                (28, 0) if rs2 == 0 => (F::MoveToGeneral, ONE | TO_GENERAL),
+                (28, 1) if rs2 == 0 => (F::Classify, ONE | TO_GENERAL),
+                (30, 0) if rs2 == 0 => (F::MoveFromGeneral, ONE | FROM_GENERAL),
+                _ => return None,
+            };
+            (op, C::FloatMove, form)
+        }
+    };
+    if has_mode && !has_rounding(word) {
+        return None;
+    }
+    let mut op = float_form(word, op, class)?;
+    let first = if form & FROM_GENERAL != 0 { general(word.rs1()) } else { float(word.rs1()) };
+    let second = if form & ONE != 0 { Register::NONE } else { float(word.rs2()) };
+    op.a = if form & FROM_GENERAL != 0 { word.rs1() } else { FLOAT + word.rs1() };
+    op.b = FLOAT + word.rs2();
+    op.instruction.sources = [first, second, Register::NONE];
+    op.set_destination(if form & TO_GENERAL != 0 { general(word.rd()) } else { float(word.rd()) });
+    Some(op)
 }

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The effect of an RV64 instruction on its state, as values.
 
+use super::csr::CsrAccess;
+
 /// What an instruction does, for given operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Writes this value to the destination.
     Value(u64),
+    /// Writes this value to the destination, which is a general or a floating-point register, and
+    /// accrues exceptions.
+    Float {
+        /// The value; one of single precision is NaN-boxed.
+        value: u64,
+        /// The exceptions: bits of `fflags`.
+        flags: u8,
+    },
     /// A branch or jump.
     Branch {
         /// Whether a conditional branch is taken; true for a jump.
@@ -15,14 +25,14 @@ pub enum Effect {
         /// The value for the destination, if there is one: the address after this instruction.
         link: u64,
     },
-    /// Writes the value at `address`, [extended](extend), to the destination. Any alignment.
+    /// Writes the value at `address`, [extended](Extension), to the destination. Any alignment.
     Load {
         /// First byte.
         address: u64,
         /// Length in bytes: 1, 2, 4 or 8.
         width: u8,
-        /// Whether the value is sign-extended; if not, zero-extended.
-        signed: bool,
+        /// What the higher bits of the destination become.
+        extension: Extension,
     },
     /// Writes the low `width` bytes of `value` to memory. Any alignment.
     Store {
@@ -57,23 +67,12 @@ pub enum Effect {
         /// Whether the wait ends after a short time in any case (wrs.sto).
         short: bool,
     },
-    /// Writes a counter to the destination.
-    Csr(Counter),
+    /// Accesses a control and status register. Who executes it decides whether the register exists.
+    Csr(CsrAccess),
     /// A system call.
     Call,
     /// An illegal instruction: its bits.
     Illegal(u32),
-}
-
-/// The counters of Zicntr.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Counter {
-    /// Cycles.
-    Cycle,
-    /// Time, which counts cycles too.
-    Time,
-    /// Executed instructions of the hart.
-    Retired,
 }
 
 /// What a fence orders: the accesses before it of one set with those after it of another.
@@ -154,8 +153,36 @@ impl AtomicKind {
     }
 }
 
-/// The value that a load of `width` bytes (1, 2, 4 or 8) writes to its register; `value` holds the
-/// bytes in its low part.
+/// What the bits of a register above a loaded value become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extension {
+    /// Zeros.
+    Zero,
+    /// Copies of the sign bit.
+    Sign,
+    /// Ones: the NaN box of a value of single precision.
+    NanBox,
+}
+
+impl Extension {
+    /// The value that a load of `width` bytes (1, 2, 4 or 8) writes to its register; `value` holds
+    /// the bytes in its low part.
+    #[inline]
+    #[must_use]
+    pub const fn extend(self, value: u64, width: u8) -> u64 {
+        match self {
+            Self::Zero => extend(value, width, false),
+            Self::Sign => extend(value, width, true),
+            Self::NanBox => match width {
+                8 => value,
+                width => value | u64::MAX << (8 * width),
+            },
+        }
+    }
+}
+
+/// A value of `width` bytes (1, 2, 4 or 8) as a register holds it; `value` holds the bytes in its
+/// low part.
 #[inline]
 #[must_use]
 pub const fn extend(value: u64, width: u8, signed: bool) -> u64 {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! RV64 instructions without state: a decoded instruction, and its effect on given operands.
 
+use super::csr::CsrAccess;
 use super::decode;
-use super::effect::{AtomicKind, Counter, Effect, FenceOrder};
+use super::effect::{AtomicKind, Effect, Extension, FenceOrder};
+use super::float::{self, Double, FloatOp, Rounding, Single};
 use crate::{BranchKind, InstructionClass, Register, StaticInstruction};
 
 /// Index of the register that takes results for x0, and that no instruction reads.
-pub(super) const SINK: u8 = 32;
+pub(super) const SINK: u8 = 64;
 
 /// What an instruction does. `a`, `b` and `imm` are fields of [`Operation`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +34,8 @@ pub(super) enum Kind {
     LoadByteUnsigned,
     LoadHalfUnsigned,
     LoadWordUnsigned,
+    /// Into a floating-point register.
+    LoadSingle,
     StoreByte,
     StoreHalf,
     StoreWord,
@@ -108,7 +112,11 @@ pub(super) enum Kind {
     ReverseBytes,
     /// Bits 1 and 0 of `imm` are the ordering bits aq and rl.
     Atomic(AtomicKind),
-    Counter(Counter),
+    /// Operations of F and D. `imm` is the word.
+    Single(FloatOp),
+    Double(FloatOp),
+    /// `imm` is the word.
+    Csr,
     /// `imm` is the word.
     Fence,
     FenceInstruction,
@@ -123,8 +131,9 @@ pub(super) enum Kind {
 pub(super) trait Actions {
     type Output;
     fn value(&mut self, value: u64) -> Self::Output;
+    fn float(&mut self, value: u64, flags: u8) -> Self::Output;
     fn branch(&mut self, taken: bool, next: u64, link: u64) -> Self::Output;
-    fn load<const WIDTH: u8>(&mut self, address: u64, signed: bool) -> Self::Output;
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Self::Output;
     fn store<const WIDTH: u8>(&mut self, address: u64, value: u64) -> Self::Output;
     /// Every other effect.
     fn other(&mut self, effect: Effect) -> Self::Output;
@@ -141,12 +150,16 @@ impl Actions for AsEffect {
         Effect::Value(value)
     }
     #[inline]
+    fn float(&mut self, value: u64, flags: u8) -> Effect {
+        Effect::Float { value, flags }
+    }
+    #[inline]
     fn branch(&mut self, taken: bool, next: u64, link: u64) -> Effect {
         Effect::Branch { taken, next, link }
     }
     #[inline]
-    fn load<const WIDTH: u8>(&mut self, address: u64, signed: bool) -> Effect {
-        Effect::Load { address, width: WIDTH, signed }
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Effect {
+        Effect::Load { address, width: WIDTH, extension }
     }
     #[inline]
     fn store<const WIDTH: u8>(&mut self, address: u64, value: u64) -> Effect {
@@ -168,9 +181,10 @@ pub struct Operation {
     pub(super) kind: Kind,
     /// Destination, or [`SINK`].
     pub(super) d: u8,
-    /// Fields rs1 and rs2. They may hold immediate bits where the instruction has no such register.
+    /// Operands, 0 to 63. They may hold immediate bits where the instruction has no such register.
     pub(super) a: u8,
     pub(super) b: u8,
+    pub(super) c: u8,
     pub(super) imm: u64,
     pub(super) instruction: StaticInstruction,
 }
@@ -198,18 +212,19 @@ impl Operation {
         self.kind == Kind::Illegal
     }
 
-    /// The registers whose values are `a` and `b` of [`evaluate`](Self::evaluate); 0 where the
-    /// instruction reads no register. In a store or an atomic, `a` is the base of the address and
-    /// `b` the data.
+    /// The registers whose values are the operands of [`evaluate`](Self::evaluate); 0 where the
+    /// instruction reads no register. Numbers from 32 on are floating-point registers. In a store
+    /// or an atomic, the first is the base of the address and the second the data.
     #[inline]
     #[must_use]
-    pub fn sources(&self) -> [u8; 2] {
-        let [first, second, data] = self.instruction.sources;
-        let second = if data == Register::NONE { second } else { data };
-        [first, second].map(|register| if register == Register::NONE { 0 } else { register.0 })
+    pub fn sources(&self) -> [u8; 3] {
+        let [first, second, third] = self.instruction.sources;
+        let list = if second == Register::NONE { [first, third, second] } else { [first, second, third] };
+        list.map(|register| if register == Register::NONE { 0 } else { register.0 })
     }
 
-    /// The register that the instruction writes, or 0 for none.
+    /// The register that the instruction writes, or 0 for none; from 32 on, a floating-point
+    /// register.
     #[inline]
     #[must_use]
     pub fn destination(&self) -> u8 {
@@ -240,20 +255,36 @@ impl Operation {
         matches!(self.kind, Kind::Atomic(_)) && self.imm & 1 != 0
     }
 
-    /// The effect of the instruction at `pc`, with the values `a` and `b` of its
-    /// [`sources`](Self::sources). It depends on nothing else, and changes nothing.
+    /// Whether the effect depends on the dynamic rounding mode.
     #[inline]
     #[must_use]
-    pub fn evaluate(&self, pc: u64, a: u64, b: u64) -> Effect {
-        self.apply(pc, a, b, &mut AsEffect)
+    pub fn rounds_dynamically(&self) -> bool {
+        matches!(self.kind, Kind::Single(op) | Kind::Double(op) if op.rounds()) && self.imm >> 12 & 7 == 7
     }
 
-    /// Passes the effect of the instruction at `pc` to `actions`, with the values `a` and `b` of
-    /// its sources. This is the only definition of what instructions mean.
+    /// The effect of the instruction at `pc`, with the values of its [`sources`](Self::sources) and
+    /// the dynamic rounding mode. It depends on nothing else, and changes nothing.
+    #[inline]
+    #[must_use]
+    pub fn evaluate(&self, pc: u64, operands: [u64; 3], rounding: Rounding) -> Effect {
+        let [a, b, c] = operands;
+        self.apply(pc, a, b, || c, rounding, &mut AsEffect)
+    }
+
+    /// Passes the effect of the instruction at `pc` to `actions`, with the values of its sources.
+    /// This is the only definition of what instructions mean.
     #[expect(clippy::too_many_lines, reason = "one match arm for each operation")]
     #[expect(clippy::inline_always, reason = "functional execution is a quarter slower with a second dispatch")]
     #[inline(always)]
-    pub(super) fn apply<A: Actions>(&self, pc: u64, a: u64, b: u64, actions: &mut A) -> A::Output {
+    pub(super) fn apply<A: Actions>(
+        &self,
+        pc: u64,
+        a: u64,
+        b: u64,
+        c: impl FnOnce() -> u64,
+        rounding: Rounding,
+        actions: &mut A,
+    ) -> A::Output {
         let imm = self.imm;
         let link = pc.wrapping_add(self.instruction.bytes.into());
         let address = a.wrapping_add(imm);
@@ -289,13 +320,14 @@ impl Operation {
                 let taken = a >= b;
                 return actions.branch(taken, target(taken), link);
             }
-            Kind::LoadByte => return actions.load::<1>(address, true),
-            Kind::LoadHalf => return actions.load::<2>(address, true),
-            Kind::LoadWord => return actions.load::<4>(address, true),
-            Kind::LoadDouble => return actions.load::<8>(address, true),
-            Kind::LoadByteUnsigned => return actions.load::<1>(address, false),
-            Kind::LoadHalfUnsigned => return actions.load::<2>(address, false),
-            Kind::LoadWordUnsigned => return actions.load::<4>(address, false),
+            Kind::LoadByte => return actions.load::<1>(address, Extension::Sign),
+            Kind::LoadHalf => return actions.load::<2>(address, Extension::Sign),
+            Kind::LoadWord => return actions.load::<4>(address, Extension::Sign),
+            Kind::LoadDouble => return actions.load::<8>(address, Extension::Sign),
+            Kind::LoadByteUnsigned => return actions.load::<1>(address, Extension::Zero),
+            Kind::LoadHalfUnsigned => return actions.load::<2>(address, Extension::Zero),
+            Kind::LoadWordUnsigned => return actions.load::<4>(address, Extension::Zero),
+            Kind::LoadSingle => return actions.load::<4>(address, Extension::NanBox),
             Kind::StoreByte => return actions.store::<1>(address, b),
             Kind::StoreHalf => return actions.store::<2>(address, b),
             Kind::StoreWord => return actions.store::<4>(address, b),
@@ -377,7 +409,19 @@ impl Operation {
                 let operand = if width == 4 { word(b) } else { b };
                 return actions.other(Effect::Atomic { address: a, width, kind, operand });
             }
-            Kind::Counter(counter) => return actions.other(Effect::Csr(counter)),
+            Kind::Single(op) => {
+                return match float::evaluate::<Single>(op, imm as u32, [a, b, c()], rounding) {
+                    Some((value, flags)) => actions.float(value, flags),
+                    None => actions.other(Effect::Illegal(imm as u32)),
+                };
+            }
+            Kind::Double(op) => {
+                return match float::evaluate::<Double>(op, imm as u32, [a, b, c()], rounding) {
+                    Some((value, flags)) => actions.float(value, flags),
+                    None => actions.other(Effect::Illegal(imm as u32)),
+                };
+            }
+            Kind::Csr => return actions.other(Effect::Csr(CsrAccess::of(imm as u32, a))),
             Kind::Fence => return actions.other(Effect::Fence(FenceOrder::of(imm as u32))),
             Kind::FenceInstruction => return actions.other(Effect::FenceInstruction),
             Kind::Pause => return actions.other(Effect::Pause),
@@ -398,7 +442,13 @@ impl Operation {
             bytes: 4,
             access: 0,
         };
-        Self { kind, d: SINK, a, b, imm: 0, instruction }
+        Self { kind, d: SINK, a, b, c: 0, imm: 0, instruction }
+    }
+
+    /// Sets the register that takes the result.
+    pub(super) const fn set_destination(&mut self, register: Register) {
+        self.instruction.destinations[0] = register;
+        self.d = if register.0 == Register::NONE.0 { SINK } else { register.0 };
     }
 }
 

@@ -9,12 +9,12 @@ use crate::isa::dependences::{self, NoSyscalls, Registers, Subject};
 impl Subject for Rv64 {
     fn with(word: u32, registers: &Registers) -> Self {
         let mut thread = Self::new(Arc::new(DecodedText::new(&(0..2), |_| Operation::decode(word, 0))), 0);
-        thread.registers[1..32].copy_from_slice(&registers[1..32]);
+        thread.registers[1..64].copy_from_slice(&registers[1..64]);
         thread
     }
 
     fn registers(&self) -> Registers {
-        std::array::from_fn(|index| if index < 32 { self.registers[index] } else { 0 })
+        std::array::from_fn(|index| if index < 64 { self.registers[index] } else { 0 })
     }
 
     fn fit(register: usize, value: u64) -> u64 {
@@ -25,26 +25,26 @@ impl Subject for Rv64 {
 #[test]
 fn rv64_instructions_declare_the_registers_that_they_read_and_write() {
     let table = include_str!("../../../tests/isa/rv64.txt");
-    dependences::check::<Rv64>(table, 32, [0x0ffc, 0x01ff_8f80]);
+    dependences::check::<Rv64>(table, 64, [0x0ffc, 0x01ff_8f80]);
 }
 
 /// Executes `op` at address 0 by its effect alone: `None` for a fault or an effect outside of
 /// registers and memory.
 fn perform(op: &Operation, registers: &mut Registers, memory: &mut Memory) -> Option<u64> {
-    let [a, b] = op.sources().map(|register| registers[usize::from(register)]);
+    let operands = op.sources().map(|register| registers[usize::from(register)]);
     let mut next = op.instruction().bytes.into();
     let get = |memory: &Memory, address, width: u8| {
         let mut bytes = [0; 8];
         bytes[..width.into()].copy_from_slice(memory.get(address, width.into())?);
         Some(u64::from_le_bytes(bytes))
     };
-    let result = match op.evaluate(0, a, b) {
-        Effect::Value(value) => value,
+    let result = match op.evaluate(0, operands, Rounding::NearestEven) {
+        Effect::Value(value) | Effect::Float { value, .. } => value,
         Effect::Branch { next: target, link, .. } => {
             next = target;
             link
         }
-        Effect::Load { address, width, signed } => extend(get(memory, address, width)?, width, signed),
+        Effect::Load { address, width, extension } => extension.extend(get(memory, address, width)?, width),
         Effect::Store { address, width, value } => {
             memory.write(address, &value.to_le_bytes()[..width.into()]).ok()?;
             0
@@ -87,7 +87,7 @@ fn an_effect_applied_to_a_state_is_a_step() {
         for _ in 0..100 {
             let mut registers: Registers = std::array::from_fn(|_| random.next() >> random.below(64));
             registers[0] = 0;
-            registers[32..].fill(0);
+            registers[64..].fill(0);
             // Aligned addresses in memory, as often as others.
             if op.instruction().access > 0 && random.below(2) == 0 {
                 registers[usize::from(op.sources()[0])] = 0x400 + 8 * random.below(64);
@@ -111,7 +111,7 @@ fn an_effect_applied_to_a_state_is_a_step() {
 
 #[test]
 fn a_fence_names_what_it_orders() {
-    let order = |word| match Operation::decode(word, 0).evaluate(0, 0, 0) {
+    let order = |word| match Operation::decode(word, 0).evaluate(0, [0; 3], Rounding::NearestEven) {
         Effect::Fence(order) => order,
         effect => panic!("{effect:?}"),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The accesses of the naive chip.
 
-use mb_processor::rv64::{Counter, Effect};
+use mb_processor::rv64::{Counter, Effect, Rounding};
 
 use super::{Naive, What};
 
@@ -56,7 +56,8 @@ impl Naive {
         let in_flight = hart.committed..place;
         for older in &hart.list[in_flight.clone()] {
             let orders = older.what == What::Atomic
-                || older.what == What::Alone && matches!(older.operation.evaluate(0, 0, 0), Effect::Fence(_));
+                || older.what == What::Alone
+                    && matches!(older.operation.evaluate(0, [0; 3], Rounding::NearestEven), Effect::Fence(_));
             if orders && !older.ended(now) {
                 return None;
             }
@@ -86,16 +87,24 @@ impl Naive {
         let (now, config) = (self.now, self.config);
         let hart = &mut self.cores[core].harts[index];
         let place = hart.committed;
-        let Some(oldest) = hart.list.get_mut(place) else { return };
+        if place == hart.list.len() {
+            return;
+        }
+        let first = hart.operand(place, 0);
+        let oldest = &mut hart.list[place];
         let waits = oldest.issued.is_some() && oldest.end.is_none() && !oldest.sent;
-        if !waits || !matches!(oldest.what, What::Atomic | What::Alone | What::Call) {
+        if !waits || !matches!(oldest.what, What::Atomic | What::Alone | What::CsrWrite | What::Call) {
             return;
         }
         oldest.accessed = Some(now);
         match oldest.what {
-            What::Alone => {
-                if let Effect::Csr(counter) = oldest.operation.evaluate(0, 0, 0) {
-                    oldest.value = if counter == Counter::Retired { place as u64 } else { now };
+            What::Alone | What::CsrWrite => {
+                if let Effect::Csr(access) = oldest.operation.evaluate(0, [first, 0, 0], Rounding::NearestEven) {
+                    oldest.value = match access.counter() {
+                        Some(Counter::Retired) => place as u64,
+                        Some(_) => now,
+                        None => hart.float_status.access(&access).expect("a CSR of floating point"),
+                    };
                 }
                 oldest.end = Some(now + config.latencies.integer);
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mb_processor::BranchKind;
 use mb_processor::chip::{ChipConfig, FetchPolicy};
 use mb_processor::predictor::Direction;
-use mb_processor::rv64::{Effect, Operation};
+use mb_processor::rv64::{Effect, FloatStatus, Operation, Rounding};
 
 use super::{Core, Hart, Instruction, Naive, What};
 
@@ -124,12 +124,13 @@ impl Naive {
         let pc = hart.pc;
         let operation = Operation::decode(word, pc);
         let instruction = operation.instruction();
-        let what = match operation.evaluate(pc, 0, 0) {
-            Effect::Value(_) | Effect::Pause => What::Plain,
+        let what = match operation.evaluate(pc, [0; 3], Rounding::NearestEven) {
+            Effect::Value(_) | Effect::Float { .. } | Effect::Pause => What::Plain,
             Effect::Branch { .. } => What::Branch,
             Effect::Load { .. } => What::Load,
             Effect::Store { .. } => What::Store,
             Effect::Atomic { .. } => What::Atomic,
+            Effect::Csr(access) if access.writes && access.number != FloatStatus::FFLAGS => What::CsrWrite,
             Effect::Fence(_) | Effect::Csr(_) => What::Alone,
             Effect::Call => What::Call,
             Effect::Illegal(_) => What::Illegal,
@@ -182,7 +183,7 @@ impl Naive {
                 }
             }
         }
-        if matches!(what, What::Call | What::Illegal) {
+        if matches!(what, What::Call | What::CsrWrite | What::Illegal) {
             (hart.stopped, ends) = (true, true);
         }
         hart.pc = follows;
@@ -209,6 +210,7 @@ impl Naive {
             taken: false,
             sent: false,
             bound: false,
+            flags: 0,
             store: None,
         });
         *age += 1;
