@@ -24,6 +24,7 @@
 //!
 //! 1. **Commit.** Contexts in turns, each in program order, at most `commit_width` instructions that
 //!    ended in an earlier cycle. A store is sent to memory, and waits here if memory refuses it.
+//!    Floating-point exceptions accrue.
 //!    Branches train counters and the BTB.
 //! 2. **Write-back.** Instructions that end wake those that need their results. A mispredicted
 //!    branch removes the younger instructions of its context; map, return stack and history are as
@@ -38,7 +39,7 @@
 //!    data, the load takes its value from there; otherwise it waits until that store has committed.
 //!    It ends `load` cycles later, or when memory says, whichever is later. Accesses refused by
 //!    memory are repeated in the next cycle and use no issue slot.
-//!    An atomic, a fence, fence.i, wrs, a read of a counter and a system call execute here, before
+//!    An atomic, a fence, fence.i, wrs, an access to a CSR and a system call execute here, before
 //!    the loads, contexts in turns, when they are the oldest of their context. A load from a device
 //!    is sent when it is the oldest.
 //! 5. **Rename.** At most `rename_width` instructions that were fetched `front_end` cycles before or
@@ -49,8 +50,8 @@
 //!    instructions together, each with at most one access to the instruction cache, up to the first
 //!    branch that is predicted taken. A context keeps the last block that it has read. After a
 //!    branch that is predicted taken without a BTB entry, fetch goes on behind it for `misfetch`
-//!    cycles. After a system call, fence.i and wrs a context fetches
-//!    nothing until that instruction commits.
+//!    cycles. After a system call, fence.i, wrs and a write of a
+//!    CSR other than fflags a context fetches nothing until that instruction commits.
 //!
 //! # Memory order
 //!
@@ -60,7 +61,7 @@
 //! before an older load of the same address, it is repeated.
 //!
 //! Not modelled: register files with fewer ports than operands, several instruction queues, address
-//! translation, floating point.
+//! translation.
 //!
 //! Sources: Tullsen et al., *Exploiting Choice: Instruction Fetch and Issue on an Implementable
 //! Simultaneous Multithreading Processor* (ISCA 1996); Crowley et al. (`crowley2000`), section 3.3.
@@ -82,6 +83,7 @@ use mb_core::ParameterError;
 
 use self::code::Code;
 use self::core::{Core, Environment};
+use crate::isa::FloatStatus;
 use crate::memory::system::{Completion, MemorySystem, Source};
 use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
 
@@ -268,14 +270,21 @@ impl Chip {
         self.cores[core].pc(context)
     }
 
-    /// General register `index` (0 to 31) of a hart, after its last committed instruction.
+    /// Register `index` of a hart, after its last committed instruction: x0 to x31, then f0 to f31.
     #[must_use]
     pub fn register(&self, hart: usize, index: usize) -> u64 {
         let (core, context) = self.place(hart);
         self.cores[core].register(context, index)
     }
 
-    /// Sets a general register of a hart that has not started.
+    /// Accrued exceptions and rounding mode of a hart, after its last committed instruction.
+    #[must_use]
+    pub fn float_status(&self, hart: usize) -> FloatStatus {
+        let (core, context) = self.place(hart);
+        self.cores[core].contexts[context].float_status
+    }
+
+    /// Sets a register, numbered as above, of a hart that has not started.
     ///
     /// # Panics
     /// The hart has instructions in flight.

@@ -119,6 +119,11 @@ pub(crate) const fn cycle(rd: u32) -> u32 {
     i(0xc00_u32 as i32, 0, 2, rd, 0x73)
 }
 
+/// An access to CSR `number`; `funct3` is 1 (csrrw), 2 (csrrs), 3 (csrrc), or 4 more for an immediate.
+pub(crate) const fn csr(funct3: u32, operand: u32, number: i32, rd: u32) -> u32 {
+    i(number, operand, funct3, rd, 0x73)
+}
+
 /// exit(a0).
 pub(crate) fn exit() -> Vec<u32> {
     vec![addi(17, 0, 93), ECALL]

@@ -5,8 +5,8 @@
 use mb_core::random::Random;
 
 use crate::assembler::{
-    ECALL, FENCE, NOP, PAUSE, add, addi, atomic, branch, cycle, divu, i, jal, jalr, load, lui, mul, mulw, slli, store,
-    xor,
+    ECALL, FENCE, NOP, PAUSE, add, addi, atomic, branch, csr, cycle, divu, i, jal, jalr, load, lui, mul, mulw, r, slli,
+    store, xor,
 };
 
 /// A part of a program.
@@ -38,6 +38,8 @@ pub(crate) struct Content {
 
 /// Registers with random values, which need no initial value.
 const VALUES: [u32; 8] = [5, 6, 7, 12, 13, 14, 15, 28];
+/// Floating-point registers.
+const FLOATS: [u32; 6] = [0, 1, 2, 10, 18, 31];
 /// The base of the shared memory.
 const SHARED: u32 = 8;
 /// The counter of loops.
@@ -108,7 +110,7 @@ impl Generator<'_> {
     /// An instruction without a branch.
     fn simple(&mut self) {
         let (a, b, d) = (self.value(), self.value(), self.value());
-        match self.random.below(20) {
+        match self.random.below(26) {
             0..=2 => self.word(add(d, a, b)),
             3..=4 => self.word(xor(d, a, b)),
             5..=6 => {
@@ -128,8 +130,43 @@ impl Generator<'_> {
                 3 => self.atomic(),
                 _ => self.word(NOP),
             },
-            _ => self.access(),
+            14..=19 => self.access(),
+            _ => self.float(),
         }
+    }
+
+    /// An instruction of F, D or Zicsr.
+    fn float(&mut self) {
+        let [a, b, c, d] = [0; 4].map(|_| self.random.pick(&FLOATS));
+        let (x, y) = (self.value(), self.value());
+        let format = self.random.below(2) as u32;
+        let mode = self.random.pick(&[0, 1, 2, 3, 4, 7, 7, 7]);
+        let op =
+            |function: u32, rs2: u32, rs1: u32, mode: u32, rd: u32| r(function << 2 | format, rs2, rs1, mode, rd, 0x53);
+        let word = match self.random.below(20) {
+            0..=3 => op(self.random.pick(&[0, 1, 2]), b, a, mode, d),
+            4..=5 => {
+                let opcode = self.random.pick(&[0x43, 0x47, 0x4b, 0x4f]);
+                r(c << 2 | format, b, a, mode, d, opcode)
+            }
+            6 => op(3, b, a, mode, d),
+            7 => op(11, 0, a, mode, d),
+            8 => op(self.random.pick(&[4, 5]), b, a, self.random.below(2) as u32, d),
+            9 => op(20, b, a, self.random.below(3) as u32, x),
+            10 => op(24, self.random.below(4) as u32, a, mode, x),
+            11 => op(26, self.random.below(4) as u32, x, mode, d),
+            12 => op(8, 1 - format, a, mode, d),
+            13 => op(28, 0, a, self.random.below(2) as u32, x),
+            14 => op(30, 0, x, 0, d),
+            15 => i(8 * self.random.below(4) as i32, OWN, 2 + format, d, 0x07),
+            16 => store(2 + format, d, OWN, 4 * self.random.below(8) as i32) + 4,
+            17 => csr(2, 0, self.random.pick(&[1, 2, 3]), y),
+            18 => csr(self.random.pick(&[1, 2, 3]), x, 1, y),
+            // csrrwi of frm, and of fcsr, which resets it.
+            _ if self.random.below(3) > 0 => csr(5, self.random.below(5) as u32, 2, y),
+            _ => csr(5, self.random.below(32) as u32, 3, y),
+        };
+        self.word(word);
     }
 
     fn simples(&mut self, limit: u64) {

@@ -257,6 +257,10 @@ impl Naive {
         }
     }
 
+    pub(crate) fn float_status(&self, core: usize, hart: usize) -> FloatStatus {
+        self.cores[core].harts[hart].float_status
+    }
+
     pub(crate) fn squashed(&self, core: usize, hart: usize) -> u64 {
         self.cores[core].harts[hart].squashed
     }

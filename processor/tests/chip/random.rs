@@ -41,6 +41,13 @@ pub(crate) fn config(random: &mut Random, contexts: usize, cores: usize) -> Chip
         &mut config.latencies.load,
         &mut config.latencies.store,
         &mut config.latencies.synchronisation,
+        &mut config.latencies.float.simple,
+        &mut config.latencies.float.convert,
+        &mut config.latencies.float.add,
+        &mut config.latencies.float.multiply,
+        &mut config.latencies.float.fused,
+        &mut config.latencies.float.divide,
+        &mut config.latencies.float.square_root,
     ] {
         *latency = random.within(1, 5);
     }
@@ -99,7 +106,10 @@ fn a_random_program_has_the_results_of_functional_execution() {
         finish(&mut chip, &mut memory, &mut Log::default());
         for register in 0..32 {
             assert_eq!(chip.register(0, register), hart.register(register), "seed {seed}, x{register}, {config:?}");
+            let (found, expected) = (chip.register(0, 32 + register), hart.float_register(register));
+            assert_eq!(found, expected, "seed {seed}, f{register}, {config:?}");
         }
+        assert_eq!(chip.float_status(0), hart.float_status(), "seed {seed}");
         let length = elf::DATA_BYTES as usize;
         assert!(memory.bytes(elf::DATA, length) == expected.get(elf::DATA, length), "seed {seed}: other memory");
         assert_eq!(chip.statistics(0).committed, count, "seed {seed}");
@@ -152,7 +162,7 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
 
 #[test]
 fn every_stage_of_every_instruction_has_the_cycle_of_the_naive_chip() {
-    let mut reordered = 0;
+    let (mut reordered, mut flags) = (0, 0);
     for seed in 0..10_000 {
         let (config, bytes, latency) = case(seed);
         let mut naive = Naive::new(&config, memory(&bytes), TEXT, latency);
@@ -176,14 +186,17 @@ fn every_stage_of_every_instruction_has_the_cycle_of_the_naive_chip() {
             }
             assert_eq!(log.committed[hart].len(), stages.len(), "seed {seed}");
             assert_eq!(chip.statistics(hart).squashed, naive.squashed(core, context), "seed {seed}");
-            for register in 0..32 {
+            for register in 0..64 {
                 let (found, expected) = (chip.register(hart, register), naive.register(core, context, register as u8));
-                assert_eq!(found, expected, "seed {seed}, hart {hart}, x{register}");
+                assert_eq!(found, expected, "seed {seed}, hart {hart}, register {register}");
             }
+            assert_eq!(chip.float_status(hart), naive.float_status(core, context), "seed {seed}, hart {hart}");
+            flags |= chip.float_status(hart).flags;
             reordered += chip.statistics(hart).reordered;
         }
         assert!(memory.bytes(TEXT, BYTES) == naive.memory().get(TEXT, BYTES), "seed {seed}: other memory");
     }
     // The programs contain what the rules are about.
     assert!(reordered > 100, "{reordered}");
+    assert_eq!(flags, 31, "every exception occurs");
 }
