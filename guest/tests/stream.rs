@@ -17,7 +17,7 @@ impl SyscallHandler for Console {
     }
 
     fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
-        let [_, address, length, _] = call.arguments;
+        let [_, address, length, ..] = call.arguments;
         match call.service {
             Service::Write => {
                 self.0.extend_from_slice(memory.get(address, length as usize).unwrap());

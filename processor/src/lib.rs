@@ -7,6 +7,7 @@
 //! | `loader` | ELF files: [`Program`], [`Isa`], [`Symbol`] |
 //! | `isa` | [`Ppc32`] and [`Rv64`], behind the trait [`Hart`]; [`Retired`] describes an executed instruction; [`rv64`] has instructions without state |
 //! | `syscall` | the system-call interface between a program and its host: [`SyscallHandler`] |
+//! | [`linux`] | start and system calls of static programs for Linux |
 //! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both |
 //! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`chip`] executes them cycle by cycle; [`predictor`] predicts branches |
 //!
@@ -24,9 +25,11 @@
 
 mod cores;
 mod isa;
+pub mod linux;
 mod loader;
 mod memory;
 mod syscall;
+mod unit_test;
 
 pub use cores::{FloatLatencies, barrel, chip, out_of_order, predictor};
 pub use isa::{BranchKind, Hart, InstructionClass, Ppc32, Register, Retired, Rv64, StaticInstruction, Step};
@@ -40,3 +43,4 @@ pub mod rv64 {
 pub use loader::{Isa, LoadError, Program, Symbol};
 pub use memory::{Fault, FixedLatency, Memory, WriteError, hierarchy, shared_l2, system};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};
+pub use unit_test::{UnitTestError, Verdict, unit_test};

@@ -133,6 +133,7 @@ pub struct Program {
     /// Index of the code segment.
     code: usize,
     symbols: BTreeMap<String, Symbol>,
+    headers: Option<(u64, u64, u64)>,
 }
 
 impl Program {
@@ -179,7 +180,15 @@ impl Program {
         }
         let (segments, code) = segments(headers, endian, file)?;
         let entry = header.e_entry(endian).into();
-        let program = Self { isa, entry, segments, code, symbols: symbols(header, endian, file)? };
+        let offset: u64 = header.e_phoff(endian).into();
+        // Where the segment that contains them is in memory.
+        let inside = headers.iter().find(|part| {
+            let (start, bytes): (u64, u64) = (part.p_offset(endian).into(), part.p_filesz(endian).into());
+            part.p_type(endian) == elf::PT_LOAD && (start..start.saturating_add(bytes)).contains(&offset)
+        });
+        let address = inside.map(|part| part.p_vaddr(endian).into() + (offset - part.p_offset(endian).into()));
+        let headers = address.map(|at| (at, header.e_phentsize(endian).into(), headers.len() as u64));
+        let program = Self { isa, entry, segments, code, symbols: symbols(header, endian, file)?, headers };
         if !program.code().contains(&entry) {
             return Err(LoadError::Entry { entry, code: program.code() });
         }
@@ -203,6 +212,12 @@ impl Program {
     pub fn code(&self) -> Range<u64> {
         let segment = &self.segments[self.code];
         segment.address..segment.address + segment.bytes.len() as u64
+    }
+
+    /// Address in memory, length of one, and number of the program headers, if they are loaded.
+    #[must_use]
+    pub fn headers(&self) -> Option<(u64, u64, u64)> {
+        self.headers
     }
 
     /// The bytes of the code.

@@ -36,10 +36,12 @@ impl Service {
 pub struct Syscall {
     /// The calling thread, counted from 0.
     pub thread: u32,
+    /// Address of the calling instruction.
+    pub pc: u64,
     /// The requested service.
     pub service: Service,
-    /// The first four arguments.
-    pub arguments: [u64; 4],
+    /// The first six arguments.
+    pub arguments: [u64; 6],
 }
 
 /// What a handler returns for a system call.
@@ -63,4 +65,18 @@ pub trait SyscallHandler {
 
     /// Serves a system call.
     fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult;
+}
+
+impl<H: SyscallHandler> SyscallHandler for &mut H {
+    fn set_cycle(&mut self, cycle: u64) {
+        (**self).set_cycle(cycle);
+    }
+
+    fn cycle(&self) -> u64 {
+        (**self).cycle()
+    }
+
+    fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
+        (**self).call(call, memory)
+    }
 }

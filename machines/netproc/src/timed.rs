@@ -130,7 +130,7 @@ impl CallHandler for Calls {
         match call.service {
             Service::Exit => SyscallResult::Exit(call.arguments[0]),
             Service::Write => {
-                let [_, address, length, _] = call.arguments;
+                let [_, address, length, ..] = call.arguments;
                 match usize::try_from(length).ok().and_then(|length| memory.bytes(address, length)) {
                     Some(bytes) => {
                         self.console.extend_from_slice(bytes);

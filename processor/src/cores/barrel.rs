@@ -271,6 +271,18 @@ impl<H: Hart + Clone> Barrel<H> {
         &mut self.hierarchy
     }
 
+    /// Misses of the instruction cache of a core.
+    #[must_use]
+    pub fn instruction_misses(&self, core: usize) -> u64 {
+        self.hierarchy.instruction_statistics(core).misses
+    }
+
+    /// Misses of the data cache of a core.
+    #[must_use]
+    pub fn data_misses(&self, core: usize) -> u64 {
+        self.hierarchy.data_statistics(core).misses
+    }
+
     /// Event counts of `core` up to now.
     #[must_use]
     pub fn statistics(&self, core: usize) -> BarrelStatistics {

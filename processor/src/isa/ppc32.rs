@@ -200,8 +200,8 @@ impl Ppc32 {
             4 => Service::Write,
             number => Service::of(number.into()),
         };
-        let arguments = [3, 4, 5, 6].map(|index| self.registers[index].into());
-        handler.call(Syscall { thread: self.number, service, arguments }, memory)
+        let arguments = [3, 4, 5, 6, 7, 8].map(|index| self.registers[index].into());
+        handler.call(Syscall { thread: self.number, pc: self.pc.into(), service, arguments }, memory)
     }
 
     /// The value that a load writes to its register.

@@ -168,8 +168,8 @@ impl Rv64 {
             64 => Service::Write,
             number => Service::of(number),
         };
-        let arguments = [10, 11, 12, 13].map(|index| self.registers[index]);
-        handler.call(Syscall { thread: self.number, service, arguments }, memory)
+        let arguments = [10, 11, 12, 13, 14, 15].map(|index| self.registers[index]);
+        handler.call(Syscall { thread: self.number, pc: self.pc, service, arguments }, memory)
     }
 }
 

@@ -430,4 +430,9 @@ impl<D: Device> MemorySystem for SharedL2<D> {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.backing.get(address, length)
     }
+
+    fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let target = self.backing.get_mut(address, bytes.len());
+        target.map(|target| target.copy_from_slice(bytes)).is_some()
+    }
 }

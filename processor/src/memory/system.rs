@@ -74,6 +74,13 @@ pub trait MemorySystem {
     /// The performed values of memory, for system calls; `None` if a byte is not memory. Stores that
     /// are not drained are not in it.
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
+
+    /// Writes performed values of memory at once, for system calls; returns whether all bytes are
+    /// memory, without which nothing is written. A system without it refuses every write.
+    fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let _ = (address, bytes);
+        false
+    }
 }
 
 /// What an address is.

@@ -138,7 +138,7 @@ impl Generator<'_> {
     /// An instruction of F, D or Zicsr.
     fn float(&mut self) {
         let [a, b, c, d] = [0; 4].map(|_| self.random.pick(&FLOATS));
-        let (x, y) = (self.value(), self.value());
+        let (general, result) = (self.value(), self.value());
         let format = self.random.below(2) as u32;
         let mode = self.random.pick(&[0, 1, 2, 3, 4, 7, 7, 7]);
         let op =
@@ -152,19 +152,19 @@ impl Generator<'_> {
             6 => op(3, b, a, mode, d),
             7 => op(11, 0, a, mode, d),
             8 => op(self.random.pick(&[4, 5]), b, a, self.random.below(2) as u32, d),
-            9 => op(20, b, a, self.random.below(3) as u32, x),
-            10 => op(24, self.random.below(4) as u32, a, mode, x),
-            11 => op(26, self.random.below(4) as u32, x, mode, d),
+            9 => op(20, b, a, self.random.below(3) as u32, general),
+            10 => op(24, self.random.below(4) as u32, a, mode, general),
+            11 => op(26, self.random.below(4) as u32, general, mode, d),
             12 => op(8, 1 - format, a, mode, d),
-            13 => op(28, 0, a, self.random.below(2) as u32, x),
-            14 => op(30, 0, x, 0, d),
+            13 => op(28, 0, a, self.random.below(2) as u32, general),
+            14 => op(30, 0, general, 0, d),
             15 => i(8 * self.random.below(4) as i32, OWN, 2 + format, d, 0x07),
             16 => store(2 + format, d, OWN, 4 * self.random.below(8) as i32) + 4,
-            17 => csr(2, 0, self.random.pick(&[1, 2, 3]), y),
-            18 => csr(self.random.pick(&[1, 2, 3]), x, 1, y),
+            17 => csr(2, 0, self.random.pick(&[1, 2, 3]), result),
+            18 => csr(self.random.pick(&[1, 2, 3]), general, 1, result),
             // csrrwi of frm, and of fcsr, which resets it.
-            _ if self.random.below(3) > 0 => csr(5, self.random.below(5) as u32, 2, y),
-            _ => csr(5, self.random.below(32) as u32, 3, y),
+            _ if self.random.below(3) > 0 => csr(5, self.random.below(5) as u32, 2, result),
+            _ => csr(5, self.random.below(32) as u32, 3, result),
         };
         self.word(word);
     }

@@ -22,7 +22,7 @@ impl SyscallHandler for Untimed {
         match call.service {
             Service::Exit => SyscallResult::Exit(call.arguments[0]),
             Service::Write => {
-                let [_, address, bytes, _] = call.arguments;
+                let [_, address, bytes, ..] = call.arguments;
                 self.0.extend_from_slice(memory.get(address, bytes as usize).unwrap());
                 SyscallResult::Value(bytes)
             }

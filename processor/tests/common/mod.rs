@@ -124,7 +124,12 @@ impl Hart for Script {
                 memory.write(retired.address, &[0; 4]).unwrap();
             }
             Do::Call(number, a, b) => {
-                let call = Syscall { thread: self.thread, service: Service::Custom(number), arguments: [a, b, 0, 0] };
+                let call = Syscall {
+                    thread: self.thread,
+                    pc: self.pc,
+                    service: Service::Custom(number),
+                    arguments: [a, b, 0, 0, 0, 0],
+                };
                 match host.call(call, memory) {
                     SyscallResult::Value(_) => {}
                     SyscallResult::Wait => return Ok(Step::Waiting),

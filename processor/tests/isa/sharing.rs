@@ -150,5 +150,8 @@ fn a_thread_stays_at_a_system_call_until_it_has_a_result() {
     assert_eq!(thread.state(), before);
     assert!(matches!(thread.step(&mut memory, &mut handler), Ok(Step::Retired(_))));
     assert_eq!((thread.pc(), thread.register(10)), (CODE + 8, 9));
-    assert_eq!(handler.0, [Syscall { thread: 2, service: Service::Custom(0), arguments: [5, 0, 0, 0] }; 2]);
+    assert_eq!(
+        handler.0,
+        [Syscall { thread: 2, pc: CODE + 4, service: Service::Custom(0), arguments: [5, 0, 0, 0, 0, 0] }; 2]
+    );
 }

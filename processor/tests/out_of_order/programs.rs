@@ -114,7 +114,7 @@ impl SyscallHandler for Console {
         match call.service {
             Service::Exit => SyscallResult::Exit(call.arguments[0]),
             Service::Write => {
-                let [_, address, bytes, _] = call.arguments;
+                let [_, address, bytes, ..] = call.arguments;
                 self.written.extend_from_slice(memory.get(address, bytes as usize).unwrap());
                 SyscallResult::Value(bytes)
             }

@@ -46,7 +46,8 @@ impl Hart for Script {
     fn step<H: SyscallHandler>(&mut self, memory: &mut Memory, host: &mut H) -> Result<Step, Fault> {
         let Some(&retired) = self.instructions.get(self.at) else { return Ok(Step::Exited(0)) };
         if retired.instruction.class == InstructionClass::System {
-            let call = Syscall { thread: 0, service: mb_processor::Service::Custom(0), arguments: [0; 4] };
+            let call =
+                Syscall { thread: 0, pc: retired.pc, service: mb_processor::Service::Custom(0), arguments: [0; 6] };
             match host.call(call, memory) {
                 SyscallResult::Value(_) => {}
                 SyscallResult::Wait => return Ok(Step::Waiting),

@@ -10,6 +10,7 @@ mod asm;
 mod catalog;
 mod columns;
 mod conform;
+mod cpu;
 mod errors;
 mod generate;
 mod match_unit;
@@ -30,6 +31,8 @@ mod _native {
     use super::catalog::{Engine, Network, collectives, engines, networks};
     #[pymodule_export]
     use super::conform::{TestPrograms, features_lacking, optional_features, program_features, runner_sources};
+    #[pymodule_export]
+    use super::cpu::{core_models, core_parameters, run_program, run_unit_test};
     #[pymodule_export]
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]

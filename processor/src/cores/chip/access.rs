@@ -388,8 +388,8 @@ impl Core {
             64 => Service::Write,
             number => Service::of(number),
         };
-        let arguments = [10, 11, 12, 13].map(|register| self.register(index, register));
+        let arguments = [10, 11, 12, 13, 14, 15].map(|register| self.register(index, register));
         let thread = (self.number * environment.config.contexts + index) as u32;
-        environment.host.call(now, Syscall { thread, service, arguments }, environment.memory)
+        environment.host.call(now, Syscall { thread, pc: self.pc(index), service, arguments }, environment.memory)
     }
 }

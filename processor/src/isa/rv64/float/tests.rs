@@ -124,7 +124,7 @@ fn conversions<F: Format, A: Float + FloatConvert<B>, B: Float>(seed: u64) {
         let bits = operand::<F>(&mut random);
         // Values near the limits of integers too.
         let exponent = F::BIAS as u64 + random.pick(&[0, 30, 31, 32, 62, 63, 64]);
-        let integral = bits & (F::SIGN | F::SMALLEST_NORMAL - 1) | exponent << F::FRACTION;
+        let integral = bits & (F::SIGN | (F::SMALLEST_NORMAL - 1)) | exponent << F::FRACTION;
         let bits = random.pick(&[bits, integral]);
         let integer = random.next() >> random.below(64);
         let bit = random.below(64);

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A program on a core model, from its start to its end.
+
+use mb_core::{Cycles, ParameterError};
+
+use super::{Files, Linux, Process};
+use crate::barrel::{self, Barrel, BarrelConfig, BarrelKanata, Stacks};
+use crate::chip::{self, Chip, ChipConfig, ChipKanata, cmp, cmp2, hart_and_pc, in_order, smt};
+use crate::hierarchy::{Hierarchy, HierarchyConfig};
+use crate::out_of_order::{self, OutOfOrder, OutOfOrderConfig, PipelineKanata, cortex_a72, pc_and_class, ppc440};
+use crate::shared_l2::{SharedL2, SharedL2Config};
+use crate::system::NoDevice;
+use crate::{Fault, Hart, Program, Rv64, Step, SyscallHandler};
+
+/// A core model with its caches, by name, and its parameters.
+#[derive(Clone, Debug)]
+pub enum CoreModel {
+    /// Execution without time: each instruction counts as one cycle for the program's clocks.
+    Functional,
+    /// An out-of-order core.
+    OutOfOrder(Box<(OutOfOrderConfig, HierarchyConfig)>),
+    /// A barrel core, whose other contexts are idle.
+    Barrel(Box<BarrelConfig>),
+    /// A chip, whose other contexts are idle.
+    Chip(Box<(ChipConfig, SharedL2Config)>),
+}
+
+/// A parameter that can be replaced.
+enum Number<'a> {
+    Cycles(&'a mut Cycles),
+    Wide(&'a mut u64),
+    Count(&'a mut usize),
+    Narrow(&'a mut u32),
+}
+
+impl Number<'_> {
+    fn get(&self) -> u64 {
+        match self {
+            Self::Cycles(value) => value.0,
+            Self::Wide(value) => **value,
+            Self::Count(value) => **value as u64,
+            Self::Narrow(value) => u64::from(**value),
+        }
+    }
+
+    /// Whether the value fits.
+    fn set(&mut self, new: u64) -> bool {
+        match self {
+            Self::Cycles(value) => value.0 = new,
+            Self::Wide(value) => **value = new,
+            Self::Count(value) => **value = new as usize,
+            Self::Narrow(value) => match u32::try_from(new) {
+                Ok(new) => **value = new,
+                Err(_) => return false,
+            },
+        }
+        true
+    }
+}
+
+impl CoreModel {
+    /// The names of all models.
+    pub const NAMES: [&'static str; 16] = [
+        "functional",
+        "cortex_a72",
+        "ppc440",
+        "barrel",
+        "smt1",
+        "smt2",
+        "smt4",
+        "smt8",
+        "smt1_in_order",
+        "cmp1",
+        "cmp2",
+        "cmp4",
+        "cmp8",
+        "cmp1_in_order",
+        "cmp2_1",
+        "cmp2_4",
+    ];
+
+    /// The model of a name in [`NAMES`](Self::NAMES), with the parameters of its preset.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        let chip = |config: ChipConfig| {
+            let caches = SharedL2Config::crowley2000(config.cores, config.contexts);
+            Some(Self::Chip(Box::new((config, caches))))
+        };
+        match name {
+            "functional" => Some(Self::Functional),
+            "cortex_a72" => Some(Self::OutOfOrder(Box::new(cortex_a72()))),
+            "ppc440" => Some(Self::OutOfOrder(Box::new(ppc440(32)))),
+            "barrel" => BarrelConfig::hemmert2007(1).ok().map(|config| Self::Barrel(Box::new(config))),
+            "smt1" => chip(smt(1)),
+            "smt2" => chip(smt(2)),
+            "smt4" => chip(smt(4)),
+            "smt8" => chip(smt(8)),
+            "smt1_in_order" => chip(in_order(smt(1))),
+            "cmp1" => chip(cmp(1)),
+            "cmp2" => chip(cmp(2)),
+            "cmp4" => chip(cmp(4)),
+            "cmp8" => chip(cmp(8)),
+            "cmp1_in_order" => chip(in_order(cmp(1))),
+            "cmp2_1" => chip(cmp2(1)),
+            "cmp2_4" => chip(cmp2(4)),
+            _ => None,
+        }
+    }
+
+    fn numbers(&mut self) -> Vec<(&'static str, Number<'_>)> {
+        use Number::{Count, Narrow, Wide};
+        let mut numbers = match self {
+            Self::Functional => Vec::new(),
+            Self::OutOfOrder(parts) => {
+                let (core, caches) = &mut **parts;
+                vec![
+                    ("fetch_width", Narrow(&mut core.fetch_width)),
+                    ("decode_width", Narrow(&mut core.decode_width)),
+                    ("issue_width", Narrow(&mut core.issue_width)),
+                    ("commit_width", Narrow(&mut core.commit_width)),
+                    ("front_end", Number::Cycles(&mut core.front_end)),
+                    ("rob", Count(&mut core.rob)),
+                    ("lsq", Count(&mut core.lsq)),
+                    ("integer_units", Narrow(&mut core.integer.count)),
+                    ("float_units", Narrow(&mut core.float.count)),
+                    ("float_add", Wide(&mut core.float.latencies.add)),
+                    ("float_multiply", Wide(&mut core.float.latencies.multiply)),
+                    ("float_fused", Wide(&mut core.float.latencies.fused)),
+                    ("float_divide", Wide(&mut core.float.latencies.divide)),
+                    ("float_square_root", Wide(&mut core.float.latencies.square_root)),
+                    ("data_bytes", Wide(&mut caches.data.bytes)),
+                    ("data_ways", Wide(&mut caches.data.ways)),
+                    ("instruction_bytes", Wide(&mut caches.instruction.bytes)),
+                    ("memory_latency", Number::Cycles(&mut caches.memory.latency)),
+                ]
+            }
+            Self::Barrel(config) => vec![
+                ("contexts", Count(&mut config.contexts)),
+                ("multiply", Number::Cycles(&mut config.multiply)),
+                ("divide", Number::Cycles(&mut config.divide)),
+                ("float_add", Wide(&mut config.float.add)),
+                ("float_multiply", Wide(&mut config.float.multiply)),
+                ("float_fused", Wide(&mut config.float.fused)),
+                ("float_divide", Wide(&mut config.float.divide)),
+                ("float_square_root", Wide(&mut config.float.square_root)),
+                ("data_bytes", Wide(&mut config.hierarchy.data.bytes)),
+                ("instruction_bytes", Wide(&mut config.hierarchy.instruction.bytes)),
+                ("memory_latency", Number::Cycles(&mut config.hierarchy.memory.latency)),
+            ],
+            Self::Chip(parts) => {
+                let (core, caches) = &mut **parts;
+                let latencies = &mut core.latencies;
+                vec![
+                    ("fetch_width", Narrow(&mut core.fetch_width)),
+                    ("rename_width", Narrow(&mut core.rename_width)),
+                    ("issue_width", Narrow(&mut core.issue_width)),
+                    ("commit_width", Narrow(&mut core.commit_width)),
+                    ("front_end", Wide(&mut core.front_end)),
+                    ("instruction_queue", Count(&mut core.instruction_queue)),
+                    ("rename_registers", Count(&mut core.rename_registers)),
+                    ("reorder_buffer", Count(&mut core.reorder_buffer)),
+                    ("load_store_queue", Count(&mut core.load_store_queue)),
+                    ("multiply", Wide(&mut latencies.multiply)),
+                    ("divide", Wide(&mut latencies.divide)),
+                    ("float_add", Wide(&mut latencies.float.add)),
+                    ("float_multiply", Wide(&mut latencies.float.multiply)),
+                    ("float_fused", Wide(&mut latencies.float.fused)),
+                    ("float_divide", Wide(&mut latencies.float.divide)),
+                    ("float_square_root", Wide(&mut latencies.float.square_root)),
+                    ("data_bytes", Wide(&mut caches.data.bytes)),
+                    ("instruction_bytes", Wide(&mut caches.instruction.bytes)),
+                    ("l2_bytes", Wide(&mut caches.l2)),
+                    ("memory_latency", Wide(&mut caches.memory)),
+                ]
+            }
+        };
+        numbers.sort_unstable_by_key(|number| number.0);
+        numbers
+    }
+
+    /// The parameters that can be replaced, with their values, in order of their names.
+    pub fn parameters(&mut self) -> Vec<(&'static str, u64)> {
+        self.numbers().into_iter().map(|(name, number)| (name, number.get())).collect()
+    }
+
+    /// Replaces a parameter.
+    ///
+    /// # Errors
+    /// The model has no such parameter, or the value is too large for it. Whether the configuration
+    /// is valid is checked when the simulation begins.
+    pub fn set(&mut self, name: &str, value: u64) -> Result<(), SettingError> {
+        let mut numbers = self.numbers();
+        let names: Vec<&str> = numbers.iter().map(|number| number.0).collect();
+        let text = match numbers.iter_mut().find(|number| number.0 == name) {
+            Some((_, number)) => {
+                if number.set(value) {
+                    return Ok(());
+                }
+                format!("{name} is {value}; expected at most {}", u32::MAX)
+            }
+            None if names.is_empty() => format!("parameter `{name}`: unknown; this core model has no parameters"),
+            None => format!("parameter `{name}`: unknown; expected one of: {}", names.join(", ")),
+        };
+        Err(SettingError(text))
+    }
+}
+
+/// A parameter that a core model does not have, or a value that it cannot have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingError(String);
+
+/// Why a program cannot continue: an instruction or a system call, with its address and symbol.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(String);
+
+enum Machine<F> {
+    Functional { process: Box<Process<F>>, instructions: u64 },
+    OutOfOrder { core: Box<OutOfOrder>, hierarchy: Box<Hierarchy>, process: Box<Process<F>> },
+    Barrel { core: Box<Barrel<Rv64>>, linux: Box<Linux<F>> },
+    Chip { chip: Box<Chip>, memory: Box<SharedL2<NoDevice>>, linux: Box<Linux<F>> },
+}
+
+/// A program on a core model.
+pub struct Simulation<F> {
+    program: Program,
+    machine: Machine<F>,
+}
+
+impl<F: Files> Simulation<F> {
+    /// A program at its start, in cycle 0.
+    ///
+    /// # Errors
+    /// An invalid configuration.
+    pub fn new(model: &CoreModel, program: Program, process: Process<F>) -> Result<Self, ParameterError> {
+        let machine = match model {
+            CoreModel::Functional => Machine::Functional { process: Box::new(process), instructions: 0 },
+            CoreModel::OutOfOrder(parts) => Machine::OutOfOrder {
+                core: Box::new(OutOfOrder::new(parts.0, 0)?),
+                hierarchy: Box::new(Hierarchy::new(&parts.1)?),
+                process: Box::new(process),
+            },
+            CoreModel::Barrel(config) => {
+                let Process { hart, memory, linux } = process;
+                // The core leaves 16 bytes above the stack pointer of a thread.
+                let stacks = Stacks { top: hart.register(2) + 16, bytes: 16 };
+                let mut core = Barrel::new(config, hart, memory, stacks)?;
+                core.spawn(program.entry(), &[], Cycles::ZERO);
+                Machine::Barrel { core: Box::new(core), linux: Box::new(linux) }
+            }
+            CoreModel::Chip(parts) => {
+                let Process { hart, memory, linux } = process;
+                let mut chip = Chip::new(&parts.0, program.entry())?;
+                for register in 0..32 {
+                    chip.set_register(0, register, hart.register(register));
+                }
+                for other in 1..parts.0.harts() {
+                    chip.halt(other);
+                }
+                let memory = SharedL2::new(&parts.1, memory, NoDevice)?;
+                Machine::Chip { chip: Box::new(chip), memory: Box::new(memory), linux: Box::new(linux) }
+            }
+        };
+        Ok(Self { program, machine })
+    }
+
+    /// The next cycle; for functional execution, the number of instructions.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        match &self.machine {
+            Machine::Functional { instructions, .. } => *instructions,
+            Machine::OutOfOrder { core, .. } => core.now().0,
+            Machine::Barrel { core, .. } => core.now().0,
+            Machine::Chip { chip, .. } => chip.now(),
+        }
+    }
+
+    /// The handler of system calls.
+    #[must_use]
+    pub fn linux(&self) -> &Linux<F> {
+        match &self.machine {
+            Machine::Functional { process, .. } | Machine::OutOfOrder { process, .. } => &process.linux,
+            Machine::Barrel { linux, .. } | Machine::Chip { linux, .. } => linux,
+        }
+    }
+
+    /// Runs up to a cycle; returns the status if the program has ended.
+    ///
+    /// # Errors
+    /// The program cannot continue.
+    pub fn run(&mut self, until: u64) -> Result<Option<u64>, Failure> {
+        let result = match &mut self.machine {
+            Machine::Functional { process, instructions } => functional(process, instructions, until),
+            Machine::OutOfOrder { core, hierarchy, process } => {
+                let Process { hart, memory, linux } = &mut **process;
+                ended(core.run(hart, memory, linux, hierarchy, Cycles(until)))
+            }
+            Machine::Barrel { core, linux } => barrel_ended(core.run_until(Cycles(until), &mut **linux)),
+            Machine::Chip { chip, memory, linux } => loop {
+                if let Some(result) = chip_ended(chip.run_until(until, &mut **memory, &mut **linux)) {
+                    break result;
+                }
+            },
+        };
+        self.judge(result)
+    }
+
+    /// As [`run`](Self::run); also returns the instructions as a diagram in the Kanata format, of
+    /// which functional execution has none.
+    ///
+    /// # Errors
+    /// The program cannot continue.
+    pub fn record(&mut self, until: u64) -> Result<(Option<u64>, String), Failure> {
+        let mut diagram = String::new();
+        // A string accepts everything that is written to it.
+        let result = match &mut self.machine {
+            Machine::Functional { process, instructions } => functional(process, instructions, until),
+            Machine::OutOfOrder { core, hierarchy, process } => {
+                let Process { hart, memory, linux } = &mut **process;
+                let mut observer = PipelineKanata::new(String::new(), pc_and_class);
+                let result = core.run_observed(hart, memory, linux, hierarchy, Cycles(until), &mut observer);
+                diagram = observer.finish().unwrap_or_default();
+                ended(result)
+            }
+            Machine::Barrel { core, linux } => {
+                let mut observer = BarrelKanata::new(&mut **linux, String::new(), pc_and_class);
+                let result = core.run_observed(Cycles(until), &mut observer);
+                diagram = observer.finish().map(|finished| finished.1).unwrap_or_default();
+                barrel_ended(result)
+            }
+            Machine::Chip { chip, memory, linux } => {
+                let mut observer = ChipKanata::new(chip.now()..until, hart_and_pc);
+                let result = loop {
+                    let result = chip.run_observed(until, &mut **memory, &mut **linux, &mut observer);
+                    if let Some(result) = chip_ended(result) {
+                        break result;
+                    }
+                };
+                let _ = observer.finish(&mut diagram);
+                result
+            }
+        };
+        Ok((self.judge(result)?, diagram))
+    }
+
+    /// Names the instruction or the call that ended the program.
+    fn judge(&self, result: Result<Option<u64>, Fault>) -> Result<Option<u64>, Failure> {
+        match (result, self.linux().refused()) {
+            (Ok(Some(_)), Some(refused)) => {
+                Err(Failure(format!("pc {:#x}{}: {refused}", refused.pc, self.symbol(refused.pc))))
+            }
+            (Ok(status), _) => Ok(status),
+            (Err(fault), _) => {
+                let (Fault::Illegal { pc, .. } | Fault::Access { pc, .. } | Fault::Code { pc, .. }) = fault;
+                let text = fault.to_string();
+                let place = format!("pc {pc:#x}");
+                Err(Failure(text.replacen(&place, &format!("{place}{}", self.symbol(pc)), 1)))
+            }
+        }
+    }
+
+    /// The symbol of an address, in parentheses after a space, or nothing.
+    fn symbol(&self, pc: u64) -> String {
+        let inside = self
+            .program
+            .symbols()
+            .filter(|(_, symbol)| pc.checked_sub(symbol.address).is_some_and(|offset| offset < symbol.bytes));
+        inside.min_by_key(|(_, symbol)| symbol.bytes).map_or(String::new(), |(name, symbol)| {
+            match pc - symbol.address {
+                0 => format!(" ({name})"),
+                offset => format!(" ({name}+{offset:#x})"),
+            }
+        })
+    }
+
+    /// Event counts, by name.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        match &self.machine {
+            Machine::Functional { instructions, .. } => vec![("instructions", *instructions)],
+            Machine::OutOfOrder { core, hierarchy, .. } => {
+                let found = core.statistics();
+                let (fetch, data) = (hierarchy.instruction_statistics(0), hierarchy.data_statistics(0));
+                vec![
+                    ("instructions", found.instructions),
+                    ("cycles", core.now().0),
+                    ("loads", found.loads),
+                    ("stores", found.stores),
+                    ("branches", found.branches),
+                    ("mispredicted", found.mispredicted),
+                    ("instruction_misses", fetch.misses),
+                    ("data_misses", data.misses),
+                ]
+            }
+            Machine::Barrel { core, .. } => vec![
+                ("instructions", core.statistics(0).instructions),
+                ("cycles", core.statistics(0).cycles),
+                ("instruction_misses", core.instruction_misses(0)),
+                ("data_misses", core.data_misses(0)),
+            ],
+            Machine::Chip { chip, memory, .. } => {
+                let (found, caches) = (chip.statistics(0), memory.statistics());
+                vec![
+                    ("instructions", found.committed),
+                    ("cycles", chip.now()),
+                    ("squashed", found.squashed),
+                    ("branches", found.branches),
+                    ("mispredicted", found.mispredicted),
+                    ("instruction_misses", caches.instruction[0].misses),
+                    ("data_misses", caches.data[0].misses),
+                    ("l2_misses", caches.l2.misses),
+                ]
+            }
+        }
+    }
+}
+
+fn functional<F: Files>(process: &mut Process<F>, instructions: &mut u64, until: u64) -> Result<Option<u64>, Fault> {
+    let Process { hart, memory, linux } = process;
+    while *instructions < until {
+        linux.set_cycle(*instructions);
+        match hart.step(memory, linux)? {
+            Step::Retired(_) => *instructions += 1,
+            Step::Exited(status) => return Ok(Some(status)),
+            // The handler always has a result.
+            Step::Waiting => {}
+        }
+    }
+    Ok(None)
+}
+
+fn ended(result: Result<out_of_order::Stop, Fault>) -> Result<Option<u64>, Fault> {
+    Ok(match result? {
+        out_of_order::Stop::Exited(status) => Some(status),
+        out_of_order::Stop::Until | out_of_order::Stop::Waiting => None,
+    })
+}
+
+fn barrel_ended(result: Result<barrel::Stop, barrel::Trap>) -> Result<Option<u64>, Fault> {
+    match result {
+        Ok(barrel::Stop::Exited(status)) => Ok(Some(status)),
+        Ok(_) => Ok(None),
+        Err(trap) => Err(trap.fault),
+    }
+}
+
+/// `None` to continue: harts that were idle from the start are not the program's end.
+fn chip_ended(result: Result<chip::Stop, chip::ChipFault>) -> Option<Result<Option<u64>, Fault>> {
+    match result {
+        Ok(chip::Stop::Exited { status, .. }) => Some(Ok(Some(status))),
+        Ok(chip::Stop::Until | chip::Stop::Halted) => Some(Ok(None)),
+        Ok(chip::Stop::Transfer) => None,
+        Err(fault) => Some(Err(fault.fault)),
+    }
+}
