@@ -151,13 +151,18 @@ impl Program {
     /// The file is malformed, or not a static executable for a supported instruction set: see
     /// [`LoadError`].
     pub fn load(file: &[u8]) -> Result<Self, LoadError> {
+        Self::load_code(file, false)
+    }
+
+    /// As [`load`](Self::load); `writable` allows a code segment that can be written.
+    pub(super) fn load_code(file: &[u8], writable: bool) -> Result<Self, LoadError> {
         match object::FileKind::parse(file)? {
-            object::FileKind::Elf32 => Self::read::<elf::FileHeader32<Endianness>>(file),
-            _ => Self::read::<elf::FileHeader64<Endianness>>(file),
+            object::FileKind::Elf32 => Self::read::<elf::FileHeader32<Endianness>>(file, writable),
+            _ => Self::read::<elf::FileHeader64<Endianness>>(file, writable),
         }
     }
 
-    fn read<F: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Self, LoadError> {
+    fn read<F: FileHeader<Endian = Endianness>>(file: &[u8], writable: bool) -> Result<Self, LoadError> {
         let header = F::parse(file)?;
         let endian = header.endian()?;
         let isa = match (header.e_machine(endian), header.is_type_64(), endian) {
@@ -178,7 +183,7 @@ impl Program {
         if headers.iter().any(|part| matches!(part.p_type(endian), elf::PT_INTERP | elf::PT_DYNAMIC)) {
             return Err(LoadError::Dynamic);
         }
-        let (segments, code) = segments(headers, endian, file)?;
+        let (segments, code) = segments(headers, endian, file, writable)?;
         let entry = header.e_entry(endian).into();
         let offset: u64 = header.e_phoff(endian).into();
         // Where the segment that contains them is in memory.
@@ -256,6 +261,7 @@ fn segments<P: ProgramHeader<Endian = Endianness>>(
     headers: &[P],
     endian: Endianness,
     file: &[u8],
+    writable: bool,
 ) -> Result<(Vec<Segment>, usize), LoadError> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut code = Vec::new();
@@ -272,7 +278,7 @@ fn segments<P: ProgramHeader<Endian = Endianness>>(
             return Err(LoadError::Span { found, limit: Program::LIMIT });
         }
         if part.p_flags(endian).contains(elf::PF_X) {
-            if part.p_flags(endian).contains(elf::PF_W) {
+            if !writable && part.p_flags(endian).contains(elf::PF_W) {
                 return Err(LoadError::WritableCode(address));
             }
             code.push(segments.len());

@@ -67,11 +67,12 @@ struct Machine {
     instructions: u64,
 }
 
-/// Runs a unit test.
+/// Runs a unit test, an ELF file.
 ///
 /// # Errors
-/// It has no verdict.
-pub fn unit_test(program: &Program) -> Result<Verdict, UnitTestError> {
+/// The file cannot be loaded, or has no verdict.
+pub fn unit_test(file: &[u8]) -> Result<Verdict, UnitTestError> {
+    let program = Program::load_code(file, true)?;
     if program.isa() != Isa::Rv64 {
         return Err(LoadError::WrongIsa { found: program.isa(), expected: Isa::Rv64 }.into());
     }

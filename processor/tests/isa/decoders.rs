@@ -85,12 +85,14 @@ fn is_exception(machine: Isa, bits: u32) -> bool {
             339 | 371 | 467 => true,
             _ => code & 31 == 15,
         },
-        // Our decoder ignores the fields of fences, as the manual requires; few control and status
-        // registers are implemented; c.addi16sp with 0 is reserved.
+        // Our decoder ignores the fields of fences, as the manual requires; CSR accesses of every number decode; c.addi16sp with 0 is reserved; and the disassembler prints
+        // reserved rounding modes.
         (Isa::Rv64, _) => {
-            let float = matches!(bits & 0x7f, 0x07 | 0x27 | 0x43 | 0x47 | 0x4b | 0x4f | 0x53)
-                || bits & 3 != 3 && bits & 1 == 0 && matches!(bits >> 13 & 7, 1 | 5);
-            float || matches!(bits & 0x7f, 0x0f | 0x73) || bits == 0x6101
+            let rounds = matches!(bits & 0x7f, 0x43 | 0x47 | 0x4b | 0x4f | 0x53);
+            let reserved = rounds && matches!(bits >> 12 & 7, 5 | 6);
+            // Conversions that are always exact, with a mode.
+            let exact = matches!(bits & 0xffe0_007f, 0xd200_0053 | 0x4200_0053) && bits >> 12 & 7 != 0;
+            reserved || exact || matches!(bits & 0x7f, 0x0f | 0x73) || bits == 0x6101
         }
         _ => false,
     }
@@ -102,7 +104,8 @@ fn words(machine: Isa) -> Vec<u8> {
     let word = |random: &mut Random| {
         let word = random.next() as u32;
         if machine == Isa::Rv64 {
-            let kept = random.pick(&[u32::MAX, 0x01ff_ffff, 0x41ff_ffff, 0x03ff_ffff, 0xf9ff_ffff]);
+            let kept =
+                random.pick(&[u32::MAX, 0x01ff_ffff, 0x41ff_ffff, 0x03ff_ffff, 0xf9ff_ffff, 0xfa0f_ffff, 0xfa7f_ffff]);
             // Half of the words are a compressed instruction and a c.nop.
             return if random.below(2) == 0 { word & 0xffff | 0x1_0000 } else { word & kept | 3 };
         }

@@ -42,7 +42,7 @@ impl Emulator {
     /// returns false.
     pub(crate) fn run(&self, path: &Path, mut show: impl FnMut(&State) -> bool) {
         let mut child = Command::new(self.command)
-            .args(["-cpu", self.model, self.single(), "-d", "cpu,nochain"])
+            .args(["-cpu", self.model, self.single(), "-d", "cpu,fpu,nochain"])
             .arg(path)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -90,7 +90,7 @@ fn parse_ppc(line: &str, state: &mut State) -> bool {
     false
 }
 
-/// Format: `pc a`, and lines `x0/zero a x1/ra b x2/sp c x3/gp d`.
+/// Format: `pc a`, lines `x0/zero a x1/ra b x2/sp c x3/gp d`, and the same for `f0/ft0`.
 fn parse_riscv(line: &str, state: &mut State) -> bool {
     let mut words = line.split_ascii_whitespace();
     match words.next() {
@@ -98,9 +98,9 @@ fn parse_riscv(line: &str, state: &mut State) -> bool {
             state.pc = hex(words.next().unwrap_or(""));
             state.registers.clear();
         }
-        Some(name) if name.starts_with('x') && name.contains('/') => {
+        Some(name) if name.starts_with(['x', 'f']) && name.contains('/') => {
             state.registers.extend(words.step_by(2).map(hex));
-            return state.registers.len() == 32;
+            return state.registers.len() == 64;
         }
         _ => {}
     }

@@ -46,7 +46,7 @@ impl SyscallHandler for LinuxCalls {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct State {
     pc: u64,
-    /// General registers; for PPC32 also LR, CTR, XER and CR.
+    /// General registers; for PPC32 also LR, CTR, XER and CR, for RV64 floating-point registers and fcsr.
     registers: Vec<u64>,
 }
 
@@ -65,6 +65,10 @@ impl Visible for Ppc32 {
 
 impl Visible for Rv64 {
     fn state(&self) -> State {
-        State { pc: self.pc(), registers: (0..32).map(|index| self.register(index)).collect() }
+        let general = (0..32).map(|index| self.register(index));
+        let float = (0..32).map(|index| self.float_register(index));
+        let status = self.float_status();
+        let status = u64::from(status.rounding.bits()) << 5 | u64::from(status.flags);
+        State { pc: self.pc(), registers: general.chain(float).chain([status]).collect() }
     }
 }

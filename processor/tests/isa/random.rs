@@ -234,14 +234,22 @@ mod rv64 {
 
     /// Instructions that decode, with addresses in the data; compressed ones in the low half.
     fn pool(random: &mut Random) -> Vec<u32> {
-        let opcodes = [0x03, 0x0f, 0x13, 0x13, 0x17, 0x1b, 0x1b, 0x23, 0x2f, 0x33, 0x33, 0x33, 0x37, 0x3b, 0x3b, 0x3b];
+        let opcodes = [
+            0x03, 0x0f, 0x13, 0x13, 0x17, 0x1b, 0x1b, 0x23, 0x2f, 0x33, 0x33, 0x33, 0x37, 0x3b, 0x3b, 0x3b, 0x07, 0x27,
+            0x43, 0x47, 0x4b, 0x4f, 0x53, 0x53, 0x53, 0x53, 0x53, 0x53,
+        ];
         let words: Vec<u32> = (0..100_000)
             .map(|index| {
                 if index % 3 == 0 {
                     return random.next() as u32 & 0xffff;
                 }
                 let word = random.next() as u32 & 0xffff_ff80 | random.pick(&opcodes);
-                word & random.pick(&MASKS)
+                match word & 0x7f {
+                    // A format, and zeros in the second source of some operations.
+                    0x43..=0x4f => word & !(1 << 26),
+                    0x53 => word & !(1 << 26) & !random.pick(&[0, 0, 0x1f << 20, 0x1c << 20, 0x1e << 20]),
+                    _ => word & random.pick(&MASKS),
+                }
             })
             .collect();
         let decoded = thread(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
@@ -325,6 +333,23 @@ mod rv64 {
                     push(&mut code, &li(register, corner(random) as u32));
                     // Sometimes slli by 32.
                     push(&mut code, &[random.pick(&[0x13, 0x0200_1013]) | register << 7 | register << 15]);
+                }
+                3 => {
+                    // fmv.d.x or fmv.w.x of a random value.
+                    let register = random.pick(&[10, 11, 12, 13, 14, 15]);
+                    push(&mut code, &li(register, corner(random) as u32));
+                    push(&mut code, &[random.pick(&[0x13, 0x0200_1013]) | register << 7 | register << 15]);
+                    let rd = random.below(32) as u32;
+                    push(&mut code, &[random.pick(&[0xf200_0053, 0xf000_0053]) | rd << 7 | register << 15]);
+                }
+                4 => {
+                    // frcsr, csrwi of frm or fflags, or csrrw of fcsr with a mode that is not reserved.
+                    let rd = random.pick(&[10, 11, 12, 13, 14, 15]);
+                    let mode = random.below(5) as u32;
+                    push(
+                        &mut code,
+                        &[random.pick(&[0x0030_2073 | rd << 7, 0x0020_5073 | mode << 15, 0x0010_1073 | rd << 15])],
+                    );
                 }
                 _ => push(&mut code, &[word]),
             }

@@ -31,6 +31,7 @@ COMMANDS = {
     "asm": "Assemble a program for the match unit.",
     "disasm": "Disassemble an image.",
     "netproc": "Run packet handlers on network processors: run, compare, build, generate.",
+    "cpu": "Run static RISC-V programs for Linux on core models: run, show, cores.",
     "mu": "Run a match program on the match unit: run, trace, debug, profile.",
 }
 """Command -> its line in the overview; its module is `matchbench.cli.<command>`."""

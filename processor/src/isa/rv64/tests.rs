@@ -18,7 +18,12 @@ impl Subject for Rv64 {
     }
 
     fn fit(register: usize, value: u64) -> u64 {
-        if register == 0 { 0 } else { value }
+        match register {
+            0 => 0,
+            // Half of the values are boxed for single precision.
+            32.. if value.count_ones() % 2 == 0 => value | 0xffff_ffff << 32,
+            _ => value,
+        }
     }
 }
 
