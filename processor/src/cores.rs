@@ -4,6 +4,7 @@
 pub mod barrel;
 pub mod chip;
 mod float;
+pub mod functional;
 pub mod out_of_order;
 pub mod predictor;
 

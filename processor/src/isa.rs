@@ -7,7 +7,7 @@ mod decoded_text;
 mod dependences;
 mod instruction;
 mod ppc32;
-mod rv64;
+pub(crate) mod rv64;
 
 pub use instruction::{BranchKind, InstructionClass, Register, Retired, StaticInstruction};
 pub use ppc32::Ppc32;

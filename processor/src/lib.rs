@@ -31,16 +31,17 @@ mod memory;
 mod syscall;
 mod unit_test;
 
-pub use cores::{FloatLatencies, barrel, chip, out_of_order, predictor};
+pub use cores::{FloatLatencies, barrel, chip, functional, out_of_order, predictor};
 pub use isa::{BranchKind, Hart, InstructionClass, Ppc32, Register, Retired, Rv64, StaticInstruction, Step};
 /// RV64 instructions without state, for pipelines that read operands when an instruction executes.
 pub mod rv64 {
+    pub use crate::isa::rv64::{supervisor, sv39};
     pub use crate::isa::{
         AtomicKind, Counter, CsrAccess, CsrKind, Effect, Extension, FenceOrder, FloatStatus, Operation, Rounding,
         extend,
     };
 }
-pub use loader::{Isa, LoadError, Program, Symbol};
+pub use loader::{Image, ImageError, Isa, LoadError, Program, Symbol};
 pub use memory::{Fault, FixedLatency, Memory, WriteError, hierarchy, shared_l2, system};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};
 pub use unit_test::{UnitTestError, Verdict, unit_test};

@@ -5,6 +5,8 @@
 //! must not be writable. Files are not trusted: time and memory are bounded by the length of the
 //! file and by [`Program::LIMIT`].
 
+mod image;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -12,6 +14,7 @@ use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, Sym as _};
 
+pub use self::image::{Image, ImageError};
 use crate::memory::Memory;
 
 /// An instruction set with its byte order.

@@ -14,6 +14,8 @@ mod decode;
 mod effect;
 mod float;
 mod operation;
+pub mod supervisor;
+pub mod sv39;
 
 #[cfg(test)]
 mod tests;

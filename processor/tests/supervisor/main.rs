@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Supervisor mode of RV64: registers, traps, interrupts, address translation, and harts without
+//! timing that execute them.
+
+mod assembler;
+mod harts;
+mod registers;
+mod translation;
