@@ -41,6 +41,7 @@ struct handover {
     uint64_t memory; // first byte of memory
     uint64_t memory_bytes;
     uint64_t free; // first free byte, a multiple of PAGE_BYTES; everything from here on is free
+    uint64_t frequency; // units of the time register in a second
     uint64_t slice; // time between timer interrupts while several processes share a core
     uint64_t programs;
     // Port pages of the device: that of program p is at ports + p * PAGE_BYTES. 0: no device.

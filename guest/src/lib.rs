@@ -5,6 +5,7 @@
 //! - [`Nic`]: the handler of a receive engine's firmware: operations in, outcomes out.
 //! - [`Bench`]: the handler of the benchmark of hemmert2007 figure 5: cycles of each pass.
 //! - [`receive`]: the firmware of a receive engine as a packet handler of a network processor.
+//! - [`kernel`]: the kernel of chips, with the memory that it starts in and its host.
 //! - [`netproc`]: the programs of network processors, and how to compile one with a handler.
 //! - [`layout`]: the structures that program and host share; `guest/README.md` lists their fields.
 //!
@@ -12,6 +13,7 @@
 
 mod bench;
 mod images;
+pub mod kernel;
 pub mod layout;
 pub mod netproc;
 mod nic;

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The host of the kernel: `guest/kernel/host.h` describes each call.
+
+use mb_processor::functional::{Host, HostAnswer, HostCall, HostMemory};
+
+use super::files::{Errno, Files, Stat};
+
+/// Numbers of the calls.
+pub mod call {
+    /// Ends the simulation.
+    pub const EXIT: u64 = 0;
+    /// A message of the kernel.
+    pub const CONSOLE: u64 = 1;
+    /// Opens a file.
+    pub const OPEN: u64 = 2;
+    /// Closes a file.
+    pub const CLOSE: u64 = 3;
+    /// Reads a file.
+    pub const READ: u64 = 4;
+    /// Writes a file.
+    pub const WRITE: u64 = 5;
+    /// Moves the position of a file.
+    pub const SEEK: u64 = 6;
+    /// Status of a file.
+    pub const STAT: u64 = 7;
+    /// A mode marker.
+    pub const MARK: u64 = 8;
+    /// Interrupts a hart.
+    pub const INTERRUPT: u64 = 9;
+    /// A process ended.
+    pub const ENDED: u64 = 10;
+    /// Removes a file.
+    pub const UNLINK: u64 = 11;
+    /// A random number.
+    pub const RANDOM: u64 = 12;
+    /// Sets the length of a file.
+    pub const TRUNCATE: u64 = 13;
+}
+
+/// Longest transfer of a call: a page.
+const MOST_BYTES: u64 = 4096;
+const BAD_ADDRESS: Errno = Errno(14);
+const NO_CALL: Errno = Errno(38);
+const STAT_BYTES: usize = 128;
+
+/// A mode marker of a program (`mb_mark`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// 0 functional, 1 warm-up, 2 timing.
+    pub kind: u64,
+    /// The program.
+    pub program: u64,
+    /// The rank.
+    pub rank: u64,
+    /// When.
+    pub time: u64,
+}
+
+/// The end of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The program.
+    pub program: u64,
+    /// The rank.
+    pub rank: u64,
+    /// What it gave to `exit`, or 128 plus a signal.
+    pub status: u64,
+    /// When.
+    pub time: u64,
+}
+
+/// Serves the kernel and records what it reports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelHost<F> {
+    files: F,
+    random: u64,
+    /// Whether a run stops at each marker.
+    pub stops_at_marks: bool,
+    messages: Vec<u8>,
+    marks: Vec<Mark>,
+    ended: Vec<Ended>,
+}
+
+impl<F: Files> KernelHost<F> {
+    /// A host with these files. `seed` decides what programs get as random numbers.
+    #[must_use]
+    pub fn new(files: F, seed: u64) -> Self {
+        let (messages, marks, ended) = (Vec::new(), Vec::new(), Vec::new());
+        Self { files, random: seed, stops_at_marks: false, messages, marks, ended }
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn files(&self) -> &F {
+        &self.files
+    }
+
+    /// What the kernel wrote to the console: one line for each fault that ended a program.
+    #[must_use]
+    pub fn messages(&self) -> String {
+        String::from_utf8_lossy(&self.messages).into_owned()
+    }
+
+    /// The markers, in order of time.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// The processes that ended, in order of time.
+    #[must_use]
+    pub fn ended(&self) -> &[Ended] {
+        &self.ended
+    }
+
+    /// `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+    fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.random;
+        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ value >> 31
+    }
+
+    fn file_call(&mut self, call: &HostCall, memory: &mut dyn HostMemory) -> Result<u64, Errno> {
+        let [first, second, third, fourth, ..] = call.arguments;
+        let length = |bytes: u64| {
+            let length = usize::try_from(bytes).map_err(|_| Errno::INVALID)?;
+            if bytes > MOST_BYTES { Err(Errno::INVALID) } else { Ok(length) }
+        };
+        match call.number {
+            call::OPEN => {
+                let path = memory.get(first, length(second)?).ok_or(BAD_ADDRESS)?;
+                self.files.open(path, third, fourth)
+            }
+            call::UNLINK => {
+                let path = memory.get(first, length(second)?).ok_or(BAD_ADDRESS)?;
+                self.files.unlink(path).map(|()| 0)
+            }
+            call::CLOSE => self.files.close(first).map(|()| 0),
+            call::READ => {
+                let mut buffer = vec![0; length(third)?];
+                let count = self.files.read(first, &mut buffer)?;
+                if memory.set(second, &buffer[..count]) { Ok(count as u64) } else { Err(BAD_ADDRESS) }
+            }
+            call::WRITE => {
+                let bytes = memory.get(second, length(third)?).ok_or(BAD_ADDRESS)?;
+                self.files.write(first, bytes).map(|count| count as u64)
+            }
+            call::SEEK => self.files.seek(first, second as i64, third),
+            call::STAT => {
+                let stat = self.files.stat(first)?;
+                if memory.set(second, &stat_bytes(stat)) { Ok(0) } else { Err(BAD_ADDRESS) }
+            }
+            call::TRUNCATE => self.files.truncate(first, second).map(|()| 0),
+            _ => Err(NO_CALL),
+        }
+    }
+}
+
+/// `struct stat` of Linux on 64-bit RISC-V (include/uapi/asm-generic/stat.h).
+fn stat_bytes(stat: Stat) -> [u8; STAT_BYTES] {
+    let mut bytes = [0; STAT_BYTES];
+    let mut put = |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
+    put(8, &stat.inode.to_le_bytes());
+    put(16, &stat.mode.to_le_bytes());
+    put(20, &1_u32.to_le_bytes()); // links
+    put(48, &stat.bytes.to_le_bytes());
+    put(56, &4096_u32.to_le_bytes()); // block size
+    put(64, &stat.bytes.div_ceil(512).to_le_bytes());
+    bytes
+}
+
+impl<F: Files> Host for KernelHost<F> {
+    fn call(&mut self, call: HostCall, memory: &mut dyn HostMemory) -> HostAnswer {
+        let [first, second, third, ..] = call.arguments;
+        match call.number {
+            call::EXIT => HostAnswer::Exit(first),
+            call::CONSOLE => {
+                let bytes = memory.get(first, second.min(MOST_BYTES) as usize).unwrap_or(b"kernel: bad message\n");
+                self.messages.extend_from_slice(bytes);
+                HostAnswer::Value(0)
+            }
+            call::MARK => {
+                self.marks.push(Mark { kind: first, program: second, rank: third, time: call.time });
+                if self.stops_at_marks { HostAnswer::Stop(0) } else { HostAnswer::Value(0) }
+            }
+            call::INTERRUPT => HostAnswer::Interrupt(first),
+            call::ENDED => {
+                self.ended.push(Ended { program: first, rank: second, status: third, time: call.time });
+                HostAnswer::Value(0)
+            }
+            call::RANDOM => HostAnswer::Value(self.random()),
+            _ => match self.file_call(&call, memory) {
+                Ok(value) => HostAnswer::Value(value),
+                Err(Errno(number)) => HostAnswer::Value(u64::from(number).wrapping_neg()),
+            },
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The committed files are what the compiler makes of the sources.
+
+use std::path::Path;
+use std::process::Command;
+
+use mb_guest::kernel::KERNEL;
+
+use crate::USER;
+
+#[test]
+fn committed_files_are_built_from_the_sources() {
+    let version = Command::new("riscv64-linux-gnu-gcc").arg("--version").output();
+    if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(" 12.2.0")) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernel");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let source = folder.join("tests/user.c");
+    for (name, committed, options) in [("kernel", KERNEL, vec![]), ("kernel_user", USER, vec![source.as_os_str()])] {
+        let file = target.join(format!("{name}.rv64.elf"));
+        let mut command = Command::new(folder.join("build.sh"));
+        if !options.is_empty() {
+            command.arg("-u");
+        }
+        assert!(command.arg("-o").arg(&file).args(options).status().unwrap().success());
+        assert!(
+            std::fs::read(&file).unwrap() == committed,
+            "guest/elf/{name}.rv64.elf is not current; run make -C guest"
+        );
+    }
+}
