@@ -275,11 +275,28 @@ static inline uint64_t page_up(uint64_t bytes)
     return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 }
 
+// `bytes` is a multiple of 8.
 static inline void clear(void *to, uint64_t bytes)
 {
     uint64_t *words = to;
     for (uint64_t i = 0; i < bytes / 8; i++)
         words[i] = 0;
+}
+
+// Eight stores for each pass of the loop.
+static inline void clear_page(void *page)
+{
+    uint64_t *words = page;
+    for (unsigned i = 0; i < PAGE_BYTES / 8; i += 8) {
+        words[i] = 0;
+        words[i + 1] = 0;
+        words[i + 2] = 0;
+        words[i + 3] = 0;
+        words[i + 4] = 0;
+        words[i + 5] = 0;
+        words[i + 6] = 0;
+        words[i + 7] = 0;
+    }
 }
 
 void *memcpy(void *to, const void *from, size_t bytes);

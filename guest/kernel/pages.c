@@ -41,7 +41,7 @@ uint64_t page_take(struct hart *hart)
     if (!hart->cached)
         return 0;
     uint64_t page = hart->cache[--hart->cached];
-    clear(at(page), PAGE_BYTES);
+    clear_page(at(page));
     return page;
 }
 

@@ -2,6 +2,7 @@
 //! The kernel (`guest/kernel`) on harts without timing: processes, memory, files, scheduling, faults.
 
 mod compiled;
+mod costs;
 mod device;
 mod faults;
 mod files;
