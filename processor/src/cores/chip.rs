@@ -76,13 +76,16 @@ mod frontend;
 mod issue;
 mod kanata;
 mod presets;
+mod privileged;
 mod returns;
 mod statistics;
+mod translation;
 
 use mb_core::ParameterError;
 
 use self::code::Code;
 use self::core::{Core, Environment};
+use super::functional::{HostAnswer, HostCall};
 use crate::isa::FloatStatus;
 use crate::memory::system::{Completion, MemorySystem, Source};
 use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
@@ -91,6 +94,7 @@ pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 pub use kanata::{ChipKanata, hart_and_pc};
 pub use presets::{cmp, cmp2, in_order, smt};
 pub use statistics::{Cause, HartStatistics};
+pub use translation::TranslationConfig;
 
 const ONE: u64 = 1;
 
@@ -113,6 +117,8 @@ pub enum Stop {
     Halted,
     /// A DMA transfer has completed; see [`Chip::transfers`].
     Transfer,
+    /// The host asked for it at a call of supervisor mode of this hart.
+    Host(usize),
 }
 
 /// A hart cannot execute its oldest instruction. Everything before it has committed.
@@ -163,6 +169,13 @@ pub trait CallHandler {
     /// Serves a call in `cycle`. All stores of the hart are performed. A call that is answered with
     /// [`SyscallResult::Wait`] is repeated in every cycle.
     fn call<M: MemorySystem>(&mut self, cycle: u64, call: Syscall, memory: &mut M) -> SyscallResult;
+
+    /// Serves a call of supervisor mode, on a chip whose harts have it. All stores of the hart are
+    /// performed. Without an implementation no call exists (ENOSYS).
+    fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
+        let _ = (call, memory);
+        HostAnswer::Value(38_u64.wrapping_neg())
+    }
 }
 
 /// Observes instructions that leave the pipeline.
@@ -410,8 +423,15 @@ impl Chip {
                     self.cores[completion.core].next = now;
                 }
             }
-            let mut environment =
-                Environment { config: &self.config, code: &mut self.code, memory, host, observer, active: false };
+            let mut environment = Environment {
+                config: &self.config,
+                code: &mut self.code,
+                memory,
+                host,
+                observer,
+                active: false,
+                interrupts: Vec::new(),
+            };
             let (mut next, mut polls) = (u64::MAX, false);
             ended = false;
             let count = self.cores.len();
@@ -426,10 +446,19 @@ impl Chip {
                 }
                 next = next.min(core.next);
                 polls |= core.polls;
-                ended |= !core.exits.is_empty();
+                ended |= !core.exits.is_empty() || !core.stops.is_empty();
                 index = if index + 1 == count { 0 } else { index + 1 };
             }
             let active = environment.active;
+            let interrupted = std::mem::take(&mut environment.interrupts);
+            for hart in interrupted {
+                let (core, context) = self.place(hart);
+                if let Some(supervisor) = &mut self.cores[core].contexts[context].supervisor {
+                    supervisor.raise_software();
+                }
+                self.cores[core].next = now + 1;
+                next = now + 1;
+            }
             if polls && active || self.every_cycle || ended {
                 next = now + 1;
             } else if let Some(event) = memory.next_event() {
@@ -451,6 +480,9 @@ impl Chip {
             if let Some((context, status)) = core.exits.pop() {
                 let hart = core.number * self.config.contexts + context;
                 return Some(Stop::Exited { hart, status });
+            }
+            if let Some(context) = core.stops.pop() {
+                return Some(Stop::Host(core.number * self.config.contexts + context));
             }
             halted &= core.contexts.iter().all(|context| context.halted);
         }

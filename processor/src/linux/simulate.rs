@@ -450,7 +450,7 @@ fn chip_ended(result: Result<chip::Stop, chip::ChipFault>) -> Option<Result<Opti
     match result {
         Ok(chip::Stop::Exited { status, .. }) => Some(Ok(Some(status))),
         Ok(chip::Stop::Until | chip::Stop::Halted) => Some(Ok(None)),
-        Ok(chip::Stop::Transfer) => None,
+        Ok(chip::Stop::Transfer | chip::Stop::Host(_)) => None,
         Err(fault) => Some(Err(fault.fault)),
     }
 }

@@ -158,6 +158,18 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
         Answer::Pending
     }
 
+    fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let Some(target) = self.backing.get_mut(address, bytes.len()) else { return false };
+        target.copy_from_slice(bytes);
+        if let Some(last) = bytes.len().checked_sub(1) {
+            for line in address >> GRANULE..=(address + last as u64) >> GRANULE {
+                self.reservations.written(line, None);
+                *self.version(line) += 1;
+            }
+        }
+        true
+    }
+
     fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
         while let Some(at) = self.next_event().filter(|&at| at <= cycle) {
             let (arrived, rest): (Vec<_>, _) =
@@ -219,11 +231,6 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
 
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.backing.get(address, length)
-    }
-
-    fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
-        let target = self.backing.get_mut(address, bytes.len());
-        target.map(|target| target.copy_from_slice(bytes)).is_some()
     }
 }
 

@@ -432,7 +432,13 @@ impl<D: Device> MemorySystem for SharedL2<D> {
     }
 
     fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
-        let target = self.backing.get_mut(address, bytes.len());
-        target.map(|target| target.copy_from_slice(bytes)).is_some()
+        let Some(target) = self.backing.get_mut(address, bytes.len()) else { return false };
+        target.copy_from_slice(bytes);
+        if let Some(last) = bytes.len().checked_sub(1) {
+            for line in address >> self.shift..=(address + last as u64) >> self.shift {
+                self.written(line, None);
+            }
+        }
+        true
     }
 }

@@ -75,8 +75,9 @@ pub trait MemorySystem {
     /// are not drained are not in it.
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
 
-    /// Writes performed values of memory at once, for system calls; returns whether all bytes are
-    /// memory, without which nothing is written. A system without it refuses every write.
+    /// Writes bytes for a call of the host, at once and for all harts; breaks reservations of these
+    /// bytes. False: a byte is not memory, or the memory has no such access; nothing is written. The
+    /// caller has no store in flight that overlaps them.
     fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
         let _ = (address, bytes);
         false

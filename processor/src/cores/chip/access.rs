@@ -4,8 +4,9 @@
 use super::code::Kind;
 use super::context::{Full, bit};
 use super::core::{Core, Environment, lowest_two};
+use super::translation::WALK_TAG;
 use super::{CallHandler, ChipConfig, ChipObserver};
-use crate::isa::{AtomicKind, Counter, Effect, Rounding};
+use crate::isa::{AtomicKind, Effect, Rounding};
 use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
 use crate::{Service, Syscall, SyscallResult};
 
@@ -81,7 +82,7 @@ impl Core {
         let own = bit(number);
         let older = context.before(number);
         // Every older store must have an address.
-        if older & (context.barriers | context.stores & context.queued) != 0 {
+        if older & (context.barriers | context.stores & (context.queued | context.untranslated)) != 0 {
             return Attempt::Blocked;
         }
         let load = *context.entry(number);
@@ -106,7 +107,7 @@ impl Core {
             stores &= !bit(other);
         }
         // Loads of the same address are performed in order.
-        let mut loads = older & context.loads & !context.performed & !context.queued;
+        let mut loads = older & context.loads & !context.performed & !context.queued & !context.untranslated;
         while loads != 0 {
             let other = context.oldest(loads);
             if context.entry(other).overlaps(&load) {
@@ -219,6 +220,13 @@ impl Core {
         environment: &mut Environment<'_, M, H, O>,
     ) {
         let index = usize::from(completion.context);
+        if completion.source == Source::Data
+            && completion.tag == WALK_TAG
+            && let Some(translation) = &mut self.translation
+        {
+            translation.arrived(completion.at.max(now), completion.value);
+            return;
+        }
         let context = &mut self.contexts[index];
         if completion.source == Source::Fetch {
             context.fetch.pending = false;
@@ -281,13 +289,9 @@ impl Core {
                 ends
             }
             Effect::Csr(access) => {
-                let value = match access.counter() {
-                    Some(Counter::Cycle | Counter::Time) => Some(now),
-                    Some(Counter::Retired) => Some(context.retired),
-                    None => context.float_status.access(&access),
-                };
+                let value = self.control(index, &access, now);
                 if value.is_none() {
-                    context.entry_mut(number).kind = Kind::Illegal;
+                    self.contexts[index].entry_mut(number).kind = Kind::Illegal;
                 }
                 self.registers.values[usize::from(entry.physical)] = value.unwrap_or(0);
                 true
@@ -298,6 +302,15 @@ impl Core {
                     return;
                 }
                 environment.active = true;
+                if context.supervisor.is_some() {
+                    let Some(value) = self.supervisor_call(index, now, environment) else { return };
+                    self.registers.values[usize::from(entry.physical)] = value;
+                    let context = &mut self.contexts[index];
+                    context.serial &= !bit(number);
+                    context.entry_mut(number).accessed = now;
+                    self.schedule(index, number, now, end);
+                    return;
+                }
                 match self.call(index, now, environment) {
                     SyscallResult::Value(value) => {
                         self.registers.values[usize::from(entry.physical)] = value;

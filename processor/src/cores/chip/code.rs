@@ -112,8 +112,20 @@ impl Decoded {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     address: u64,
+    physical: u64,
     version: u32,
     instructions: Vec<(u16, Decoded)>,
+}
+
+/// Where a core reads a fetch block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) core: usize,
+    /// Its first byte, as the context sees it.
+    pub(super) address: u64,
+    /// Its first byte after translation.
+    pub(super) physical: u64,
+    pub(super) version: u32,
 }
 
 impl Block {
@@ -154,30 +166,25 @@ impl Code {
         Self { blocks: vec![None; Self::BLOCKS], crossings: vec![None; Self::CROSSINGS] }
     }
 
-    /// The block at `address`, of which `core` has a copy of this version.
-    pub(super) fn block<M: MemorySystem>(
-        &mut self,
-        config: &ChipConfig,
-        memory: &M,
-        core: usize,
-        address: u64,
-        version: u32,
-    ) -> Arc<Block> {
-        let place = &mut self.blocks[(address / config.fetch_block) as usize % Self::BLOCKS];
-        if let Some(block) = place
-            && block.address == address
-            && block.version == version
+    /// The block at a place, of which the core has a copy of this version.
+    pub(super) fn block<M: MemorySystem>(&mut self, config: &ChipConfig, memory: &M, place: Place) -> Arc<Block> {
+        let Place { core, address, physical, version } = place;
+        let slot = &mut self.blocks[(physical / config.fetch_block) as usize % Self::BLOCKS];
+        if let Some(block) = slot
+            && (block.address, block.physical, block.version) == (address, physical, version)
         {
             return Arc::clone(block);
         }
         // Bytes that are not memory are an illegal instruction.
-        let parcel = |pc: u64| if pc < address + config.fetch_block { memory.code(core, pc).unwrap_or(0) } else { 0 };
-        let instructions = (address..address + config.fetch_block).step_by(2).map(|pc| {
-            let word = u32::from(parcel(pc)) | u32::from(parcel(pc + 2)) << 16;
-            (word as u16, Decoded::new(config, word, pc))
+        let parcel = |offset: u64| {
+            if offset < config.fetch_block { memory.code(core, physical + offset).unwrap_or(0) } else { 0 }
+        };
+        let instructions = (0..config.fetch_block).step_by(2).map(|offset| {
+            let word = u32::from(parcel(offset)) | u32::from(parcel(offset + 2)) << 16;
+            (word as u16, Decoded::new(config, word, address + offset))
         });
-        let block = Arc::new(Block { address, version, instructions: instructions.collect() });
-        *place = Some(Arc::clone(&block));
+        let block = Arc::new(Block { address, physical, version, instructions: instructions.collect() });
+        *slot = Some(Arc::clone(&block));
         block
     }
 

@@ -2,7 +2,7 @@
 //! Commit: instructions become final, in program order of each context.
 
 use super::code::Kind;
-use super::context::bit;
+use super::context::{Fetch, bit};
 use super::core::{Core, Environment};
 use super::{CallHandler, ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect};
@@ -35,16 +35,22 @@ impl Core {
         now: u64,
         environment: &mut Environment<'_, M, H, O>,
     ) -> bool {
+        if self.translation.is_some() && self.take_interrupt(index, now, environment) {
+            return false;
+        }
         let context = &mut self.contexts[index];
         let number = context.head;
         let own = bit(number);
         if number == context.renamed || context.done & own == 0 || context.waiting[1] & own != 0 {
             return false;
         }
+        let Ok(continues) = self.special(index, now, environment) else { return false };
+        let context = &mut self.contexts[index];
         let slot = context.slot(number);
         let entry = &context.entries[slot];
         let hart = self.number * environment.config.contexts + index;
         let fault = match entry.kind {
+            _ if continues.is_some() => None,
             Kind::Illegal => match entry.operation.evaluate(entry.pc, [0; 3], context.float_status.rounding) {
                 Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => {
                     Some(Fault::Illegal { pc: entry.pc, word })
@@ -76,6 +82,10 @@ impl Core {
                 }
                 Answer::Retry => {
                     self.retry = true;
+                    return false;
+                }
+                Answer::Fault if context.supervisor.is_some() => {
+                    self.store_fails(index, now, environment);
                     return false;
                 }
                 Answer::Fault => {
@@ -110,6 +120,8 @@ impl Core {
             environment.observer.committed(&passage, now);
         }
         context.float_status.flags |= entry.flags;
+        let floats = entry.flags != 0 || entry.destination >= 32;
+        context.note_mode(floats, continues.is_some());
         context.head += 1;
         context.retired += 1;
         context.statistics.committed += 1;
@@ -119,6 +131,11 @@ impl Core {
         context.late_data &= others;
         context.loads &= others;
         context.performed &= others;
+        if let Some(next) = continues {
+            context.waits = false;
+            context.redirect(next, now);
+            context.fetch.block = Fetch::NO_BLOCK;
+        }
         true
     }
 }

@@ -8,7 +8,9 @@ use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, ONE, Passage};
 use crate::BranchKind;
-use crate::isa::{Extension, FloatStatus, Operation};
+use crate::isa::rv64::supervisor::{Exception, Privilege, Supervisor};
+use crate::isa::rv64::sv39::Access;
+use crate::isa::{AtomicKind, Effect, Extension, FloatStatus, Operation, Rounding};
 
 /// A physical register, by its index.
 pub(super) type Physical = u16;
@@ -73,6 +75,10 @@ pub(super) struct Entry {
     pub(super) mispredicted: bool,
     /// Whether its access is invalid, which is a fault when the instruction is the oldest.
     pub(super) fails: bool,
+    /// The exception of a context with supervisor mode, if it is not that of an invalid access.
+    pub(super) trap: Option<Exception>,
+    /// Address of its access before translation.
+    pub(super) virtual_address: u64,
 }
 
 impl Entry {
@@ -82,6 +88,15 @@ impl Entry {
         // Differences instead of sums: an access may end at the highest address.
         other.address.wrapping_sub(self.address) < self.width as u64
             || self.address.wrapping_sub(other.address) < other.width as u64
+    }
+
+    /// What its access does: an atomic is a store, but for a load-reserved.
+    pub(super) fn access(&self) -> Access {
+        let effect = self.operation.evaluate(self.pc, [0; 3], Rounding::NearestEven);
+        match effect {
+            Effect::Load { .. } | Effect::Atomic { kind: AtomicKind::LoadReserved, .. } => Access::Load,
+            _ => Access::Store,
+        }
     }
 
     /// Whether the access of `other` is inside its own.
@@ -123,6 +138,8 @@ pub(super) struct Fetch {
     pub(super) misfetch: Option<(u64, u64, u64)>,
     /// Fetch was redirected, and nothing has been renamed since.
     pub(super) recovers: bool,
+    /// The address that waits for a page-table walk.
+    pub(super) translates: Option<u64>,
 }
 
 impl Fetch {
@@ -157,6 +174,8 @@ pub(super) struct Context {
     pub(super) loads: u64,
     /// Loads that have their value.
     pub(super) performed: u64,
+    /// Issued accesses whose address is not translated yet.
+    pub(super) untranslated: u64,
     /// Loads that have an address and have not been sent to memory.
     pub(super) unsent: u64,
     /// Requests that memory has not completed.
@@ -175,6 +194,10 @@ pub(super) struct Context {
     pub(super) float_status: FloatStatus,
     /// Instructions committed, as the program reads it.
     pub(super) retired: u64,
+    /// Privilege mode and registers of a context that has them.
+    pub(super) supervisor: Option<Supervisor>,
+    /// When the context entered supervisor mode.
+    pub(super) entered: u64,
     /// Executes nothing.
     pub(super) halted: bool,
     /// The oldest instruction is a wait or a call that waits.
@@ -210,6 +233,8 @@ impl Context {
             taken: false,
             mispredicted: false,
             fails: false,
+            trap: None,
+            virtual_address: 0,
         };
         Self {
             entries: Box::new([entry; RING]),
@@ -225,6 +250,7 @@ impl Context {
             late_data: 0,
             loads: 0,
             performed: 0,
+            untranslated: 0,
             unsent: 0,
             pending: 0,
             serial: 0,
@@ -241,11 +267,14 @@ impl Context {
                 half: None,
                 misfetch: None,
                 recovers: false,
+                translates: None,
             },
             returns: ReturnStack::new(config.predictor.return_stack),
             history: 0,
             float_status: FloatStatus::default(),
             retired: 0,
+            supervisor: None,
+            entered: 0,
             halted: false,
             waits: false,
             statistics: HartStatistics::default(),
@@ -319,6 +348,7 @@ impl Context {
         !self.halted
             && !self.fetch.stopped
             && !self.fetch.pending
+            && self.fetch.translates.is_none()
             && self.tail - self.renamed < config.fetch_queue as u64
     }
 
@@ -340,6 +370,28 @@ impl Context {
             written: if is_renamed && self.done & bit(number) != 0 { times.written } else { 0 },
             left: now,
         }
+    }
+
+    /// Notes for supervisor mode that an instruction commits: whether it wrote a floating-point
+    /// register, and whether it is privileged. An sret has already left supervisor mode.
+    #[inline]
+    pub(super) fn note_mode(&mut self, floats: bool, privileged: bool) {
+        let Some(supervisor) = &mut self.supervisor else { return };
+        if floats {
+            supervisor.touch_float();
+        }
+        self.statistics.supervisor += u64::from(privileged || supervisor.privilege() == Privilege::Supervisor);
+    }
+
+    /// Whether the oldest instruction has had an effect beyond its context: an atomic, an access to a
+    /// device, a write to a register, a call.
+    pub(super) fn has_uncommitted_effect(&self) -> bool {
+        if self.head == self.renamed {
+            return false;
+        }
+        let entry = self.entry(self.head);
+        let plain_load = entry.kind == Kind::Load && self.barriers & bit(self.head) == 0;
+        entry.accessed != 0 && !plain_load
     }
 
     /// Address of the oldest instruction in flight, or of the next to be fetched.

@@ -7,6 +7,7 @@ use mb_core::ParameterError;
 use super::code::Code;
 use super::context::{Context, Full, Physical, bit};
 use super::statistics::Cause;
+use super::translation::Translation;
 use super::{CallHandler, ChipConfig, ChipFault, ChipObserver, IssueOrder};
 use crate::memory::system::{Completion, MemorySystem, Source};
 use crate::predictor::Predictor;
@@ -20,6 +21,8 @@ pub(super) struct Environment<'a, M, H, O> {
     pub(super) observer: &'a mut O,
     /// A core has sent a request, or changed what another may wait for.
     pub(super) active: bool,
+    /// Harts whose software interrupt becomes pending.
+    pub(super) interrupts: Vec<usize>,
 }
 
 /// Physical registers of a core. Register 0 is zero; the last one takes results that no instruction
@@ -73,6 +76,10 @@ pub(super) struct Core {
     pub(super) fault: Option<ChipFault>,
     /// Harts that have ended: context and status.
     pub(super) exits: Vec<(usize, u64)>,
+    /// Contexts whose call stops the run.
+    pub(super) stops: Vec<usize>,
+    /// TLBs and walker, if the contexts have supervisor mode.
+    pub(super) translation: Option<Translation>,
 }
 
 impl Core {
@@ -112,7 +119,14 @@ impl Core {
             counted: 0,
             fault: None,
             exits: Vec::new(),
+            stops: Vec::new(),
+            translation: None,
         })
+    }
+
+    /// Begins in this cycle instead of cycle 0.
+    pub(super) fn start(&mut self, cycle: u64) {
+        (self.counted, self.next) = (cycle, cycle);
     }
 
     /// Adds the cycles before `now` to the account. Nothing has happened in them since the last
@@ -202,6 +216,7 @@ impl Core {
         self.commit(now, environment);
         self.write_back(now, environment);
         let issued = self.issue(now, environment);
+        self.translate(now, environment);
         self.access(now, environment);
         self.account(environment.config.issue_width - issued, now);
         self.rename::<M, H, O>(now, environment);
@@ -225,6 +240,14 @@ impl Core {
         }
         for context in &self.contexts {
             let head = bit(context.head);
+            if let Some(supervisor) = &context.supervisor
+                && !context.halted
+            {
+                if supervisor.interrupt(soon).is_some() || context.waits && supervisor.wakes(soon) {
+                    return soon;
+                }
+                next = next.min(supervisor.next_timer().max(soon));
+            }
             if context.head < context.renamed {
                 let complete = context.done & head != 0 && context.waiting[1] & context.late_data & head == 0;
                 if complete || Self::candidate(context, config).is_some() {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Fetch, branch prediction and rename.
 
-use super::code::{Decoded, Kind};
+use super::code::{Decoded, Kind, Place};
 use super::context::{Entry, Full, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
 use crate::isa::Extension;
+use crate::isa::rv64::supervisor::Exception;
+use crate::isa::rv64::sv39::Access;
 use crate::memory::system::{FetchAnswer, MemorySystem};
 
 impl Core {
@@ -225,15 +227,36 @@ impl Core {
             let second = pc.wrapping_add(2);
             let needed = block_of(if context.fetch.half.is_some() { second } else { pc });
             let mut outside = false;
+            let mut trap = None;
             if needed != context.fetch.block {
                 if accessed {
                     return;
                 }
                 accessed = true;
+                let first = if context.fetch.half.is_some() { second } else { pc };
+                let physical = match self.find(index, needed, Access::Fetch) {
+                    Ok(Some(physical)) => physical,
+                    Ok(None) => {
+                        self.contexts[index].fetch.translates = Some(needed);
+                        self.retry = true;
+                        return;
+                    }
+                    Err(exception) => {
+                        (outside, trap) = (true, Some((exception, first)));
+                        needed
+                    }
+                };
                 environment.active = true;
-                match environment.memory.fetch(now, self.number, index as u8, needed) {
+                let answer = if outside {
+                    FetchAnswer::Fault
+                } else {
+                    environment.memory.fetch(now, self.number, index as u8, physical)
+                };
+                let context = &mut self.contexts[index];
+                match answer {
                     FetchAnswer::Ready { at, version } => {
-                        let block = environment.code.block(config, environment.memory, self.number, needed, version);
+                        let place = Place { core: self.number, address: needed, physical, version };
+                        let block = environment.code.block(config, environment.memory, place);
                         context.fetch.decoded = Some(block);
                         context.fetch.block = needed;
                         if at > now + 1 {
@@ -249,9 +272,13 @@ impl Core {
                         context.fetch.from = now + 1;
                         return;
                     }
-                    FetchAnswer::Fault => outside = true,
+                    FetchAnswer::Fault => {
+                        outside = true;
+                        trap = trap.or(Some((Exception::FetchAccess, first)));
+                    }
                 }
             }
+            let context = &mut self.contexts[index];
             let decoded = match (&context.fetch.decoded, context.fetch.half) {
                 (Some(block), Some(half)) if !outside => {
                     let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
@@ -270,7 +297,14 @@ impl Core {
             context.fetch.half = None;
             *left -= 1;
             context.statistics.fetched += 1;
-            if self.append(index, &decoded, now, config) {
+            let ends = self.append(index, &decoded, now, config);
+            if let Some((exception, address)) = trap {
+                let context = &mut self.contexts[index];
+                let number = context.tail - 1;
+                let entry = context.entry_mut(number);
+                (entry.trap, entry.virtual_address) = (Some(exception), address);
+            }
+            if ends {
                 return;
             }
         }
@@ -349,6 +383,8 @@ impl Core {
             taken: false,
             mispredicted: false,
             fails: false,
+            trap: None,
+            virtual_address: 0,
         };
         context.tail += 1;
         self.age += 1;

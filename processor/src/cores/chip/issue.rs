@@ -6,6 +6,7 @@ use super::context::{Context, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::BranchKind;
+use crate::isa::rv64::supervisor::Exception;
 use crate::isa::{Effect, Extension};
 use crate::memory::system::MemorySystem;
 
@@ -153,6 +154,16 @@ impl Core {
         let entry = &mut context.entries[slot];
         let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
         let end = now + u64::from(entry.latency);
+        let translates = context.supervisor.is_some();
+        if let Some(supervisor) = &context.supervisor
+            && !supervisor.has_float()
+            && (entry.destination >= 32 || entry.architectural.iter().any(|&source| source >= 32))
+        {
+            entry.kind = Kind::Illegal;
+            (entry.fails, entry.trap) = (true, Some(Exception::Illegal));
+            self.schedule(index, number, now, end);
+            return;
+        }
         match entry.operation.evaluate(entry.pc, operands, context.float_status.rounding) {
             Effect::Value(value) => self.registers.values[usize::from(entry.physical)] = value,
             Effect::Float { value, flags } => {
@@ -167,14 +178,28 @@ impl Core {
             }
             Effect::Load { address, width, extension } => {
                 (entry.address, entry.width, entry.extension) = (address, width, extension);
-                context.unsent |= own;
+                if translates {
+                    self.translate_access(index, number, now);
+                } else {
+                    context.unsent |= own;
+                }
                 return;
             }
             // The data is read at commit.
-            Effect::Store { address, width, .. } => (entry.address, entry.width) = (address, width),
+            Effect::Store { address, width, .. } => {
+                (entry.address, entry.width) = (address, width);
+                if translates {
+                    self.translate_access(index, number, now);
+                    return;
+                }
+            }
             Effect::Atomic { address, width, .. } => {
                 (entry.address, entry.width, entry.extension) = (address, width, Extension::Sign);
-                context.serial |= own;
+                if translates {
+                    self.translate_access(index, number, now);
+                } else {
+                    context.serial |= own;
+                }
                 return;
             }
             Effect::Fence(_)
@@ -264,6 +289,7 @@ impl Context {
             &mut self.late_data,
             &mut self.loads,
             &mut self.performed,
+            &mut self.untranslated,
             &mut self.unsent,
             &mut self.pending,
             &mut self.serial,
@@ -285,5 +311,6 @@ impl Context {
         self.fetch.half = None;
         self.fetch.misfetch = None;
         self.fetch.recovers = true;
+        self.fetch.translates = None;
     }
 }

@@ -75,6 +75,14 @@ pub struct HartStatistics {
     pub forwarded: u64,
     /// Loads repeated because an older load of the same address came later.
     pub reordered: u64,
+    /// Of `committed`, instructions of supervisor mode.
+    pub supervisor: u64,
+    /// Cycles in supervisor mode up to the last return to user mode.
+    pub supervisor_cycles: u64,
+    /// Exceptions and interrupts taken.
+    pub traps: u64,
+    /// Page-table walks, wrong paths included.
+    pub walks: u64,
 }
 
 impl HartStatistics {

@@ -137,7 +137,7 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// A line changes: by a hart of a core, or by DMA.
-    fn written(&mut self, line: u64, writer: Option<(usize, usize)>) {
+    pub(super) fn written(&mut self, line: u64, writer: Option<(usize, usize)>) {
         let info = self.line(line);
         if info.version != 0 {
             // A copy does not live for 2^32 writes.

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Contexts with supervisor mode: traps, interrupts, privileged instructions, and calls of the host.
+//!
+//! A trap is taken at commit, when the instruction is the oldest of its context: everything before
+//! it has committed, everything from it on is squashed, and fetch continues at the handler
+//! `redirect` cycles later. An interrupt is taken in place of the commit of the oldest instruction,
+//! unless that has had an effect: an atomic, a device access, a write to a register, a call.
+//! sret, wfi and sfence.vma execute at commit, and nothing behind them is fetched before.
+
+use mb_core::ParameterError;
+
+use super::code::Kind;
+use super::context::{Fetch, Full, bit};
+use super::core::{Core, Environment};
+use super::translation::Translation;
+use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
+use crate::cores::functional::{HartState, HostAnswer, HostCall};
+use crate::isa::rv64::supervisor::{Cause, Counters, Exception, Privilege, Privileged};
+use crate::isa::{Counter, CsrAccess, Effect, FloatStatus};
+use crate::memory::system::MemorySystem;
+
+/// ESRCH: no such hart.
+const NO_HART: u64 = 3_u64.wrapping_neg();
+
+impl Core {
+    fn take<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        cause: Cause,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let head = self.contexts[index].head;
+        let pc = self.contexts[index].pc();
+        self.squash(index, head, now, environment.config, environment.observer);
+        let context = &mut self.contexts[index];
+        let Some(supervisor) = &mut context.supervisor else { return };
+        if supervisor.privilege() == Privilege::User {
+            context.entered = now;
+        }
+        let handler = supervisor.trap(cause, pc);
+        context.statistics.traps += 1;
+        context.full = Full::Nothing;
+        context.waits = false;
+        context.redirect(handler, now + environment.config.redirect);
+        context.fetch.block = Fetch::NO_BLOCK;
+        environment.active = true;
+    }
+
+    /// Takes an interrupt that is pending, if the oldest instruction has had no effect.
+    #[inline]
+    pub(super) fn take_interrupt<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> bool {
+        let context = &self.contexts[index];
+        let Some(interrupt) = context.supervisor.as_ref().and_then(|supervisor| supervisor.interrupt(now)) else {
+            return false;
+        };
+        if context.halted {
+            return false;
+        }
+        if context.head < context.renamed {
+            let (entry, own) = (context.entry(context.head), bit(context.head));
+            let executes_now = entry.kind == Kind::Illegal && context.done & own != 0;
+            if context.has_uncommitted_effect() || executes_now {
+                return false;
+            }
+        }
+        self.take(index, Cause::Interrupt(interrupt), now, environment);
+        true
+    }
+
+    /// Treats the oldest instruction of a context with supervisor mode if it is privileged, or if its
+    /// access failed.
+    ///
+    /// It commits if the result is `Ok`; fetch continues at the address, if there is one. `Err`: it
+    /// waits, or a trap was taken.
+    #[inline]
+    pub(super) fn special<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Result<Option<u64>, ()> {
+        let context = &self.contexts[index];
+        let entry = context.entry(context.head);
+        let usual = !entry.fails && !matches!(entry.kind, Kind::Illegal | Kind::Outside);
+        if usual || context.supervisor.is_none() { Ok(None) } else { self.trap_or_execute(index, now, environment) }
+    }
+
+    fn trap_or_execute<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Result<Option<u64>, ()> {
+        let context = &mut self.contexts[index];
+        let entry = *context.entry(context.head);
+        let drained = environment.memory.drained(self.number, index as u8);
+        let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
+        let Some(supervisor) = &mut context.supervisor else { return Ok(None) };
+        let exception = match (entry.trap, entry.kind) {
+            (Some(exception), _) => (exception, entry.virtual_address),
+            (None, Kind::Outside) => (Exception::FetchAccess, entry.virtual_address),
+            (None, Kind::Illegal) => {
+                let effect = entry.operation.evaluate(entry.pc, operands, context.float_status.rounding);
+                let word = match effect {
+                    Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => word,
+                    // A floating-point instruction while they are off.
+                    _ => 0,
+                };
+                let allowed = |instruction: &Privileged| instruction.is_allowed(supervisor.privilege());
+                let known = matches!(effect, Effect::Illegal(_)).then(|| Privileged::decode(word)).flatten();
+                match known.filter(allowed) {
+                    Some(Privileged::Breakpoint) => (Exception::Breakpoint, entry.pc),
+                    None => (Exception::Illegal, word.into()),
+                    Some(Privileged::Return) => {
+                        let next = supervisor.sret();
+                        if supervisor.privilege() == Privilege::User {
+                            context.statistics.supervisor_cycles += now - context.entered;
+                        }
+                        return Ok(Some(next));
+                    }
+                    Some(Privileged::Wait) => {
+                        context.waits = !supervisor.wakes(now);
+                        if context.waits {
+                            self.polls = true;
+                            return Err(());
+                        }
+                        return Ok(Some(entry.pc.wrapping_add(4)));
+                    }
+                    Some(Privileged::TranslationFence { address, asid }) => {
+                        if !drained {
+                            self.polls = true;
+                            return Err(());
+                        }
+                        let address = (address != 0).then(|| self.register(index, address.into()));
+                        let asid = (asid != 0).then(|| self.register(index, asid.into()) as u16);
+                        if let Some(translation) = &mut self.translation {
+                            translation.fence(address, asid);
+                        }
+                        return Ok(Some(entry.pc.wrapping_add(4)));
+                    }
+                }
+            }
+            (None, _) => (entry.access().access_fault(), entry.virtual_address),
+        };
+        self.take(index, Cause::Exception(exception.0, exception.1), now, environment);
+        Err(())
+    }
+
+    /// Takes the trap of a store that memory refuses.
+    pub(super) fn store_fails<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let context = &self.contexts[index];
+        let address = context.entry(context.head).virtual_address;
+        self.take(index, Cause::Exception(Exception::StoreAccess, address), now, environment);
+    }
+
+    /// Accesses a register for the oldest instruction; `None`: it is illegal.
+    pub(super) fn control(&mut self, index: usize, access: &CsrAccess, now: u64) -> Option<u64> {
+        let context = &mut self.contexts[index];
+        let Some(supervisor) = &mut context.supervisor else {
+            return match access.counter() {
+                Some(Counter::Cycle | Counter::Time) => Some(now),
+                Some(Counter::Retired) => Some(context.retired),
+                None => context.float_status.access(access),
+            };
+        };
+        if matches!(access.number, FloatStatus::FFLAGS | FloatStatus::FRM | FloatStatus::FCSR) {
+            if !supervisor.has_float() {
+                return None;
+            }
+            if access.writes {
+                supervisor.touch_float();
+            }
+            return context.float_status.access(access);
+        }
+        let counters = Counters { cycle: now, time: now, retired: context.retired };
+        let old = supervisor.read(access.number, access.writes, counters)?;
+        if access.writes {
+            supervisor.write(access.number, access.combine(old));
+            // Nothing behind a write is fetched before it commits; what is fetched then is translated
+            // again.
+            context.fetch.block = Fetch::NO_BLOCK;
+        }
+        Some(old)
+    }
+
+    /// Executes ecall, which is the oldest instruction: an exception in user mode, a call of the host
+    /// in supervisor mode. `None`: it does not end in this cycle.
+    pub(super) fn supervisor_call<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, M, H, O>,
+    ) -> Option<u64> {
+        let context = &mut self.contexts[index];
+        let number = context.head;
+        let privilege = context.supervisor.as_ref().map(crate::isa::rv64::supervisor::Supervisor::privilege);
+        if privilege == Some(Privilege::User) {
+            let entry = context.entry_mut(number);
+            (entry.fails, entry.trap, entry.virtual_address) = (true, Some(Exception::UserCall), 0);
+            return Some(0);
+        }
+        let hart = self.number * environment.config.contexts + index;
+        let arguments = [10, 11, 12, 13, 14, 15].map(|register| self.register(index, register));
+        let call = HostCall { hart, number: self.register(index, 17), arguments, time: now };
+        let answer = environment.host.supervisor_call(call, environment.memory);
+        self.contexts[index].waits = answer == HostAnswer::Wait;
+        match answer {
+            HostAnswer::Value(value) => Some(value),
+            HostAnswer::Stop(value) => {
+                self.stops.push(index);
+                Some(value)
+            }
+            HostAnswer::Interrupt(target) if target < environment.config.harts() as u64 => {
+                environment.interrupts.push(target as usize);
+                Some(0)
+            }
+            HostAnswer::Interrupt(_) => Some(NO_HART),
+            HostAnswer::Wait => {
+                self.retry = true;
+                None
+            }
+            HostAnswer::Exit(status) => {
+                self.exits.push((index, status));
+                let pc = self.contexts[index].entry(number).pc;
+                self.squash(index, number, now, environment.config, environment.observer);
+                let context = &mut self.contexts[index];
+                context.fetch.pc = pc;
+                context.halted = true;
+                context.full = Full::Nothing;
+                None
+            }
+        }
+    }
+}
+
+impl Chip {
+    /// A chip whose harts have supervisor mode and TLBs, in cycle `cycle`, with harts in these states.
+    /// A hart in wfi continues behind it.
+    ///
+    /// # Errors
+    /// An invalid configuration, or another number of states than of harts.
+    pub fn with_supervisor(
+        config: &ChipConfig,
+        translation: &TranslationConfig,
+        states: &[HartState],
+        cycle: u64,
+    ) -> Result<Self, ParameterError> {
+        translation.check()?;
+        if states.len() != config.harts() {
+            let text =
+                format!("{} states of harts found; expected one for each of {} harts", states.len(), config.harts());
+            return Err(ParameterError::Contradiction(text));
+        }
+        let mut chip = Self::new(config, 0)?;
+        chip.now = cycle;
+        for core in &mut chip.cores {
+            core.translation = Some(Translation::new(translation));
+            core.start(cycle);
+        }
+        for (hart, state) in states.iter().enumerate() {
+            for (index, &value) in state.registers.iter().enumerate() {
+                chip.set_register(hart, index, value);
+            }
+            chip.set_pc(hart, state.pc);
+            let (core, context) = chip.place(hart);
+            let context = &mut chip.cores[core].contexts[context];
+            context.supervisor = Some(state.supervisor);
+            context.float_status = state.float;
+            context.retired = state.retired;
+            context.entered = cycle;
+        }
+        Ok(chip)
+    }
+
+    /// The state of a hart with supervisor mode after its last committed instruction. `None` if the
+    /// hart has none, or if its oldest instruction has had an effect that is not committed: an
+    /// atomic, a device access, a call. That one commits some cycles later.
+    #[must_use]
+    pub fn state(&self, hart: usize) -> Option<HartState> {
+        let (core, place) = self.place(hart);
+        let context = &self.cores[core].contexts[place];
+        let supervisor = context.supervisor?;
+        if context.has_uncommitted_effect() {
+            return None;
+        }
+        let mut registers = [0; 64];
+        for (index, value) in registers.iter_mut().enumerate() {
+            *value = self.register(hart, index);
+        }
+        let (float, retired) = (context.float_status, context.retired);
+        Some(HartState { pc: self.pc(hart), registers, float, supervisor, retired, waits: false })
+    }
+
+    /// Sets the line of a hart's external interrupt. No effect on a hart without supervisor mode.
+    pub fn set_external(&mut self, hart: usize, pending: bool) {
+        let (core, context) = self.place(hart);
+        let core = &mut self.cores[core];
+        if let Some(supervisor) = &mut core.contexts[context].supervisor {
+            supervisor.set_external(pending);
+            core.next = core.next.min(self.now);
+        }
+    }
+}
