@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The host of the kernel: `guest/kernel/host.h` describes each call.
 
+use mb_processor::chip::CallHandler;
 use mb_processor::functional::{Host, HostAnswer, HostCall, HostMemory};
+use mb_processor::system::MemorySystem;
+use mb_processor::{Syscall, SyscallResult};
 
 use super::files::{Errno, Files, Stat};
 
@@ -169,6 +172,30 @@ fn stat_bytes(stat: Stat) -> [u8; STAT_BYTES] {
     put(56, &4096_u32.to_le_bytes()); // block size
     put(64, &stat.bytes.div_ceil(512).to_le_bytes());
     bytes
+}
+
+/// The memory of a chip.
+struct SystemMemory<'a, M>(&'a mut M);
+
+impl<M: MemorySystem> HostMemory for SystemMemory<'_, M> {
+    fn get(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.0.bytes(address, length)
+    }
+
+    fn set(&mut self, address: u64, bytes: &[u8]) -> bool {
+        self.0.set_bytes(address, bytes)
+    }
+}
+
+impl<F: Files> CallHandler for KernelHost<F> {
+    /// Harts without supervisor mode have no kernel: no call exists.
+    fn call<M: MemorySystem>(&mut self, _: u64, _: Syscall, _: &mut M) -> SyscallResult {
+        SyscallResult::Value(u64::from(NO_CALL.0).wrapping_neg())
+    }
+
+    fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
+        Host::call(self, call, &mut SystemMemory(memory))
+    }
 }
 
 impl<F: Files> Host for KernelHost<F> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The kernel (`guest/kernel`) on harts without timing: processes, memory, files, scheduling, faults.
 
+mod chips;
 mod compiled;
 mod costs;
 mod device;
