@@ -2,7 +2,7 @@
 //! The kernel of `guest/kernel` and its host: memory at the start, files, console, markers.
 //!
 //! [`Boot`] places kernel, hand-over and programs into memory; [`KernelHost`] serves the calls of
-//! the kernel and needs a [`Files`] for the files of programs.
+//! the kernel and needs a [`Files`](mb_processor::linux::Files) for the files of programs.
 //! `guest/kernel/host.h` has the numbers and structures, and `guest/kernel/calls.h` the calls that
 //! programs have beside those of Linux.
 
@@ -11,7 +11,7 @@ mod files;
 mod host;
 
 pub use boot::{Boot, BootError, UserProgram};
-pub use files::{Errno, Files, MemoryFiles, Stat};
+pub use files::MemoryFiles;
 pub use host::{Ended, KernelHost, Mark, call};
 
 /// The kernel, built from `guest/kernel`.

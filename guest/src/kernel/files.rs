@@ -1,94 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files that programs see. Models do no I/O: whoever runs a machine implements [`Files`].
+//! Files in memory.
 
 use std::collections::BTreeMap;
 
-/// An error number of Linux.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Errno(pub u16);
-
-impl Errno {
-    /// No such file.
-    pub const NOT_FOUND: Self = Self(2);
-    /// Not an open file.
-    pub const BAD_FILE: Self = Self(9);
-    /// A file exists and must not.
-    pub const EXISTS: Self = Self(17);
-    /// An argument has no meaning.
-    pub const INVALID: Self = Self(22);
-    /// A seek in something that is no file.
-    pub const NO_SEEK: Self = Self(29);
-}
-
-/// The status of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stat {
-    /// Type and permissions, `st_mode`.
-    pub mode: u32,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// A number that tells files apart, `st_ino`.
-    pub inode: u64,
-}
-
-/// Files of a program; 0, 1 and 2 are standard input, output and error. Flags, modes and origins
-/// have their values of Linux on RISC-V.
-pub trait Files {
-    /// Opens a file; returns its number.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
-    fn open(&mut self, path: &[u8], flags: u64, mode: u64) -> Result<u64, Errno>;
-
-    /// Closes a file.
-    ///
-    /// # Errors
-    /// It is not open.
-    fn close(&mut self, file: u64) -> Result<(), Errno>;
-
-    /// Reads at the position of the file; returns how many bytes were read, 0 at the end.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    fn read(&mut self, file: u64, buffer: &mut [u8]) -> Result<usize, Errno>;
-
-    /// Writes at the position of the file; returns how many bytes were written.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    fn write(&mut self, file: u64, bytes: &[u8]) -> Result<usize, Errno>;
-
-    /// Moves the position: from the start (0), the position (1) or the end (2). Returns it.
-    ///
-    /// # Errors
-    /// The file has no positions, or the new one is negative.
-    fn seek(&mut self, file: u64, offset: i64, origin: u64) -> Result<u64, Errno>;
-
-    /// The status of an open file.
-    ///
-    /// # Errors
-    /// It is not open.
-    fn stat(&mut self, file: u64) -> Result<Stat, Errno>;
-
-    /// Removes a file.
-    ///
-    /// # Errors
-    /// There is no such file.
-    fn unlink(&mut self, path: &[u8]) -> Result<(), Errno>;
-
-    /// Sets the length of an open file.
-    ///
-    /// # Errors
-    /// It is not open.
-    fn truncate(&mut self, file: u64, bytes: u64) -> Result<(), Errno>;
-}
+use mb_processor::linux::{FileStatus, Files, errno};
 
 const CREATE: u64 = 0o100;
 const EXCLUSIVE: u64 = 0o200;
 const TRUNCATE: u64 = 0o1000;
 const APPEND: u64 = 0o2000;
-const STANDARD: u64 = 3;
-const CHARACTER_DEVICE: u32 = 0o020_620;
+/// The first handle after standard input, output and error.
+const FIRST: u32 = 3;
 const REGULAR_FILE: u32 = 0o100_644;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,7 +24,7 @@ struct Open {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<Vec<u8>, Vec<u8>>,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u32, Open>,
     input: Vec<u8>,
     taken: usize,
     output: Vec<u8>,
@@ -132,36 +54,36 @@ impl MemoryFiles {
         &self.output
     }
 
-    fn find(&mut self, file: u64) -> Result<(&mut Open, &mut Vec<u8>), Errno> {
-        let open = self.open.get_mut(&file).ok_or(Errno::BAD_FILE)?;
-        let bytes = self.files.get_mut(&open.path).ok_or(Errno::NOT_FOUND)?;
+    fn find(&mut self, file: u32) -> Result<(&mut Open, &mut Vec<u8>), u16> {
+        let open = self.open.get_mut(&file).ok_or(errno::EBADF)?;
+        let bytes = self.files.get_mut(&open.path).ok_or(errno::ENOENT)?;
         Ok((open, bytes))
     }
 }
 
 impl Files for MemoryFiles {
-    fn open(&mut self, path: &[u8], flags: u64, _: u64) -> Result<u64, Errno> {
+    fn open(&mut self, path: &[u8], flags: u64, _: u32) -> Result<u32, u16> {
         let known = self.files.contains_key(path);
         if known && flags & (CREATE | EXCLUSIVE) == CREATE | EXCLUSIVE {
-            return Err(Errno::EXISTS);
+            return Err(errno::EEXIST);
         }
         if !known && flags & CREATE == 0 {
-            return Err(Errno::NOT_FOUND);
+            return Err(errno::ENOENT);
         }
         let bytes = self.files.entry(path.to_vec()).or_default();
         if flags & TRUNCATE != 0 {
             bytes.clear();
         }
-        let number = self.open.last_key_value().map_or(STANDARD, |(number, _)| number + 1);
+        let number = self.open.last_key_value().map_or(FIRST, |(number, _)| number + 1);
         self.open.insert(number, Open { path: path.to_vec(), position: 0, appends: flags & APPEND != 0 });
         Ok(number)
     }
 
-    fn close(&mut self, file: u64) -> Result<(), Errno> {
-        self.open.remove(&file).map(drop).ok_or(Errno::BAD_FILE)
+    fn close(&mut self, file: u32) {
+        self.open.remove(&file);
     }
 
-    fn read(&mut self, file: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+    fn read(&mut self, file: u32, buffer: &mut [u8]) -> Result<usize, u16> {
         if file == 0 {
             let rest = &self.input[self.taken..];
             let count = rest.len().min(buffer.len());
@@ -177,7 +99,7 @@ impl Files for MemoryFiles {
         Ok(count)
     }
 
-    fn write(&mut self, file: u64, bytes: &[u8]) -> Result<usize, Errno> {
+    fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, u16> {
         if file == 1 || file == 2 {
             self.output.extend_from_slice(bytes);
             return Ok(bytes.len());
@@ -195,37 +117,44 @@ impl Files for MemoryFiles {
         Ok(bytes.len())
     }
 
-    fn seek(&mut self, file: u64, offset: i64, origin: u64) -> Result<u64, Errno> {
-        if file < STANDARD {
-            return Err(Errno::NO_SEEK);
+    fn seek(&mut self, file: u32, offset: i64, origin: u32) -> Result<u64, u16> {
+        if file < FIRST {
+            return Err(errno::ESPIPE);
         }
         let (open, bytes) = self.find(file)?;
         let base = match origin {
             0 => 0,
             1 => open.position,
             2 => bytes.len(),
-            _ => return Err(Errno::INVALID),
+            _ => return Err(errno::EINVAL),
         };
-        let position = (base as i64).checked_add(offset).filter(|position| *position >= 0).ok_or(Errno::INVALID)?;
+        let position = (base as i64).checked_add(offset).filter(|position| *position >= 0).ok_or(errno::EINVAL)?;
         open.position = position as usize;
         Ok(position as u64)
     }
 
-    fn stat(&mut self, file: u64) -> Result<Stat, Errno> {
-        if file < STANDARD {
-            return Ok(Stat { mode: CHARACTER_DEVICE, bytes: 0, inode: 1 + file });
+    fn status(&mut self, file: u32) -> Result<FileStatus, u16> {
+        if file < FIRST {
+            return Ok(FileStatus::CHARACTER);
         }
-        let (_, bytes) = self.find(file)?;
-        Ok(Stat { mode: REGULAR_FILE, bytes: bytes.len() as u64, inode: 1 + file })
+        let (open, _) = self.find(file)?;
+        let path = open.path.clone();
+        self.status_of(&path)
     }
 
-    fn unlink(&mut self, path: &[u8]) -> Result<(), Errno> {
-        self.files.remove(path).map(drop).ok_or(Errno::NOT_FOUND)
+    fn status_of(&mut self, path: &[u8]) -> Result<FileStatus, u16> {
+        let place = self.files.keys().position(|known| known == path).ok_or(errno::ENOENT)?;
+        let bytes = self.files.get(path).map_or(0, Vec::len) as u64;
+        Ok(FileStatus { mode: REGULAR_FILE, bytes, number: 1 + place as u64 })
     }
 
-    fn truncate(&mut self, file: u64, bytes: u64) -> Result<(), Errno> {
+    fn remove(&mut self, path: &[u8]) -> Result<(), u16> {
+        self.files.remove(path).map(drop).ok_or(errno::ENOENT)
+    }
+
+    fn truncate(&mut self, file: u32, bytes: u64) -> Result<(), u16> {
         let (_, content) = self.find(file)?;
-        content.resize(usize::try_from(bytes).map_err(|_| Errno::INVALID)?, 0);
+        content.resize(usize::try_from(bytes).map_err(|_| errno::EINVAL)?, 0);
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The host of the kernel: `guest/kernel/host.h` describes each call.
 
+use mb_core::random::Random;
 use mb_processor::chip::CallHandler;
 use mb_processor::functional::{Host, HostAnswer, HostCall, HostMemory};
+use mb_processor::linux::{FileStatus, Files, errno};
 use mb_processor::system::MemorySystem;
 use mb_processor::{Syscall, SyscallResult};
-
-use super::files::{Errno, Files, Stat};
 
 /// Numbers of the calls.
 pub mod call {
@@ -42,8 +42,6 @@ pub mod call {
 
 /// Longest transfer of a call: a page.
 const MOST_BYTES: u64 = 4096;
-const BAD_ADDRESS: Errno = Errno(14);
-const NO_CALL: Errno = Errno(38);
 const STAT_BYTES: usize = 128;
 
 /// A mode marker of a program (`mb_mark`).
@@ -73,10 +71,10 @@ pub struct Ended {
 }
 
 /// Serves the kernel and records what it reports.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct KernelHost<F> {
     files: F,
-    random: u64,
+    random: Random,
     /// Whether a run stops at each marker.
     pub stops_at_marks: bool,
     messages: Vec<u8>,
@@ -89,7 +87,7 @@ impl<F: Files> KernelHost<F> {
     #[must_use]
     pub fn new(files: F, seed: u64) -> Self {
         let (messages, marks, ended) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, random: seed, stops_at_marks: false, messages, marks, ended }
+        Self { files, random: Random::of(seed, &[]), stops_at_marks: false, messages, marks, ended }
     }
 
     /// The files.
@@ -116,56 +114,51 @@ impl<F: Files> KernelHost<F> {
         &self.ended
     }
 
-    /// `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-    fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.random;
-        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ value >> 31
-    }
-
-    fn file_call(&mut self, call: &HostCall, memory: &mut dyn HostMemory) -> Result<u64, Errno> {
+    fn file_call(&mut self, call: &HostCall, memory: &mut dyn HostMemory) -> Result<u64, u16> {
         let [first, second, third, fourth, ..] = call.arguments;
-        let length = |bytes: u64| {
-            let length = usize::try_from(bytes).map_err(|_| Errno::INVALID)?;
-            if bytes > MOST_BYTES { Err(Errno::INVALID) } else { Ok(length) }
-        };
+        let file = || u32::try_from(first).map_err(|_| errno::EBADF);
+        let length = |bytes: u64| if bytes > MOST_BYTES { Err(errno::EINVAL) } else { Ok(bytes as usize) };
         match call.number {
             call::OPEN => {
-                let path = memory.get(first, length(second)?).ok_or(BAD_ADDRESS)?;
-                self.files.open(path, third, fourth)
+                let path = memory.get(first, length(second)?).ok_or(errno::EFAULT)?;
+                self.files.open(path, third, fourth as u32).map(u64::from)
             }
             call::UNLINK => {
-                let path = memory.get(first, length(second)?).ok_or(BAD_ADDRESS)?;
-                self.files.unlink(path).map(|()| 0)
+                let path = memory.get(first, length(second)?).ok_or(errno::EFAULT)?;
+                self.files.remove(path).map(|()| 0)
             }
-            call::CLOSE => self.files.close(first).map(|()| 0),
+            call::CLOSE => {
+                self.files.close(file()?);
+                Ok(0)
+            }
             call::READ => {
                 let mut buffer = vec![0; length(third)?];
-                let count = self.files.read(first, &mut buffer)?;
-                if memory.set(second, &buffer[..count]) { Ok(count as u64) } else { Err(BAD_ADDRESS) }
+                let count = self.files.read(file()?, &mut buffer)?.min(buffer.len());
+                if memory.set(second, &buffer[..count]) { Ok(count as u64) } else { Err(errno::EFAULT) }
             }
             call::WRITE => {
-                let bytes = memory.get(second, length(third)?).ok_or(BAD_ADDRESS)?;
-                self.files.write(first, bytes).map(|count| count as u64)
+                let bytes = memory.get(second, length(third)?).ok_or(errno::EFAULT)?;
+                self.files.write(file()?, bytes).map(|count| count as u64)
             }
-            call::SEEK => self.files.seek(first, second as i64, third),
+            call::SEEK => {
+                let from = u32::try_from(third).map_err(|_| errno::EINVAL)?;
+                self.files.seek(file()?, second as i64, from)
+            }
             call::STAT => {
-                let stat = self.files.stat(first)?;
-                if memory.set(second, &stat_bytes(stat)) { Ok(0) } else { Err(BAD_ADDRESS) }
+                let status = self.files.status(file()?)?;
+                if memory.set(second, &stat_bytes(status)) { Ok(0) } else { Err(errno::EFAULT) }
             }
-            call::TRUNCATE => self.files.truncate(first, second).map(|()| 0),
-            _ => Err(NO_CALL),
+            call::TRUNCATE => self.files.truncate(file()?, second).map(|()| 0),
+            _ => Err(errno::ENOSYS),
         }
     }
 }
 
 /// `struct stat` of Linux on 64-bit RISC-V (include/uapi/asm-generic/stat.h).
-fn stat_bytes(stat: Stat) -> [u8; STAT_BYTES] {
+fn stat_bytes(stat: FileStatus) -> [u8; STAT_BYTES] {
     let mut bytes = [0; STAT_BYTES];
     let mut put = |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
-    put(8, &stat.inode.to_le_bytes());
+    put(8, &stat.number.to_le_bytes());
     put(16, &stat.mode.to_le_bytes());
     put(20, &1_u32.to_le_bytes()); // links
     put(48, &stat.bytes.to_le_bytes());
@@ -190,7 +183,7 @@ impl<M: MemorySystem> HostMemory for SystemMemory<'_, M> {
 impl<F: Files> CallHandler for KernelHost<F> {
     /// Harts without supervisor mode have no kernel: no call exists.
     fn call<M: MemorySystem>(&mut self, _: u64, _: Syscall, _: &mut M) -> SyscallResult {
-        SyscallResult::Value(u64::from(NO_CALL.0).wrapping_neg())
+        SyscallResult::Value(u64::from(errno::ENOSYS).wrapping_neg())
     }
 
     fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
@@ -217,10 +210,10 @@ impl<F: Files> Host for KernelHost<F> {
                 self.ended.push(Ended { program: first, rank: second, status: third, time: call.time });
                 HostAnswer::Value(0)
             }
-            call::RANDOM => HostAnswer::Value(self.random()),
+            call::RANDOM => HostAnswer::Value(self.random.next()),
             _ => match self.file_call(&call, memory) {
                 Ok(value) => HostAnswer::Value(value),
-                Err(Errno(number)) => HostAnswer::Value(u64::from(number).wrapping_neg()),
+                Err(number) => HostAnswer::Value(u64::from(number).wrapping_neg()),
             },
         }
     }
