@@ -60,8 +60,10 @@
 //! later loads. A load may be performed before an older load of another address. If it is performed
 //! before an older load of the same address, it is repeated.
 //!
-//! Not modelled: register files with fewer ports than operands, several instruction queues, address
-//! translation.
+//! Harts may have supervisor mode: [`Chip::with_supervisor`]. Then addresses are translated when they
+//! are fetched from and when they are computed, and traps are precise; see [`TranslationConfig`].
+//!
+//! Not modelled: register files with fewer ports than operands, several instruction queues.
 //!
 //! Sources: Tullsen et al., *Exploiting Choice: Instruction Fetch and Issue on an Implementable
 //! Simultaneous Multithreading Processor* (ISCA 1996); Crowley et al. (`crowley2000`), section 3.3.
