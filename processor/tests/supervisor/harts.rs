@@ -9,16 +9,16 @@ use mb_processor::{FixedLatency, Memory, Syscall, SyscallResult};
 
 use crate::assembler::*;
 
-const BASE: u64 = 0x8000_0000;
+pub(crate) const BASE: u64 = 0x8000_0000;
 const HANDLER: u64 = BASE + 0x1000;
-const USER: u64 = BASE + 0x2000;
+pub(crate) const USER: u64 = BASE + 0x2000;
 /// The root table: it maps all of memory at its own addresses for both modes.
-const TABLE: u64 = BASE + 0x10_0000;
-const DATA: u64 = BASE + 0x20_0000;
+pub(crate) const TABLE: u64 = BASE + 0x10_0000;
+pub(crate) const DATA: u64 = BASE + 0x20_0000;
 
 /// Records calls: exits at number 0, interrupts a hart at 1, else returns the number.
 #[derive(Default)]
-struct Calls(Vec<HostCall>);
+pub(crate) struct Calls(Vec<HostCall>);
 
 impl Host for Calls {
     fn call(&mut self, call: HostCall, _: &mut dyn HostMemory) -> HostAnswer {
@@ -48,15 +48,15 @@ impl CallHandler for Calls {
 }
 
 #[derive(Clone)]
-struct Machine {
-    memory: Memory,
-    states: Vec<HartState>,
+pub(crate) struct Machine {
+    pub(crate) memory: Memory,
+    pub(crate) states: Vec<HartState>,
     quantum: u32,
 }
 
 impl Machine {
     /// Harts at BASE with stvec at HANDLER, where a call with number 0 ends the run.
-    fn new(harts: u64) -> Self {
+    pub(crate) fn new(harts: u64) -> Self {
         let mut machine = Self { memory: Memory::new(BASE, 4 << 20), states: Vec::new(), quantum: 8 };
         for number in 0..harts {
             let mut state = HartState::new(BASE, number, 0);
@@ -67,17 +67,17 @@ impl Machine {
         machine
     }
 
-    fn put(&mut self, address: u64, code: &[u32]) {
+    pub(crate) fn put(&mut self, address: u64, code: &[u32]) {
         let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.memory.write(address, &bytes).unwrap();
     }
 
-    fn entry(&mut self, address: u64, value: u64) {
+    pub(crate) fn entry(&mut self, address: u64, value: u64) {
         self.memory.write(address, &value.to_le_bytes()).unwrap();
     }
 
     /// Hart 0 starts in this mode at `pc`, with Sv39 if there is a table.
-    fn start(&mut self, pc: u64, user: bool, translated: bool) -> &mut HartState {
+    pub(crate) fn start(&mut self, pc: u64, user: bool, translated: bool) -> &mut HartState {
         let state = &mut self.states[0];
         if translated {
             state.supervisor.write(csr::SATP, 8 << 60 | TABLE >> 12);
@@ -98,9 +98,9 @@ impl Machine {
 
     /// Runs on chips with cores of both kinds until the handler ends it; returns the state of hart 0
     /// and the cycle.
-    fn time(&self, config: ChipConfig, translation: TranslationConfig, latency: u64) -> (HartState, Chip) {
+    pub(crate) fn time(&self, config: &ChipConfig, translation: TranslationConfig, latency: u64) -> (HartState, Chip) {
         let mut memory = FixedLatency::new(self.memory.clone(), NoDevice, self.states.len(), 1, latency, 2);
-        let mut chip = Chip::with_supervisor(&config, &translation, &self.states, 0).expect("a chip");
+        let mut chip = Chip::with_supervisor(config, &translation, &self.states, 0).expect("a chip");
         let stop = chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
         assert!(matches!(stop, chip::Stop::Exited { .. }), "{stop:?}");
         (chip.state(0).expect("a precise state"), chip)
@@ -109,7 +109,7 @@ impl Machine {
     /// Runs until the handler ends it; returns scause, sepc and stval.
     fn trap(self) -> (u64, u64, u64) {
         let configs = [cmp(self.states.len()), in_order(cmp(self.states.len()))];
-        let chips = configs.map(|config| self.time(config, TranslationConfig::default(), 3).0);
+        let chips = configs.map(|config| self.time(&config, TranslationConfig::default(), 3).0);
         let (stop, harts, _) = self.run();
         assert!(matches!(stop, Stop::Exited(_)), "{stop:?}");
         let trap = trap_of(harts.state(0));
@@ -126,14 +126,14 @@ impl Machine {
 }
 
 /// scause, sepc and stval.
-fn trap_of(state: &HartState) -> (u64, u64, u64) {
+pub(crate) fn trap_of(state: &HartState) -> (u64, u64, u64) {
     let counters = Counters { cycle: 0, time: 0, retired: 0 };
     let read = |number| state.supervisor.read(number, false, counters).unwrap();
     (read(csr::SCAUSE), read(csr::SEPC), read(csr::STVAL))
 }
 
 /// Maps 1 GiB at `address` to the same physical addresses.
-fn map_gib(machine: &mut Machine, address: u64, flags: u64) {
+pub(crate) fn map_gib(machine: &mut Machine, address: u64, flags: u64) {
     machine.entry(TABLE + (address >> 30) * 8, address >> 2 | flags);
 }
 
@@ -246,7 +246,7 @@ fn accesses_across_pages_use_both_translations_or_neither() {
             let mut machine = two_pages(true);
             machine.put(DATA + 0x4000, &[sd(6, -4, 5)]);
             machine.start(0, true, true).registers[5] = 0x1000;
-            let (state, _) = machine.time(cmp(1), TranslationConfig::default(), 3);
+            let (state, _) = machine.time(&cmp(1), TranslationConfig::default(), 3);
             assert_eq!(trap_of(&state), (6, 0, 0xffc));
         }
     }
@@ -288,21 +288,27 @@ fn sum_and_mxr_open_pages_for_supervisor_mode() {
 }
 
 #[test]
-fn a_translation_changes_with_sfence_and_with_satp() {
-    let mut machine = Machine::new(1);
-    map_gib(&mut machine, BASE, 0xcf);
-    let (middle, low) = (TABLE + 0x1000, TABLE + 0x2000);
-    machine.entry(TABLE, middle >> 2 | 1);
-    machine.entry(middle, low >> 2 | 1);
-    machine.entry(low, DATA >> 2 | 0xcf);
-    machine.entry(DATA, 1);
-    machine.entry(DATA + 0x1000, 2);
-    // Reads the page, changes its entry, and reads it again behind the fence.
-    machine.put(USER, &[ld(10, 0, 0), sd(6, 0, 5), sfence_vma(0, 0), ld(11, 0, 0), addi(17, 0, 0), ECALL]);
-    let state = machine.start(USER, false, true);
-    state.registers[5..7].copy_from_slice(&[low, (DATA + 0x1000) >> 2 | 0xcf]);
-    let (_, harts, _) = machine.run();
-    assert_eq!(harts.state(0).registers[10..12], [1, 2]);
+fn a_translation_changes_with_each_form_of_sfence() {
+    // x7 holds the address and x8 the address space, both 0.
+    for (address, asid) in [(0, 0), (7, 0), (0, 8), (7, 8)] {
+        let mut machine = Machine::new(1);
+        map_gib(&mut machine, BASE, 0xcf);
+        let (middle, low) = (TABLE + 0x1000, TABLE + 0x2000);
+        machine.entry(TABLE, middle >> 2 | 1);
+        machine.entry(middle, low >> 2 | 1);
+        machine.entry(low, DATA >> 2 | 0xcf);
+        machine.entry(DATA, 1);
+        machine.entry(DATA + 0x1000, 2);
+        // Reads the page, changes its entry, and reads it again behind the fence.
+        let code = [ld(10, 0, 0), sd(6, 0, 5), sfence_vma(address, asid), ld(11, 0, 0), addi(17, 0, 0), ECALL];
+        machine.put(USER, &code);
+        let state = machine.start(USER, false, true);
+        state.registers[5..7].copy_from_slice(&[low, (DATA + 0x1000) >> 2 | 0xcf]);
+        let (chip, _) = machine.time(&cmp(1), TranslationConfig::default(), 3);
+        assert_eq!(chip.registers[10..12], [1, 2]);
+        let (_, harts, _) = machine.run();
+        assert_eq!(harts.state(0).registers[10..12], [1, 2]);
+    }
 }
 
 #[test]
@@ -316,6 +322,8 @@ fn stored_code_is_executed_after_fence_i() {
     let state = machine.start(USER, false, false);
     state.registers[5..7].copy_from_slice(&[USER, u64::from(addi(10, 10, 100)) | u64::from(NOP) << 32]);
     state.registers[12] = 2;
+    let (chip, _) = machine.time(&cmp(1), TranslationConfig::default(), 3);
+    assert_eq!(chip.registers[10], 101);
     let (_, harts, _) = machine.run();
     assert_eq!(harts.state(0).registers[10], 101);
 }
@@ -340,6 +348,9 @@ fn wfi_waits_for_the_timer_and_the_interrupt_is_taken_behind_it() {
     state.supervisor.write(csr::SIE, 1 << 5);
     state.supervisor.write(csr::STIMECMP, 5000);
     state.supervisor.write(csr::SSTATUS, 2);
+    let (chip, cycles) = machine.time(&cmp(1), TranslationConfig::default(), 3);
+    assert_eq!((trap_of(&chip), chip.retired), ((1 << 63 | 5, USER + 4, 0), 2));
+    assert!((5000..5040).contains(&cycles.now()), "{}", cycles.now());
     let (stop, harts, calls) = machine.run();
     assert_eq!(stop, Stop::Exited(0));
     assert!((5000..5016).contains(&calls.0[0].time), "{}", calls.0[0].time);
@@ -401,81 +412,4 @@ fn instructions_are_counted_by_mode() {
     let (_, harts, _) = machine.run();
     let counts = harts.counts(0);
     assert_eq!((counts.user, counts.supervisor, counts.exceptions), (3, 2, 1));
-}
-
-/// Dependent loads over `pages` pages of 4 KiB or of 1 GiB, the chain `passes` times, in supervisor
-/// mode. With `one`, all of them are in one page.
-fn chain(pages: u64, passes: u64, large: bool, one: bool) -> Machine {
-    let mut machine = Machine::new(1);
-    map_gib(&mut machine, BASE, 0xcf);
-    let (middle, low) = (TABLE + 0x1000, TABLE + 0x2000);
-    let address = |page: u64| match (one, large) {
-        (true, _) => (8 << 30) + page * 8,
-        (false, true) => (8 + page) << 30 | page * 8,
-        (false, false) => (8 << 30) + page * 0x1000 + page * 8,
-    };
-    for page in 0..pages {
-        let physical = if large || one { BASE } else { DATA };
-        // In one page of 4 KiB the chain is at DATA.
-        let physical = if one && !large { DATA } else { physical };
-        if large {
-            machine.entry(TABLE + (8 + page) * 8, BASE >> 2 | 0xcf);
-        } else {
-            machine.entry(TABLE + 8 * 8, middle >> 2 | 1);
-            machine.entry(middle, low >> 2 | 1);
-            machine.entry(low + page * 8, physical >> 2 | 0xcf);
-        }
-        // All virtual pages are one physical page; the link of each is at a place of its own.
-        let at = if large { BASE } else { DATA };
-        machine.entry(at + page * 8, address((page + 1) % pages));
-    }
-    // The chain of large pages begins at BASE, where no code is executed.
-    let mut code = vec![ld(5, 0, 5); (pages * passes) as usize];
-    code.extend([addi(17, 0, 0), ECALL]);
-    machine.put(USER, &code);
-    machine.start(USER, false, true).registers[5] = address(0);
-    machine
-}
-
-#[test]
-fn a_walk_costs_the_loads_of_its_entries() {
-    let big = TranslationConfig { instruction_entries: 64, data_entries: 64 };
-    for config in [cmp(1), in_order(cmp(1))] {
-        // Long enough that the loads, not fetch, decide about the time.
-        for latency in [3, 10, 30] {
-            for pages in [2, 7, 20] {
-                for (large, levels) in [(false, 3), (true, 1)] {
-                    let (_, cold) = chain(pages, 1, large, false).time(config, big, latency);
-                    let (_, warm) = chain(pages, 1, large, true).time(config, big, latency);
-                    // The code is in one page of 1 GiB.
-                    assert_eq!((cold.statistics(0).walks, warm.statistics(0).walks), (1 + pages, 2));
-                    assert_eq!(cold.now() - warm.now(), (pages - 1) * levels * latency, "{pages} {latency} {levels}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn a_tlb_keeps_the_pages_used_last() {
-    for (entries, pages, walks) in [(4, 4, 4), (4, 5, 15), (5, 5, 5), (1, 3, 9), (16, 3, 3)] {
-        let translation = TranslationConfig { data_entries: entries, ..TranslationConfig::default() };
-        let (_, chip) = chain(pages, 3, false, false).time(cmp(1), translation, 3);
-        assert_eq!(chip.statistics(0).walks, 1 + walks, "{entries} entries, {pages} pages");
-    }
-}
-
-#[test]
-fn cycles_that_are_skipped_change_nothing() {
-    for machine in [chain(7, 2, false, false), chain(3, 1, true, false)] {
-        let run = |every: bool| {
-            let mut memory = FixedLatency::new(machine.memory.clone(), NoDevice, 1, 1, 10, 5);
-            let mut chip =
-                Chip::with_supervisor(&cmp(1), &TranslationConfig::default(), &machine.states, 0).expect("a chip");
-            chip.simulate_every_cycle(every);
-            chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
-            (chip.now(), *chip.statistics(0))
-        };
-        assert_eq!(run(true), run(false));
-    }
 }

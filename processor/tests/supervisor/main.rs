@@ -3,6 +3,7 @@
 //! timing that execute them.
 
 mod assembler;
+mod chips;
 mod harts;
 mod registers;
 mod translation;
