@@ -9,6 +9,7 @@ mod backing;
 mod fixed_latency;
 mod flat;
 pub mod hierarchy;
+pub mod line_port;
 pub mod shared_l2;
 pub mod system;
 
