@@ -42,6 +42,6 @@ pub mod rv64 {
     };
 }
 pub use loader::{Image, ImageError, Isa, LoadError, Program, Symbol};
-pub use memory::{Fault, FixedLatency, Memory, WriteError, hierarchy, line_port, shared_l2, system};
+pub use memory::{Fault, FixedLatency, Memory, WriteError, directory, hierarchy, line_port, shared_l2, system};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};
 pub use unit_test::{UnitTestError, Verdict, unit_test};

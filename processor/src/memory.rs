@@ -6,6 +6,7 @@
 //! time, a [`MemorySystem`](system::MemorySystem) holds both.
 
 mod backing;
+pub mod directory;
 mod fixed_latency;
 mod flat;
 pub mod hierarchy;

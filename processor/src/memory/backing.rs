@@ -96,6 +96,12 @@ impl Reservations {
         Self { lines: vec![Self::NONE; harts], held: 0 }
     }
 
+    /// Whether a hart holds one.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.held > 0
+    }
+
     pub(super) fn set(&mut self, hart: usize, line: u64) {
         self.release(hart);
         self.lines[hart] = line;

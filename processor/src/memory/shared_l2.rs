@@ -77,7 +77,7 @@ mod l2;
 mod memory_bus;
 mod requests;
 mod statistics;
-mod write_buffer;
+pub(super) mod write_buffer;
 
 pub use config::{L1Config, SharedL2Config};
 pub use statistics::{BusStatistics, L1Statistics, L2Statistics, MemoryBusStatistics, SharedL2Statistics};

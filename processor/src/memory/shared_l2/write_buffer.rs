@@ -7,7 +7,7 @@ use crate::memory::backing::mask;
 use crate::rv64::AtomicKind;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum EntryKind {
+pub(in crate::memory) enum EntryKind {
     Store,
     Conditional,
     Atomic(AtomicKind),
@@ -17,24 +17,24 @@ pub(super) enum EntryKind {
 
 /// An access that is not performed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) address: u64,
+pub(in crate::memory) struct Entry {
+    pub(in crate::memory) address: u64,
     /// The value or operand.
-    pub(super) value: u64,
+    pub(in crate::memory) value: u64,
     /// The cycle from which it can take the bus.
-    pub(super) ready: u64,
-    pub(super) tag: u32,
-    pub(super) context: u8,
-    pub(super) width: u8,
-    pub(super) kind: EntryKind,
+    pub(in crate::memory) ready: u64,
+    pub(in crate::memory) tag: u32,
+    pub(in crate::memory) context: u8,
+    pub(in crate::memory) width: u8,
+    pub(in crate::memory) kind: EntryKind,
 }
 
 impl Entry {
-    pub(super) fn is_device(&self) -> bool {
+    pub(in crate::memory) fn is_device(&self) -> bool {
         matches!(self.kind, EntryKind::DeviceRead | EntryKind::DeviceWrite)
     }
 
-    pub(super) fn is_store(&self) -> bool {
+    pub(in crate::memory) fn is_store(&self) -> bool {
         self.kind == EntryKind::Store
     }
 }
@@ -105,24 +105,36 @@ impl WriteBuffer {
     /// `address`: a mask of them, and their values.
     #[inline]
     pub(super) fn forward(&self, context: u8, address: u64, width: u8, end: u64) -> (u64, u64) {
-        let (mut covered, mut bytes) = (0, 0);
         let count = end.saturating_sub(self.performed);
-        for (entry, _) in self.entries.iter().zip(0..count) {
-            if entry.context != context || !entry.is_store() {
-                continue;
-            }
-            let (above, below) = (entry.address.wrapping_sub(address), address.wrapping_sub(entry.address));
-            let part = mask(entry.width);
-            let (part, value) = if above < 8 {
-                (part << (8 * above), entry.value << (8 * above))
-            } else if below < 8 {
-                (part >> (8 * below), entry.value >> (8 * below))
-            } else {
-                continue;
-            };
-            covered |= part;
-            bytes = bytes & !part | value & part;
-        }
-        (covered & mask(width), bytes & mask(width))
+        forward(self.entries.iter().zip(0..count).map(|(entry, _)| entry), context, address, width)
     }
+}
+
+/// The bytes of the stores of `context` among `width` bytes at `address`: a mask of them, and their
+/// values. Later entries replace earlier ones.
+#[inline]
+pub(in crate::memory) fn forward<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    context: u8,
+    address: u64,
+    width: u8,
+) -> (u64, u64) {
+    let (mut covered, mut bytes) = (0, 0);
+    for entry in entries {
+        if entry.context != context || !entry.is_store() {
+            continue;
+        }
+        let (above, below) = (entry.address.wrapping_sub(address), address.wrapping_sub(entry.address));
+        let part = mask(entry.width);
+        let (part, value) = if above < 8 {
+            (part << (8 * above), entry.value << (8 * above))
+        } else if below < 8 {
+            (part >> (8 * below), entry.value >> (8 * below))
+        } else {
+            continue;
+        };
+        covered |= part;
+        bytes = bytes & !part | value & part;
+    }
+    (covered & mask(width), bytes & mask(width))
 }

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All states of small systems, with the protocol and with planted faults.
+
+use mb_processor::directory::protocol::{
+    CacheAction, CacheEvent, CacheState, CacheTransition, Design, DirectoryAction, DirectoryEvent, DirectoryState,
+    DirectoryTransition, Protocol,
+};
+
+use super::model::{Found, Op, System, explore};
+
+/// The requests of a device in a design.
+fn device(design: Design) -> Vec<Op> {
+    let mut ops = vec![Op::DeviceGetX, Op::DeviceWrite, Op::DeviceRelease];
+    ops.push(if design == Design::Base { Op::DeviceGetS } else { Op::DeviceCopy });
+    if design == Design::OptCache {
+        ops.push(Op::DeviceBlank);
+    }
+    ops
+}
+
+fn system(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
+    let devices = (0..usize::from(nodes)).map(|node| if node < devices { device(design) } else { Vec::new() });
+    System {
+        protocol: Protocol::new(design, migratory),
+        nodes,
+        lines,
+        devices: devices.collect(),
+        ordered: true,
+        late: true,
+        drains: true,
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the numbers of states are a result")]
+fn holds(name: &str, system: System) -> Found {
+    let found = explore(system);
+    println!("{name}: {} states, depth {}", found.states, found.depth);
+    if let Some((violation, path)) = &found.violation {
+        panic!("{name}: {violation}\n{path}");
+    }
+    found
+}
+
+const DESIGNS: [Design; 3] = [Design::Base, Design::OptCopy, Design::OptCache];
+
+#[test]
+fn two_caches_and_one_device_keep_the_invariants() {
+    for design in DESIGNS {
+        for migratory in [false, true] {
+            for ordered in [true, false] {
+                let system = System { ordered, ..system(design, migratory, 2, 1, 1) };
+                holds(&format!("{design:?} migratory {migratory} ordered {ordered}"), system);
+            }
+        }
+    }
+}
+
+/// Plants a fault into a transition of a cache controller.
+fn cache(state: CacheState, event: CacheEvent, change: fn(&mut CacheTransition)) -> impl Fn(&mut Protocol) {
+    move |protocol| {
+        let mut transition = protocol.cache(state, event, 0).expect("a transition").clone();
+        change(&mut transition);
+        protocol.set_cache(state, event, Some(transition));
+    }
+}
+
+/// Plants a fault into a transition of the directory.
+fn directory(
+    state: DirectoryState,
+    event: DirectoryEvent,
+    change: fn(&mut DirectoryTransition),
+) -> impl Fn(&mut Protocol) {
+    move |protocol| {
+        let mut transition = protocol.directory(state, event, 0).expect("a transition").clone();
+        change(&mut transition);
+        protocol.set_directory(state, event, Some(transition));
+    }
+}
+
+/// Asserts that a planted fault violates an invariant, which is named.
+#[expect(clippy::print_stdout, reason = "the violations are a result")]
+fn fails(design: Design, migratory: bool, plant: impl Fn(&mut Protocol), expected: &str) {
+    let mut system = system(design, migratory, 2, 1, 1);
+    plant(&mut system.protocol);
+    let found = explore(system);
+    let (violation, path) = found.violation.unwrap_or_else(|| panic!("no violation; expected: {expected}"));
+    println!("{violation}: {} steps", path.lines().count());
+    assert!(violation.contains(expected), "{violation}; expected: {expected}\n{path}");
+}
+
+#[test]
+fn planted_faults_violate_each_invariant() {
+    use CacheState as C;
+    use DirectoryAction as A;
+    use DirectoryState as D;
+    // One writer or many readers.
+    let keeps = cache(C::S, CacheEvent::Inv, |entry| entry.next = C::S);
+    fails(Design::Base, false, keeps, "a copy that can be read is old");
+    let ignores = cache(C::S, CacheEvent::Inv, |entry| {
+        entry.actions.retain(|&action| action != CacheAction::Drop);
+        entry.next = C::S;
+    });
+    fails(Design::Base, false, ignores, "one writer or many readers");
+    let silent = directory(D::S, DirectoryEvent::GetX, |entry| {
+        entry.actions.retain(|&action| action != A::InvalidateSharers);
+    });
+    fails(Design::Base, false, silent, "deadlock");
+    let early = cache(C::IM, CacheEvent::DataMore, |entry| {
+        entry.actions.extend([CacheAction::UnblockExclusive, CacheAction::Restart]);
+        entry.next = C::M;
+    });
+    fails(Design::Base, false, early, "one writer or many readers");
+    // Values.
+    let clean = cache(C::M, CacheEvent::Replace, |entry| {
+        entry.actions = vec![CacheAction::SendPutE];
+        entry.next = C::EI;
+    });
+    fails(Design::Base, false, clean, "the last write is lost");
+    let shares = cache(C::M, CacheEvent::FwdGetS, |entry| entry.next = C::S);
+    fails(Design::Base, false, shares, "the last write is lost");
+    let forgets =
+        directory(D::M, DirectoryEvent::PutM, |entry| entry.actions.retain(|&action| action != A::WriteMemory));
+    fails(Design::Base, true, forgets, "the last write is lost");
+    let late = directory(D::I, DirectoryEvent::PutStale, |entry| entry.actions.insert(0, A::WriteMemory));
+    fails(Design::Base, false, late, "the last write is lost");
+    let stays = cache(C::SM, CacheEvent::Inv, |entry| entry.next = C::SM);
+    fails(Design::Base, false, stays, "a copy that can be read is old");
+    let exclusive = cache(C::ID, CacheEvent::Modified, |entry| {
+        entry.actions = vec![CacheAction::Deliver, CacheAction::UnblockShared, CacheAction::Restart];
+        entry.next = C::I;
+    });
+    fails(Design::Base, true, exclusive, "lost");
+    // Answers.
+    let mute = cache(C::I, CacheEvent::Inv, |entry| entry.actions.clear());
+    fails(Design::Base, false, mute, "deadlock");
+    let busy = directory(D::SS, DirectoryEvent::UnblockShared, |entry| entry.next = D::SS);
+    fails(Design::Base, false, busy, "deadlock");
+    let asleep = cache(C::IS, CacheEvent::Data, |entry| {
+        entry.actions.retain(|&action| action != CacheAction::Restart);
+    });
+    fails(Design::Base, false, asleep, "deadlock");
+    let forever = directory(D::MS, DirectoryEvent::GetX, |entry| {
+        entry.actions.clear();
+        entry.next = D::MS;
+    });
+    fails(Design::Base, false, forever, "deadlock");
+    // The device.
+    let kept = cache(C::D, CacheEvent::FwdGetX, |entry| entry.next = C::D);
+    fails(Design::Base, false, kept, "a copy that can be read is old");
+    let changed = directory(D::MC, DirectoryEvent::CopyDone, |entry| entry.next = D::S);
+    fails(Design::OptCopy, false, changed, "with an old value");
+    let missing = |protocol: &mut Protocol| protocol.set_cache(C::O, CacheEvent::FwdGetX, None);
+    let expected = "cache controller: event FwdGetX in state O of line 0x0; expected an event of the table";
+    fails(Design::Base, false, missing, expected);
+    let unasked =
+        directory(D::M, DirectoryEvent::Blank, |entry| entry.actions.retain(|&action| action != A::InvalidateOwner));
+    fails(Design::OptCache, false, unasked, "one writer or many readers");
+}
+
+/// A larger system: every message order of a pair, without runs to the end.
+fn large(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
+    System { late: false, drains: false, ..system(design, migratory, nodes, devices, lines) }
+}
+
+#[test]
+#[ignore = "nightly"]
+fn three_caches_and_two_devices_keep_the_invariants_base() {
+    holds("3 caches, 2 devices, 1 line, base", large(Design::Base, false, 3, 2, 1));
+}
+
+#[test]
+#[ignore = "nightly"]
+fn three_caches_and_two_devices_keep_the_invariants_base_migratory() {
+    holds("3 caches, 2 devices, 1 line, base, migratory", large(Design::Base, true, 3, 2, 1));
+}
+
+#[test]
+#[ignore = "nightly"]
+fn three_caches_and_two_devices_keep_the_invariants_optcopy() {
+    holds("3 caches, 2 devices, 1 line, optcopy, migratory", large(Design::OptCopy, true, 3, 2, 1));
+}
+
+#[test]
+#[ignore = "nightly"]
+fn three_caches_and_two_devices_keep_the_invariants_optcache() {
+    holds("3 caches, 2 devices, 1 line, optcache, migratory", large(Design::OptCache, true, 3, 2, 1));
+}
+
+#[test]
+#[ignore = "nightly"]
+fn two_lines_keep_the_invariants() {
+    for design in DESIGNS {
+        holds(&format!("2 caches, 1 device, 2 lines, {design:?}"), large(design, true, 2, 1, 2));
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random requests of harts and devices against a flat memory.
+//!
+//! Doublewords of shared lines belong to a hart or a device each, which writes increasing values, so
+//! that a reader knows what it may see: nothing older than it has seen, nothing that is not written.
+//! The owner reads exactly its last value. Two doublewords of each line are counters that all harts
+//! increase, by atomics and by load-reserved and store-conditional. Other lines belong to a device,
+//! which writes them whole. A private area of each hart takes accesses of any width and alignment.
+//! In between everything comes to rest, and all of memory is compared.
+
+use mb_processor::directory::DirectoryConfig;
+use mb_processor::directory::protocol::{
+    CacheAction, CacheEvent, CacheState, Design, DirectoryAction, DirectoryEvent, DirectoryState, Protocol, Transition,
+};
+
+use super::tester::{Outcome, Tester, tiny};
+
+/// Runs random requests; a panic of the memory is a failure too.
+fn run(config: &DirectoryConfig, protocol: Option<Protocol>, seed: u64, accesses: u64) -> Outcome {
+    let tester = Tester::new(config, protocol, seed);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tester.run(accesses)));
+    result.unwrap_or_else(|_| Err("a panic".into()))
+}
+
+fn configurations() -> Vec<DirectoryConfig> {
+    let mut all = Vec::new();
+    for design in [Design::Base, Design::OptCopy, Design::OptCache] {
+        for migratory in [false, true] {
+            all.push(DirectoryConfig { design, migratory, ..tiny() });
+            all.push(DirectoryConfig { design, migratory, ..DirectoryConfig::gu2011(16, 1) });
+        }
+    }
+    all
+}
+
+#[expect(clippy::print_stdout, reason = "the numbers of accesses are a result")]
+fn accesses(count: u64) {
+    let all = configurations();
+    for (seed, config) in all.iter().enumerate() {
+        let kinds = run(config, None, seed as u64, count / all.len() as u64);
+        println!("{} nodes, {:?}, migratory {}: {kinds:?}", config.nodes, config.design, config.migratory);
+        assert!(kinds.is_ok(), "{:?} migratory {}: {kinds:?}", config.design, config.migratory);
+    }
+}
+
+#[test]
+fn a_million_random_accesses_agree_with_a_flat_memory() {
+    accesses(1_000_000);
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "what the tester found is a result")]
+fn planted_faults_are_found() {
+    use CacheState as C;
+    type Plant = fn(&mut Protocol);
+    let faults: [(&str, Plant); 9] = [
+        ("a copy survives Inv", |protocol| {
+            cache(protocol, C::S, CacheEvent::Inv, &[CacheAction::SendAck], C::S);
+        }),
+        ("an upgrade does not lose its copy", |protocol| {
+            cache(protocol, C::SM, CacheEvent::Inv, &[CacheAction::SendAck], C::SM);
+        }),
+        ("a modified line leaves as a clean one", |protocol| {
+            cache(protocol, C::M, CacheEvent::Replace, &[CacheAction::SendPutE], C::EI);
+        }),
+        ("the owner forgets that it owns", |protocol| {
+            cache(protocol, C::O, CacheEvent::Replace, &[CacheAction::Drop], C::I);
+        }),
+        ("an exclusive answer to the device is not written back", |protocol| {
+            let actions = [CacheAction::Deliver, CacheAction::UnblockExclusive, CacheAction::Restart];
+            cache(protocol, C::ID, CacheEvent::Modified, &actions, C::I);
+        }),
+        ("writing begins before all acknowledgements", |protocol| {
+            let actions = [CacheAction::Fill, CacheAction::Expect, CacheAction::UnblockExclusive, CacheAction::Restart];
+            cache(protocol, C::IM, CacheEvent::DataMore, &actions, C::M);
+        }),
+        ("a read does not wake those who wait", |protocol| {
+            cache(protocol, C::IS, CacheEvent::Data, &[CacheAction::Fill, CacheAction::UnblockShared], C::S);
+        }),
+        ("the device keeps a line that was taken", |protocol| {
+            let actions = [CacheAction::SendDataX, CacheAction::Drop];
+            cache(protocol, C::D, CacheEvent::FwdGetX, &actions, C::I);
+        }),
+        ("a write-back does not reach memory", |protocol| {
+            for (state, next) in [(DirectoryState::M, DirectoryState::I), (DirectoryState::O, DirectoryState::S)] {
+                let actions = vec![DirectoryAction::ClearOwner, DirectoryAction::SendPutAck];
+                protocol.set_directory(state, DirectoryEvent::PutM, Some(Transition { actions, next }));
+            }
+        }),
+    ];
+    for (name, plant) in faults {
+        let migratory = name.contains("device");
+        let found = (0..20).find_map(|seed| {
+            let config = DirectoryConfig { migratory, ..tiny() };
+            let mut protocol = Protocol::new(config.design, config.migratory);
+            plant(&mut protocol);
+            run(&config, Some(protocol), seed, 100_000).err()
+        });
+        println!("{name}: {}", found.as_deref().unwrap_or("not found"));
+        assert!(found.is_some(), "{name}");
+    }
+}
+
+fn cache(protocol: &mut Protocol, state: CacheState, event: CacheEvent, actions: &[CacheAction], next: CacheState) {
+    let transition = Transition { actions: actions.to_vec(), next };
+    protocol.set_cache(state, event, Some(transition));
+}
+
+#[test]
+#[ignore = "nightly"]
+fn a_hundred_million_random_accesses_agree_with_a_flat_memory() {
+    accesses(100_000_000);
+}
