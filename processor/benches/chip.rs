@@ -6,35 +6,16 @@
 //! barrel core run the same program on one thread.
 
 mod common;
+#[path = "common/rates.rs"]
+mod rates;
 
-use common::Mute;
-use mb_core::Cycles;
-use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
-use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
-use mb_processor::hierarchy::Hierarchy;
-use mb_processor::out_of_order::{OutOfOrder, cortex_a72};
+use mb_processor::Program;
+use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
-use mb_processor::system::{MemorySystem, NoDevice};
-use mb_processor::{Ppc32, Program, Rv64, Service, Syscall, SyscallResult};
-
-/// Accepts every call.
-struct Host;
-
-impl CallHandler for Host {
-    fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, _: &mut M) -> SyscallResult {
-        if call.service == Service::Exit { SyscallResult::Exit(call.arguments[0]) } else { SyscallResult::Value(0) }
-    }
-}
+use mb_processor::system::NoDevice;
+use rates::{Count, Host, barrel, out_of_order, rate};
 
 const STACK: u64 = 4096;
-
-/// Instructions, squashed instructions and cycles.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    committed: u64,
-    squashed: u64,
-    cycles: u64,
-}
 
 /// Calls `main` on every hart.
 fn chip(config: &ChipConfig, program: &Program) -> Count {
@@ -57,45 +38,6 @@ fn chip(config: &ChipConfig, program: &Program) -> Count {
         count.squashed += chip.statistics(hart).squashed;
     }
     count
-}
-
-fn out_of_order(program: &Program) -> Count {
-    let (core, caches) = cortex_a72();
-    let mut hart = Rv64::load(program, 1).expect("RV64").remove(0);
-    let mut core = OutOfOrder::new(core, 0).expect("a core");
-    let mut hierarchy = Hierarchy::new(&caches).expect("a hierarchy");
-    core.run(&mut hart, &mut program.memory(0), &mut Mute, &mut hierarchy, Cycles::MAX).expect("no fault");
-    Count { committed: core.statistics().instructions, squashed: 0, cycles: core.now().0 }
-}
-
-fn barrel(program: &Program) -> Count {
-    let config = BarrelConfig::hemmert2007(1).expect("a preset");
-    let hart = Ppc32::load(program, 1).expect("PPC32").remove(0);
-    let memory = program.memory(66 << 10);
-    let stacks = Stacks { top: memory.range().end & !15, bytes: 1024 };
-    let mut barrel = Barrel::new(&config, hart, memory, stacks).expect("cores");
-    barrel.spawn(program.entry(), &[], Cycles(0));
-    barrel.run_until(Cycles::MAX, &mut Mute).expect("no fault");
-    Count { committed: barrel.statistics(0).instructions, squashed: 0, cycles: barrel.statistics(0).cycles }
-}
-
-/// Nanoseconds that this process has run, without the time in which the host ran others.
-fn run_time() -> u64 {
-    let statistics = std::fs::read_to_string("/proc/self/schedstat").expect("a Linux host");
-    statistics.split(' ').next().and_then(|first| first.parse().ok()).expect("a number")
-}
-
-/// Million committed instructions per second of run time.
-fn rate(run: &dyn Fn() -> Count) -> (f64, Count) {
-    let (begin, mut committed) = (run_time(), 0);
-    loop {
-        let count = run();
-        committed += count.committed;
-        let time = run_time() - begin;
-        if time > 100_000_000 {
-            return (committed as f64 / time as f64 * 1e3, count);
-        }
-    }
 }
 
 /// A core, its run, and the reference of its ratio with the least one that is expected.

@@ -2,7 +2,13 @@
 //! The coherent memory: its protocol in an explorer of states, closed formulas of time, memory order,
 //! and random requests against a flat memory.
 
+#[expect(dead_code, reason = "another test uses the other instructions")]
+#[path = "../chip/assembler.rs"]
+mod assembler;
+mod bench;
 mod explore;
+mod formulas;
+mod litmus;
 mod model;
 mod random;
 mod tester;

@@ -59,6 +59,18 @@ pub(crate) enum Step {
     Deliver(u8),
 }
 
+/// How much a system does, and how much is looked at in each state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Size {
+    /// Devices write and release also lines that they do not own. Each state is run to its end without
+    /// new requests, to see that all are answered.
+    Small,
+    /// A state with requests that are not answered is seen when no message can be delivered.
+    Large,
+    /// As `Large`; the core of a node requests a line when the node has no other: a cache of one line.
+    SingleLine,
+}
+
 /// A system to explore.
 pub(crate) struct System {
     pub(crate) protocol: Protocol,
@@ -67,11 +79,7 @@ pub(crate) struct System {
     /// What the device of each node asks for; an empty list is no device.
     pub(crate) devices: Vec<Vec<Op>>,
     pub(crate) ordered: bool,
-    /// Devices write and release also lines that they do not own.
-    pub(crate) late: bool,
-    /// Each state is run to its end without new requests, to see that all are answered. Otherwise only
-    /// states without a message to deliver are seen not to be answered.
-    pub(crate) drains: bool,
+    pub(crate) size: Size,
 }
 
 /// The directory, as an end of channels.
@@ -279,7 +287,7 @@ impl System {
                 return Some("the last write is lost".into());
             }
         }
-        if !self.drains {
+        if self.size != Size::Small {
             let stuck = !Self::quiet(world)
                 && (0..world.flights.len())
                     .all(|place| !self.deliverable(world, place) || !self.deliver(&mut world.clone(), place));
@@ -327,12 +335,20 @@ impl Model for System {
             let (core, device) = (Self::waits(world, node.into(), true), Self::waits(world, node.into(), false));
             for line in 0..self.lines {
                 let state = world.copies[usize::from(node)][usize::from(line)].state;
-                if !core {
+                let leaves = |copy: &Copy| {
+                    use CacheState::{D, EI, I, II, MI, OI};
+                    matches!(copy.state, I | D | MI | OI | EI | II)
+                };
+                let others =
+                    || world.copies[usize::from(node)].iter().enumerate().filter(|one| one.0 != usize::from(line));
+                let room = self.size != Size::SingleLine || state != CacheState::I || others().all(|one| leaves(one.1));
+                if !core && room {
                     steps.extend([Op::Read, Op::Write].map(|op| Step::Issue(node, line, op)));
                 }
                 if !device {
                     let owns = |op| matches!(op, Op::DeviceWrite | Op::DeviceRelease) && state != CacheState::D;
-                    let ops = self.devices[usize::from(node)].iter().filter(|&&op| self.late || !owns(op));
+                    let ops =
+                        self.devices[usize::from(node)].iter().filter(|&&op| self.size == Size::Small || !owns(op));
                     steps.extend(ops.map(|&op| Step::Issue(node, line, op)));
                 }
                 if matches!(state, CacheState::S | CacheState::E | CacheState::O | CacheState::M) {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Instructions per second of the cores that chips are compared with.
+
+use mb_core::Cycles;
+use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
+use mb_processor::chip::CallHandler;
+use mb_processor::hierarchy::Hierarchy;
+use mb_processor::out_of_order::{OutOfOrder, cortex_a72};
+use mb_processor::system::MemorySystem;
+use mb_processor::{Ppc32, Program, Rv64, Service, Syscall, SyscallResult};
+
+use crate::common::Mute;
+
+/// Accepts every call.
+pub(crate) struct Host;
+
+impl CallHandler for Host {
+    fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, _: &mut M) -> SyscallResult {
+        if call.service == Service::Exit { SyscallResult::Exit(call.arguments[0]) } else { SyscallResult::Value(0) }
+    }
+}
+
+/// Instructions, squashed instructions and cycles.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Count {
+    pub(crate) committed: u64,
+    pub(crate) squashed: u64,
+    pub(crate) cycles: u64,
+}
+
+pub(crate) fn out_of_order(program: &Program) -> Count {
+    let (core, caches) = cortex_a72();
+    let mut hart = Rv64::load(program, 1).expect("RV64").remove(0);
+    let mut core = OutOfOrder::new(core, 0).expect("a core");
+    let mut hierarchy = Hierarchy::new(&caches).expect("a hierarchy");
+    core.run(&mut hart, &mut program.memory(0), &mut Mute, &mut hierarchy, Cycles::MAX).expect("no fault");
+    Count { committed: core.statistics().instructions, squashed: 0, cycles: core.now().0 }
+}
+
+pub(crate) fn barrel(program: &Program) -> Count {
+    let config = BarrelConfig::hemmert2007(1).expect("a preset");
+    let hart = Ppc32::load(program, 1).expect("PPC32").remove(0);
+    let memory = program.memory(66 << 10);
+    let stacks = Stacks { top: memory.range().end & !15, bytes: 1024 };
+    let mut barrel = Barrel::new(&config, hart, memory, stacks).expect("cores");
+    barrel.spawn(program.entry(), &[], Cycles(0));
+    barrel.run_until(Cycles::MAX, &mut Mute).expect("no fault");
+    Count { committed: barrel.statistics(0).instructions, squashed: 0, cycles: barrel.statistics(0).cycles }
+}
+
+/// Nanoseconds that this process has run, without the time in which the host ran others.
+fn run_time() -> u64 {
+    let statistics = std::fs::read_to_string("/proc/self/schedstat").expect("a Linux host");
+    statistics.split(' ').next().and_then(|first| first.parse().ok()).expect("a number")
+}
+
+/// Million committed instructions per second of run time.
+pub(crate) fn rate(run: &dyn Fn() -> Count) -> (f64, Count) {
+    let (begin, mut committed) = (run_time(), 0);
+    loop {
+        let count = run();
+        committed += count.committed;
+        let time = run_time() - begin;
+        if time > 100_000_000 {
+            return (committed as f64 / time as f64 * 1e3, count);
+        }
+    }
+}
