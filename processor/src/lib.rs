@@ -8,7 +8,7 @@
 //! | `isa` | [`Ppc32`] and [`Rv64`], behind the trait [`Hart`]; [`Retired`] describes an executed instruction; [`rv64`] has instructions without state |
 //! | `syscall` | the system-call interface between a program and its host: [`SyscallHandler`] |
 //! | [`linux`] | start and system calls of static programs for Linux |
-//! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both |
+//! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both: [`shared_l2`], [`directory`] |
 //! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`chip`] executes them cycle by cycle; [`predictor`] predicts branches |
 //!
 //! Function and timing are apart. A hardware thread ([`Hart`]) executes one instruction when its

@@ -10,5 +10,6 @@ mod explore;
 mod formulas;
 mod litmus;
 mod model;
+mod programs;
 mod random;
 mod tester;
