@@ -75,7 +75,7 @@ use self::cache::Block;
 use self::calendar::Calendar;
 use self::home::Home;
 use self::node::{Node, Slab};
-use self::protocol::{CacheState, Message, MessageKind, Protocol};
+use self::protocol::{CacheEvent, CacheState, Message, MessageKind, Protocol};
 use self::switch::Switch;
 use super::Memory;
 use super::backing::Reservations;
@@ -119,6 +119,14 @@ enum Event {
     Message(u32),
 }
 
+/// The states in which a line can be read and written at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hits {
+    read: [bool; CacheState::ALL.len()],
+    /// The state after the write.
+    write: [Option<CacheState>; CacheState::ALL.len()],
+}
+
 /// A message between devices.
 #[derive(Clone, Copy, Debug)]
 struct DeviceMessage {
@@ -139,6 +147,8 @@ struct Gathered {
 pub struct CoherentMemory<D = NoDevice> {
     config: DirectoryConfig,
     protocol: Protocol,
+    /// What the table says of loads and stores that hit, by state.
+    hits: Hits,
     now: u64,
     calendar: Calendar<Event>,
     nodes: Vec<Node>,
@@ -184,9 +194,15 @@ impl<D: Device> CoherentMemory<D> {
             )));
         }
         let harts = config.nodes * config.contexts;
+        let mut hits = Hits::default();
+        for &state in CacheState::ALL {
+            hits.read[state as usize] = protocol.hit(state, CacheEvent::Read) == Some(state);
+            hits.write[state as usize] = protocol.hit(state, CacheEvent::Write);
+        }
         Ok(Self {
             config: *config,
             protocol,
+            hits,
             now: 0,
             calendar: Calendar::new(),
             nodes: (0..config.nodes).map(|_| Node::new(config)).collect(),

@@ -67,7 +67,7 @@ pub(crate) enum Size {
     Small,
     /// A state with requests that are not answered is seen when no message can be delivered.
     Large,
-    /// As `Large`; the core of a node requests a line when the node has no other: a cache of one line.
+    /// As `Large`; a request of a core for a line evicts the other lines: a cache of one line.
     SingleLine,
 }
 
@@ -88,6 +88,15 @@ const HOME: u8 = 100;
 /// The data of a write-back that has been overtaken may be old.
 fn is_write_back(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::PutM | MessageKind::PutO)
+}
+
+/// Whether a line can be evicted.
+fn can_leave(state: CacheState) -> bool {
+    matches!(state, CacheState::S | CacheState::E | CacheState::O | CacheState::M)
+}
+
+fn is_leaving(state: CacheState) -> bool {
+    matches!(state, CacheState::MI | CacheState::OI | CacheState::EI | CacheState::II)
 }
 
 fn is_core(op: Op) -> bool {
@@ -335,10 +344,7 @@ impl Model for System {
             let (core, device) = (Self::waits(world, node.into(), true), Self::waits(world, node.into(), false));
             for line in 0..self.lines {
                 let state = world.copies[usize::from(node)][usize::from(line)].state;
-                let leaves = |copy: &Copy| {
-                    use CacheState::{D, EI, I, II, MI, OI};
-                    matches!(copy.state, I | D | MI | OI | EI | II)
-                };
+                let leaves = |copy: &Copy| copy.state.is_stable() || is_leaving(copy.state);
                 let others =
                     || world.copies[usize::from(node)].iter().enumerate().filter(|one| one.0 != usize::from(line));
                 let room = self.size != Size::SingleLine || state != CacheState::I || others().all(|one| leaves(one.1));
@@ -351,7 +357,7 @@ impl Model for System {
                         self.devices[usize::from(node)].iter().filter(|&&op| self.size == Size::Small || !owns(op));
                     steps.extend(ops.map(|&op| Step::Issue(node, line, op)));
                 }
-                if matches!(state, CacheState::S | CacheState::E | CacheState::O | CacheState::M) {
+                if self.size != Size::SingleLine && can_leave(state) {
                     steps.push(Step::Issue(node, line, Op::Replace));
                 }
             }
@@ -370,6 +376,13 @@ impl Model for System {
             }
             Step::Issue(node, line, op) => {
                 let (node, line) = (usize::from(node), usize::from(line));
+                if self.size == Size::SingleLine && is_core(op) && next.copies[node][line].state == CacheState::I {
+                    for other in (0..usize::from(self.lines)).filter(|&other| other != line) {
+                        if can_leave(next.copies[node][other].state) {
+                            self.cache(&mut next, node, other, Op::Replace, None);
+                        }
+                    }
+                }
                 let served = self.cache(&mut next, node, line, op, None);
                 if !served && op != Op::Replace {
                     next.copies[node][line].waiting.push(op);

@@ -124,6 +124,14 @@ impl Protocol {
         })
     }
 
+    /// The state after a request of the core that the controller serves from the copy, without any other
+    /// action; `None` if it does more.
+    #[must_use]
+    pub fn hit(&self, state: CacheState, event: CacheEvent) -> Option<CacheState> {
+        let transition = self.cache(state, event, 0).ok()?;
+        (transition.actions == [CacheAction::Hit]).then_some(transition.next)
+    }
+
     /// Replaces a transition of the cache controllers, to plant a fault.
     pub fn set_cache(&mut self, state: CacheState, event: CacheEvent, transition: Option<CacheTransition>) {
         self.cache[state as usize * CacheEvent::ALL.len() + event as usize] = transition;

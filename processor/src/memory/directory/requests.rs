@@ -3,7 +3,6 @@
 
 use super::cache::Block;
 use super::node::{Load, Place, Waiter};
-use super::protocol::CacheState;
 use super::{CoherentMemory, Event};
 use crate::memory::backing::mask;
 use crate::memory::line_port::LineEvent;
@@ -48,6 +47,7 @@ impl<D: Device> CoherentMemory<D> {
         let offset = (address % 64) as usize;
         if offset + usize::from(width) <= 64
             && let Some(way) = node.data.find(address / 64)
+            && self.hits.read[way.state as usize]
         {
             let slot = way.slot as usize;
             let line = &node.data.blocks[slot].bytes;
@@ -77,11 +77,11 @@ impl<D: Device> CoherentMemory<D> {
     fn readable(&self, core: usize, line: u64) -> Option<&Block> {
         let node = &self.nodes[core];
         if let Some(way) = node.data.peek(line) {
-            return Some(&node.data.blocks[way.slot as usize]);
+            return self.hits.read[way.state as usize].then(|| &node.data.blocks[way.slot as usize]);
         }
         let mshr = &node.mshrs[node.mshr(line)?];
-        let upgrades = mshr.active && matches!(mshr.state, CacheState::SM | CacheState::OM);
-        upgrades.then_some(&mshr.block)
+        let reads = mshr.active && !mshr.state.is_stable() && self.hits.read[mshr.state as usize];
+        reads.then_some(&mshr.block)
     }
 
     /// A load that does not hit a single line of the cache.

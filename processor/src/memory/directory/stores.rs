@@ -3,7 +3,7 @@
 
 use super::cache::Block;
 use super::node::{Place, Waiter};
-use super::protocol::{CacheState, Impossible};
+use super::protocol::Impossible;
 use super::requests::{part, read};
 use super::{CoherentMemory, Event};
 use crate::memory::shared_l2::write_buffer::{Entry, EntryKind};
@@ -54,9 +54,9 @@ impl<D: Device> CoherentMemory<D> {
         if node.stores.entries.is_empty()
             && address % 64 + u64::from(width) <= 64
             && let Some(way) = node.data.find(line)
-            && matches!(way.state, CacheState::E | CacheState::M)
+            && let Some(next) = self.hits.write[way.state as usize]
         {
-            way.state = CacheState::M;
+            way.state = next;
             let slot = way.slot as usize;
             node.statistics.data_hits += 1;
             let value = self.write_slot(core, slot, &entry);
@@ -146,8 +146,10 @@ impl<D: Device> CoherentMemory<D> {
             return Ok(());
         }
         let node = &mut self.nodes[core];
-        if let Some((slot, CacheState::E | CacheState::M)) = held {
-            node.data.find(line).expect("a line").state = CacheState::M;
+        if let Some((slot, state)) = held
+            && let Some(next) = self.hits.write[state as usize]
+        {
+            node.data.find(line).expect("a line").state = next;
             node.statistics.data_hits += 1;
             let mut block = node.data.blocks[slot];
             self.perform(core, line, &mut block, completed);
