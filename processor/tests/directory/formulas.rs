@@ -309,6 +309,10 @@ fn designs_differ_in_what_a_copy_leaves_behind() {
             _ => CacheState::M,
         };
         assert_eq!(bench.memory.state(2, address), owner, "{design:?}");
+        // It counts for the device and not for the core.
+        let statistics = bench.memory.statistics().nodes[0];
+        assert_eq!((statistics.device.private, statistics.device.global), (1, 0));
+        assert_eq!((statistics.core.private, statistics.core.global, statistics.l1_misses()), (0, 0, 0));
         let writes = bench.memory.statistics().memory_writes;
         assert_eq!(writes, u64::from(design == Design::Base && migratory), "{design:?}");
         assert_eq!(bench.memory.bytes(address, 8), Some(&9_u64.to_le_bytes()[..]));

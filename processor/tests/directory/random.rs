@@ -8,10 +8,10 @@
 //! which writes them whole. A private area of each hart takes accesses of any width and alignment.
 //! In between everything comes to rest, and all of memory is compared.
 
-use mb_processor::directory::DirectoryConfig;
 use mb_processor::directory::protocol::{
     CacheAction, CacheEvent, CacheState, Design, DirectoryAction, DirectoryEvent, DirectoryState, Protocol, Transition,
 };
+use mb_processor::directory::{CacheConfig, DirectoryConfig};
 
 use super::tester::{Outcome, Tester, tiny};
 
@@ -104,6 +104,17 @@ fn planted_faults_are_found() {
 fn cache(protocol: &mut Protocol, state: CacheState, event: CacheEvent, actions: &[CacheAction], next: CacheState) {
     let transition = Transition { actions: actions.to_vec(), next };
     protocol.set_cache(state, event, Some(transition));
+}
+
+#[test]
+fn sixty_four_nodes_agree_with_a_flat_memory() {
+    let table = DirectoryConfig::gu2011(64, 1);
+    let l2 = CacheConfig { bytes: 16 << 10, ..table.l2 };
+    for design in [Design::Base, Design::OptCache] {
+        let config = DirectoryConfig { l2, design, ..table };
+        let kinds = run(&config, None, 1, 50_000);
+        assert!(kinds.is_ok(), "{design:?}: {kinds:?}");
+    }
 }
 
 #[test]
