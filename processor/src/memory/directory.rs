@@ -369,6 +369,9 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
 
     #[inline]
     fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+        if self.gathered.get().is_some() {
+            self.gathered.take();
+        }
         while self.calendar.next <= cycle {
             self.run(completed);
         }

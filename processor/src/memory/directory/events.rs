@@ -12,7 +12,6 @@ impl<D: Device> CoherentMemory<D> {
     /// # Panics
     /// The protocol has no transition for an event.
     pub(super) fn run(&mut self, completed: &mut Vec<Completion>) {
-        self.gathered.take();
         self.now = self.calendar.next;
         self.calendar.proceed(self.now);
         let mut number = 0;
