@@ -28,8 +28,8 @@
 //
 // A poll. Store descriptor and word to the poll port, and load it. If the process was interrupted
 // between the two, another process may have polled: the load has the value MOPED_RETRY, and both
-// are repeated. Descriptors can be used from every core: MOPED forwards the accesses of a process
-// that has moved.
+// are repeated. A write to satp of the core drops the stored descriptor too. Descriptors can be used
+// from every core: MOPED forwards the accesses of a process that has moved.
 //
 // Matching, as MPI defines it: a send and a receive of one program, of the same context, to the rank
 // of the receive's process, with equal tag and sender unless the receive accepts any. The oldest

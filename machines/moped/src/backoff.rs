@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Back-off of programs into software (section 4.4 of the paper), and the return from it.
+//!
+//! The home MOPED of a program orders the steps: a refusal anywhere raises, the home sets the bit everywhere, each
+//! MOPED reports when no descriptor of the program is reserved at it, and the bit is cleared everywhere.
+
+use crate::contract::{BACKOFF_BIT, DRAINED, EPISODE_SHIFT};
+use crate::message::{Message, Step};
+use crate::parameters::Backoff;
+
+/// The bit of a program, as one MOPED sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Bit {
+    #[default]
+    Clear,
+    /// Set here; other MOPEDs may not know.
+    Raised,
+    /// Set everywhere.
+    Set,
+}
+
+/// What a MOPED stores of a program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    /// Descriptors reserved here.
+    pub(crate) reserved: usize,
+    pub(crate) bit: Bit,
+    pub(crate) episode: u32,
+    pub(crate) drained: bool,
+    /// The home has ordered the bit to be set, and waits for `DrainedHere`.
+    owes_drained: bool,
+    home: Home,
+}
+
+/// What the home of a program stores in addition.
+#[derive(Clone, Debug, Default)]
+struct Home {
+    raised: bool,
+    set: usize,
+    drained: usize,
+}
+
+/// The programs of one MOPED.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    nodes: usize,
+    mode: Backoff,
+    all: Vec<Program>,
+}
+
+type Out = Vec<(usize, Message)>;
+
+impl Programs {
+    pub(crate) fn new(nodes: usize, programs: usize, mode: Backoff) -> Self {
+        Self { nodes, mode, all: vec![Program::default(); programs] }
+    }
+
+    pub(crate) fn get(&self, program: u16) -> &Program {
+        &self.all[usize::from(program)]
+    }
+
+    /// Whether nothing of the program matches here.
+    pub(crate) fn is_stopped(&self, program: u16) -> bool {
+        self.mode == Backoff::Stop && self.get(program).bit != Bit::Clear
+    }
+
+    /// The word `MOPED_BACKOFF`.
+    pub(crate) fn word(&self, program: u16) -> u64 {
+        let found = self.get(program);
+        let bit = if found.bit == Bit::Clear { 0 } else { BACKOFF_BIT };
+        let drained = if found.drained { DRAINED } else { 0 };
+        bit | drained | u64::from(found.episode & 0x1fff_ffff) << EPISODE_SHIFT
+    }
+
+    fn home(&self, program: u16) -> usize {
+        usize::from(program) % self.nodes
+    }
+
+    fn to_home(&self, program: u16, step: Step, out: &mut Out) {
+        out.push((self.home(program), Message::Backoff { program, step }));
+    }
+
+    fn to_all(&self, program: u16, step: Step, out: &mut Out) {
+        out.extend((0..self.nodes).map(|node| (node, Message::Backoff { program, step })));
+    }
+
+    pub(crate) fn reserve(&mut self, program: u16) {
+        self.all[usize::from(program)].reserved += 1;
+    }
+
+    pub(crate) fn release(&mut self, program: u16, out: &mut Out) {
+        self.all[usize::from(program)].reserved -= 1;
+        self.report_drained(program, out);
+    }
+
+    /// Sets the bit here and tells the home.
+    pub(crate) fn raise(&mut self, program: u16, out: &mut Out) {
+        let mode = self.mode;
+        let found = &mut self.all[usize::from(program)];
+        if found.bit == Bit::Clear {
+            found.bit = if mode == Backoff::Stop { Bit::Raised } else { Bit::Set };
+            self.to_home(program, Step::Raise, out);
+        }
+    }
+
+    /// The program asks for the end of its back-off.
+    pub(crate) fn resume(&self, program: u16, out: &mut Out) {
+        if self.mode == Backoff::Stop {
+            self.to_home(program, Step::Resume, out);
+        }
+    }
+
+    fn report_drained(&mut self, program: u16, out: &mut Out) {
+        let found = &mut self.all[usize::from(program)];
+        if found.owes_drained && found.reserved == 0 {
+            found.owes_drained = false;
+            self.to_home(program, Step::DrainedHere, out);
+        }
+    }
+
+    pub(crate) fn step(&mut self, program: u16, step: Step, out: &mut Out) {
+        let (nodes, mode) = (self.nodes, self.mode);
+        let found = &mut self.all[usize::from(program)];
+        match step {
+            Step::Raise => {
+                if !found.home.raised {
+                    found.home = Home { raised: true, set: 0, drained: 0 };
+                    let episode = found.episode.wrapping_add(1);
+                    self.to_all(program, Step::Set { episode }, out);
+                }
+            }
+            Step::Set { episode } => {
+                if found.bit == Bit::Clear {
+                    found.bit = if mode == Backoff::Stop { Bit::Raised } else { Bit::Set };
+                }
+                found.episode = episode;
+                found.drained = false;
+                found.owes_drained = true;
+                self.to_home(program, Step::SetHere, out);
+                self.report_drained(program, out);
+            }
+            Step::SetHere => {
+                found.home.set += 1;
+                if found.home.set == nodes {
+                    self.to_all(program, Step::SetEverywhere, out);
+                }
+            }
+            Step::SetEverywhere => found.bit = Bit::Set,
+            Step::DrainedHere => {
+                found.home.drained += 1;
+                if found.home.drained == nodes {
+                    self.to_all(program, Step::DrainedEverywhere, out);
+                    if mode == Backoff::Published {
+                        self.end(program, out);
+                    }
+                }
+            }
+            Step::DrainedEverywhere => found.drained = true,
+            Step::Resume => {
+                if found.home.raised && found.home.set == nodes && found.home.drained == nodes {
+                    self.end(program, out);
+                }
+            }
+            Step::Clear => (found.bit, found.drained) = (Bit::Clear, false),
+        }
+    }
+
+    fn end(&mut self, program: u16, out: &mut Out) {
+        self.all[usize::from(program)].home.raised = false;
+        self.to_all(program, Step::Clear, out);
+    }
+}
