@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mb_processor::line_port::{LineEvent, LinePort};
 
-use crate::contract::Process;
+use crate::contract::{Id, Process, State};
 use crate::counters::{Counters, MatchEvent};
 use crate::message::Message;
 use crate::node::{Node, Slot};
@@ -68,6 +68,12 @@ impl Moped {
     #[must_use]
     pub fn counters(&self, node: usize) -> Counters {
         self.nodes[node].counters
+    }
+
+    /// The state of a descriptor as its MOPED knows it; nothing if it is free.
+    #[must_use]
+    pub fn state(&self, id: Id) -> Option<State> {
+        self.nodes[usize::from(id.node)].table.get(id.entry.into()).map(|entry| entry.state)
     }
 
     /// Descriptors in the table of a node, own and forwarded ones.

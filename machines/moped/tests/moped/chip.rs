@@ -193,6 +193,13 @@ impl Chip {
         panic!("the devices never become idle");
     }
 
+    pub(crate) fn step_by(&mut self, cycles: u64) {
+        for _ in 0..cycles {
+            self.step();
+        }
+    }
+
+    /// Steps until a condition holds.
     pub(crate) fn settle_until(&mut self, mut ends: impl FnMut(&Self) -> bool) {
         for _ in 0..1_000_000 {
             self.step();

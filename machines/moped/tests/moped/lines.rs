@@ -22,6 +22,8 @@ pub(crate) struct Timing {
     pub(crate) revocations: u64,
     /// Requests that are refused, in 1000.
     pub(crate) refusals: u64,
+    /// Operations of a node that are accepted in a cycle.
+    pub(crate) operations: usize,
 }
 
 impl Timing {
@@ -32,11 +34,16 @@ impl Timing {
             message: (message, message),
             revocations: 0,
             refusals: 0,
+            operations: 2,
         }
     }
 
+    pub(crate) const fn unlimited(self) -> Self {
+        Self { operations: 64, ..self }
+    }
+
     pub(crate) const RANDOM: Self =
-        Self { access: (1, 60), write: (1, 30), message: (2, 40), revocations: 20, refusals: 100 };
+        Self { access: (1, 60), write: (1, 30), message: (2, 40), revocations: 20, refusals: 100, operations: 2 };
 }
 
 /// A planted fault of the memory.
@@ -204,7 +211,7 @@ impl LinePort for Lines {
         if self.accepted.0 != cycle {
             self.accepted = (cycle, vec![0; self.events.len()]);
         }
-        if self.accepted.1[node] == 2 || self.random.below(1000) < self.timing.refusals {
+        if self.accepted.1[node] == self.timing.operations || self.random.below(1000) < self.timing.refusals {
             return false;
         }
         self.accepted.1[node] += 1;

@@ -8,3 +8,4 @@ mod header;
 mod judge;
 mod lines;
 mod streams;
+mod timing;
