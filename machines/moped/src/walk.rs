@@ -188,3 +188,92 @@ impl Current {
 fn line_of(address: u64) -> u64 {
     address & !(LINE_BYTES as u64 - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const ROOT: u64 = 0x8000_0000;
+    const ALL: u64 = 0xdf;
+
+    fn pointer(table: u64) -> u64 {
+        table >> 2 | bit::VALID
+    }
+
+    fn leaf(page: u64, bits: u64) -> u64 {
+        page >> 2 | bits
+    }
+
+    /// Walks page tables, given as words; also how many lines were read.
+    fn walk(words: &[(u64, u64)], address: u64, is_receive: bool) -> (Option<u64>, usize) {
+        let words: BTreeMap<_, _> = words.iter().copied().collect();
+        let mut walker = Walker::new(1);
+        let target = Target::Entry { entry: 0, serial: 0 };
+        walker.add(Walk { target, page: 0, root: ROOT, address, is_receive });
+        let mut reads = 0;
+        loop {
+            if let (Some((_, page)), _) = walker.step() {
+                return (page, reads);
+            }
+            let Some(line) = walker.wants() else { continue };
+            reads += 1;
+            walker.requested(reads as u32);
+            let mut data = [0; LINE_BYTES];
+            for (place, chunk) in data.chunks_mut(8).enumerate() {
+                let word = words.get(&(line + place as u64 * 8)).copied().unwrap_or(0);
+                chunk.copy_from_slice(&word.to_le_bytes());
+            }
+            assert!(walker.data(reads as u32, &data));
+        }
+    }
+
+    /// Tables for the pages from 0 on, with a leaf entry for page 3.
+    fn tables(entry: u64) -> [(u64, u64); 3] {
+        [(ROOT, pointer(ROOT + 0x1000)), (ROOT + 0x1000, pointer(ROOT + 0x2000)), (ROOT + 0x2018, entry)]
+    }
+
+    #[test]
+    fn three_levels_lead_to_a_page() {
+        assert_eq!(walk(&tables(leaf(0x8123_4000, ALL)), 0x3678, true), (Some(0x8123_4000), 3));
+    }
+
+    #[test]
+    fn a_missing_right_is_a_fault() {
+        for (bits, send, receive) in [
+            (ALL, true, true),
+            (ALL & !bit::VALID, false, false),
+            (ALL & !bit::READ, false, false),
+            (ALL & !bit::WRITE, true, false),
+            (ALL & !(bit::READ | bit::EXECUTE), false, false),
+            (ALL & !bit::USER, false, false),
+            (ALL & !bit::ACCESSED, false, false),
+            (ALL & !bit::DIRTY, true, false),
+            (bit::VALID | bit::EXECUTE | bit::USER | bit::ACCESSED, false, false),
+            (bit::VALID, false, false),
+        ] {
+            for (is_receive, expected) in [(false, send), (true, receive)] {
+                let (found, _) = walk(&tables(leaf(0x8123_4000, bits)), 0x3000, is_receive);
+                assert_eq!(found.is_some(), expected, "{bits:#x}, receive: {is_receive}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_pages_end_a_walk_early() {
+        let large = [(ROOT, pointer(ROOT + 0x1000)), (ROOT + 0x1000, leaf(0x8020_0000, ALL))];
+        assert_eq!(walk(&large, 0x1_2345, true), (Some(0x8021_2000), 2));
+        let huge = [(ROOT + 8, leaf(0xc000_0000, ALL))];
+        assert_eq!(walk(&huge, 0x4765_4321, true), (Some(0xc765_4000), 1));
+        let misaligned = [(ROOT + 8, leaf(0xc000_1000, ALL))];
+        assert_eq!(walk(&misaligned, 0x4765_4321, true), (None, 1));
+    }
+
+    #[test]
+    fn an_address_of_the_kernel_is_a_fault_without_a_read() {
+        let last = [(ROOT + 8 * 255, leaf(0x8000_0000, ALL)), (ROOT + 8 * 256, leaf(0x8000_0000, ALL))];
+        assert_eq!(walk(&last, USER_END - 1, false), (Some(0xbfff_f000), 1));
+        assert_eq!(walk(&last, USER_END, false), (None, 0));
+    }
+}

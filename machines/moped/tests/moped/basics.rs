@@ -263,22 +263,31 @@ fn a_page_that_cannot_be_mapped_ends_both_descriptors() {
 
 #[test]
 fn a_page_is_withdrawn_when_no_line_of_it_is_in_use() {
-    let mut chip = chip("base", 2, 4, Timing::fixed(40, 8, 6));
-    let send = chip.post(0, rank(0), &Post::send(1, 0, 1, VIRTUAL, 16384));
-    let receive = chip.post(1, rank(1), &Post::receive(Some(0), Some(1), VIRTUAL, 16384));
-    chip.settle_until(|chip| chip.moped.counters(1).writes > 20);
-    chip.map(1, 0, false);
-    chip.control(1, control::INVALIDATE, Some(VIRTUAL));
-    while chip.control(1, control::INVALIDATE, None) != 0 {}
-    let from = chip.lines.requests.len();
-    let gone = chip.spaces[1].pages[0];
-    chip.settle_until(|chip| chip.moped.interrupts(1));
-    assert!(chip.lines.requests[from..].iter().all(|(_, _, request)| request.line & !4095 != gone));
-    chip.map(1, 0, true);
-    chip.control(1, control::RESOLVE, Some(0));
-    assert_eq!(chip.finish(0, rank(0), send), State::Complete);
-    assert_eq!(chip.finish(1, rank(1), receive), State::Complete);
-    for byte in 0..16384 {
-        assert_eq!(chip.lines.bytes[chip.place(0, VIRTUAL + byte)], chip.lines.bytes[chip.place(1, VIRTUAL + byte)]);
+    let mut waited = 0;
+    for delay in 0..50 {
+        let mut chip = chip("base", 2, 4, Timing::fixed(40, 8, 6));
+        let send = chip.post(0, rank(0), &Post::send(1, 0, 1, VIRTUAL, 16384));
+        let receive = chip.post(1, rank(1), &Post::receive(Some(0), Some(1), VIRTUAL, 16384));
+        chip.settle_until(|chip| chip.moped.counters(1).writes > 20);
+        chip.step_by(delay);
+        chip.map(1, 0, false);
+        chip.control(1, control::INVALIDATE, Some(VIRTUAL));
+        let before = chip.cycle;
+        while chip.control(1, control::INVALIDATE, None) != 0 {}
+        waited = waited.max(chip.cycle - before);
+        let from = chip.lines.requests.len();
+        let gone = chip.spaces[1].pages[0];
+        chip.settle_until(|chip| chip.moped.interrupts(1));
+        assert!(chip.lines.requests[from..].iter().all(|(_, _, request)| request.line & !4095 != gone), "{delay}");
+        chip.map(1, 0, true);
+        chip.control(1, control::RESOLVE, Some(0));
+        assert_eq!(chip.finish(0, rank(0), send), State::Complete);
+        assert_eq!(chip.finish(1, rank(1), receive), State::Complete);
+        for byte in 0..16384 {
+            let [source, target] = [0, 1].map(|space| chip.place(space, VIRTUAL + byte));
+            assert_eq!(chip.lines.bytes[source], chip.lines.bytes[target], "{delay}: byte {byte}");
+        }
     }
+    // More than the messages to the other MOPED and back: lines were in use.
+    assert!(waited > 2 * 6 + 2, "{waited}");
 }
