@@ -2,7 +2,10 @@
 //! Back-off of programs into software (section 4.4 of the paper), and the return from it.
 //!
 //! The home MOPED of a program orders the steps: a refusal anywhere raises, the home sets the bit everywhere, each
-//! MOPED reports when no descriptor of the program is reserved at it, and the bit is cleared everywhere.
+//! MOPED reports when no descriptor of the program is reserved at it, and the bit is cleared everywhere. Both setting
+//! and clearing have two rounds: no refusal is answered before all MOPEDs stop matching, and none is granted again
+//! before no MOPED refuses. Otherwise a process that moves, or a descriptor that is forwarded, meets a MOPED that is a
+//! step behind.
 
 use crate::contract::{BACKOFF_BIT, DRAINED, EPISODE_SHIFT};
 use crate::message::{Message, Step};
@@ -17,6 +20,8 @@ pub(crate) enum Bit {
     Raised,
     /// Set everywhere.
     Set,
+    /// It ends: nothing is refused, but other MOPEDs may still refuse.
+    Ending,
 }
 
 /// What a MOPED stores of a program.
@@ -38,6 +43,7 @@ struct Home {
     raised: bool,
     set: usize,
     drained: usize,
+    ending: bool,
 }
 
 /// The programs of one MOPED.
@@ -61,7 +67,7 @@ impl Programs {
 
     /// Whether nothing of the program matches here.
     pub(crate) fn is_stopped(&self, program: u16) -> bool {
-        self.mode == Backoff::Stop && self.get(program).bit != Bit::Clear
+        self.mode == Backoff::Stop && matches!(self.get(program).bit, Bit::Raised | Bit::Set)
     }
 
     /// The word `MOPED_BACKOFF`.
@@ -97,7 +103,7 @@ impl Programs {
     pub(crate) fn raise(&mut self, program: u16, out: &mut Out) {
         let mode = self.mode;
         let found = &mut self.all[usize::from(program)];
-        if found.bit == Bit::Clear {
+        if matches!(found.bit, Bit::Clear | Bit::Ending) {
             found.bit = if mode == Backoff::Stop { Bit::Raised } else { Bit::Set };
             self.to_home(program, Step::Raise, out);
         }
@@ -124,13 +130,13 @@ impl Programs {
         match step {
             Step::Raise => {
                 if !found.home.raised {
-                    found.home = Home { raised: true, set: 0, drained: 0 };
+                    found.home = Home { raised: true, ..Home::default() };
                     let episode = found.episode.wrapping_add(1);
                     self.to_all(program, Step::Set { episode }, out);
                 }
             }
             Step::Set { episode } => {
-                if found.bit == Bit::Clear {
+                if matches!(found.bit, Bit::Clear | Bit::Ending) {
                     found.bit = if mode == Backoff::Stop { Bit::Raised } else { Bit::Set };
                 }
                 found.episode = episode;
@@ -157,11 +163,28 @@ impl Programs {
             }
             Step::DrainedEverywhere => found.drained = true,
             Step::Resume => {
-                if found.home.raised && found.home.set == nodes && found.home.drained == nodes {
+                if found.home.raised && found.home.drained == nodes && !found.home.ending {
+                    found.home.ending = true;
+                    found.home.set = 0;
+                    self.to_all(program, Step::End, out);
+                }
+            }
+            Step::End => {
+                (found.bit, found.drained) = (Bit::Ending, false);
+                self.to_home(program, Step::EndHere, out);
+            }
+            Step::EndHere => {
+                found.home.set += 1;
+                if found.home.set == nodes {
                     self.end(program, out);
                 }
             }
-            Step::Clear => (found.bit, found.drained) = (Bit::Clear, false),
+            // A descriptor of the next episode may have come before it.
+            Step::Clear => {
+                if found.bit != Bit::Raised {
+                    (found.bit, found.drained) = (Bit::Clear, false);
+                }
+            }
         }
     }
 

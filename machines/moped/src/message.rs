@@ -79,7 +79,11 @@ pub(crate) enum Step {
     DrainedEverywhere,
     /// To the home: software ends the back-off.
     Resume,
-    /// To all: the bit is clear.
+    /// To all: the bit will be clear.
+    End,
+    /// To the home: nothing is refused here any more.
+    EndHere,
+    /// To all: nothing is refused anywhere; the bit is clear.
     Clear,
 }
 

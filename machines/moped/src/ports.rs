@@ -89,7 +89,7 @@ impl Node {
     fn reserve(&mut self, owner: Process) -> Option<u64> {
         let program = owner.program;
         match self.programs.get(program).bit {
-            Bit::Raised => return None,
+            Bit::Raised | Bit::Ending => return None,
             Bit::Set => {
                 self.counters.refused += 1;
                 return Some(REFUSED);

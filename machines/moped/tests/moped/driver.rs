@@ -29,7 +29,6 @@ enum Stage {
     Store(Id, Operation, usize),
     PollStore(usize, Word),
     PollLoad(usize, Word),
-    Cancel(usize),
     BackoffStore(After),
     BackoffLoad(After),
     Resume,
@@ -78,8 +77,6 @@ struct Runner {
 pub(crate) struct Habits {
     /// Moves to another core, in 1000 steps.
     pub(crate) moves: u64,
-    /// Cancels of receives, in 1000 polls.
-    pub(crate) cancels: u64,
     /// Whether ranks go back to hardware after each batch.
     pub(crate) returns: bool,
 }
@@ -217,7 +214,6 @@ impl Driver {
                 (port, 8, Some(data_store(id, field, value)))
             }
             Stage::PollStore(place, word) => (port + 4, 4, Some(poll_store(runner.open[place].0, word))),
-            Stage::Cancel(place) => (port, 8, Some(data_store(runner.open[place].0, Field::Cancel, 0))),
             Stage::BackoffStore(_) => (port + 4, 4, Some(poll_store(no_id, Word::Backoff))),
             Stage::PollLoad(..) | Stage::BackoffLoad(_) => (port + 4, 4, None),
             Stage::Resume => (port, 8, Some(data_store(no_id, Field::Resume, 0))),
@@ -268,12 +264,7 @@ impl Driver {
             runner.stage = Stage::Reserve(operation);
         } else if !runner.open.is_empty() {
             let place = self.random.below(runner.open.len() as u64) as usize;
-            let cancels = runner.open[place].1.post.go.kind == Kind::Receive && runner.todo.is_empty();
-            runner.stage = if cancels && self.random.below(1000) < self.habits.cancels {
-                Stage::Cancel(place)
-            } else {
-                Stage::PollStore(place, Word::State)
-            };
+            runner.stage = Stage::PollStore(place, Word::State);
         }
     }
 
@@ -292,7 +283,7 @@ impl Driver {
         let runner = &mut self.runners[index];
         runner.stage = Stage::Choose;
         match stage {
-            Stage::Choose | Stage::Cancel(_) => {}
+            Stage::Choose | Stage::Resume => {}
             Stage::Reserve(operation) if value == REFUSED => {
                 runner.todo.push_front(operation);
                 runner.back_off();
@@ -317,23 +308,19 @@ impl Driver {
             }
             Stage::BackoffLoad(After::Drain) => {
                 if value & DRAINED != 0 && runner.mode == Mode::Software {
+                    // One rank ends the back-off; all wait for it.
                     runner.stage = Stage::Resume;
-                }
-            }
-            Stage::Resume => {
-                let program = runner.process.program;
-                self.returns += 1;
-                for rank in self.runners.iter_mut().filter(|runner| runner.process.program == program) {
-                    rank.mode = Mode::Returning;
-                    rank.episode = u64::MAX;
+                    let program = runner.process.program;
+                    self.returns += 1;
+                    for rank in self.runners.iter_mut().filter(|runner| runner.process.program == program) {
+                        (rank.mode, rank.episode) = (Mode::Returning, value >> EPISODE_SHIFT);
+                    }
                 }
             }
             Stage::BackoffLoad(After::Return) => {
                 let episode = value >> EPISODE_SHIFT;
                 if value & BACKOFF_BIT == 0 {
                     runner.mode = Mode::Hardware;
-                } else if runner.episode == u64::MAX {
-                    runner.episode = episode;
                 } else if runner.episode != episode {
                     runner.mode = Mode::Hardware;
                     runner.back_off();
@@ -356,7 +343,7 @@ impl Driver {
                 runner.todo.insert(later.unwrap_or(runner.todo.len()), operation);
                 runner.back_off();
             }
-            State::Complete | State::Cancelled => {
+            State::Complete => {
                 runner.open.remove(place);
                 self.judge.end(&operation, state, value);
             }

@@ -9,5 +9,6 @@ mod header;
 mod judge;
 mod lines;
 mod literal;
+mod operations;
 mod streams;
 mod timing;

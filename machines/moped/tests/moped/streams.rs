@@ -30,7 +30,7 @@ const SMALL: Shape = Shape {
     messages: 24,
     longest: 400,
     wildcards: 40,
-    habits: Habits { moves: 0, cancels: 0, returns: false },
+    habits: Habits { moves: 0, returns: false },
 };
 
 /// Buffers of a process follow each other with gaps of a few bytes.
@@ -184,7 +184,7 @@ fn processes_that_share_cores_and_move_lose_no_message_and_no_order() {
 fn tables_of_four_back_off_into_software_and_return() {
     let (mut refused, mut rejected, mut revoked, mut software, mut returns, mut hardware) = (0, 0, 0, 0, 0, 0);
     for seed in 200..260 {
-        let habits = Habits { moves: if seed % 2 == 0 { 100 } else { 0 }, cancels: 0, returns: true };
+        let habits = Habits { moves: if seed % 2 == 0 { 100 } else { 0 }, returns: true };
         let messages = if seed % 3 == 0 { 64 } else { 24 };
         let shape = Shape { batches: 8, messages, longest: 100, habits, ..SMALL };
         let driver = check(&small("base", shape.cores, 4), Timing::RANDOM, shape, seed);
