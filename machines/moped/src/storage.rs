@@ -205,6 +205,19 @@ mod tests {
     }
 
     #[test]
+    fn corrections_and_extensions_are_counted_apart() {
+        let parameters = presets::parameters("base");
+        let fields = fields(&parameters, Widths::SV39);
+        let all = [Structure::Descriptor, Structure::Active, Structure::Line, Structure::Program, Structure::Device];
+        let total = |origin| {
+            let bits = all.map(|structure| instances(&parameters, structure) * bits(&fields, structure, &[origin]));
+            bits.iter().sum::<u64>() / 8
+        };
+        let found = [Origin::Paper, Origin::Correction, Origin::Extension].map(total);
+        assert_eq!(found, [3147, 390, 136]);
+    }
+
+    #[test]
     fn early_translations_do_not_fit_into_24_bytes() {
         let parameters = presets::parameters("base");
         let fields = fields(&parameters, Widths::PAPER);
