@@ -44,9 +44,9 @@
 //      it repeats those that were revoked in software, in this order, and then new operations;
 //   2. does the same when the bit of MOPED_BACKOFF is set, before it looks for messages of software;
 //   3. returns together: when every rank has seen the back-off and has neither descriptors nor
-//      unmatched messages or receives in software, and MOPED_DRAINED is set on some rank, one rank
-//      stores MOPED_RESUME; each rank then waits until MOPED_BACKOFF has the bit clear, or a higher
-//      episode than before, which is another back-off.
+//      unmatched messages or receives in software, one rank stores MOPED_RESUME, which takes effect
+//      when no MOPED has a descriptor of the program; each rank then waits until MOPED_BACKOFF has the
+//      bit clear, or a higher episode than before, which is another back-off.
 // In the paper the bit clears itself when the last descriptor is gone; a rank that saw nothing of
 // the back-off then uses MOPED while its partner waits in software.
 

@@ -43,6 +43,7 @@ struct Home {
     raised: bool,
     set: usize,
     drained: usize,
+    resumed: bool,
     ending: bool,
 }
 
@@ -158,16 +159,15 @@ impl Programs {
                     self.to_all(program, Step::DrainedEverywhere, out);
                     if mode == Backoff::Published {
                         self.end(program, out);
+                    } else {
+                        self.begin_end(program, out);
                     }
                 }
             }
             Step::DrainedEverywhere => found.drained = true,
             Step::Resume => {
-                if found.home.raised && found.home.drained == nodes && !found.home.ending {
-                    found.home.ending = true;
-                    found.home.set = 0;
-                    self.to_all(program, Step::End, out);
-                }
+                found.home.resumed = found.home.raised;
+                self.begin_end(program, out);
             }
             Step::End => {
                 (found.bit, found.drained) = (Bit::Ending, false);
@@ -185,6 +185,17 @@ impl Programs {
                     (found.bit, found.drained) = (Bit::Clear, false);
                 }
             }
+        }
+    }
+
+    /// Begins the end, once software wants it and no descriptor is left.
+    fn begin_end(&mut self, program: u16, out: &mut Out) {
+        let nodes = self.nodes;
+        let home = &mut self.all[usize::from(program)].home;
+        if home.raised && home.resumed && home.drained == nodes && !home.ending {
+            home.ending = true;
+            home.set = 0;
+            self.to_all(program, Step::End, out);
         }
     }
 

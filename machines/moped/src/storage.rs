@@ -134,7 +134,7 @@ pub fn fields(parameters: &MopedParameters, widths: Widths) -> Vec<Field> {
         (Program, "descriptors of the program here", count, Paper),
         (Program, "known everywhere, ending, drained, owes a report", 4, Correction),
         (Program, "episode", 29, Correction),
-        (Program, "of the home: raised, ending, MOPEDs that are set, drained", 2 + 2 * nodes, Correction),
+        (Program, "of the home: raised, resumed, ending, MOPEDs that are set, drained", 3 + 2 * nodes, Correction),
         (Device, "poll cache", program + RANK + id, Paper),
         (Device, "word of the poll", 3, Extension),
         (Device, "walker: staged lines", parameters.walk_lines as u64 * (512 + widths.line_address), Paper),
@@ -214,7 +214,7 @@ mod tests {
             bits.iter().sum::<u64>() / 8
         };
         let found = [Origin::Paper, Origin::Correction, Origin::Extension].map(total);
-        assert_eq!(found, [3147, 390, 136]);
+        assert_eq!(found, [3147, 392, 136]);
     }
 
     #[test]
