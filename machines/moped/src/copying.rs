@@ -43,13 +43,16 @@ impl Node {
     /// Selects matches for free slots, oldest match first, and begins their copies.
     pub(crate) fn step_slots(&mut self, cycle: u64) {
         for slot in 0..self.slots.len() {
-            if matches!(self.slots[slot], Slot::Free) {
+            if self.slots_due && matches!(self.slots[slot], Slot::Free) {
                 let matched = self.table.iter().filter(|(_, entry)| entry.pair != Pair::None);
                 let next = match self.parameters.order {
                     Order::Age => matched.min_by_key(|(_, entry)| entry.age),
                     Order::Slot => matched.min_by_key(|(index, _)| *index),
                 };
-                let Some((receive, entry)) = next else { return };
+                let Some((receive, entry)) = next else {
+                    self.slots_due = false;
+                    continue;
+                };
                 self.changed = true;
                 match entry.pair {
                     Pair::Held(node, entry) => {
@@ -328,6 +331,9 @@ impl Node {
 
     /// Drops translations that the kernel has withdrawn, and reports those of which nothing is held.
     pub(crate) fn step_invalidations(&mut self) {
+        if self.invalidations.is_empty() {
+            return;
+        }
         let mut waiting = std::mem::take(&mut self.invalidations);
         waiting.retain(|invalidation| {
             for (_, entry) in self.table.iter_mut() {

@@ -116,9 +116,17 @@ impl Moped {
         let mut at = |time: u64| next = Some(next.map_or(time, |earlier| earlier.min(time)));
         for number in 0..self.nodes.len() {
             let node = &mut self.nodes[number];
+            port.line_events(number, &mut self.events);
+            let timers = [node.search_end(), node.selection_end(), self.local[number].front().map(|(time, _)| *time)];
+            let timer = timers.into_iter().flatten().min();
+            if !node.changed && self.events.is_empty() && timer.is_none_or(|time| time > cycle) {
+                if let Some(time) = timer {
+                    at(time);
+                }
+                continue;
+            }
             node.changed = false;
             flush(node, cycle, port, &mut self.travelling, &mut self.next_tag, &mut self.local[number]);
-            port.line_events(number, &mut self.events);
             for event in self.events.drain(..) {
                 if let LineEvent::Message { from, tag, .. } = event {
                     if let Some(message) = self.travelling.remove(&tag) {

@@ -41,7 +41,13 @@ impl Node {
             self.changed = true;
             self.end_search(search.end);
         }
-        let Some(index) = self.next_search() else { return };
+        if !self.search_due {
+            return;
+        }
+        let Some(index) = self.next_search() else {
+            self.search_due = false;
+            return;
+        };
         let (found, visited) = self.find(index);
         self.counters.searches += 1;
         self.counters.visited += visited;

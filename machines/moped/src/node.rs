@@ -63,8 +63,11 @@ pub(crate) struct Node {
     pub(crate) outbox: Vec<(usize, Message)>,
     pub(crate) counters: Counters,
     pub(crate) log: Option<Vec<MatchEvent>>,
-    /// Something happened in this cycle.
+    /// Something happened in this cycle, or was asked for since the last one.
     pub(crate) changed: bool,
+    /// A descriptor may need a search; a matched pair may wait for a slot.
+    pub(crate) search_due: bool,
+    pub(crate) slots_due: bool,
 }
 
 impl Node {
@@ -90,6 +93,8 @@ impl Node {
             counters: Counters::default(),
             log: None,
             changed: false,
+            search_due: false,
+            slots_due: false,
         }
     }
 
@@ -206,6 +211,7 @@ impl Node {
     /// A completed descriptor of the table waits for a match here.
     pub(crate) fn arrive(&mut self, index: usize) {
         let age = self.table.number();
+        self.search_due = true;
         let Some(entry) = self.table.get_mut(index) else { return };
         (entry.unmatched, entry.needs_match, entry.age) = (true, true, age);
     }
@@ -343,7 +349,10 @@ impl Node {
                     access.answer = Some(value);
                 }
             }
-            Message::Backoff { program, step } => self.programs.step(program, step, &mut self.outbox),
+            Message::Backoff { program, step } => {
+                self.search_due = true;
+                self.programs.step(program, step, &mut self.outbox);
+            }
             Message::Fault(fault) => self.faults.push_back(fault),
             Message::Resolved { ticket, mapped } => self.resolved(ticket, mapped),
             Message::Invalidate { root, page } => {
@@ -406,6 +415,7 @@ impl Node {
     /// A receive of this MOPED is matched.
     pub(crate) fn pair(&mut self, receive: usize, pair: Pair) {
         let age = self.table.number();
+        self.slots_due = true;
         if let Some(entry) = self.table.get_mut(receive) {
             (entry.state, entry.pair, entry.age) = (State::Matched, pair, age);
         }
@@ -420,6 +430,7 @@ impl Node {
     /// The end of a copy: both descriptors are complete.
     pub(crate) fn finish(&mut self, receive: usize, send: &Descriptor, bad: bool) {
         let state = if bad { State::BadBuffer } else { State::Complete };
+        self.slots_due = true;
         if let Some(entry) = self.table.get_mut(receive) {
             entry.state = state;
             entry.truncated = send.length > entry.descriptor.length;

@@ -45,6 +45,7 @@ impl Moped {
     fn access(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: Option<u64>) -> DeviceAnswer {
         self.wake(cycle);
         let node = &mut self.nodes[core];
+        node.changed = true;
         let key = (address, value);
         let pending = node.access.get_or_insert(Pending { key, started: cycle, away: false, answer: None });
         if pending.key != key {
