@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Transport moped: the device matches and moves messages; the software scheme serves in back-off.
+
+#include "device.h"
+
+static size_t eager_limit, patience;
+
+static void start(void)
+{
+    mb_shm_start();
+    mb_backoff_start();
+    eager_limit = mb_option_number("MB_MPI_EAGER", 16384, 0, (size_t)1 << 30);
+    patience = mb_option_number("MB_MPI_PATIENCE", 64, 0, 1000000000);
+}
+
+// Messages that a probe has found in the device. A probe finds them again, also while they are on their
+// way to the software queue after a back-off.
+static struct found {
+    int context;
+    MPI_Status status;
+} *found;
+static int found_count, found_capacity;
+
+static int accepts(const struct found *f, int context, int source, int tag)
+{
+    return f->context == context && (source == MPI_ANY_SOURCE || source == f->status.MPI_SOURCE) &&
+           (tag == MPI_ANY_TAG || tag == f->status.MPI_TAG);
+}
+
+static const struct found *find(int context, int source, int tag)
+{
+    for (int i = 0; i < found_count; i++) {
+        if (accepts(&found[i], context, source, tag)) return &found[i];
+    }
+    return NULL;
+}
+
+static void remember(int context, const MPI_Status *status)
+{
+    if (find(context, status->MPI_SOURCE, status->MPI_TAG) != NULL) return;
+    if (found_count == found_capacity) {
+        struct found *more = mb_allocate((size_t)(2 * found_capacity + 8) * sizeof *more);
+        if (found_count > 0) memcpy(more, found, (size_t)found_count * sizeof *more);
+        free(found);
+        found = more;
+        found_capacity = 2 * found_capacity + 8;
+    }
+    found[found_count++] = (struct found){context, *status};
+}
+
+// A receive or matched probe that accepts a found message may take it.
+static void forget(int context, int source, int tag)
+{
+    int kept = 0;
+    for (int i = 0; i < found_count; i++) {
+        if (!accepts(&found[i], context, source, tag)) found[kept++] = found[i];
+    }
+    found_count = kept;
+}
+
+static void send(struct mb_request *request)
+{
+    if (!mb_sends_in_software()) {
+        if (mb_device_post(request)) return;
+        mb_backoff_begin();
+    }
+    mb_shm_send(request);
+}
+
+static void receive(struct mb_request *request)
+{
+    if (found_count > 0) forget(request->context, request->peer, request->tag);
+    if (!mb_receives_in_software()) {
+        if (mb_shm_receive_unexpected(request) || mb_device_post(request)) return;
+        mb_backoff_begin();
+    }
+    mb_shm_receive(request);
+}
+
+static int progress(void)
+{
+    int any = mb_backoff_progress();
+    any |= mb_device_poll();
+    any |= mb_shm_progress();
+    return any;
+}
+
+static void cancel(struct mb_request *request)
+{
+    if (request->place != MB_DEVICE) {
+        mb_shm_cancel(request);
+    } else if (mb_device_withdraw(request)) {
+        request->status.mb_cancelled = 1;
+        mb_complete(request);
+    }
+}
+
+static int probe(int context, int source, int tag, MPI_Status *status, struct mb_message *message)
+{
+    for (;;) {
+        if (mb_shm_probe(context, source, tag, status, message)) {
+            if (message != NULL) forget(context, source, tag);
+            return 1;
+        }
+        if (!mb_receives_in_software()) {
+            const int result = mb_device_probe(context, source, tag, status, message);
+            if (result == 0) return 0;
+            if (result > 0) break;
+            mb_backoff_begin();
+        }
+        const struct found *before = find(context, source, tag);
+        if (before == NULL) return 0;
+        if (message == NULL) {
+            *status = before->status;
+            return 1;
+        }
+        mb_progress();
+    }
+    if (message != NULL) {
+        forget(context, source, tag);
+    } else {
+        remember(context, status);
+    }
+    return 1;
+}
+
+static void receive_message(struct mb_request *request, struct mb_message *message)
+{
+    if (message->unexpected != NULL) {
+        mb_shm_receive_message(request, message);
+    } else {
+        mb_device_take(request, message);
+    }
+}
+
+// A send from a copy that the library owns, in the place of a request of the program.
+static struct mb_request *from_copy(const struct mb_request *request)
+{
+    unsigned char *copy = mb_allocate(request->bytes);
+    mb_pack(request->type, request->count, request->buffer, 0, copy, request->bytes);
+    struct mb_request *made = mb_request_new(MB_SEND, request->comm, mb_basic(MPI_BYTE));
+    made->buffer = made->owned = copy;
+    made->count = made->bytes = request->bytes;
+    made->peer = request->peer;
+    made->tag = request->tag;
+    made->context = request->context;
+    made->source = request->source;
+    made->world = request->world;
+    made->is_active = 1;
+    made->is_freed = 1;
+    return made;
+}
+
+// A standard send of eager size may be completed before it is received, and programs count on that. If
+// its receive does not come, it is withdrawn and sent from a copy; so are, in their order, the younger
+// ones to the same process, which would overtake it.
+static void stalled(struct mb_request *request)
+{
+    if (request->kind != MB_SEND || request->mode == MB_SYNCHRONOUS || request->place != MB_DEVICE) return;
+    if (request->bytes >= eager_limit || request->owned != NULL || ++request->polls < patience) return;
+    struct mb_request *again = NULL, *matched = NULL, *candidate;
+    while (matched != request && (candidate = mb_device_youngest_send(request, matched)) != NULL) {
+        if (mb_device_withdraw(candidate)) {
+            candidate->next = again;
+            again = candidate;
+            if (candidate == request) break;
+        } else {
+            matched = candidate;
+        }
+    }
+    for (struct mb_request *next; again != NULL; again = next) {
+        next = again->next;
+        if (again == request) {
+            send(from_copy(request));
+            mb_complete(request);
+        } else {
+            send(again);
+        }
+    }
+}
+
+static void end(void)
+{
+    mb_shm_end();
+}
+
+const struct mb_transport mb_moped = {
+    .name = "moped",
+    .start = start,
+    .end = end,
+    .send = send,
+    .receive = receive,
+    .progress = progress,
+    .cancel = cancel,
+    .probe = probe,
+    .receive_message = receive_message,
+    .stalled = stalled,
+};

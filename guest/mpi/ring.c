@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+#include "ring.h"
+
+struct mb_shared *mb_shared;
+static struct mb_slot *rings;
+// Position in each queue, of the packets that this process writes and reads.
+static unsigned char *written, *handled;
+
+static struct mb_slot *slot(int from, int to, unsigned position)
+{
+    return &rings[((size_t)from * (size_t)mb.size + (size_t)to) * MB_RING_PACKETS + position];
+}
+
+void mb_ring_start(void)
+{
+    const size_t head = (sizeof *mb_shared + 4095) / 4096 * 4096, pairs = (size_t)mb.size * (size_t)mb.size;
+    unsigned char *segment = mb_platform_shared(head + pairs * MB_RING_PACKETS * sizeof(struct mb_slot));
+    if (segment == NULL) mb_panic("no shared memory for %d processes", mb.size);
+    mb_shared = (struct mb_shared *)segment;
+    rings = (struct mb_slot *)(segment + head);
+    written = mb_allocate_zeroed((size_t)mb.size);
+    handled = mb_allocate_zeroed((size_t)mb.size);
+}
+
+struct mb_slot *mb_ring_next(int to)
+{
+    struct mb_slot *next = slot(mb.rank, to, written[to]);
+    return atomic_load_explicit(&next->is_full, memory_order_acquire) ? NULL : next;
+}
+
+void mb_ring_publish(int to)
+{
+    atomic_store_explicit(&slot(mb.rank, to, written[to])->is_full, 1, memory_order_release);
+    written[to] = (unsigned char)((written[to] + 1) % MB_RING_PACKETS);
+}
+
+struct mb_slot *mb_ring_oldest(int from)
+{
+    struct mb_slot *oldest = slot(from, mb.rank, handled[from]);
+    return atomic_load_explicit(&oldest->is_full, memory_order_acquire) ? oldest : NULL;
+}
+
+void mb_ring_release(int from)
+{
+    atomic_store_explicit(&slot(from, mb.rank, handled[from])->is_full, 0, memory_order_release);
+    handled[from] = (unsigned char)((handled[from] + 1) % MB_RING_PACKETS);
+}
