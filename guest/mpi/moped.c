@@ -5,14 +5,6 @@
 
 static size_t eager_limit, patience;
 
-static void start(void)
-{
-    mb_shm_start();
-    mb_backoff_start();
-    eager_limit = mb_option_number("MB_MPI_EAGER", 16384, 0, (size_t)1 << 30);
-    patience = mb_option_number("MB_MPI_PATIENCE", 64, 0, 1000000000);
-}
-
 // Messages that a probe has found in the device. A probe finds them again, also while they are on their
 // way to the software queue after a back-off.
 static struct found {
@@ -58,6 +50,15 @@ static void forget(int context, int source, int tag)
     found_count = kept;
 }
 
+static void start(void)
+{
+    mb_shm_start();
+    mb_backoff_start();
+    mb_shm_withdrawn = forget;
+    eager_limit = mb_option_number("MB_MPI_EAGER", 16384, 0, (size_t)1 << 30);
+    patience = mb_option_number("MB_MPI_PATIENCE", 64, 0, 1000000000);
+}
+
 static void send(struct mb_request *request)
 {
     if (!mb_sends_in_software()) {
@@ -90,6 +91,7 @@ static void cancel(struct mb_request *request)
     if (request->place != MB_DEVICE) {
         mb_shm_cancel(request);
     } else if (mb_device_withdraw(request)) {
+        if (request->kind == MB_SEND) mb_shm_send_withdrawn(request);
         request->status.mb_cancelled = 1;
         mb_complete(request);
     }

@@ -18,6 +18,7 @@ enum mb_packet_kind {
     MB_PACKET_MATCHED, // a synchronous eager message was matched
     MB_PACKET_CANCEL,  // is the message of `sender` still unexpected?
     MB_PACKET_CANCELLED, // it was, and is gone
+    MB_PACKET_WITHDRAWN, // of transport moped: a message was cancelled before it came to this queue
     MB_PACKET_MARKER,  // of transport moped; `bytes` has the number of the back-off
 };
 

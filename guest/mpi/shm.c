@@ -23,6 +23,7 @@ static size_t eager_limit;
 
 void (*mb_shm_before_packet)(void);
 void (*mb_shm_marker)(int from, uint32_t episode);
+void (*mb_shm_withdrawn)(int context, int source, int tag);
 
 void mb_shm_start(void)
 {
@@ -141,6 +142,13 @@ void mb_shm_send_markers(uint32_t episode)
     for (int to = 0; to < mb.size; to++) {
         if (to != mb.rank) enqueue(to, (struct mb_packet){.kind = MB_PACKET_MARKER, .bytes = episode}, NULL);
     }
+}
+
+void mb_shm_send_withdrawn(const struct mb_request *request)
+{
+    const struct mb_packet packet = {
+        .kind = MB_PACKET_WITHDRAWN, .context = request->context, .source = request->source, .tag = request->tag};
+    enqueue(request->world, packet, NULL);
 }
 
 // ---- receiving ----
@@ -296,9 +304,11 @@ static void handle(int from, const struct mb_slot *slot)
         }
         case MB_PACKET_MATCHED: mb_complete(sent); break;
         case MB_PACKET_CANCEL:
-            if (mb_withdraw_unexpected(from, packet->sender))
-                enqueue(from, (struct mb_packet){.kind = MB_PACKET_CANCELLED, .sender = packet->sender}, NULL);
+            if (!mb_withdraw_unexpected(from, packet->sender)) break;
+            enqueue(from, (struct mb_packet){.kind = MB_PACKET_CANCELLED, .sender = packet->sender}, NULL);
+            if (mb_shm_withdrawn != NULL) mb_shm_withdrawn(packet->context, packet->source, packet->tag);
             break;
+        case MB_PACKET_WITHDRAWN: mb_shm_withdrawn(packet->context, packet->source, packet->tag); break;
         case MB_PACKET_CANCELLED:
             sent->status.mb_cancelled = 1;
             mb_complete(sent);
@@ -343,14 +353,20 @@ void mb_shm_cancel(struct mb_request *request)
         struct outgoing *entry = unlink_waiting(to, link);
         entry->next = spare;
         spare = entry;
+        if (mb_shm_withdrawn != NULL) mb_shm_send_withdrawn(request);
         request->status.mb_cancelled = 1;
         mb_complete(request);
         return;
     }
     // A standard eager message on its way completes by itself. Otherwise the receiver knows whether it was matched.
     const int is_eager = request->bytes < eager_limit || request->bytes == 0;
-    if (!is_eager || request->mode == MB_SYNCHRONOUS)
-        enqueue(to, (struct mb_packet){.kind = MB_PACKET_CANCEL, .sender = (uintptr_t)request}, NULL);
+    if (is_eager && request->mode != MB_SYNCHRONOUS) return;
+    const struct mb_packet packet = {.kind = MB_PACKET_CANCEL,
+                                     .context = request->context,
+                                     .source = request->source,
+                                     .tag = request->tag,
+                                     .sender = (uintptr_t)request};
+    enqueue(to, packet, NULL);
 }
 
 void mb_shm_end(void)

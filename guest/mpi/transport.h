@@ -57,11 +57,15 @@ int mb_shm_receive_unexpected(struct mb_request *request);
 struct mb_request *mb_shm_take_posted(void);
 // A marker behind all earlier packets to each other rank.
 void mb_shm_send_markers(uint32_t episode);
+// Tells the receiver that a message was cancelled which it may have probed.
+void mb_shm_send_withdrawn(const struct mb_request *request);
 // Whether everything that was sent has left this process.
 int mb_shm_is_idle(void);
 // Called before a packet is handled, and with each marker that arrives.
 extern void (*mb_shm_before_packet)(void);
 extern void (*mb_shm_marker)(int from, uint32_t episode);
+// Called when a message that a probe may have found was cancelled. NULL in transport shm.
+extern void (*mb_shm_withdrawn)(int context, int source, int tag);
 
 // Sets status, error and limit of a receive that matched.
 void mb_matched(struct mb_request *receive, int source, int tag, uint64_t bytes);
