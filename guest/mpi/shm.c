@@ -130,6 +130,8 @@ void mb_shm_send(struct mb_request *request)
     request->moved = 0;
     if (request->bytes < eager_limit || request->bytes == 0) {
         packet.kind = MB_PACKET_EAGER;
+        // No answer comes, and the memory of the request is soon that of another one.
+        if (!packet.is_synchronous) packet.sender = 0;
         enqueue(request->world, packet, request);
     } else {
         packet.kind = MB_PACKET_REQUEST;
@@ -349,7 +351,7 @@ void mb_shm_cancel(struct mb_request *request)
     for (struct outgoing **link = &waiting[to]; *link != NULL; link = &(*link)->next) {
         const struct mb_packet *packet = &(*link)->packet;
         const int is_start = packet->kind == MB_PACKET_EAGER || packet->kind == MB_PACKET_REQUEST;
-        if (!is_start || packet->sender != (uintptr_t)request) continue;
+        if (!is_start || ((*link)->send != request && packet->sender != (uintptr_t)request)) continue;
         struct outgoing *entry = unlink_waiting(to, link);
         entry->next = spare;
         spare = entry;

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The MPI library of the simulated chip, on this machine: its own tests, the examples, and `mpi conform`.
+
+Transport moped runs on a test double of the device (guest/mpi/tests/moped_double.h).
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from matchbench.cli import main
+
+GUEST = Path(__file__).resolve().parent.parent / "guest" / "mpi"
+EXAMPLES = GUEST.parent.parent / "examples" / "mpi"
+TRANSPORTS = {
+    "shm": {"MB_MPI_TRANSPORT": "shm"},
+    # Messages of 64 bytes and more are sent by rendezvous.
+    "rendezvous": {"MB_MPI_TRANSPORT": "shm", "MB_MPI_EAGER": "64"},
+    "moped": {"MB_MPI_TRANSPORT": "moped"},
+    "moped with a table of 4": {"MB_MPI_TRANSPORT": "moped", "MB_MPI_TABLE": "4"},
+}
+# Arguments for runs of a second or less.
+SMALL = {
+    "halo3d": ["--nx", "6", "--ny", "6", "--nz", "6", "--steps", "6"],
+    "cg": ["--nx", "4", "--ny", "4", "--nz", "4", "--springs", "12"],
+    "fft": ["--size", "32", "--repeat", "1"],
+    "sweep": ["--nx", "16", "--ny", "16", "--nz", "8", "--iterations", "1"],
+    "graph": ["--scale", "8"],
+    "tasks": ["--size", "128"],
+}
+NEEDS = {"fft": "g++", "graph": "g++", "sweep": "gfortran"}
+RISCV = "riscv64-linux-gnu-gcc"
+PATIENCE_S = 60
+# Faults: file, what is replaced, and by what; then the transport and the ranks that find them.
+UNEXPECTED = "    message->next = NULL;\n    *unexpected_last = message;\n    unexpected_last = &message->next;\n"
+POSTED = "    receive->next = NULL;\n    *posted_last = receive;\n    posted_last = &receive->next;\n"
+REVOKED = "        request->next = NULL;\n        *revoked = request;\n        revoked = &request->next;\n"
+FAULTS = {
+    "the youngest unexpected message matches first": (
+        "match.c",
+        UNEXPECTED,
+        "    message->next = unexpected;\n    unexpected = message;\n",
+        "shm",
+    ),
+    "the youngest receive matches first": (
+        "match.c",
+        POSTED,
+        "    receive->next = posted;\n    posted = receive;\n",
+        "shm",
+    ),
+    "each piece of a rendezvous goes to the start of the buffer": (
+        "shm.c",
+        "receive->buffer, receive->moved, slot->data, packet->piece);",
+        "receive->buffer, 0, slot->data, packet->piece);",
+        "rendezvous",
+    ),
+    "what back-off revokes moves in reverse order": (
+        "device.c",
+        REVOKED,
+        "        request->next = *revoked;\n        *revoked = request;\n",
+        "moped with a table of 4",
+    ),
+    "packets are handled before the back-off is followed": (
+        "backoff.c",
+        "    if (!is_literal) mb_shm_before_packet = follow;\n",
+        "",
+        "moped with a table of 4",
+    ),
+}
+
+
+def run(*words: str | Path, status: int = 0, **variables: str) -> str:
+    """Run a command and return what it printed on both outputs."""
+    done = subprocess.run(
+        words,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE_S,
+        env={**os.environ, **variables},
+    )
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def build(directory: Path, platform: str = "host", source: Path = GUEST) -> Path:
+    run("make", "--silent", "-j2", "-C", source, platform, f"OUT={directory}")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("guest-mpi"))
+
+
+@functools.cache
+def program(source: Path, library: Path, *, compiler: str = "mpicc-host", platform: str = "host") -> Path:
+    """Compile a program once."""
+    binary = library / f"{source.stem}.{platform}"
+    options = ["-O1", "-Wall", "-Wextra", f"-I{EXAMPLES}"]
+    if platform == "host":
+        run(GUEST / compiler, *options, source, "-o", binary, "-lm", MB_MPI_BUILD=str(library))
+    else:
+        archive = library / platform / "libmpi.a"
+        run(RISCV, "-static", *options, f"-I{GUEST}", source, archive, "-o", binary, "-lm")
+    return binary
+
+
+def launch(ranks: int, *words: str | Path, status: int = 0, **variables: str) -> str:
+    return run(GUEST / "mpirun-host", "-n", str(ranks), *words, status=status, **variables)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("name", ["collectives", "objects"])
+def test_the_calls_do_what_the_standard_says(name: str, transport: str, built: Path) -> None:
+    binary = program(GUEST / "tests" / f"{name}.c", built)
+    for ranks in (1, 2, 3, 4, 7):
+        assert f"{name}: passed on {ranks} ranks" in launch(ranks, binary, **TRANSPORTS[transport])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("name", SMALL)
+def test_the_examples_find_their_answers(name: str, transport: str, built: Path) -> None:
+    if shutil.which(NEEDS.get(name, "gcc")) is None:
+        pytest.skip(f"{NEEDS[name]} is not installed")
+    source = next(path for path in EXAMPLES.glob(f"{name}.*") if path.suffix in {".c", ".cpp", ".f90"})
+    compiler = {".c": "mpicc-host", ".cpp": "mpicxx-host", ".f90": "mpifort-host"}[source.suffix]
+    if source.suffix == ".f90":
+        binary = built / "sweep.host"
+        options = ["-std=f2018", "-cpp", f"-J{built}"]
+        run(GUEST / compiler, *options, source, "-o", binary, MB_MPI_BUILD=str(built))
+    else:
+        binary = program(source, built, compiler=compiler)
+    said = launch(6, binary, *SMALL[name], **TRANSPORTS[transport])
+    tally = re.search(
+        rf"^{name}: sent_messages=(\d+) sent_bytes=(\d+) received_messages=(\d+) received_bytes=(\d+)$", said, re.M
+    )
+    assert tally is not None, said
+    assert tally.group(1, 2) == tally.group(3, 4)
+
+
+def conform(library: Path, output: Path, ranks: int, *options: str) -> int:
+    words = ["mpi", "conform", "--mpicc", str(GUEST / "mpicc-host"), "-o", str(output), "--ranks", str(ranks)]
+    return main([*words, *options, "--", str(GUEST / "mpirun-host")])
+
+
+@pytest.fixture
+def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, built: Path) -> str:
+    """The transport, and the library in the environment."""
+    for name, value in TRANSPORTS[request.param].items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MB_MPI_BUILD", str(built))
+    return str(request.param)
+
+
+@pytest.mark.parametrize("chosen", TRANSPORTS, indirect=True)
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_random_programs_keep_the_order(
+    chosen: str, ranks: int, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = tmp_path / "counters"
+    monkeypatch.setenv("MB_MPI_COUNTERS", str(counters))
+    programs = os.environ.get("MATCHBENCH_GUEST_MPI_PROGRAMS", "250")
+    assert conform(built, tmp_path / "out", ranks, "--programs", programs) == 0
+    totals = [0, 0, 0]
+    for line in counters.read_text().splitlines():
+        found = re.fullmatch(r"mpi: \w+ refusals (\d+) revocations (\d+) returns (\d+)", line)
+        assert found is not None, line
+        totals = [total + int(number) for total, number in zip(totals, found.groups(), strict=True)]
+    # Every part of back-off was exercised, or none.
+    assert all(total > 20 for total in totals) == ("table of 4" in chosen), totals
+    assert any(totals) == ("moped" in chosen), totals
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, old, new, transport = FAULTS[fault]
+    source = tmp_path / "mpi"
+    shutil.copytree(GUEST, source, ignore=shutil.ignore_patterns("build"))
+    text = (source / name).read_text()
+    assert text.count(old) == 1
+    (source / name).write_text(text.replace(old, new))
+    library = build(tmp_path / "library", source=source)
+    for key, value in TRANSPORTS[transport].items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setenv("MB_MPI_BUILD", str(library))
+    limits = ["--time-limit", "2", "--shrink-limit", "1", "--budget", "30"]
+    assert conform(library, tmp_path / "out", 2, "--programs", "250", *limits) == 1
+
+
+@pytest.mark.parametrize(("form", "status"), [("ordered", 0), ("literal", 1)])
+def test_the_published_back_off_breaks_the_order(form: str, status: int, built: Path) -> None:
+    binary = program(GUEST / "tests" / "literal_order.c", built)
+    variables = {**TRANSPORTS["moped with a table of 4"], "MB_MPI_BACKOFF": form}
+    said = launch(2, binary, status=status, **variables)
+    assert ("out of order: B before A" in said) == (form == "literal")
+
+
+def test_the_published_return_deadlocks(built: Path) -> None:
+    binary = program(GUEST / "tests" / "literal_deadlock.c", built)
+    variables = TRANSPORTS["moped with a table of 4"]
+    assert "passed on 3 ranks" in launch(3, binary, MB_MPI_BACKOFF="ordered", **variables)
+    # timeout(1) ends with 124.
+    words = ["timeout", "4", GUEST / "mpirun-host", "-n", "3", binary]
+    run(*words, status=124, MB_MPI_BACKOFF="literal", **variables)
+
+
+@pytest.mark.skipif(shutil.which(RISCV) is None, reason=f"{RISCV} is not installed")
+@pytest.mark.skipif(shutil.which("qemu-riscv64") is None, reason="qemu-riscv64 is not installed")
+def test_riscv_programs_run_under_qemu(tmp_path: Path) -> None:
+    build(tmp_path, "riscv-host")
+    for name in ("halo3d", "cg", "tasks"):
+        binary = program(EXAMPLES / f"{name}.c", tmp_path, platform="riscv-host")
+        for transport in ("shm", "moped"):
+            launch(3, binary, *SMALL[name], MB_MPI_RUN="qemu-riscv64", **TRANSPORTS[transport])
+    # The library of the chip: a program that is alone.
+    build(tmp_path, "chip")
+    binary = program(GUEST / "tests" / "collectives.c", tmp_path, platform="chip")
+    assert "collectives: passed on 1 ranks" in run("qemu-riscv64", binary)
+
+
+def test_an_unsupported_call_is_named(built: Path, tmp_path: Path) -> None:
+    source = tmp_path / "window.c"
+    source.write_text(
+        "#include <mpi.h>\n"
+        "int main(int argc, char **argv)\n"
+        "{ MPI_Win w; MPI_Init(&argc, &argv); MPI_Win_create(0, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w); }\n"
+    )
+    said = launch(1, program(source, built), status=1)
+    assert said == "mpi: rank 0: MPI_Win_create: not supported by this library (guest/mpi/README.md)\n"
+
+
+def test_constants_of_fortran_are_those_of_c() -> None:
+    header = (GUEST / "mpi.h").read_text()
+    fortran = dict(re.findall(r"parameter \((MPI_\w+)=(-?\d+)\)", (GUEST / "mpif.h").read_text()))
+    text = (GUEST / "mpi_f08_constants.inc").read_text()
+    modern = dict(re.findall(r":: (MPI_\w+) = (?:MPI_\w+\()?(-?\d+)\)?$", text, re.M))
+    pattern = r"^#define (MPI_\w+) \(?(?:\(MPI_\w+\))?(-?(?:0x[0-9a-f]+|\d+))\)*$"
+    c = {name: int(number, 0) for name, number in re.findall(pattern, header, re.M)}
+    # Lengths of text have no room for a zero in Fortran.
+    lengths = {name for name in c if name.startswith("MPI_MAX_") and name not in {"MPI_MAX"}}
+    for table in (fortran, modern):
+        shared = table.keys() & c.keys() - lengths
+        assert len(shared) > 90
+        assert {name: int(table[name]) for name in shared} == {name: c[name] for name in shared}
