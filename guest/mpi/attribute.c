@@ -91,7 +91,8 @@ int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value)
 
 int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 {
-    static int tag_ub = MB_TAG_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, is_global = 1, last_code = MPI_ERR_LASTCODE;
+    static int tag_ub = MB_TAG_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, is_global = 1,
+        last_code = MPI_ERR_LASTCODE;
     MB_CHECK_COMM(c, comm);
     *flag = 1;
     switch (keyval) {
@@ -105,7 +106,8 @@ int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
         default: break;
     }
     if (keyval_of(keyval) == NULL && find(c, keyval) == NULL)
-        return mb_fail(c, __func__, MPI_ERR_KEYVAL, "key %d; expected one of the program's or a predefined one", keyval);
+        return mb_fail(c, __func__, MPI_ERR_KEYVAL, "key %d; expected one of the program's or a predefined one",
+                       keyval);
     const struct mb_attribute *attribute = find(c, keyval);
     *flag = attribute != NULL;
     if (attribute != NULL) *(void **)value = attribute->value;
@@ -115,7 +117,8 @@ int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 static int delete_one(struct mb_comm *comm, struct mb_attribute **link, const char *call)
 {
     struct mb_attribute *attribute = *link;
-    if (destroy(comm, attribute) != MPI_SUCCESS) return mb_raise(comm, call, MPI_ERR_OTHER, "the delete function failed");
+    if (destroy(comm, attribute) != MPI_SUCCESS) return mb_raise(comm, call, MPI_ERR_OTHER,
+                                                                 "the delete function failed");
     keyvals[attribute->keyval - FIRST_KEYVAL].refs--;
     *link = attribute->next;
     free(attribute);

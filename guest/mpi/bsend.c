@@ -43,7 +43,8 @@ static struct part *take(size_t bytes)
         at = (unsigned char *)*link + (*link)->bytes;
         link = &(*link)->next;
     }
-    if (*link == NULL && (at > attached + attached_bytes || (size_t)(attached + attached_bytes - at) < bytes)) return NULL;
+    if (*link == NULL && (at > attached + attached_bytes ||
+                          (size_t)(attached + attached_bytes - at) < bytes)) return NULL;
     struct part *part = (struct part *)at;
     part->next = *link;
     part->bytes = bytes;
@@ -61,7 +62,8 @@ int mb_start_buffered(struct mb_request *request, const char *call)
     }
     if (part == NULL) {
         request->is_complete = 1;
-        return mb_fail(request->comm, call, MPI_ERR_BUFFER, "%zu bytes are needed; the attached buffer of %zu has no room",
+        return mb_fail(request->comm, call, MPI_ERR_BUFFER,
+                       "%zu bytes are needed; the attached buffer of %zu has no room",
                        bytes, attached_bytes);
     }
     unsigned char *copy = (unsigned char *)(part + 1);

@@ -125,8 +125,10 @@ static void begin_step(struct mb_request *barrier)
     const int distance = 1 << barrier->step;
     barrier->inner = barrier->inner2 = NULL;
     if (distance >= comm->size) return;
-    barrier->inner = mb_new_receive(NULL, 0, byte, (comm->rank - distance + comm->size) % comm->size, barrier->tag, comm, 1);
-    barrier->inner2 = mb_new_send(NULL, 0, byte, (comm->rank + distance) % comm->size, barrier->tag, comm, 1, MB_STANDARD);
+    barrier->inner = mb_new_receive(NULL, 0, byte, (comm->rank - distance + comm->size) % comm->size, barrier->tag,
+                                    comm, 1);
+    barrier->inner2 = mb_new_send(NULL, 0, byte, (comm->rank + distance) % comm->size, barrier->tag, comm, 1,
+                                  MB_STANDARD);
     mb_start(barrier->inner);
     mb_start(barrier->inner2);
 }

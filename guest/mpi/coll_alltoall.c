@@ -21,7 +21,8 @@ struct side {
 
 static struct block block_of(const struct side *side, int rank)
 {
-    struct block block = {side->buffer, (size_t)side->count, mb_get(side->types ? side->types[rank] : side->type, MB_TYPE)};
+    struct block block = {side->buffer, (size_t)side->count, mb_get(side->types ? side->types[rank] : side->type,
+                                                                    MB_TYPE)};
     if (block.type == NULL) return block;
     if (side->counts != NULL) block.count = (size_t)side->counts[rank];
     if (side->types != NULL) {
@@ -105,6 +106,7 @@ int MPI_Alltoallw(const void *sent, const int sent_counts[], const int sent_disp
     const struct side out = {
         .buffer = sent, .counts = sent_counts, .displacements = sent_displacements, .types = sent_types};
     const struct side in = {
-        .buffer = received, .counts = received_counts, .displacements = received_displacements, .types = received_types};
+        .buffer = received, .counts = received_counts, .displacements = received_displacements,
+            .types = received_types};
     return exchange(__func__, comm, &out, &in);
 }

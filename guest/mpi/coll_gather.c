@@ -37,7 +37,8 @@ static int gather(const void *sent, size_t sent_count, struct mb_type *sent_type
     return error;
 }
 
-static int scatter(const void *sent, size_t sent_count, struct mb_type *sent_type, void *received, size_t received_count,
+static int scatter(const void *sent, size_t sent_count, struct mb_type *sent_type, void *received,
+                   size_t received_count,
                    struct mb_type *received_type, int root, struct mb_comm *comm)
 {
     const int size = comm->size, relative = (comm->rank - root + size) % size, is_root = relative == 0;
@@ -53,7 +54,8 @@ static int scatter(const void *sent, size_t sent_count, struct mb_type *sent_typ
         bit *= 2;
     if (!is_root) {
         const int blocks = relative + bit <= size ? bit : size - relative;
-        error = mb_coll_recv(packed, (size_t)blocks * block, byte, (relative - bit + root) % size, MB_TAG_SCATTER, comm);
+        error = mb_coll_recv(packed, (size_t)blocks * block, byte, (relative - bit + root) % size, MB_TAG_SCATTER,
+                             comm);
     }
     for (bit /= 2; bit > 0 && error == MPI_SUCCESS; bit /= 2) {
         if (relative + bit >= size) continue;
@@ -111,7 +113,8 @@ int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *r
     MB_CHECK_TYPE(in, is_root ? received_type : sent_type, c);
     if (sent != MPI_IN_PLACE) MB_CHECK_COUNT(sent_count, c);
     if (is_root) MB_CHECK_COUNT(received_count, c);
-    return mb_coll_result(__func__, c, gather(sent, (size_t)sent_count, out, received, (size_t)received_count, in, root, c));
+    return mb_coll_result(__func__, c, gather(sent, (size_t)sent_count, out, received, (size_t)received_count, in,
+                                              root, c));
 }
 
 int MPI_Scatter(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, int received_count,
@@ -146,7 +149,8 @@ int MPI_Gatherv(const void *sent, int sent_count, MPI_Datatype sent_type, void *
     struct mb_request **request = mb_allocate_zeroed((size_t)c->size * sizeof *request);
     for (int i = 0; i < c->size; i++) {
         if (i == root) continue;
-        request[i] = mb_new_receive(mb_element(received, in, displacements[i]), (size_t)counts[i], in, i, MB_TAG_GATHER, c, 1);
+        request[i] = mb_new_receive(mb_element(received, in, displacements[i]), (size_t)counts[i], in, i,
+                                    MB_TAG_GATHER, c, 1);
         mb_start(request[i]);
     }
     struct mb_type *out = mb_get(sent_type, MB_TYPE);
@@ -176,13 +180,15 @@ int MPI_Scatterv(const void *sent, const int counts[], const int displacements[]
     struct mb_request **request = mb_allocate_zeroed((size_t)c->size * sizeof *request);
     for (int i = 0; i < c->size; i++) {
         if (i == root) continue;
-        request[i] = mb_new_send(mb_element(sent, out, displacements[i]), (size_t)counts[i], out, i, MB_TAG_SCATTER, c, 1,
+        request[i] = mb_new_send(mb_element(sent, out, displacements[i]), (size_t)counts[i], out, i, MB_TAG_SCATTER,
+                                 c, 1,
                                  MB_STANDARD);
         mb_start(request[i]);
     }
     struct mb_type *in = mb_get(received_type, MB_TYPE);
     if (received != MPI_IN_PLACE && in != NULL)
-        mb_copy(mb_element(sent, out, displacements[root]), (size_t)counts[root], out, received, (size_t)received_count, in);
+        mb_copy(mb_element(sent, out, displacements[root]), (size_t)counts[root], out, received,
+                (size_t)received_count, in);
     for (int i = 0; i < c->size; i++) {
         if (request[i] != NULL) mb_finish(request[i], MPI_STATUS_IGNORE);
     }
@@ -213,7 +219,8 @@ int MPI_Allgatherv(const void *sent, int sent_count, MPI_Datatype sent_type, voi
     MB_CHECK_TYPE(in, received_type, c);
     const int size = c->size, to = (c->rank + 1) % size, from = (c->rank - 1 + size) % size;
     if (sent != MPI_IN_PLACE)
-        mb_copy(sent, (size_t)sent_count, out, mb_element(received, in, displacements[c->rank]), (size_t)counts[c->rank], in);
+        mb_copy(sent, (size_t)sent_count, out, mb_element(received, in, displacements[c->rank]),
+                (size_t)counts[c->rank], in);
     for (int k = 0; k < size - 1 && error == MPI_SUCCESS; k++) {
         const int o = (c->rank - k + size) % size, i = (c->rank - k - 1 + size) % size;
         error = mb_coll_sendrecv(mb_element(received, in, displacements[o]), (size_t)counts[o], in, to,

@@ -220,7 +220,8 @@ static int reduce_scatter(const void *sent, void *received, const int *counts, s
     return error;
 }
 
-int MPI_Reduce_scatter(const void *sent, void *received, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int MPI_Reduce_scatter(const void *sent, void *received, const int counts[], MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm)
 {
     struct mb_comm *c;
     struct mb_type *t;

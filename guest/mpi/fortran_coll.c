@@ -25,8 +25,8 @@ CALL(reduce_scatter, (void *sent, void *received, int *counts, int *type, int *o
     CALL(name,                                                                                                         \
          (void *sent, int *sent_count, int *sent_type, void *received, int *received_count, int *received_type,        \
           int *root, int *comm, int *error),                                                                           \
-         c_name(mb_buffer(sent), *sent_count, *sent_type, mb_buffer(received), *received_count, *received_type, *root,  \
-                *comm))
+         c_name(mb_buffer(sent), *sent_count, *sent_type, mb_buffer(received), *received_count, *received_type,        \
+                *root, *comm))
 ROOTED(gather, MPI_Gather)
 ROOTED(scatter, MPI_Scatter)
 #define SYMMETRIC(name, c_name)                                                                                        \

@@ -193,7 +193,8 @@ static int by_ranges(const char *call, MPI_Group group, int count, int ranges[][
     if (g == NULL) return mb_fail(NULL, call, MPI_ERR_GROUP, "handle 0x%x; expected a group", (unsigned)group);
     int *ranks = mb_allocate((size_t)g->size * sizeof *ranks);
     const int n = expand(count, ranges, g->size, ranks);
-    const int error = n < 0 ? mb_fail(NULL, call, MPI_ERR_ARG, "the ranges have stride 0 or more than %d ranks", g->size)
+    const int error = n < 0 ? mb_fail(NULL, call, MPI_ERR_ARG, "the ranges have stride 0 or more than %d ranks",
+                                      g->size)
                             : make(group, n, ranks, made);
     free(ranks);
     return error;

@@ -45,7 +45,8 @@ typedef void function(const void *in, void *inout, size_t count);
         const type *x = in;                                                                                            \
         type *y = inout;                                                                                               \
         for (size_t i = 0; i < count; i++) {                                                                           \
-            if (x[i].value > y[i].value || (x[i].value == y[i].value && x[i].index < y[i].index)) y[i] = x[i];          \
+            const int is_equal = x[i].value == y[i].value;                                                             \
+            if (x[i].value > y[i].value || (is_equal && x[i].index < y[i].index)) y[i] = x[i];                         \
         }                                                                                                              \
     }                                                                                                                  \
     static void minloc_##name(const void *in, void *inout, size_t count)                                               \
@@ -53,7 +54,8 @@ typedef void function(const void *in, void *inout, size_t count);
         const type *x = in;                                                                                            \
         type *y = inout;                                                                                               \
         for (size_t i = 0; i < count; i++) {                                                                           \
-            if (x[i].value < y[i].value || (x[i].value == y[i].value && x[i].index < y[i].index)) y[i] = x[i];          \
+            const int is_equal = x[i].value == y[i].value;                                                             \
+            if (x[i].value < y[i].value || (is_equal && x[i].index < y[i].index)) y[i] = x[i];                         \
         }                                                                                                              \
     }
 
@@ -183,6 +185,7 @@ int MPI_Reduce_local(const void *in, void *inout, int count, MPI_Datatype type, 
     MB_CHECK_TYPE(t, type, NULL);
     MB_CHECK_OP(o, op, NULL);
     MB_CHECK_COUNT(count, NULL);
-    if (!mb_op_accepts(o, t)) return mb_fail(NULL, __func__, MPI_ERR_OP, "the operation is not defined for %s", t->name);
+    if (!mb_op_accepts(o, t)) return mb_fail(NULL, __func__, MPI_ERR_OP, "the operation is not defined for %s",
+                                             t->name);
     return mb_apply(o, in, inout, (size_t)count, t);
 }

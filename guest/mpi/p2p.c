@@ -3,7 +3,8 @@
 
 #include "internal.h"
 
-static int check(const char *call, struct mb_comm *comm, int count, MPI_Datatype type, int peer, int tag, int is_receive,
+static int check(const char *call, struct mb_comm *comm, int count, MPI_Datatype type, int peer, int tag,
+                 int is_receive,
                  struct mb_type **t)
 {
     *t = mb_get(type, MB_TYPE);
@@ -23,7 +24,8 @@ static int check(const char *call, struct mb_comm *comm, int count, MPI_Datatype
 static int returned(const char *call, struct mb_comm *comm, int error)
 {
     if (error == MPI_SUCCESS) return error;
-    return mb_raise(comm, call, error, error == MPI_ERR_TRUNCATE ? "the message does not fit into the buffer" : "failed");
+    return mb_raise(comm, call, error,
+                    error == MPI_ERR_TRUNCATE ? "the message does not fit into the buffer" : "failed");
 }
 
 static int send(const char *call, const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,

@@ -52,7 +52,8 @@ static void no_status(MPI_Status *status)
 static int raise_one(const char *call, struct mb_comm *comm, int error)
 {
     if (error == MPI_SUCCESS) return error;
-    return mb_raise(comm, call, error, error == MPI_ERR_TRUNCATE ? "the message does not fit into the buffer" : "failed");
+    return mb_raise(comm, call, error,
+                    error == MPI_ERR_TRUNCATE ? "the message does not fit into the buffer" : "failed");
 }
 
 // Takes one request, with the error handler of its communicator.
@@ -215,7 +216,8 @@ int MPI_Testsome(int count, MPI_Request requests[], int *completed, int indices[
 int MPI_Request_free(MPI_Request *request)
 {
     struct mb_request *r = mb_get(*request, MB_REQUEST);
-    if (r == NULL) return mb_fail(NULL, __func__, MPI_ERR_REQUEST, "handle 0x%x; expected a request", (unsigned)*request);
+    if (r == NULL) return mb_fail(NULL, __func__, MPI_ERR_REQUEST, "handle 0x%x; expected a request",
+                                  (unsigned)*request);
     if (r->is_active && !r->is_complete) {
         r->is_freed = 1;
     } else {
