@@ -84,7 +84,7 @@ FAULTS = {
 }
 
 
-def run(*words: str | Path, status: int = 0, **variables: str) -> str:
+def run(*words: str | Path, status: int = 0, variables: dict[str, str] | None = None) -> str:
     """Run a command and return what it printed on both outputs."""
     done = subprocess.run(
         words,
@@ -93,7 +93,7 @@ def run(*words: str | Path, status: int = 0, **variables: str) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         timeout=PATIENCE_S,
-        env={**os.environ, **variables},
+        env={**os.environ, **(variables or {})},
     )
     assert done.returncode == status, done.stdout
     return done.stdout
@@ -115,15 +115,15 @@ def program(source: Path, library: Path, *, compiler: str = "mpicc-host", platfo
     binary = library / f"{source.stem}.{platform}"
     options = ["-O1", "-Wall", "-Wextra", f"-I{EXAMPLES}"]
     if platform == "host":
-        run(GUEST / compiler, *options, source, "-o", binary, "-lm", MB_MPI_BUILD=str(library))
+        run(GUEST / compiler, *options, source, "-o", binary, "-lm", variables={"MB_MPI_BUILD": str(library)})
     else:
         archive = library / platform / "libmpi.a"
         run(RISCV, "-static", *options, f"-I{GUEST}", source, archive, "-o", binary, "-lm")
     return binary
 
 
-def launch(ranks: int, *words: str | Path, status: int = 0, **variables: str) -> str:
-    return run(GUEST / "mpirun-host", "-n", str(ranks), *words, status=status, **variables)
+def launch(ranks: int, *words: str | Path, status: int = 0, variables: dict[str, str] | None = None) -> str:
+    return run(GUEST / "mpirun-host", "-n", str(ranks), *words, status=status, variables=variables)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -131,7 +131,7 @@ def launch(ranks: int, *words: str | Path, status: int = 0, **variables: str) ->
 def test_the_calls_do_what_the_standard_says(name: str, transport: str, built: Path) -> None:
     binary = program(GUEST / "tests" / f"{name}.c", built)
     for ranks in (1, 2, 3, 4, 7):
-        assert f"{name}: passed on {ranks} ranks" in launch(ranks, binary, **TRANSPORTS[transport])
+        assert f"{name}: passed on {ranks} ranks" in launch(ranks, binary, variables=TRANSPORTS[transport])
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -144,10 +144,10 @@ def test_the_examples_find_their_answers(name: str, transport: str, built: Path)
     if source.suffix == ".f90":
         binary = built / "sweep.host"
         options = ["-std=f2018", "-cpp", f"-J{built}"]
-        run(GUEST / compiler, *options, source, "-o", binary, MB_MPI_BUILD=str(built))
+        run(GUEST / compiler, *options, source, "-o", binary, variables={"MB_MPI_BUILD": str(built)})
     else:
         binary = program(source, built, compiler=compiler)
-    said = launch(6, binary, *SMALL[name], **TRANSPORTS[transport])
+    said = launch(6, binary, *SMALL[name], variables=TRANSPORTS[transport])
     tally = re.search(
         rf"^{name}: sent_messages=(\d+) sent_bytes=(\d+) received_messages=(\d+) received_bytes=(\d+)$",
         said,
@@ -212,17 +212,17 @@ def test_a_planted_fault_is_found(fault: str, tmp_path: Path, monkeypatch: pytes
 def test_the_published_back_off_breaks_the_order(form: str, status: int, built: Path) -> None:
     binary = program(GUEST / "tests" / "literal_order.c", built)
     variables = {**TRANSPORTS["moped with a table of 4"], "MB_MPI_BACKOFF": form}
-    said = launch(2, binary, status=status, **variables)
+    said = launch(2, binary, status=status, variables=variables)
     assert ("out of order: B before A" in said) == (form == "literal")
 
 
 def test_the_published_return_deadlocks(built: Path) -> None:
     binary = program(GUEST / "tests" / "literal_deadlock.c", built)
     variables = TRANSPORTS["moped with a table of 4"]
-    assert "passed on 3 ranks" in launch(3, binary, MB_MPI_BACKOFF="ordered", **variables)
+    assert "passed on 3 ranks" in launch(3, binary, variables={"MB_MPI_BACKOFF": "ordered", **variables})
     # timeout(1) ends with 124.
-    words = ["timeout", "4", GUEST / "mpirun-host", "-n", "3", binary]
-    run(*words, status=124, MB_MPI_BACKOFF="literal", **variables)
+    words: list[str | Path] = ["timeout", "4", GUEST / "mpirun-host", "-n", "3", binary]
+    run(*words, status=124, variables={"MB_MPI_BACKOFF": "literal", **variables})
 
 
 @pytest.mark.skipif(shutil.which(RISCV) is None, reason=f"{RISCV} is not installed")
@@ -232,7 +232,7 @@ def test_riscv_programs_run_under_qemu(tmp_path: Path) -> None:
     for name in ("halo3d", "cg", "tasks"):
         binary = program(EXAMPLES / f"{name}.c", tmp_path, platform="riscv-host")
         for transport in ("shm", "moped"):
-            launch(3, binary, *SMALL[name], MB_MPI_RUN="qemu-riscv64", **TRANSPORTS[transport])
+            launch(3, binary, *SMALL[name], variables={"MB_MPI_RUN": "qemu-riscv64", **TRANSPORTS[transport]})
     # The library of the chip: a program that is alone.
     build(tmp_path, "chip")
     binary = program(GUEST / "tests" / "collectives.c", tmp_path, platform="chip")
