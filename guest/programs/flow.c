@@ -178,17 +178,21 @@ static void add_dissipation(struct cell *cell, int axis, int i, int place, int p
     }
 }
 
-/* rhs += discrete operator of u in the interior; ghost points and derived values are there. */
-static void add_operator(struct cells *cells, struct cell *cell)
+/* rhs = factor (forcing + discrete operator of u) in the interior; ghost points and derived values are there. */
+static void set_operator(struct cells *cells, struct cell *cell, double factor)
 {
     for (int z = cell->first[2]; z <= cell->last[2]; ++z) {
         for (int y = cell->first[1]; y <= cell->last[1]; ++y) {
             for (int x = cell->first[0]; x <= cell->last[0]; ++x) {
                 int i = index_of(cell, x, y, z);
                 const int at[3] = {x, y, z};
+                memcpy(cell->rhs[i], cell->forcing[i], sizeof cell->rhs[i]);
                 for (int axis = 0; axis < 3; ++axis) {
                     add_flux(cell, axis, i);
                     add_dissipation(cell, axis, i, cell->low[axis] + at[axis], cells->points);
+                }
+                for (int m = 0; m < COMPONENTS; ++m) {
+                    cell->rhs[i][m] *= factor;
                 }
             }
         }
@@ -201,13 +205,9 @@ void set_forcing(struct cells *cells)
     for (int c = 0; c < cells->side; ++c) {
         struct cell *cell = &cells->cell[c];
         derive(cell);
-        memset(cell->rhs, 0, (size_t)cell->volume * sizeof *cell->rhs);
-        add_operator(cells, cell);
-        for (int i = 0; i < cell->volume; ++i) {
-            for (int m = 0; m < COMPONENTS; ++m) {
-                cell->forcing[i][m] = -cell->rhs[i][m];
-            }
-        }
+        /* So far there is no forcing. */
+        set_operator(cells, cell, -1);
+        memcpy(cell->forcing, cell->rhs, (size_t)cell->volume * sizeof *cell->forcing);
     }
 }
 
@@ -217,13 +217,7 @@ void compute_rhs(struct cells *cells, double dt)
     for (int c = 0; c < cells->side; ++c) {
         struct cell *cell = &cells->cell[c];
         derive(cell);
-        memcpy(cell->rhs, cell->forcing, (size_t)cell->volume * sizeof *cell->rhs);
-        add_operator(cells, cell);
-        for (int i = 0; i < cell->volume; ++i) {
-            for (int m = 0; m < COMPONENTS; ++m) {
-                cell->rhs[i][m] *= dt;
-            }
-        }
+        set_operator(cells, cell, dt);
     }
 }
 

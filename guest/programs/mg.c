@@ -140,7 +140,8 @@ static void exchange(const struct multigrid *mg, const struct level *level, doub
             const int *neighbour = level->neighbour[axis];
             MPI_Request request[2];
             for (int up = 0; up < 2; ++up) {
-                MPI_Irecv(mg->buffer[2 + up], count, MPI_DOUBLE, neighbour[up], TAG + !up, MPI_COMM_WORLD, &request[up]);
+                MPI_Irecv(mg->buffer[2 + up], count, MPI_DOUBLE, neighbour[up], TAG + !up, MPI_COMM_WORLD,
+                          &request[up]);
                 from[up] = mg->buffer[2 + up];
             }
             for (int up = 0; up < 2; ++up) {
@@ -398,6 +399,7 @@ static double run(struct multigrid *mg, int steps)
         residual(mg, &mg->level[LEVELS], mg->v);
     }
     double last = norm(mg, &largest);
+    /* The root mean square of numbers is at most the largest of them. */
     return largest >= last ? last : NAN;
 }
 

@@ -30,48 +30,38 @@ struct row {
     double upper[SYSTEMS][2], rhs[COMPONENTS];
 };
 
-/* The largest diffusion coefficient at a point. */
+/* The largest diffusion coefficient at a point. Those of the momentum across and of the mass are smaller. */
 static double spread(const struct cell *cell, int axis, int i)
 {
-    double viscosity = C3C4 * cell->inverse_density[i], d = DIFFUSION[axis];
-    double normal = d + 4.0 / 3 * viscosity, energy = d + C1C5 * viscosity, tangential = d + viscosity;
-    return fmax(fmax(normal, energy), fmax(tangential, d));
+    return DIFFUSION[axis] + fmax(4.0 / 3, C1C5) * C3C4 * cell->inverse_density[i];
 }
 
-/* The five coefficients of a row for one system; `place` is the grid coordinate. */
-static void coefficients(const struct cell *cell, int axis, int i, int place, int system, double row[5])
+/* What the coefficients of a row have in common in all systems; `place` is the grid coordinate. */
+static void common_coefficients(const struct cell *cell, int axis, int i, int place, double row[5])
 {
-    int below = i - cell->step[axis], above = i + cell->step[axis];
-    double convection = time_step * 0.5 / SPACING, diffusion = time_step / (SPACING * SPACING);
-    double smoothing = time_step * DISSIPATION, sign = SOUND_SIGN[system];
-    const double *v = cell->velocity[axis];
+    double diffusion = time_step / (SPACING * SPACING), smoothing = time_step * DISSIPATION;
     row[0] = place > 2 ? smoothing : 0;
-    row[1] = -convection * (v[below] + sign * cell->sound[below]) - diffusion * spread(cell, axis, below);
+    row[1] = -diffusion * spread(cell, axis, i - cell->step[axis]) - (place > 1 ? 4 * smoothing : 0);
     row[2] = 1 + 2 * diffusion * spread(cell, axis, i) + smoothing * (place == 1 || place == POINTS - 2 ? 5 : 6);
-    row[3] = convection * (v[above] + sign * cell->sound[above]) - diffusion * spread(cell, axis, above);
+    row[3] = -diffusion * spread(cell, axis, i + cell->step[axis]) - (place < POINTS - 2 ? 4 * smoothing : 0);
     row[4] = place < POINTS - 3 ? smoothing : 0;
-    if (place > 1) {
-        row[1] -= 4 * smoothing;
-    }
-    if (place < POINTS - 2) {
-        row[3] -= 4 * smoothing;
-    }
 }
 
 /* Eliminates what is below the diagonal of a row with the two rows before it. */
-static void eliminate(const struct cell *cell, int axis, int i, int place, const struct row *far,
-                      const struct row *near, struct row *row)
+static void eliminate(const struct cell *cell, int axis, int i, int place, const struct row *restrict far,
+                      const struct row *restrict near, struct row *restrict row)
 {
-    double lower[SYSTEMS][2], scale[SYSTEMS];
+    double common[5], lower[SYSTEMS][2], scale[SYSTEMS], convection = time_step * 0.5 / SPACING;
+    int below = i - cell->step[axis], above = i + cell->step[axis];
+    common_coefficients(cell, axis, i, place, common);
     for (int s = 0; s < SYSTEMS; ++s) {
-        double c[5];
-        coefficients(cell, axis, i, place, s, c);
-        lower[s][0] = c[0];
-        lower[s][1] = c[1] - c[0] * far->upper[s][0];
-        double diagonal = c[2] - c[0] * far->upper[s][1] - lower[s][1] * near->upper[s][0];
-        scale[s] = 1 / diagonal;
-        row->upper[s][0] = (c[3] - lower[s][1] * near->upper[s][1]) * scale[s];
-        row->upper[s][1] = c[4] * scale[s];
+        double before = cell->velocity[axis][below] + SOUND_SIGN[s] * cell->sound[below];
+        double after = cell->velocity[axis][above] + SOUND_SIGN[s] * cell->sound[above];
+        lower[s][0] = common[0];
+        lower[s][1] = common[1] - convection * before - common[0] * far->upper[s][0];
+        scale[s] = 1 / (common[2] - common[0] * far->upper[s][1] - lower[s][1] * near->upper[s][0]);
+        row->upper[s][0] = (common[3] + convection * after - lower[s][1] * near->upper[s][1]) * scale[s];
+        row->upper[s][1] = common[4] * scale[s];
     }
     for (int m = 0; m < COMPONENTS; ++m) {
         int s = SYSTEM_OF[m];

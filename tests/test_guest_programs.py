@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The programs of the simulated chip, on the host's MPI: they verify, notice faults, and send what they must.
+
+Cost: about a minute on two cores.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import matchbench as mb
+from matchbench.record import library
+from tests.conftest import Command
+
+PROGRAMS = Path(__file__).resolve().parent.parent / "guest" / "programs"
+KERNELS = ("cg", "mg", "ft", "sp", "bt")
+# Patterns, and the fault of faults.c that applies to their messages.
+PATTERNS = {name: "left_out" if name == "RD" else "dropped" for name in ("PP", "XC", "BC", "RD", "GA", "AA")}
+# It gives up a processor that it waits on, so that 16 ranks on two processors take seconds.
+LAUNCHER = ("mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n")
+# Longest run, seconds; a hang is a failure and not a wait.
+PATIENCE_S = 120
+# Messages and bytes that a rank of the original sends on 16 ranks, least and most over the ranks, and the
+# collective calls of a rank (NPB 3.3, class S, recorded; guest/programs/README.md).
+ORIGINAL = {
+    "cg": ((2944, 2944), (3508224, 3508224), {"barrier": 1, "bcast": 1, "reduce": 1}),
+    "mg": ((384, 454), (241184, 245184), {"barrier": 6, "bcast": 7, "reduce": 1, "allreduce": 88}),
+    "ft": ((0, 0), (0, 0), {"barrier": 1, "bcast": 5, "reduce": 6, "alltoall": 8}),
+    "sp": ((2430, 2430), (2663200, 3028416), {"barrier": 2, "bcast": 4, "reduce": 1, "allreduce": 2}),
+    "bt": ((1470, 1470), (3263040, 3263040), {"barrier": 2, "bcast": 6, "reduce": 1, "allreduce": 2}),
+}
+OPERATIONS = {1: "barrier", 2: "bcast", 3: "reduce", 4: "allreduce", 8: "alltoall"}
+# Program, fault, and number of the message that is spoiled.
+# At first MG sends zeros; its second sum is the last.
+FAULTS = [
+    *(
+        (kernel, fault, 100 if kernel != "ft" else 3)
+        for kernel in KERNELS
+        for fault in ("dropped", "mirrored")
+    ),
+    *((kernel, "left_out", number) for kernel, number in (("mg", 2), ("ft", 6), ("sp", 1), ("bt", 2))),
+    # The last of ten iterations; the others leave no trace in the buffers.
+    *((f"imb {pattern}", fault, 10) for pattern, fault in PATTERNS.items()),
+]
+
+
+def build(folder: Path, *words: str) -> Path:
+    """Build into `folder`; further words for make, such as the one program wanted."""
+    for tool in ("make", "mpicc.openmpi", LAUNCHER[0]):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    command = ["make", "--silent", "-C", str(PROGRAMS), "MPI=openmpi", f"BUILD={folder}", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the programs as they are."""
+    return build(tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the programs with `faults.c`."""
+    return build(tmp_path_factory.mktemp("spoiled"), "WITH=tests/faults.c")
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the patterns with `faults.c` and a check of each measured iteration."""
+    folder = tmp_path_factory.mktemp("checked")
+    return build(folder, "WITH=tests/faults.c", "EXTRA=-DCHECK_EACH=1", str(folder / "imb"))
+
+
+def run(folder: Path, ranks: int, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with its arguments on `ranks` ranks."""
+    name, *arguments = program.split()
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(
+        [*LAUNCHER, str(ranks), str(folder / name), *arguments],
+        env={**os.environ, **root, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_finds_the_published_answer(built: Path, kernel: str, ranks: int) -> None:
+    done = run(built, ranks, kernel)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{kernel.upper()} ranks={ranks} verified residual=")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(("ranks", "size"), [(16, 16384), (3, 1 << 20)])
+def test_a_pattern_moves_every_byte(built: Path, pattern: str, ranks: int, size: int) -> None:
+    done = run(built, ranks, f"imb {pattern} {size} 5 2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{pattern}-{size} ranks={ranks} verified residual=0.000e+00 ")
+
+
+@pytest.mark.parametrize(("program", "fault", "number"), FAULTS)
+def test_a_fault_is_noticed(spoiled: Path, program: str, fault: str, number: int) -> None:
+    # Messages of one number or two have no mirror image.
+    least = "64" if fault == "mirrored" else "1"
+    done = run(spoiled, 4, program, FAULT=fault, FAULT_NUMBER=str(number), FAULT_BYTES=least)
+    assert done.returncode == 1, done.stdout
+    assert " ranks=4 WRONG residual=" in done.stdout
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_fault_in_any_iteration_is_noticed_on_request(checked: Path, pattern: str) -> None:
+    done = run(checked, 4, f"imb {pattern}", FAULT=PATTERNS[pattern], FAULT_NUMBER="3")
+    assert done.returncode == 1, done.stdout
+    assert " ranks=4 WRONG residual=" in done.stdout
+
+
+@pytest.mark.parametrize("program", ["cg", "mg", "ft", "sp", "imb XC"])
+def test_markers_bound_the_measured_part(spoiled: Path, program: str) -> None:
+    done = run(spoiled, 4, program, PRINT_MARKERS="1")
+    assert done.returncode == 0, done.stderr
+    # Warm-up, timing, functional.
+    assert "markers 1 2 0\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("ranks", "program", "message"),
+    [
+        (1, "cg 3", "CG: found 3, expected no argument: the size is that of class S"),
+        (2, "cg", "CG: found another number of ranks, expected 1, 4, 16 or 64 ranks"),
+        (3, "mg", "MG: found another number of ranks, expected 1, 2, 4, 8 or 16 ranks"),
+        (3, "ft", "FT: found another number of ranks, expected 1, 2, 4, 8, 16, 32 or 64 ranks"),
+        (2, "sp", "SP: found another number of ranks, expected 1, 4, 9, 16, 25 or 36 ranks"),
+        (2, "imb ZZ", "imb: found ZZ, expected a pattern: PP, XC, BC, RD, GA or AA"),
+        (2, "imb PP 6", "imb: found 6, expected a multiple of 4 bytes"),
+        (2, "imb PP 1k", "imb: found 1k, expected a length from 4 to 67108864 bytes"),
+        (1, "imb XC", "imb: found one rank, expected two or more for PP and XC"),
+    ],
+)
+def test_bad_input_is_refused(built: Path, ranks: int, program: str, message: str) -> None:
+    done = run(built, ranks, program)
+    assert done.returncode == 2
+    assert message in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_sends_what_the_original_sends(
+    built: Path, kernel: str, matchbench: Command, tmp_path: Path
+) -> None:
+    try:
+        library()
+    except mb.MatchbenchError as error:
+        pytest.skip(str(error))
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = matchbench("record", "-o", "trace", "--", *LAUNCHER, "16", built / kernel, **root)
+    assert done.returncode == 0, done.stderr
+    assert f"{kernel.upper()} ranks=16 verified residual=" in done.stdout
+    assert matchbench("trace", "export", "trace", "-o", "trace.parquet").returncode == 0
+    records = pl.read_parquet(tmp_path / "trace.parquet").with_columns(pl.col("kind").cast(pl.String))
+    sends = pl.col("kind") == "Send"
+    ranks = records.group_by("rank").agg(
+        sends.sum().alias("messages"), pl.col("bytes").filter(sends).sum().alias("bytes")
+    )
+    calls = (
+        records.filter(pl.col("kind") == "Collective", pl.col("rank") == 0)
+        .get_column("tag")
+        .replace_strict(OPERATIONS)
+    )
+    found = (
+        (ranks["messages"].min(), ranks["messages"].max()),
+        (ranks["bytes"].min(), ranks["bytes"].max()),
+        dict(calls.value_counts().iter_rows()),
+    )
+    assert found == ORIGINAL[kernel]
