@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The programs of the simulated chip, on the host's MPI: they verify, notice faults, and send what they must.
 
-Cost: about a minute on two cores.
+Cost: about a minute on two cores that do nothing else.
 """
 
 import os
@@ -37,14 +37,11 @@ OPERATIONS = {1: "barrier", 2: "bcast", 3: "reduce", 4: "allreduce", 8: "alltoal
 # Program, fault, and number of the message that is spoiled.
 # At first MG sends zeros; its second sum is the last.
 FAULTS = [
-    *(
-        (kernel, fault, 100 if kernel != "ft" else 3)
-        for kernel in KERNELS
-        for fault in ("dropped", "mirrored")
-    ),
-    *((kernel, "left_out", number) for kernel, number in (("mg", 2), ("ft", 6), ("sp", 1), ("bt", 2))),
+    *((kernel, "dropped", 100 if kernel != "ft" else 3) for kernel in KERNELS),
+    *((kernel, "mirrored", 100) for kernel in ("mg", "sp")),
+    *((kernel, "left_out", number) for kernel, number in (("mg", 2), ("ft", 6), ("bt", 2))),
     # The last of ten iterations; the others leave no trace in the buffers.
-    *((f"imb {pattern}", fault, 10) for pattern, fault in PATTERNS.items()),
+    *((f"imb {pattern}", PATTERNS[pattern], 10) for pattern in ("XC", "RD", "AA")),
 ]
 
 
@@ -124,7 +121,7 @@ def test_a_fault_in_any_iteration_is_noticed_on_request(checked: Path, pattern: 
     assert " ranks=4 WRONG residual=" in done.stdout
 
 
-@pytest.mark.parametrize("program", ["cg", "mg", "ft", "sp", "imb XC"])
+@pytest.mark.parametrize("program", ["mg", "sp", "imb XC"])
 def test_markers_bound_the_measured_part(spoiled: Path, program: str) -> None:
     done = run(spoiled, 4, program, PRINT_MARKERS="1")
     assert done.returncode == 0, done.stderr
