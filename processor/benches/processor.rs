@@ -37,6 +37,9 @@ fn measure<H: Hart + Clone>(criterion: &mut Criterion, name: &str, program: &Pro
     group.finish();
 }
 
+/// Linear algebra in floating point, for RV64 alone.
+const FLOAT: &str = "float";
+
 /// A list walk, list searches in firmware, and MD5.
 const PROGRAMS: [&str; 3] = ["bench", "stream", "md5"];
 
@@ -47,6 +50,8 @@ fn functional(criterion: &mut Criterion) {
         let program = common::program(&format!("{name}.rv64"));
         measure(criterion, &format!("rv64/{name}"), &program, Rv64::load(&program, 1).expect("RV64").remove(0));
     }
+    let program = common::program(&format!("{FLOAT}.rv64"));
+    measure(criterion, &format!("rv64/{FLOAT}"), &program, Rv64::load(&program, 1).expect("RV64").remove(0));
 }
 
 criterion_group!(benches, functional);

@@ -213,10 +213,8 @@ impl Hart for Rv64 {
         };
         let (a, b) = (self.get(op.a), self.get(op.b));
         let next = pc.wrapping_add(op.instruction.bytes.into());
-        let third = self.get(op.c);
-        let rounding = self.float_status.rounding;
         let mut execution = Execution { hart: self, memory, handler, next, address: 0, taken: false };
-        let result = match op.apply(pc, a, b, || third, rounding, &mut execution) {
+        let result = match op.apply(pc, a, b, &mut execution) {
             Outcome::Result(result) => result,
             Outcome::Step(step) => return Ok(step),
             Outcome::Fault(fault) => return Err(fault),
@@ -271,6 +269,16 @@ impl<H: SyscallHandler> Execution<'_, H> {
 
 impl<H: SyscallHandler> Actions for Execution<'_, H> {
     type Output = Outcome;
+
+    #[inline]
+    fn third(&self, register: u8) -> u64 {
+        self.hart.get(register)
+    }
+
+    #[inline]
+    fn rounding(&self) -> Rounding {
+        self.hart.float_status.rounding
+    }
 
     #[inline]
     fn value(&mut self, value: u64) -> Outcome {

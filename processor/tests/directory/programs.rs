@@ -16,7 +16,7 @@ struct Written(Vec<u8>);
 
 impl CallHandler for Written {
     fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, memory: &mut M) -> SyscallResult {
-        let [status, address, bytes, _] = call.arguments;
+        let [status, address, bytes, ..] = call.arguments;
         match call.service {
             Service::Exit => SyscallResult::Exit(status),
             Service::Write => {
@@ -36,7 +36,7 @@ impl SyscallHandler for Written {
     }
 
     fn call(&mut self, call: Syscall, memory: &mut Memory) -> SyscallResult {
-        let [status, address, bytes, _] = call.arguments;
+        let [status, address, bytes, ..] = call.arguments;
         match call.service {
             Service::Exit => SyscallResult::Exit(status),
             Service::Write => {

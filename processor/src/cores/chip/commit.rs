@@ -2,10 +2,10 @@
 //! Commit: instructions become final, in program order of each context.
 
 use super::code::Kind;
-use super::context::{Fetch, bit};
+use super::context::{Entry, Fetch, bit};
 use super::core::{Core, Environment};
 use super::{CallHandler, ChipFault, ChipObserver};
-use crate::isa::{CsrAccess, Effect};
+use crate::isa::{CsrAccess, Effect, Rounding};
 use crate::memory::system::{Answer, MemorySystem, Request, RequestKind};
 use crate::{BranchKind, Fault};
 
@@ -49,18 +49,7 @@ impl Core {
         let slot = context.slot(number);
         let entry = &context.entries[slot];
         let hart = self.number * environment.config.contexts + index;
-        let fault = match entry.kind {
-            _ if continues.is_some() => None,
-            Kind::Illegal => match entry.operation.evaluate(entry.pc, [0; 3], context.float_status.rounding) {
-                Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => {
-                    Some(Fault::Illegal { pc: entry.pc, word })
-                }
-                _ => None,
-            },
-            Kind::Outside => Some(Fault::Access { pc: entry.pc, address: entry.pc, bytes: 2 }),
-            _ if entry.fails => Some(Fault::Access { pc: entry.pc, address: entry.address, bytes: entry.width }),
-            _ => None,
-        };
+        let fault = if continues.is_some() { None } else { fault_of(entry, context.float_status.rounding) };
         let failed = |fault| ChipFault { hart, core: self.number, context: index, cycle: now, fault };
         if let Some(fault) = fault {
             self.fault = Some(failed(fault));
@@ -137,5 +126,18 @@ impl Core {
             context.fetch.block = Fetch::NO_BLOCK;
         }
         true
+    }
+}
+
+/// Why an instruction that has executed cannot commit.
+fn fault_of(entry: &Entry, rounding: Rounding) -> Option<Fault> {
+    match entry.kind {
+        Kind::Illegal => match entry.operation.evaluate(entry.pc, [0; 3], rounding) {
+            Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => Some(Fault::Illegal { pc: entry.pc, word }),
+            _ => None,
+        },
+        Kind::Outside => Some(Fault::Access { pc: entry.pc, address: entry.pc, bytes: 2 }),
+        _ if entry.fails => Some(Fault::Access { pc: entry.pc, address: entry.address, bytes: entry.width }),
+        _ => None,
     }
 }

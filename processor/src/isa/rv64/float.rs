@@ -147,8 +147,8 @@ const INEXACT: u8 = FloatStatus::INEXACT;
 const INVALID: u8 = FloatStatus::INVALID;
 
 /// The result of an operation of format `F` on register values, or `None` if its rounding mode is
-/// reserved. `word` is the instruction.
-#[inline]
+/// reserved. `word` is the instruction. Not inlined, so that integer operations keep their registers.
+#[inline(never)]
 pub(super) fn evaluate<F: Format>(op: FloatOp, word: u32, operands: [u64; 3], dynamic: Rounding) -> Option<Flagged> {
     let [a, b, c] = operands.map(F::unbox);
     let arithmetic = |result: Flagged| Some((F::boxed(result.0), result.1));

@@ -130,6 +130,10 @@ pub(super) enum Kind {
 /// needs no second dispatch.
 pub(super) trait Actions {
     type Output;
+    /// The value of a third operand. Only operations of floating point ask for it.
+    fn third(&self, register: u8) -> u64;
+    /// The dynamic rounding mode.
+    fn rounding(&self) -> Rounding;
     fn value(&mut self, value: u64) -> Self::Output;
     fn float(&mut self, value: u64, flags: u8) -> Self::Output;
     fn branch(&mut self, taken: bool, next: u64, link: u64) -> Self::Output;
@@ -140,11 +144,22 @@ pub(super) trait Actions {
 }
 
 /// Returns the effect itself.
-struct AsEffect;
+struct AsEffect {
+    third: u64,
+    rounding: Rounding,
+}
 
 impl Actions for AsEffect {
     type Output = Effect;
 
+    #[inline]
+    fn third(&self, _: u8) -> u64 {
+        self.third
+    }
+    #[inline]
+    fn rounding(&self) -> Rounding {
+        self.rounding
+    }
     #[inline]
     fn value(&mut self, value: u64) -> Effect {
         Effect::Value(value)
@@ -267,24 +282,16 @@ impl Operation {
     #[inline]
     #[must_use]
     pub fn evaluate(&self, pc: u64, operands: [u64; 3], rounding: Rounding) -> Effect {
-        let [a, b, c] = operands;
-        self.apply(pc, a, b, || c, rounding, &mut AsEffect)
+        let [a, b, third] = operands;
+        self.apply(pc, a, b, &mut AsEffect { third, rounding })
     }
 
-    /// Passes the effect of the instruction at `pc` to `actions`, with the values of its sources.
+    /// Passes the effect of the instruction at `pc` to `actions`, with the values of its first two sources.
     /// This is the only definition of what instructions mean.
     #[expect(clippy::too_many_lines, reason = "one match arm for each operation")]
     #[expect(clippy::inline_always, reason = "functional execution is a quarter slower with a second dispatch")]
     #[inline(always)]
-    pub(super) fn apply<A: Actions>(
-        &self,
-        pc: u64,
-        a: u64,
-        b: u64,
-        c: impl FnOnce() -> u64,
-        rounding: Rounding,
-        actions: &mut A,
-    ) -> A::Output {
+    pub(super) fn apply<A: Actions>(&self, pc: u64, a: u64, b: u64, actions: &mut A) -> A::Output {
         let imm = self.imm;
         let link = pc.wrapping_add(self.instruction.bytes.into());
         let address = a.wrapping_add(imm);
@@ -410,13 +417,23 @@ impl Operation {
                 return actions.other(Effect::Atomic { address: a, width, kind, operand });
             }
             Kind::Single(op) => {
-                return match float::evaluate::<Single>(op, imm as u32, [a, b, c()], rounding) {
+                return match float::evaluate::<Single>(
+                    op,
+                    imm as u32,
+                    [a, b, actions.third(self.c)],
+                    actions.rounding(),
+                ) {
                     Some((value, flags)) => actions.float(value, flags),
                     None => actions.other(Effect::Illegal(imm as u32)),
                 };
             }
             Kind::Double(op) => {
-                return match float::evaluate::<Double>(op, imm as u32, [a, b, c()], rounding) {
+                return match float::evaluate::<Double>(
+                    op,
+                    imm as u32,
+                    [a, b, actions.third(self.c)],
+                    actions.rounding(),
+                ) {
                     Some((value, flags)) => actions.float(value, flags),
                     None => actions.other(Effect::Illegal(imm as u32)),
                 };
