@@ -157,7 +157,8 @@ impl Program {
         Self::load_code(file, false)
     }
 
-    /// As [`load`](Self::load); `writable` allows a code segment that can be written.
+    /// As [`load`](Self::load); with `writable`, the segment of the entry is the code,
+    /// also if it can be written.
     pub(super) fn load_code(file: &[u8], writable: bool) -> Result<Self, LoadError> {
         match object::FileKind::parse(file)? {
             object::FileKind::Elf32 => Self::read::<elf::FileHeader32<Endianness>>(file, writable),
@@ -186,7 +187,7 @@ impl Program {
         if headers.iter().any(|part| matches!(part.p_type(endian), elf::PT_INTERP | elf::PT_DYNAMIC)) {
             return Err(LoadError::Dynamic);
         }
-        let (segments, code) = segments(headers, endian, file, writable)?;
+        let (segments, code) = segments(headers, endian, file, writable.then(|| header.e_entry(endian).into()))?;
         let entry = header.e_entry(endian).into();
         let offset: u64 = header.e_phoff(endian).into();
         // Where the segment that contains them is in memory.
@@ -264,7 +265,7 @@ fn segments<P: ProgramHeader<Endian = Endianness>>(
     headers: &[P],
     endian: Endianness,
     file: &[u8],
-    writable: bool,
+    any: Option<u64>,
 ) -> Result<(Vec<Segment>, usize), LoadError> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut code = Vec::new();
@@ -281,13 +282,21 @@ fn segments<P: ProgramHeader<Endian = Endianness>>(
             return Err(LoadError::Span { found, limit: Program::LIMIT });
         }
         if part.p_flags(endian).contains(elf::PF_X) {
-            if !writable && part.p_flags(endian).contains(elf::PF_W) {
+            if any.is_none() && part.p_flags(endian).contains(elf::PF_W) {
                 return Err(LoadError::WritableCode(address));
             }
             code.push(segments.len());
         }
         let bytes = part.data(endian, file).map_err(|()| LoadError::Segment { address, in_file, in_memory: length })?;
         segments.push(Segment { address, bytes: bytes.to_vec(), length });
+    }
+    if let Some(entry) = any {
+        // Whatever the flags say.
+        code = (0..segments.len())
+            .filter(|&place| {
+                (segments[place].address..segments[place].address + segments[place].length).contains(&entry)
+            })
+            .collect();
     }
     match code[..] {
         [code] => Ok((segments, code)),
