@@ -43,7 +43,8 @@ pub(super) struct Entry {
     /// Cycle of its access.
     pub(super) accessed: u64,
     /// What undoes the fetch of the instruction: of a call, what it overwrote in the return stack; of
-    /// a conditional branch, the history before it.
+    /// a conditional branch, the history before it. Of an access, and of an instruction that cannot
+    /// be fetched, its address before translation.
     pub(super) undo: u64,
     /// The store that a load took its value from, by its number plus 1; 0 for memory.
     pub(super) forwarded: u64,
@@ -77,8 +78,6 @@ pub(super) struct Entry {
     pub(super) fails: bool,
     /// The exception of a context with supervisor mode, if it is not that of an invalid access.
     pub(super) trap: Option<Exception>,
-    /// Address of its access before translation.
-    pub(super) virtual_address: u64,
 }
 
 impl Entry {
@@ -234,7 +233,6 @@ impl Context {
             mispredicted: false,
             fails: false,
             trap: None,
-            virtual_address: 0,
         };
         Self {
             entries: Box::new([entry; RING]),

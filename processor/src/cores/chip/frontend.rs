@@ -302,7 +302,7 @@ impl Core {
                 let context = &mut self.contexts[index];
                 let number = context.tail - 1;
                 let entry = context.entry_mut(number);
-                (entry.trap, entry.virtual_address) = (Some(exception), address);
+                (entry.trap, entry.undo) = (Some(exception), address);
             }
             if ends {
                 return;
@@ -384,7 +384,6 @@ impl Core {
             mispredicted: false,
             fails: false,
             trap: None,
-            virtual_address: 0,
         };
         context.tail += 1;
         self.age += 1;

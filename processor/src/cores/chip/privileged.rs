@@ -103,8 +103,8 @@ impl Core {
         let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
         let Some(supervisor) = &mut context.supervisor else { return Ok(None) };
         let exception = match (entry.trap, entry.kind) {
-            (Some(exception), _) => (exception, entry.virtual_address),
-            (None, Kind::Outside) => (Exception::FetchAccess, entry.virtual_address),
+            (Some(exception), _) => (exception, entry.undo),
+            (None, Kind::Outside) => (Exception::FetchAccess, entry.undo),
             (None, Kind::Illegal) => {
                 let effect = entry.operation.evaluate(entry.pc, operands, context.float_status.rounding);
                 let word = match effect {
@@ -146,7 +146,7 @@ impl Core {
                     }
                 }
             }
-            (None, _) => (entry.access().access_fault(), entry.virtual_address),
+            (None, _) => (entry.access().access_fault(), entry.undo),
         };
         self.take(index, Cause::Exception(exception.0, exception.1), now, environment);
         Err(())
@@ -160,7 +160,7 @@ impl Core {
         environment: &mut Environment<'_, M, H, O>,
     ) {
         let context = &self.contexts[index];
-        let address = context.entry(context.head).virtual_address;
+        let address = context.entry(context.head).undo;
         self.take(index, Cause::Exception(Exception::StoreAccess, address), now, environment);
     }
 
@@ -207,7 +207,7 @@ impl Core {
         let privilege = context.supervisor.as_ref().map(crate::isa::rv64::supervisor::Supervisor::privilege);
         if privilege == Some(Privilege::User) {
             let entry = context.entry_mut(number);
-            (entry.fails, entry.trap, entry.virtual_address) = (true, Some(Exception::UserCall), 0);
+            (entry.fails, entry.trap, entry.undo) = (true, Some(Exception::UserCall), 0);
             return Some(0);
         }
         let hart = self.number * environment.config.contexts + index;

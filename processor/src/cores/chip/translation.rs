@@ -249,7 +249,7 @@ impl Core {
         }
         context.untranslated &= !own;
         let entry = context.entry_mut(number);
-        entry.virtual_address = address;
+        entry.undo = address;
         let end = now + u64::from(entry.latency);
         match found {
             Ok(physical) => {
