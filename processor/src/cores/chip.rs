@@ -229,6 +229,8 @@ pub struct Chip {
     every_cycle: bool,
     completions: Vec<Completion>,
     transfers: Vec<Completion>,
+    /// Harts whose software interrupt becomes pending at the end of the cycle.
+    interrupts: Vec<usize>,
 }
 
 impl Chip {
@@ -248,6 +250,7 @@ impl Chip {
             every_cycle: false,
             completions: Vec::new(),
             transfers: Vec::new(),
+            interrupts: Vec::new(),
         };
         for hart in 0..config.harts() {
             chip.set_register(hart, 10, hart as u64);
@@ -432,7 +435,7 @@ impl Chip {
                 host,
                 observer,
                 active: false,
-                interrupts: Vec::new(),
+                interrupts: &mut self.interrupts,
             };
             let (mut next, mut polls) = (u64::MAX, false);
             ended = false;
@@ -452,8 +455,7 @@ impl Chip {
                 index = if index + 1 == count { 0 } else { index + 1 };
             }
             let active = environment.active;
-            let interrupted = std::mem::take(&mut environment.interrupts);
-            for hart in interrupted {
+            while let Some(hart) = self.interrupts.pop() {
                 let (core, context) = self.place(hart);
                 if let Some(supervisor) = &mut self.cores[core].contexts[context].supervisor {
                     supervisor.raise_software();

@@ -22,7 +22,7 @@ pub(super) struct Environment<'a, M, H, O> {
     /// A core has sent a request, or changed what another may wait for.
     pub(super) active: bool,
     /// Harts whose software interrupt becomes pending.
-    pub(super) interrupts: Vec<usize>,
+    pub(super) interrupts: &'a mut Vec<usize>,
 }
 
 /// Physical registers of a core. Register 0 is zero; the last one takes results that no instruction

@@ -91,6 +91,7 @@ impl Core {
         if usual || context.supervisor.is_none() { Ok(None) } else { self.trap_or_execute(index, now, environment) }
     }
 
+    #[cold]
     fn trap_or_execute<M: MemorySystem, H: CallHandler, O: ChipObserver>(
         &mut self,
         index: usize,

@@ -230,6 +230,7 @@ impl Core {
     }
 
     /// Translates the address of an access, and lets the access go on if it is known.
+    #[inline(never)]
     pub(super) fn translate_access(&mut self, index: usize, number: u64, now: u64) {
         let entry = *self.contexts[index].entry(number);
         let (address, own) = (entry.address, bit(number));
