@@ -24,6 +24,7 @@ from matchbench.native_types import (
     Parameter,
     Pattern,
     PatternSetting,
+    ProgramRun,
     Progress,
     Report,
     State,

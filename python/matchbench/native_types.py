@@ -92,6 +92,19 @@ class Pattern(TypedDict):
     settings: list[PatternSetting]
 
 
+class ProgramRun(TypedDict):
+    """Result of a program on a core model.
+
+    `status` is that of the program, or `failure` says why it could not continue; both are None at the limit of
+    cycles. `counts` are events by name; `kanata` is a pipeline diagram.
+    """
+
+    status: int | None
+    failure: str | None
+    counts: list[tuple[str, int]]
+    kanata: str | None
+
+
 class NetprocReport(TypedDict):
     """Result of a network processor.
 

@@ -21,7 +21,7 @@ impl Subject for Rv64 {
         match register {
             0 => 0,
             // Half of the values are boxed for single precision.
-            32.. if value.count_ones() % 2 == 0 => value | 0xffff_ffff << 32,
+            32.. if value.count_ones().is_multiple_of(2) => value | 0xffff_ffff << 32,
             _ => value,
         }
     }
