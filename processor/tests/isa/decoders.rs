@@ -85,8 +85,9 @@ fn is_exception(machine: Isa, bits: u32) -> bool {
             339 | 371 | 467 => true,
             _ => code & 31 == 15,
         },
-        // Our decoder ignores the fields of fences, as the manual requires; CSR accesses of every number decode; c.addi16sp with 0 is reserved; and the disassembler prints
-        // reserved rounding modes.
+        // Our decoder ignores the fields of fences, as the manual requires; CSR accesses of every
+        // number decode; c.addi16sp with 0 is reserved; and the disassembler prints reserved
+        // rounding modes.
         (Isa::Rv64, _) => {
             let rounds = matches!(bits & 0x7f, 0x43 | 0x47 | 0x4b | 0x4f | 0x53);
             let reserved = rounds && matches!(bits >> 12 & 7, 5 | 6);
