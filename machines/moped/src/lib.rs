@@ -7,7 +7,8 @@
 //! | [`contract`] | `guest/mpi/moped.h` as Rust types |
 //! | [`parameters`], [`presets`] | what the devices are built from, with sources |
 //! | [`device`] | the devices of a chip, cycle by cycle: [`Moped`] |
-//! | `node`, `ports`, `matching`, `copying`, `copy`, `walk`, `backoff`, `message` | parts of one device |
+//! | [`matching`] | the state machine that matches, and its walk of the table |
+//! | `node`, `ports`, `copying`, `copy`, `walk`, `backoff`, `message` | parts of one device |
 //! | [`descriptor`] | descriptors, and which of them match |
 //! | [`functional`] | the same devices without time |
 //! | [`counters`] | what they have done |
@@ -23,7 +24,7 @@ pub mod counters;
 pub mod descriptor;
 pub mod device;
 pub mod functional;
-mod matching;
+pub mod matching;
 mod message;
 mod node;
 pub mod parameters;

@@ -15,6 +15,32 @@ use crate::message::Message;
 use crate::node::Node;
 use crate::parameters::Order;
 
+/// The walk of a search: the slot that it finds, and how many entries it visits.
+///
+/// `waiting` has slot and age of every entry of the table that waits for a match, in order of slots; `before` is the
+/// age of the descriptor that is matched, and `accepts` tells whether the entry of a slot matches it. By age, the
+/// older entries are visited from the oldest on; by slot, all `entries` of the table, empty ones too.
+pub fn walk(
+    order: Order,
+    entries: usize,
+    before: u64,
+    waiting: impl Iterator<Item = (usize, u64)>,
+    accepts: impl Fn(usize) -> bool,
+) -> (Option<usize>, u64) {
+    if order == Order::Slot {
+        return match waiting.map(|(slot, _)| slot).find(|slot| accepts(*slot)) {
+            Some(slot) => (Some(slot), slot as u64 + 1),
+            None => (None, entries as u64),
+        };
+    }
+    let mut older: Vec<_> = waiting.filter(|(_, age)| *age < before).collect();
+    older.sort_unstable_by_key(|(_, age)| *age);
+    match older.iter().position(|(slot, _)| accepts(*slot)) {
+        Some(place) => (Some(older[place].0), place as u64 + 1),
+        None => (None, older.len() as u64),
+    }
+}
+
 /// A search that is under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
@@ -85,20 +111,9 @@ impl Node {
             Some(Kind::Send) => other.kind == Some(Kind::Receive) && other.accepts(own),
             _ => own.accepts(other),
         };
-        if self.parameters.order == Order::Slot {
-            let found = self.table.iter().find(|(_, entry)| entry.unmatched && matches(&entry.descriptor));
-            return match found {
-                Some((slot, _)) => (Some(slot), slot as u64 + 1),
-                None => (None, self.table.len() as u64),
-            };
-        }
-        let older = |(_, entry): &(usize, &crate::descriptor::Entry)| entry.unmatched && entry.age < subject.age;
-        let mut candidates: Vec<_> = self.table.iter().filter(older).collect();
-        candidates.sort_unstable_by_key(|(_, entry)| entry.age);
-        match candidates.iter().position(|(_, entry)| matches(&entry.descriptor)) {
-            Some(place) => (Some(candidates[place].0), place as u64 + 1),
-            None => (None, candidates.len() as u64),
-        }
+        let waiting = self.table.iter().filter(|(_, entry)| entry.unmatched).map(|(slot, entry)| (slot, entry.age));
+        let accepts = |slot: usize| self.table.get(slot).is_some_and(|entry| matches(&entry.descriptor));
+        walk(self.parameters.order, self.table.len(), subject.age, waiting, accepts)
     }
 
     /// Marks what a search has found, so that nothing else takes it.
