@@ -112,7 +112,7 @@ def test_without_names_every_preset_that_keeps_the_order_and_is_not_slow_is_chos
         (card["name"], preset)
         for card in mb.engines()
         for preset in card["presets"]
-        if f"{card['name']}:{preset}" not in on_request | {"cam_list:paper_literal"}
+        if f"{card['name']}:{preset}" not in on_request | {"cam_list:paper_literal", "moped:literal"}
     ]
     assert [(engine.name, engine.preset) for engine in mb.choose_engines()] == every
 

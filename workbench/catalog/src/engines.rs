@@ -16,5 +16,6 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_list_mt::ENTRY,
     mb_list_ooo::ENTRY,
     mb_microcode::ENTRY,
+    mb_moped_engine::ENTRY,
     mb_netproc_engine::ENTRY,
 ];

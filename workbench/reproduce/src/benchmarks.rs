@@ -301,6 +301,8 @@ pub fn compared() -> Result<Vec<EngineChoice>, MeasureError> {
         "list_ooo:hemmert2007",
         "list_mt:mt16",
         "netproc:smt8",
+        "moped:gu2011",
+        "moped:gu2011_256",
         "lhs:dimmnet2",
         "lhs:dimmnet3",
         "lhs:undivided",
