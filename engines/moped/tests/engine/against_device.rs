@@ -6,7 +6,7 @@ use mb_core::{Completion, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Pico
 use mb_kit::{Server, Service};
 use mb_moped::contract::{Field, Id, Kind, State};
 use mb_moped::parameters::Order;
-use mb_moped::presets;
+use mb_moped::{MatchEvent, presets};
 use mb_moped_engine::{ENTRY, MopedEngine, MopedEngineParameters};
 use mb_testkit::preset;
 
@@ -82,9 +82,10 @@ struct Seen {
     known: Option<u64>,
 }
 
-/// Runs a sequence on the devices; what is seen of each step, in order of the searches.
-fn on_devices(parameters: &MopedEngineParameters, steps: &[Step]) -> Vec<Seen> {
+/// Runs a sequence on the devices: what is seen of each step, in order of the searches, and which steps met.
+fn on_devices(parameters: &MopedEngineParameters, steps: &[Step]) -> (Vec<Seen>, Vec<(u64, Option<u64>)>) {
     let mut chip = chip(parameters);
+    chip.moped.log();
     let node = matcher(parameters);
     let ids: Vec<Id> = steps
         .iter()
@@ -132,7 +133,14 @@ fn on_devices(parameters: &MopedEngineParameters, steps: &[Step]) -> Vec<Seen> {
         let end = seen.begin + parameters.find_cycles + seen.visited * parameters.walk_cycles;
         seen.matched = matches.contains(&end).then_some(end);
     }
-    seen
+    let number = |id: Id| ids.iter().position(|other| *other == id).expect("a descriptor of the sequence") as u64;
+    let met = chip.moped.take_log(node).into_iter().filter_map(|event| match event {
+        MatchEvent::Matched { receive, send } => Some((number(receive), Some(number(send)))),
+        MatchEvent::Probed { probe, found } => Some((number(probe), found.map(number))),
+        _ => None,
+    });
+    let met = met.collect();
+    (seen, met)
 }
 
 fn on_engine(parameters: &MopedEngineParameters, steps: &[Step]) -> Vec<Completion> {
@@ -181,8 +189,15 @@ fn sequence(
 fn compare(parameters: &MopedEngineParameters, steps: &[Step], what: &str) -> u64 {
     let message = if parameters.is_forwarded() { parameters.switch.0 } else { 0 };
     let mut waited = 0;
-    for ((seen, completion), step) in on_devices(parameters, steps).iter().zip(on_engine(parameters, steps)).zip(steps)
-    {
+    let (all_seen, met) = on_devices(parameters, steps);
+    let completions = on_engine(parameters, steps);
+    let pairs = completions.iter().filter_map(|completion| match completion.outcome {
+        Outcome::Matched(RecvId(recv), MsgId(msg)) => Some((recv, Some(msg))),
+        Outcome::Probed(ProbeId(probe), found) => Some((probe, found.map(|MsgId(msg)| msg))),
+        _ => None,
+    });
+    assert_eq!(pairs.collect::<Vec<_>>(), met, "{what}");
+    for ((seen, completion), step) in all_seen.iter().zip(completions).zip(steps) {
         let end = seen.begin + parameters.find_cycles + seen.visited * parameters.walk_cycles;
         assert_eq!(completion.at, Picos((end + message) * CYCLE), "{what}: {step:?} {seen:?}");
         assert_eq!(u64::from(completion.visits), seen.visited, "{what}: {step:?}");
