@@ -212,7 +212,7 @@ long memory_call(struct hart *hart, struct process *process, const uint64_t *a, 
     else if (number == CALL_MUNMAP)
         result = area_remove(hart, process, a[0], end);
     else
-        result = area_protect(process, a[0], end, rights_of(a[2]));
+        result = area_protect(hart, process, a[0], end, rights_of(a[2]));
     unlock(&process->lock);
     return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The interface between the kernel and the machine that runs it: hand-over at the start, calls to
-// the host, and registers of the device beside the caches. Addresses are physical unless stated.
+// The interface between the kernel and the machine that runs it: hand-over at the start, and calls
+// to the host. Addresses are physical unless stated.
 // `guest/src/kernel` has the same numbers for the host.
 //
 // At the start every hart is in supervisor mode at the kernel's entry, with satp 0, all interrupts
@@ -44,9 +44,10 @@ struct handover {
     uint64_t frequency; // units of the time register in a second
     uint64_t slice; // time between timer interrupts while several processes share a core
     uint64_t programs;
-    // Port pages of the device: that of program p is at ports + p * PAGE_BYTES. 0: no device.
+    // Port pages of MOPED (guest/mpi/moped.h): that of program p is at ports + p * PAGE_BYTES. 0: no
+    // device.
     uint64_t ports;
-    // Its control registers, see below. 0: no device.
+    // Its registers for the kernel, struct moped_control. 0: no device.
     uint64_t control;
     struct handover_program program[MOST_PROGRAMS];
 };
@@ -73,31 +74,6 @@ enum {
 
 enum { HOST_STAT_BYTES = 128 };
 
-// Control registers of the device, each of 8 bytes. An agent is program * 512 + rank.
-//
-// ROOT     physical page number of the agent's root page table, or 0: none. A store completes when
-//          the device holds no translation of the old table.
-// CORE     the core whose external interrupt reports the agent's page faults.
-// FLUSH    a store of a virtual address: completes when the device holds no translation of its page
-//          for this agent and does not use one.
-//
-// Each core has a queue of page faults of the device. Its external interrupt is pending while the
-// queue is not empty. Loads show the oldest fault, without side effects.
-// FAULT_ADDRESS  virtual address
-// FAULT_AGENT    agent in the low half, 1 << 32 set for a write
-// FAULT_DONE     a store removes the oldest fault: 1 if the page is mapped, so that the device walks
-//                again; 0 if the access is not allowed, so that its operation fails
-enum {
-    CONTROL_AGENT_BYTES = 32, // agent a: control + a * CONTROL_AGENT_BYTES
-    CONTROL_ROOT = 0,
-    CONTROL_CORE = 8,
-    CONTROL_FLUSH = 16,
-    CONTROL_CORES = 0x80000, // core c: control + CONTROL_CORES + c * CONTROL_CORE_BYTES
-    CONTROL_CORE_BYTES = 32,
-    CONTROL_FAULT_ADDRESS = 0,
-    CONTROL_FAULT_AGENT = 8,
-    CONTROL_FAULT_DONE = 16,
-    AGENTS_PER_PROGRAM = 512,
-};
+enum { AGENTS_PER_PROGRAM = 512 }; // ranks that have a port in the page of their program
 
 #endif

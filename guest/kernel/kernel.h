@@ -126,6 +126,7 @@ struct process {
     struct hart *last_hart; // where its translations may be in the TLBs
     struct process *next;   // in a queue
     uint64_t wake;          // time at which it becomes ready
+    uint64_t device_cores;  // bit c: the process may have descriptors of the device of core c
     uint64_t break_start, break_end;
     uint64_t map_bottom; // lowest private mapping
     uint32_t areas;
@@ -171,7 +172,7 @@ void space_destroy(struct hart *hart, struct process *process);
 int area_add(struct process *process, struct area area);
 struct area *area_find(struct process *process, uint64_t address);
 int area_remove(struct hart *hart, struct process *process, uint64_t start, uint64_t end);
-int area_protect(struct process *process, uint64_t start, uint64_t end, uint32_t rights);
+int area_protect(struct hart *hart, struct process *process, uint64_t start, uint64_t end, uint32_t rights);
 int area_is_free(const struct process *process, uint64_t start, uint64_t end);
 // Maps the page of `address` for accesses with `right`, and stores the physical address that
 // belongs to `address`; returns 0 or an error number.
@@ -204,7 +205,13 @@ void files_close(struct process *process);
 
 // trap.c
 struct frame *trap_handle(struct hart *hart);
+
+// device.c: only if the machine has the device, except device_leave.
 void device_fault(struct hart *hart);
+void device_enter(struct hart *hart, struct process *process);
+void device_leave(struct hart *hart, const struct process *process);
+void device_unmap(struct hart *hart, uint64_t address);
+void device_end(struct hart *hart, struct process *process);
 
 // print.c: text for the console. %s, %u (unsigned long), %x (unsigned long).
 void print(struct hart *hart, const char *format, ...);
@@ -262,12 +269,6 @@ static inline void flush_page(uint64_t address, uint64_t asid)
 static inline void flush_space(uint64_t asid)
 {
     __asm__ volatile("sfence.vma zero, %0" : : "r"(asid) : "memory");
-}
-
-static inline volatile uint64_t *agent_register(const struct process *process, uint64_t offset)
-{
-    uint64_t agent = (uint64_t)process->program->number * AGENTS_PER_PROGRAM + process->rank;
-    return at(handover->control + agent * CONTROL_AGENT_BYTES + offset);
 }
 
 static inline uint64_t page_up(uint64_t bytes)

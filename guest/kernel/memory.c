@@ -48,8 +48,6 @@ static uint64_t *entry_at(struct hart *hart, struct process *process, uint64_t a
 void space_destroy(struct hart *hart, struct process *process)
 {
     csr_write("satp", 8ul << 60 | physical_of(kernel_root) >> 12);
-    if (handover->control)
-        *agent_register(process, CONTROL_ROOT) = 0;
     for (unsigned i = 0; i < USER_ENTRIES; i++) {
         if (!(process->root[i] & PTE_VALID))
             continue;
@@ -137,12 +135,31 @@ static int split(struct process *process, uint64_t address)
     return error;
 }
 
-// No TLB and no device uses the entry of a page of this process after this.
-static void flush(struct process *process, uint64_t address)
+// No TLB and no device uses the entry of a page of this process after this. The process is unlocked
+// in between, as the device may wait for a page of it: its page table may get entries.
+static void flush(struct hart *hart, struct process *process, uint64_t address)
 {
     flush_page(address, process->pid);
-    if (handover->control)
-        *agent_register(process, CONTROL_FLUSH) = address;
+    if (!process->device_cores)
+        return;
+    unlock(&process->lock);
+    device_unmap(hart, address);
+    lock(&process->lock);
+}
+
+static void unmap(struct hart *hart, struct process *process, uint64_t start, uint64_t end)
+{
+    for (uint64_t page = start; page < end; page += PAGE_BYTES) {
+        uint64_t *entry = entry_at(NULL, process, page);
+        if (!entry || !*entry)
+            continue;
+        uint64_t old = *entry;
+        *entry = 0;
+        if (old & PTE_VALID)
+            flush(hart, process, page);
+        if (old & PTE_OWNED)
+            page_give(hart, old >> 10 << 12);
+    }
 }
 
 int area_remove(struct hart *hart, struct process *process, uint64_t start, uint64_t end)
@@ -152,30 +169,22 @@ int area_remove(struct hart *hart, struct process *process, uint64_t start, uint
         error = split(process, end);
     if (error)
         return error;
-    unsigned kept = 0;
-    for (unsigned i = 0; i < process->areas; i++) {
+    for (unsigned i = 0; i < process->areas;) {
         struct area area = process->area[i];
         if (area.start < start || area.end > end) {
-            process->area[kept++] = area;
+            i++;
             continue;
         }
-        for (uint64_t page = area.start; page < area.end; page += PAGE_BYTES) {
-            uint64_t *entry = entry_at(NULL, process, page);
-            if (!entry || !*entry)
-                continue;
-            uint64_t old = *entry;
-            *entry = 0;
-            if (old & PTE_VALID)
-                flush(process, page);
-            if (old & PTE_OWNED)
-                page_give(hart, old >> 10 << 12);
-        }
+        // First the area: no page of it appears while its pages are taken away.
+        process->areas--;
+        for (unsigned j = i; j < process->areas; j++)
+            process->area[j] = process->area[j + 1];
+        unmap(hart, process, area.start, area.end);
     }
-    process->areas = kept;
     return 0;
 }
 
-int area_protect(struct process *process, uint64_t start, uint64_t end, uint32_t rights)
+int area_protect(struct hart *hart, struct process *process, uint64_t start, uint64_t end, uint32_t rights)
 {
     for (uint64_t address = start; address < end;) {
         struct area *area = area_find(process, address);
@@ -199,7 +208,7 @@ int area_protect(struct process *process, uint64_t start, uint64_t end, uint32_t
             uint64_t *entry = entry_at(NULL, process, page);
             if (entry && *entry & PTE_VALID) {
                 *entry &= ~(uint64_t)PTE_VALID;
-                flush(process, page);
+                flush(hart, process, page);
             }
         }
     }

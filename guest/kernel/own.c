@@ -28,7 +28,7 @@ static long shared(struct process *process, uint64_t bytes)
     return result;
 }
 
-static long ports(struct process *process)
+static long ports(struct hart *hart, struct process *process)
 {
     if (!handover->ports)
         return -ENODEV;
@@ -38,7 +38,10 @@ static long ports(struct process *process)
         error = area_add(process, (struct area){.start = PORTS_BASE, .end = PORTS_BASE + PAGE_BYTES, .kind = AREA_PORTS,
                                                 .rights = PTE_READ | PTE_WRITE});
     unlock(&process->lock);
-    return error ? error : (long)PORTS_BASE;
+    if (error)
+        return error;
+    device_enter(hart, process);
+    return (long)PORTS_BASE;
 }
 
 static long move(struct hart *hart, struct process *process, uint64_t core)
@@ -48,6 +51,7 @@ static long move(struct hart *hart, struct process *process, uint64_t core)
     if (core == hart->number)
         return 0;
     process->frame.x[A0] = 0;
+    device_leave(hart, process);
     leave(hart);
     queue_add(&harts[core], process);
     host_call(HOST_INTERRUPT, core, 0, 0, 0);
@@ -76,7 +80,7 @@ long own_call(struct hart *hart, struct process *process, const uint64_t *a, uin
     case MB_CALL_SHARED:
         return shared(process, a[0]);
     case MB_CALL_PORTS:
-        return ports(process);
+        return ports(hart, process);
     case MB_CALL_MARK:
         if (a[0] > MB_MARK_TIMING)
             return -EINVAL;

@@ -191,10 +191,6 @@ static void start_process(struct hart *hart, struct program *program, uint32_t r
     process->frame.status = STATUS_PREVIOUS_ENABLE | STATUS_FLOAT_INITIAL;
     files_start(process);
     struct hart *home = &harts[(handed->first_core + rank) % handover->harts];
-    if (handover->control) {
-        *agent_register(process, CONTROL_CORE) = home->number;
-        *agent_register(process, CONTROL_ROOT) = physical_of(process->root) >> 12;
-    }
     queue_add(home, process);
 }
 

@@ -57,8 +57,8 @@ static void enter(struct hart *hart, struct process *process)
         flush_space(process->pid);
         __asm__ volatile("fence.i" : : : "memory");
         process->last_hart = hart;
-        if (handover->control)
-            *agent_register(process, CONTROL_CORE) = hart->number;
+        if (process->device_cores)
+            device_enter(hart, process);
     }
     __asm__ volatile("csrs sstatus, %0" : : "r"(STATUS_FLOAT));
     float_restore(&process->frame);
@@ -144,7 +144,11 @@ void process_end(struct hart *hart, long status)
     leave(hart);
     files_close(process);
     lock(&process->lock);
-    process->state = PROCESS_ENDED;
+    __atomic_store_n(&process->state, PROCESS_ENDED, __ATOMIC_RELEASE);
+    unlock(&process->lock);
+    if (process->device_cores)
+        device_end(hart, process);
+    lock(&process->lock);
     space_destroy(hart, process);
     unlock(&process->lock);
     host_call(HOST_ENDED, program->number, process->rank, (uint64_t)status, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Traps from user mode, and page faults of the device.
+// Traps from user mode.
 
 #include "kernel.h"
 
@@ -57,24 +57,6 @@ static void page_fault(struct hart *hart, uint64_t cause, uint64_t value)
     else if (!area_find(process, value))
         more = ": nothing is mapped there";
     stop(hart, cause, value, SIGSEGV, more);
-}
-
-// Serves the page faults that the device reports to this core.
-void device_fault(struct hart *hart)
-{
-    volatile uint64_t *core = at(handover->control + CONTROL_CORES + hart->number * CONTROL_CORE_BYTES);
-    while (csr_read("sip") >> 9 & 1) {
-        uint64_t address = core[CONTROL_FAULT_ADDRESS / 8], fault = core[CONTROL_FAULT_AGENT / 8];
-        uint32_t agent = (uint32_t)fault, number = agent / AGENTS_PER_PROGRAM, rank = agent % AGENTS_PER_PROGRAM;
-        uint32_t right = fault >> 32 & 1 ? PTE_WRITE : PTE_READ;
-        int error = -ESRCH;
-        if (number < handover->programs && rank < programs[number].ranks && address < USER_TOP) {
-            struct process *process = programs[number].process[rank];
-            if (process->state != PROCESS_ENDED)
-                error = page_in(hart, process, address, right, NULL);
-        }
-        core[CONTROL_FAULT_DONE / 8] = !error;
-    }
 }
 
 struct frame *trap_handle(struct hart *hart)

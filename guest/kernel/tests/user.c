@@ -263,6 +263,15 @@ static int move(uint64_t cores)
     return 0;
 }
 
+// An access to the port page, then everything that the kernel has to tell the device.
+static int device(uint64_t cores)
+{
+    volatile uint64_t *ports = mb_ports();
+    CHECK((long)ports > 0 && mb_ports() == ports);
+    ports[mb_rank()] = 1;
+    return memory() || move(cores);
+}
+
 // What a hostile or wrong program does; the kernel must stop it there.
 static int hostile(const char *what)
 {
@@ -340,6 +349,8 @@ int main(int argc, char **argv)
         return files();
     if (same(what, "sleep"))
         return sleep(value);
+    if (same(what, "with_device"))
+        return device(value);
     if (same(what, "move"))
         return move(value);
     if (same(what, "hostile"))

@@ -8,6 +8,9 @@ use mb_guest::kernel::KERNEL;
 
 use crate::USER;
 
+/// The program of the tests of `machines/moped`.
+const MOPED: &[u8] = include_bytes!("../../elf/kernel_moped.rv64.elf");
+
 #[test]
 fn committed_files_are_built_from_the_sources() {
     let version = Command::new("riscv64-linux-gnu-gcc").arg("--version").output();
@@ -16,8 +19,12 @@ fn committed_files_are_built_from_the_sources() {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernel");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let source = folder.join("tests/user.c");
-    for (name, committed, options) in [("kernel", KERNEL, vec![]), ("kernel_user", USER, vec![source.as_os_str()])] {
+    let sources = ["tests/user.c", "tests/moped.c"].map(|name| folder.join(name));
+    for (name, committed, options) in [
+        ("kernel", KERNEL, vec![]),
+        ("kernel_user", USER, vec![sources[0].as_os_str()]),
+        ("kernel_moped", MOPED, vec![sources[1].as_os_str()]),
+    ] {
         let file = target.join(format!("{name}.rv64.elf"));
         let mut command = Command::new(folder.join("build.sh"));
         if !options.is_empty() {

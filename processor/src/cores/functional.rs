@@ -72,12 +72,24 @@ pub struct Counts {
     pub exceptions: u64,
     /// Interrupts taken.
     pub interrupts: u64,
+    /// How often [`STRETCH`] instructions were executed without a wait among them: a `pause`, `wfi`,
+    /// `wrs` or device access.
+    pub stretches: u64,
 }
+
+/// Instructions without a wait that tell a hart that computes from one that only waits.
+pub const STRETCH: u64 = 65_536;
 
 /// A device whose accesses take no time, with an external interrupt for each hart.
 pub trait SystemDevice: Device {
     /// Whether the external interrupt of a hart is pending.
     fn external(&self, hart: usize) -> bool;
+
+    /// A hart writes satp: the physical address of its root page table, 0 without translation.
+    fn page_table(&mut self, _hart: usize, _root: u64) {}
+
+    /// Performs what accesses have caused. Called after each turn.
+    fn settle(&mut self, _memory: &mut Memory) {}
 }
 
 impl SystemDevice for NoDevice {
@@ -178,6 +190,8 @@ struct Hart {
     state: HartState,
     counts: Counts,
     translations: Translations,
+    /// Instructions since the last wait.
+    busy: u64,
 }
 
 /// Harts without timing.
@@ -197,7 +211,10 @@ impl<D: SystemDevice> Functional<D> {
     /// Harts in these states; `time` is what the time register shows first.
     #[must_use]
     pub fn new(memory: Memory, device: D, states: &[HartState], time: u64, parameters: Parameters) -> Self {
-        let hart = |&state: &HartState| Hart { state, counts: Counts::default(), translations: Translations::new() };
+        let hart = |&state: &HartState| {
+            let (counts, translations) = (Counts::default(), Translations::new());
+            Hart { state, counts, translations, busy: 0 }
+        };
         Self {
             code: Code::new(&memory),
             harts: states.iter().map(hart).collect(),
@@ -225,6 +242,12 @@ impl<D: SystemDevice> Functional<D> {
     #[must_use]
     pub fn time(&self) -> u64 {
         self.time
+    }
+
+    /// Number of harts.
+    #[must_use]
+    pub fn harts(&self) -> usize {
+        self.harts.len()
     }
 
     /// The memory.
@@ -260,7 +283,9 @@ impl<D: SystemDevice> Functional<D> {
             while self.next < self.harts.len() {
                 let number = self.next;
                 self.next += 1;
-                if let Some(stop) = self.turn(number, host) {
+                let stop = self.turn(number, host);
+                self.device.settle(&mut self.memory);
+                if let Some(stop) = stop {
                     return stop;
                 }
             }
@@ -306,10 +331,20 @@ impl<D: SystemDevice> Functional<D> {
         while executed < quantum {
             match self.step(number, self.time + executed) {
                 Flow::Next => executed += 1,
-                Flow::End => return None,
+                Flow::End => break,
+                Flow::Wait => {
+                    self.harts[number].busy = 0;
+                    return None;
+                }
                 Flow::TrapLoop(handler) => return Some(Stop::TrapLoop { hart: number, handler }),
                 Flow::Call => return self.call(number, self.time + executed, host),
             }
+        }
+        let hart = &mut self.harts[number];
+        hart.busy += executed;
+        if hart.busy >= STRETCH {
+            hart.busy = 0;
+            hart.counts.stretches += 1;
         }
         None
     }

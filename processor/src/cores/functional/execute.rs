@@ -9,11 +9,16 @@ use crate::isa::rv64::{AtomicKind, CsrAccess, Effect, Extension};
 use crate::memory::system::DeviceAnswer;
 use crate::memory::{Memory, WriteError};
 
+/// Number of the CSR with the root page table.
+const SATP: u16 = 0x180;
+
 /// How a hart goes on after a step.
 pub(super) enum Flow {
     Next,
     /// The turn ends.
     End,
+    /// The turn ends because the hart waits or may wait.
+    Wait,
     /// At an ecall of supervisor mode.
     Call,
     /// A trap whose handler, at this address, cannot be fetched.
@@ -81,7 +86,7 @@ impl<D: SystemDevice> Functional<D> {
     pub(super) fn step(&mut self, number: usize, time: u64) -> Flow {
         match self.execute(number, time) {
             Ok(flow) => flow,
-            Err(Denied::Wait) => Flow::End,
+            Err(Denied::Wait) => Flow::Wait,
             Err(Denied::Trap(exception, value)) => {
                 let hart = &mut self.harts[number];
                 let handler = hart.state.supervisor.handler();
@@ -177,7 +182,7 @@ impl<D: SystemDevice> Functional<D> {
             }
             // A wait may end at any time; this one ends with the turn.
             Effect::Pause | Effect::WaitOnReservation { .. } => {
-                flow = Flow::End;
+                flow = Flow::Wait;
                 0
             }
             Effect::Csr(access) => self.csr(number, time, &access, decoded.word, &mut flow)?,
@@ -223,7 +228,7 @@ impl<D: SystemDevice> Functional<D> {
         if !within(&self.device, physical, width) {
             return Err(trap(Exception::LoadAccess, address));
         }
-        *flow = Flow::End;
+        *flow = Flow::Wait;
         match self.device.read(time, number, 0, physical, width) {
             DeviceAnswer::Value(value) => Ok(value),
             DeviceAnswer::Wait => Err(Denied::Wait),
@@ -268,7 +273,7 @@ impl<D: SystemDevice> Functional<D> {
         if !within(&self.device, physical, width) {
             return Err(trap(Exception::StoreAccess, address));
         }
-        *flow = Flow::End;
+        *flow = Flow::Wait;
         match self.device.write(time, number, 0, physical, width, value) {
             DeviceAnswer::Value(_) => Ok(()),
             DeviceAnswer::Wait => Err(Denied::Wait),
@@ -352,6 +357,10 @@ impl<D: SystemDevice> Functional<D> {
         if access.writes {
             let written = hart.state.supervisor.write(access.number, access.combine(old));
             *flow = hart.mode_changed(written);
+            if access.number == SATP {
+                let root = hart.state.supervisor.root().map_or(0, |page| page * PAGE_BYTES);
+                self.device.page_table(number, root);
+            }
         }
         Ok(old)
     }
@@ -370,7 +379,7 @@ impl<D: SystemDevice> Functional<D> {
             }
             Privileged::Wait => {
                 hart.state.waits = !hart.state.supervisor.wakes(time);
-                Ok(Flow::End)
+                Ok(Flow::Wait)
             }
             Privileged::TranslationFence { .. } => {
                 hart.translations.clear();
