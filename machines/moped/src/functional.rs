@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use mb_processor::Memory;
+use mb_processor::functional::SystemDevice;
 use mb_processor::line_port::{LINE_BYTES, LineData, LineEvent, LinePort, LineRequest, LineRequestKind};
 use mb_processor::system::{Device, DeviceAnswer};
 
@@ -19,6 +20,8 @@ pub struct FunctionalMoped {
     cycle: u64,
     /// Lines that could not be accessed: outside of memory, or code.
     refused: Vec<u64>,
+    /// There was an access since everything was settled.
+    touched: bool,
 }
 
 /// Lines of a memory, and messages that take no time.
@@ -32,7 +35,7 @@ impl FunctionalMoped {
     /// Devices for functional execution.
     #[must_use]
     pub fn new(moped: Moped) -> Self {
-        Self { moped, cycle: 0, refused: Vec::new() }
+        Self { moped, cycle: 0, refused: Vec::new(), touched: false }
     }
 
     /// The devices, for counters, page tables and faults.
@@ -73,11 +76,29 @@ impl Device for FunctionalMoped {
     }
 
     fn read(&mut self, _: u64, core: usize, context: u8, address: u64, width: u8) -> DeviceAnswer {
+        self.touched = true;
         self.moped.read(self.cycle, core, context, address, width)
     }
 
     fn write(&mut self, _: u64, core: usize, context: u8, address: u64, width: u8, value: u64) -> DeviceAnswer {
+        self.touched = true;
         self.moped.write(self.cycle, core, context, address, width, value)
+    }
+}
+
+impl SystemDevice for FunctionalMoped {
+    fn external(&self, hart: usize) -> bool {
+        self.moped.interrupts(hart)
+    }
+
+    fn page_table(&mut self, hart: usize, root: u64) {
+        self.moped.set_page_table(hart, root);
+    }
+
+    fn settle(&mut self, memory: &mut Memory) {
+        if std::mem::take(&mut self.touched) {
+            Self::settle(self, memory);
+        }
     }
 }
 

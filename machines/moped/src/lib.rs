@@ -12,6 +12,7 @@
 //! | [`descriptor`] | descriptors, and which of them match |
 //! | [`functional`] | the same devices without time |
 //! | [`counters`] | what they have done |
+//! | [`machine`] | the whole machine without time: cores, kernel, memory, devices, programs |
 //! | [`storage`] | bits of storage, recomputed from the structures |
 //!
 //! This crate performs no I/O, reads no clock and holds no global state.
@@ -24,6 +25,7 @@ pub mod counters;
 pub mod descriptor;
 pub mod device;
 pub mod functional;
+pub mod machine;
 pub mod matching;
 mod message;
 mod node;
@@ -37,4 +39,5 @@ pub use counters::{Counters, MatchEvent};
 pub use descriptor::Descriptor;
 pub use device::Moped;
 pub use functional::FunctionalMoped;
+pub use machine::Machine;
 pub use parameters::MopedParameters;

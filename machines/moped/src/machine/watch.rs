@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether processes make progress, and where they wait.
+//!
+//! Processes that wait for messages execute instructions, so that a deadlock is no idle machine. There is progress
+//! while a hart computes (`STRETCH` instructions without a wait), calls the host or waits for its timer, while a
+//! device takes or completes descriptors, and while the shared segment of a program changes.
+
+use std::collections::BTreeSet;
+
+use mb_guest::kernel::Files;
+use mb_processor::Memory;
+use mb_processor::functional::HartState;
+use mb_processor::rv64::supervisor::Privilege;
+use mb_processor::rv64::sv39;
+
+use super::Machine;
+
+/// Samples without progress in [`MachineParameters::patience`](super::MachineParameters::patience).
+const SAMPLES: u64 = 4;
+const PAGE: u64 = sv39::PAGE_BYTES;
+const PAGE_LENGTH: usize = 4096;
+/// Entry of the root table for the shared segment (`SHARED_BASE` of guest/kernel/kernel.h: `0x31_0000_0000`).
+const SHARED_ENTRY: u64 = 0x31_0000_0000 >> 30;
+const ENTRIES: u64 = 512;
+/// Words of the stack in which a return address into a call of MPI is looked for.
+const STACK_WORDS: u64 = 2048;
+const STACK_POINTER: usize = 2;
+const RETURN_ADDRESS: usize = 1;
+
+/// Where a process is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// The program.
+    pub program: u32,
+    /// The rank.
+    pub rank: u32,
+    /// The hart.
+    pub hart: usize,
+    /// Address of the next instruction; in the kernel if it is not an address of user mode.
+    pub pc: u64,
+    /// Function and offset, if the program's file has symbols.
+    pub symbol: Option<String>,
+    /// The innermost call of MPI of which a return address is on the stack.
+    pub call: Option<String>,
+}
+
+impl std::fmt::Display for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "program {} rank {} core {}: pc {:#x}", self.program, self.rank, self.hart, self.pc)?;
+        if let Some(symbol) = &self.symbol {
+            write!(f, " in {symbol}")?;
+        }
+        if let Some(call) = &self.call {
+            write!(f, ", called from {call}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What changes while there is progress.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Sample {
+    calls: u64,
+    stretches: u64,
+    descriptors: u64,
+    shared: u64,
+}
+
+/// The last progress.
+pub(super) struct Watch {
+    sample: Sample,
+    still: u64,
+}
+
+impl Watch {
+    pub(super) fn new<F: Files>(machine: &mut Machine<F>) -> Self {
+        Self { sample: sample(machine), still: 0 }
+    }
+
+    /// Takes a sample; true if there was no progress for `SAMPLES` of them.
+    pub(super) fn stands_still<F: Files>(&mut self, machine: &mut Machine<F>) -> bool {
+        let found = sample(machine);
+        let sleeps = (0..machine.harts()).any(|hart| {
+            let state = machine.functional.state(hart);
+            state.waits && state.supervisor.next_timer() != u64::MAX
+        });
+        if sleeps || found != self.sample {
+            (self.sample, self.still) = (found, 0);
+            return false;
+        }
+        self.still += 1;
+        let shared =
+            (0..machine.harts()).any(|hart| machine.functional.state(hart).supervisor.next_timer() != u64::MAX);
+        let turns = machine.slice.saturating_mul(2 * machine.processes.len() as u64);
+        let needed = if shared { machine.patience.max(turns) } else { machine.patience };
+        self.still >= SAMPLES * needed.div_ceil(machine.patience)
+    }
+}
+
+fn sample<F: Files>(machine: &mut Machine<F>) -> Sample {
+    let harts = machine.harts();
+    let descriptors = (0..harts)
+        .map(|node| machine.device(node))
+        .map(|counters| counters.reserved + counters.matched + counters.completed + counters.revoked + counters.faults)
+        .sum();
+    Sample {
+        calls: machine.host.calls,
+        stretches: (0..harts).map(|hart| machine.counts(hart).stretches).sum(),
+        descriptors,
+        shared: shared(machine),
+    }
+}
+
+fn word(memory: &Memory, address: u64) -> Option<u64> {
+    memory.read(address).map(u64::from_le_bytes)
+}
+
+/// The table or page that an entry of a page table points to.
+fn target(memory: &Memory, entry: u64) -> Option<u64> {
+    let entry = word(memory, entry).filter(|entry| entry & 1 == 1)?;
+    Some((entry >> 10 & ((1 << 44) - 1)) * PAGE)
+}
+
+/// A hash of the shared segments of the programs that hold a hart.
+fn shared<F: Files>(machine: &Machine<F>) -> u64 {
+    let memory = machine.functional.memory();
+    let mut pages = BTreeSet::new();
+    for hart in 0..machine.harts() {
+        let Some(root) = machine.functional.state(hart).supervisor.root() else { continue };
+        let Some(middle) = target(memory, root * PAGE + SHARED_ENTRY * 8) else { continue };
+        let tables = (0..ENTRIES).filter_map(|index| target(memory, middle + index * 8));
+        pages.extend(tables.flat_map(|table| (0..ENTRIES).filter_map(move |index| target(memory, table + index * 8))));
+    }
+    // FNV-1a over words (Fowler, Noll, Vo).
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for page in pages {
+        let bytes = memory.get(page, PAGE_LENGTH).unwrap_or_default();
+        for chunk in bytes.as_chunks::<8>().0 {
+            hash = (hash ^ u64::from_le_bytes(*chunk)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// The process that runs on each hart.
+pub(super) fn waiting<F: Files>(machine: &Machine<F>) -> Vec<Waiting> {
+    let running = |hart: usize| {
+        let state = machine.functional.state(hart);
+        // The kernel numbers processes from 1 on and uses the number as address-space identifier.
+        let number = usize::from(state.supervisor.asid()).checked_sub(1)?;
+        let &(program, rank) = machine.processes.get(number).filter(|_| !state.waits)?;
+        let symbols = &machine.symbols[program as usize];
+        let user = state.supervisor.privilege() == Privilege::User;
+        let symbol = if user { symbols.name(state.pc) } else { None };
+        let memory = machine.functional.memory();
+        let mut addresses = [state.pc, state.registers[RETURN_ADDRESS]].into_iter().chain(stack(memory, state));
+        let call = if user { addresses.find_map(|address| symbols.call(address)) } else { None };
+        Some(Waiting { program, rank, hart, pc: state.pc, symbol, call: call.map(str::to_owned) })
+    };
+    (0..machine.harts()).filter_map(running).collect()
+}
+
+/// Words of the stack of a process, from the top on.
+fn stack(memory: &Memory, state: &HartState) -> impl Iterator<Item = u64> {
+    let top = state.registers[STACK_POINTER] & !7;
+    let root = state.supervisor.root();
+    (0..STACK_WORDS).map_while(move |index| {
+        let address = top.wrapping_add(index * 8);
+        let leaf = sv39::walk(root?, address, |entry| word(memory, entry)).ok()?;
+        word(memory, leaf.physical(address))
+    })
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs with the MPI library of `guest/mpi` and glibc, where the cross compiler has it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use mb_moped::machine::{End, MachineParameters};
+
+use crate::{output, program, run, small, total};
+
+const COMPILER: &str = "riscv64-linux-gnu-gcc";
+
+fn guest() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest")
+}
+
+/// Compiles a program; `None` without a cross compiler that has a C library.
+fn compile(name: &str, sources: &[&str]) -> Option<Vec<u8>> {
+    static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let library = LIBRARY.get_or_init(|| {
+        let (empty, file) = (target.join("machine_empty"), target.join("machine_empty.c"));
+        std::fs::write(&file, "int main(void) { return 0; }\n").unwrap();
+        let probe = Command::new(COMPILER).args(["-static", "-o"]).args([&empty, &file]).output().ok()?;
+        if !probe.status.success() {
+            return None;
+        }
+        let out = target.join("machine_mpi");
+        let archive = out.join("chip/libmpi.a");
+        let made = Command::new("make")
+            .arg("-C")
+            .arg(guest().join("mpi"))
+            .arg(format!("OUT={}", out.display()))
+            .arg(&archive)
+            .output()
+            .expect("make is installed");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Some(archive)
+    });
+    let archive = library.as_ref()?;
+    let binary = target.join(format!("machine_{name}"));
+    let made = Command::new(COMPILER)
+        .args(["-static", "-O2", "-march=rv64gc", "-o"])
+        .arg(&binary)
+        .arg("-I")
+        .arg(guest().join("mpi"))
+        .args(sources.iter().map(|source| guest().join(source)))
+        .arg(archive)
+        .arg("-lm")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Some(std::fs::read(binary).unwrap())
+}
+
+fn large(harts: u32, descriptors: usize) -> MachineParameters {
+    MachineParameters { memory: 256 << 20, quantum: 64, patience: 20_000_000, ..small(harts, descriptors) }
+}
+
+const TRANSPORTS: [&str; 2] = ["MB_MPI_TRANSPORT=shm", "MB_MPI_TRANSPORT=moped"];
+
+#[test]
+fn the_calls_do_what_the_standard_says() {
+    for name in ["collectives", "objects"] {
+        let Some(file) = compile(name, &[&format!("mpi/tests/{name}.c")]) else { return };
+        for transport in TRANSPORTS {
+            for descriptors in [64, 4] {
+                let (end, mut machine) = run(&large(4, descriptors), &[program(&file, 4, &["p"], &[transport])]);
+                assert_eq!(end, End::Exited(0), "{name} {transport} {descriptors}: {}", output(&machine));
+                assert!(output(&machine).contains(&format!("{name}: passed on 4 ranks")));
+                let used = total(&mut machine, |counters| counters.completed);
+                assert_eq!(used > 0, transport.ends_with("moped"), "{name} {transport}: {used} messages");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kernel_of_nas_verifies_its_answer() {
+    let Some(file) = compile("mg", &["programs/mg.c", "programs/kernel.c", "programs/mark_chip.c"]) else { return };
+    for transport in TRANSPORTS {
+        let (end, mut machine) = run(&large(4, 64), &[program(&file, 4, &["mg"], &[transport])]);
+        assert_eq!(end, End::Exited(0), "{transport}");
+        assert!(output(&machine).starts_with("MG ranks=4 verified"), "{}", output(&machine));
+        // One marker of each rank for warm-up, measured part and verification.
+        assert_eq!(machine.host().marks().len(), 3 * 4);
+        assert_eq!(total(&mut machine, |counters| counters.completed) > 1000, transport.ends_with("moped"));
+    }
+}
+
+#[test]
+fn a_program_that_deadlocks_is_named_with_its_calls() {
+    let source = "#include <mpi.h>\n\
+        int main(int argc, char **argv)\n\
+        { int rank, n; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+        MPI_Recv(&n, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); return 0; }\n";
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine_deadlock.c");
+    std::fs::write(&path, source).unwrap();
+    let Some(file) = compile("deadlock", &[path.to_str().expect("a path of UTF-8")]) else { return };
+    for transport in TRANSPORTS {
+        let parameters = MachineParameters { patience: 4_000_000, ..large(2, 64) };
+        let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &[transport])]);
+        let End::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
+        let calls: Vec<_> = waiting.iter().map(|place| (place.rank, place.call.as_deref())).collect();
+        assert_eq!(calls, [(0, Some("MPI_Recv")), (1, Some("MPI_Recv"))], "{transport}");
+    }
+}
