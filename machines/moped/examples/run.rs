@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! run [--ranks N] [--harts N] [--transport shm|moped] [--preset NAME] [--descriptors N] [--memory MIB]
-//!     [--patience N] [--limit N] [--env NAME=VALUE]... PROGRAM [ARGUMENTS]...
+//!     [--patience N] [--limit N] [--quantum N] [--frequency HZ] [--env NAME=VALUE]...
+//!     [--report FILE] PROGRAM [ARGUMENTS]...
 //! ```
 //!
 //! Programs read and write the files of the working directory's host. The exit status is that of the programs, 1 for
@@ -11,6 +12,7 @@
 
 #![expect(clippy::print_stderr, clippy::disallowed_methods, reason = "a command, not a model")]
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -27,6 +29,8 @@ struct Options {
     parameters: MachineParameters,
     ranks: u32,
     environment: Vec<String>,
+    /// File to which the counts are appended; without it they go to standard error.
+    report: Option<String>,
     words: Vec<String>,
 }
 
@@ -34,9 +38,9 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
     let (mut transport, mut preset, mut descriptors) = ("shm".to_owned(), "optcopy".to_owned(), None);
     let mut parameters = MachineParameters::default();
     let (mut ranks, mut harts, mut environment) = (16, None, Vec::new());
-    let mut rest = Vec::new();
+    let (mut rest, mut report) = (Vec::new(), None);
     while let Some(word) = words.next() {
-        if !word.starts_with("--") {
+        if !word.starts_with('-') {
             rest.push(word);
             rest.extend(words.by_ref());
             break;
@@ -46,7 +50,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         let small =
             || u32::try_from(number()?).map_err(|_| format!("{word}: {value} found, expected a smaller number"));
         match word.as_str() {
-            "--ranks" => ranks = small()?,
+            "--ranks" | "-n" | "-np" => ranks = small()?,
             "--harts" => harts = Some(small()?),
             "--transport" => transport = value,
             "--preset" => preset = value,
@@ -55,7 +59,9 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             "--patience" => parameters.patience = number()?,
             "--limit" => parameters.limit = number()?,
             "--quantum" => parameters.quantum = small()?,
+            "--frequency" => parameters.frequency = number()?,
             "--env" => environment.push(value),
+            "--report" => report = Some(value),
             _ => return Err(format!("{word}: unknown option")),
         }
     }
@@ -78,7 +84,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         return Err(format!("--transport: {transport} found, expected shm or moped"));
     }
     environment.push(format!("MB_MPI_TRANSPORT={transport}"));
-    Ok(Options { parameters, ranks, environment, words: rest })
+    Ok(Options { parameters, ranks, environment, report, words: rest })
 }
 
 fn main() -> ExitCode {
@@ -92,7 +98,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<u8, String> {
-    let Options { parameters, ranks, environment, words } = options(std::env::args().skip(1))?;
+    let Options { parameters, ranks, environment, report, words } = options(std::env::args().skip(1))?;
     let file = std::fs::read(&words[0]).map_err(|error| format!("{}: {error}", words[0]))?;
     let arguments: Vec<_> = words.iter().map(String::as_str).collect();
     let environment: Vec<_> = environment.iter().map(String::as_str).collect();
@@ -102,33 +108,13 @@ fn run() -> Result<u8, String> {
     let end = machine.run();
     let seconds = start.elapsed().as_secs_f64();
     eprint!("{}", machine.messages());
-    let counts: Vec<_> = (0..machine.harts()).map(|hart| machine.counts(hart)).collect();
-    let user: u64 = counts.iter().map(|counts| counts.user).sum();
-    let kernel: u64 = counts.iter().map(|counts| counts.supervisor).sum();
-    eprintln!(
-        "instructions: {user} user, {kernel} kernel; {seconds:.2} s, {:.1} MIPS; time {}",
-        (user + kernel) as f64 / seconds / 1e6,
-        machine.time()
-    );
-    if parameters.moped.is_some() {
-        let all: Vec<_> = (0..machine.harts()).map(|node| machine.device(node)).collect();
-        let sum = |pick: fn(&mb_moped::Counters) -> u64| all.iter().map(pick).sum::<u64>();
-        eprintln!(
-            "moped: {} reserved, {} refused, {} rejected, {} revoked, {} matched, {} completed, {} lines, {} walks, {} \
-             page faults, {} moved accesses, {} misuses, {} bad lines",
-            sum(|c| c.reserved),
-            sum(|c| c.refused),
-            sum(|c| c.rejected),
-            sum(|c| c.revoked),
-            sum(|c| c.matched),
-            sum(|c| c.completed),
-            sum(|c| c.copies),
-            sum(|c| c.walks),
-            sum(|c| c.faults),
-            sum(|c| c.moved_accesses),
-            sum(|c| c.misuses),
-            machine.refused_lines().len(),
-        );
+    let counts = counts(&mut machine, parameters.moped.is_some(), seconds);
+    match report {
+        Some(path) => {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+            file.and_then(|mut file| file.write_all(counts.as_bytes())).map_err(|error| format!("{path}: {error}"))?;
+        }
+        None => eprint!("{counts}"),
     }
     let failed: Vec<_> = machine.ended().iter().filter(|ended| ended.status != 0).collect();
     for ended in &failed {
@@ -147,4 +133,37 @@ fn run() -> Result<u8, String> {
         eprintln!("  {place}");
     }
     Ok(1)
+}
+
+/// Instructions, speed and what the devices did.
+fn counts(machine: &mut Machine<HostFiles>, has_device: bool, seconds: f64) -> String {
+    let counts: Vec<_> = (0..machine.harts()).map(|hart| machine.counts(hart)).collect();
+    let user: u64 = counts.iter().map(|counts| counts.user).sum();
+    let kernel: u64 = counts.iter().map(|counts| counts.supervisor).sum();
+    let mut text = format!(
+        "instructions: {user} user, {kernel} kernel; {seconds:.2} s, {:.1} MIPS; time {}\n",
+        (user + kernel) as f64 / seconds / 1e6,
+        machine.time()
+    );
+    if has_device {
+        let all: Vec<_> = (0..machine.harts()).map(|node| machine.device(node)).collect();
+        let sum = |pick: fn(&mb_moped::Counters) -> u64| all.iter().map(pick).sum::<u64>();
+        text.push_str(&format!(
+            "moped: {} reserved, {} refused, {} rejected, {} revoked, {} matched, {} completed, {} lines, {} walks, {} \
+             page faults, {} moved accesses, {} misuses, {} bad lines\n",
+            sum(|c| c.reserved),
+            sum(|c| c.refused),
+            sum(|c| c.rejected),
+            sum(|c| c.revoked),
+            sum(|c| c.matched),
+            sum(|c| c.completed),
+            sum(|c| c.copies),
+            sum(|c| c.walks),
+            sum(|c| c.faults),
+            sum(|c| c.moved_accesses),
+            sum(|c| c.misuses),
+            machine.refused_lines().len(),
+        ));
+    }
+    text
 }

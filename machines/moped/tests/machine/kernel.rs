@@ -42,7 +42,9 @@ fn a_buffer_that_the_process_must_not_use_fails_on_both_sides() {
 #[test]
 fn messages_of_a_process_that_moves_keep_their_order() {
     let mut machine = succeeds("move");
-    assert!(total(&mut machine, |counters| counters.moved_accesses) > 100);
+    // At the end the kernel asks the three other nodes for each of 256 descriptors; the rest is the processes' own.
+    let moved = total(&mut machine, |counters| counters.moved_accesses);
+    assert!(moved > 2 * 3 * 256 + 36, "{moved}");
 }
 
 #[test]
