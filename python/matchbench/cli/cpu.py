@@ -87,12 +87,13 @@ def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None
 )
 @click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, help="An environment variable.")
 @click.option(
-    "--cycles", metavar="N", type=click.IntRange(1), help="Stop after this cycle; of the functional model, instruction."
+    "--cycles",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Stop after this cycle; of the functional model, instruction.",
 )
 @click.option("--kanata", metavar="FROM:TO", callback=_interval, help="Record these cycles for Konata.")
-@click.option(
-    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [cpu.kanata]"
-)
+@click.option("--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [cpu.kanata]")
 @click.option("--unit-test", is_flag=True, help="PROGRAM is a public RISC-V unit test, rv64u*.")
 @click.option("--quiet", is_flag=True, help="Print no counts.")
 @click.option("--force", is_flag=True, help="Replace an earlier file.")
