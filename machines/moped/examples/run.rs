@@ -20,7 +20,7 @@ use mb_guest::kernel::UserProgram;
 use mb_moped::machine::{End, MachineParameters};
 use mb_moped::{Machine, presets};
 
-#[path = "run/files.rs"]
+#[path = "../../../workbench/py/src/cpu/files.rs"]
 mod files;
 
 use files::HostFiles;
@@ -103,7 +103,7 @@ fn run() -> Result<u8, String> {
     let arguments: Vec<_> = words.iter().map(String::as_str).collect();
     let environment: Vec<_> = environment.iter().map(String::as_str).collect();
     let program = UserProgram { file: &file, ranks, first_core: 0, arguments: &arguments, environment: &environment };
-    let mut machine = Machine::new(&parameters, &[program], HostFiles::new()).map_err(|error| error.to_string())?;
+    let mut machine = Machine::new(&parameters, &[program], HostFiles::default()).map_err(|error| error.to_string())?;
     let start = Instant::now();
     let end = machine.run();
     let seconds = start.elapsed().as_secs_f64();

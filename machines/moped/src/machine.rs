@@ -5,7 +5,8 @@
 mod symbols;
 mod watch;
 
-use mb_guest::kernel::{Boot, BootError, Ended, Files, KernelHost, UserProgram};
+use mb_guest::kernel::{Boot, BootError, Ended, KernelHost, UserProgram};
+use mb_processor::linux::Files;
 use mb_processor::functional::{Counts, Functional, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
 
 use self::symbols::Symbols;
