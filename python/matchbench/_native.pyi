@@ -12,6 +12,7 @@ from matchbench.native_types import (
     Advanced,
     Answer,
     Card,
+    ChipRun,
     Entry,
     Findings,
     HeaderFields,
@@ -252,6 +253,21 @@ def run_program(
     kanata: tuple[int, int] | None = None,
 ) -> ProgramRun: ...
 def run_unit_test(file: bytes) -> int | None: ...
+def chip_designs() -> list[str]: ...
+def run_on_chip(
+    file: bytes,
+    *,
+    arguments: list[str],
+    environment: list[str],
+    ranks: int,
+    cores: int,
+    memory: int,
+    frequency: int,
+    patience: int,
+    limit: int | None = None,
+    design: str | None = None,
+    descriptors: int | None = None,
+) -> ChipRun: ...
 def network_processors() -> list[str]: ...
 def packet_settings() -> list[PatternSetting]: ...
 def generate_packets(*, seed: int, routes: int, settings: list[tuple[str, str]]) -> bytes: ...

@@ -105,6 +105,25 @@ class ProgramRun(TypedDict):
     kanata: str | None
 
 
+class ChipRun(TypedDict):
+    """Result of a program on a chip.
+
+    `end` is exited, deadlock, limit or trap_loop; `status` belongs to exited, `waiting` (a line for each
+    process) to deadlock and limit. `messages` are those of the kernel, `ranks` are rank and status of the
+    processes that ended, `moped` sums over all devices, or None without them.
+    """
+
+    end: str
+    status: int | None
+    waiting: list[str]
+    messages: str
+    ranks: list[tuple[int, int]]
+    time: int
+    user_instructions: int
+    kernel_instructions: int
+    moped: list[tuple[str, int]] | None
+
+
 class NetprocReport(TypedDict):
     """Result of a network processor.
 

@@ -86,6 +86,7 @@ pub struct Machine<F> {
     patience: u64,
     slice: u64,
     limit: u64,
+    watch: Option<Watch>,
 }
 
 /// The host, and how often it was called.
@@ -132,27 +133,35 @@ impl<F: Files> Machine<F> {
             patience: parameters.patience.max(1),
             slice: parameters.slice,
             limit: parameters.limit,
+            watch: None,
         })
     }
 
     /// Runs to the end.
     pub fn run(&mut self) -> End {
-        let mut watch = Watch::new(self);
         loop {
-            let until = self.functional.time().saturating_add(self.patience.div_ceil(4)).min(self.limit);
-            match self.functional.run(&mut self.host, until) {
-                Stop::Exited(status) => return End::Exited(status),
-                Stop::Idle => return End::Deadlock(self.waiting()),
-                Stop::TrapLoop { hart, handler } => return End::TrapLoop { hart, handler },
-                Stop::Host(_) => {}
-                Stop::Until if self.functional.time() >= self.limit => return End::Limit(self.waiting()),
-                Stop::Until => {
-                    if watch.stands_still(self) {
-                        return End::Deadlock(self.waiting());
-                    }
-                }
+            if let Some(end) = self.step() {
+                return end;
             }
         }
+    }
+
+    /// Runs for a quarter of the patience, or to the end.
+    pub fn step(&mut self) -> Option<End> {
+        let mut watch = self.watch.take().unwrap_or_else(|| Watch::new(self));
+        let end = loop {
+            let until = self.functional.time().saturating_add(self.patience.div_ceil(4)).min(self.limit);
+            match self.functional.run(&mut self.host, until) {
+                Stop::Exited(status) => break Some(End::Exited(status)),
+                Stop::Idle => break Some(End::Deadlock(self.waiting())),
+                Stop::TrapLoop { hart, handler } => break Some(End::TrapLoop { hart, handler }),
+                Stop::Host(_) => {}
+                Stop::Until if self.functional.time() >= self.limit => break Some(End::Limit(self.waiting())),
+                Stop::Until => break watch.stands_still(self).then(|| End::Deadlock(self.waiting())),
+            }
+        };
+        self.watch = Some(watch);
+        end
     }
 
     /// Where the processes are that hold a hart.

@@ -30,6 +30,7 @@ COMMANDS = {
     "mpi": "Measure and check your own MPI library: bench, conform.",
     "asm": "Assemble a program for the match unit.",
     "disasm": "Disassemble an image.",
+    "chip": "Run MPI programs on a simulated chip with MOPED: run.",
     "netproc": "Run packet handlers on network processors: run, compare, build, generate.",
     "cpu": "Run static RISC-V programs for Linux on core models: run, show, cores.",
     "mu": "Run a match program on the match unit: run, trace, debug, profile.",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on core models, as Python sees them.
 
-mod files;
-
 use std::sync::{Arc, Mutex};
 
 use mb_processor::linux::{CoreModel, Linux, Simulation};
@@ -10,8 +8,8 @@ use mb_processor::{Program, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use self::files::HostFiles;
 use crate::errors::bad_input;
+use crate::host_files::HostFiles;
 
 /// Cycles between two looks at signals.
 const SLICE: u64 = 20_000_000;

@@ -8,11 +8,13 @@ use pyo3::prelude::*;
 
 mod asm;
 mod catalog;
+mod chip;
 mod columns;
 mod conform;
 mod cpu;
 mod errors;
 mod generate;
+mod host_files;
 mod match_unit;
 mod netproc;
 mod progress;
@@ -29,6 +31,8 @@ mod _native {
     use super::asm::MatchProgram;
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engines, networks};
+    #[pymodule_export]
+    use super::chip::{chip_designs, run_on_chip};
     #[pymodule_export]
     use super::conform::{TestPrograms, features_lacking, optional_features, program_features, runner_sources};
     #[pymodule_export]

@@ -67,6 +67,7 @@ struct Sample {
 }
 
 /// The last progress.
+#[derive(Clone, Debug)]
 pub(super) struct Watch {
     sample: Sample,
     still: u64,

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench chip`: static RISC-V MPI programs on a simulated chip with MOPED."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from matchbench import MatchbenchError, _native, tables
+from matchbench.native_types import ChipRun
+
+FAILED = 1
+
+_MIB = 1 << 20
+_MOST_MEMORY = 1 << 14  # MiB
+
+
+@click.group(
+    name="chip",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench chip run guest/programs/build/chip/mg --ranks 16 --transport moped
+      matchbench chip run --ranks 4 --transport shm program.elf -- --option-of-the-program
+    """,
+)
+def command() -> None:
+    """Run static RISC-V MPI programs on a simulated chip with MOPED."""
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench chip run guest/programs/build/chip/cg --ranks 16 --transport moped --design optcache
+      matchbench chip run guest/programs/build/chip/imb --ranks 4 --transport shm PP 16384 10 2
+      matchbench mpi conform --mpicc guest/mpi/mpicc-chip -- matchbench chip run --transport moped --quiet
+
+    PROGRAM is a static ELF file for RV64GC, linked with the library of guest/mpi. It sees the files of this
+    machine, and no environment variables but those of --env. Its output goes to standard output, the counts
+    to standard error. Process r starts on core r modulo the number of cores.
+    Exit status: that of the program; 1 for a deadlock or at the limit; 2 bad input.
+    """
+)
+@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1)
+@click.option(
+    "-n",
+    "--ranks",
+    default=16,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(1, 512),
+    help="Processes.",
+)
+@click.option("--cores", metavar="N", type=click.IntRange(1, 64), help="Cores. [as processes, at most 64]")
+@click.option(
+    "--transport",
+    default="moped",
+    show_default=True,
+    type=click.Choice(["shm", "moped"]),
+    help="What carries messages: shared memory, or the device.",
+)
+@click.option(
+    "--design", default="optcopy", show_default=True, help="The design of MOPED: one of its presets."
+)
+@click.option(
+    "--descriptors",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    help="Entries of a device's table. [of the design]",
+)
+@click.option(
+    "--mode",
+    default="functional",
+    show_default=True,
+    type=click.Choice(["functional"]),
+    help="Without time: an instruction of each core after the other.",
+)
+@click.option(
+    "--memory",
+    default=1024,
+    show_default=True,
+    metavar="MIB",
+    type=click.IntRange(1, _MOST_MEMORY),
+    help="Memory of the chip in MiB.",
+)
+@click.option(
+    "--frequency",
+    default=1_000_000_000,
+    show_default=True,
+    metavar="HZ",
+    type=click.IntRange(100, 18_000_000_000),
+    help="Instructions of a core in a second of the program's clock.",
+)
+@click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, help="An environment variable.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N instructions of a core.")
+@click.option(
+    "--patience",
+    default=100_000_000,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(1000),
+    help="Instructions of a core without progress that are a deadlock.",
+)
+@click.option("--quiet", is_flag=True, help="Print no counts.")
+def run(
+    program: Path,
+    arguments: tuple[str, ...],
+    ranks: int,
+    cores: int | None,
+    transport: str,
+    design: str,
+    descriptors: int | None,
+    mode: str,
+    memory: int,
+    frequency: int,
+    environment: tuple[str, ...],
+    limit: int | None,
+    patience: int,
+    *,
+    quiet: bool,
+) -> int:
+    """Run PROGRAM to its end and print instructions and what the devices did."""
+    del mode  # There is one.
+    for variable in environment:
+        if "=" not in variable:
+            msg = f"--env: found {variable!r}, expected NAME=VALUE"
+            raise MatchbenchError(msg)
+    sys.stdout.flush()
+    start = time.monotonic()
+    try:
+        found = _native.run_on_chip(
+            program.read_bytes(),
+            arguments=[str(program), *arguments],
+            environment=[*environment, f"MB_MPI_TRANSPORT={transport}"],
+            ranks=ranks,
+            cores=cores or min(ranks, 64),
+            memory=memory * _MIB,
+            frequency=frequency,
+            patience=patience,
+            limit=limit,
+            design=design if transport == "moped" else None,
+            descriptors=descriptors,
+        )
+    except MatchbenchError as error:
+        msg = f"{program}: {error}"
+        raise MatchbenchError(msg) from None
+    seconds = time.monotonic() - start
+    click.echo(found["messages"], err=True, nl=False)
+    if not quiet:
+        _show_counts(found, seconds)
+    for rank, status in sorted(found["ranks"]):
+        if status:
+            click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
+    if found["status"] is not None:
+        return found["status"]
+    reasons = {
+        "deadlock": "deadlock: every process waits",
+        "limit": f"no end in {limit} instructions of a core",
+        "trap_loop": "a core takes traps without end",
+    }
+    click.echo(f"matchbench: {program}: {reasons[found['end']]}", err=True)
+    for line in found["waiting"]:
+        click.echo(f"  {line}", err=True)
+    return FAILED
+
+
+def _show_counts(found: ChipRun, seconds: float) -> None:
+    """Print counts and the speed to standard error."""
+    user, kernel = found["user_instructions"], found["kernel_instructions"]
+    rate = (user + kernel) / seconds / 1e6 if seconds > 0 else 0
+    click.echo(
+        f"functional: {tables.count(user)} user instructions, {tables.count(kernel)} kernel instructions, "
+        f"{tables.count(found['time'])} of the longest core with its waits",
+        err=True,
+    )
+    if found["moped"] is not None:
+        words = [f"{tables.count(value)} {name.replace('_', ' ')}" for name, value in found["moped"]]
+        click.echo(f"moped: {', '.join(words)}", err=True)
+    click.echo(f"host: {seconds:.2f} s, {rate:.1f} million instructions/s", err=True)

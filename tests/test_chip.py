@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench chip`: a committed program without a C library on the kernel and the device."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from matchbench.cli import main
+
+ELF = Path(__file__).resolve().parent.parent / "guest" / "elf" / "kernel_moped.rv64.elf"
+SMALL = ["--memory", "64", "--cores", "4", "--patience", "1000000"]
+
+
+def chip(*words: str) -> int:
+    return main(["chip", "run", str(ELF), "--ranks", "2", *SMALL, *words])
+
+
+@pytest.mark.parametrize("design", ["base", "optcopy", "optcache"])
+def test_messages_are_copied_and_counted(design: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert chip("--design", design, "pages") == 0
+    said = capfd.readouterr().err
+    counted = re.search(
+        r"^moped: 12 reserved, 0 refused, .* 6 matched, 6 completed, .* (\d+) page faults", said, re.M
+    )
+    assert counted is not None, said
+    assert int(counted.group(1)) > 0
+    instructions = re.search(r"^functional: ([\d\s]+) user instructions, ([\d\s]+) kernel", said, re.M)
+    assert instructions is not None, said
+    user, kernel = (int("".join(number.split())) for number in instructions.groups())
+    assert user > 10 * kernel > 100_000
+
+
+def test_a_deadlock_names_every_process(capfd: pytest.CaptureFixture[str]) -> None:
+    assert chip("--quiet", "wait") == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0] == f"matchbench: {ELF}: deadlock: every process waits"
+    for rank, line in enumerate(lines[1:]):
+        assert re.fullmatch(
+            rf"  program 0 rank {rank} core {rank}: pc 0x[0-9a-f]+ in wait\+0x[0-9a-f]+", line
+        )
+    assert len(lines) == 3
+
+
+def test_a_fault_is_named_with_its_function(capfd: pytest.CaptureFixture[str]) -> None:
+    assert chip("--quiet", "illegal") == 128 + 4
+    said = capfd.readouterr().err
+    assert re.search(
+        r"^kernel: program 0 rank 1 .*: illegal instruction, .* in main\+0x[0-9a-f]+$", said, re.M
+    )
+    assert f"matchbench: {ELF}: rank 1: status 132\n" in said
+
+
+def test_without_the_device_there_are_no_ports(capfd: pytest.CaptureFixture[str]) -> None:
+    # The program ends with the number of the line of its check.
+    assert chip("--transport", "shm", "pages") not in {0, 1, 2}
+    assert "moped:" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--design", "other"], "design `other`: unknown; expected one of: base, optcopy, optcache"),
+        (["--env", "NAME"], "--env: found 'NAME', expected NAME=VALUE"),
+    ],
+)
+def test_bad_input_is_an_error(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert chip(*words, "pages") == 2
+    assert message in capfd.readouterr().err
+
+
+def test_a_file_that_is_no_program_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["chip", "run", str(tmp_path / "missing"), *SMALL]) == 2
+    text = tmp_path / "text"
+    text.write_text("text")
+    assert main(["chip", "run", str(text), *SMALL, "--ranks", "1"]) != 0
+    assert "kernel: program 0: " in capfd.readouterr().err
