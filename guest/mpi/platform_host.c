@@ -18,9 +18,12 @@
 #include "platform.h"
 #include "tests/moped_double.h"
 
-enum { MAX_RANKS = 256, SPINS = 64, DOUBLE_BYTES = 1 << 26 };
+// Rounds of waiting before a process yields its processor, and before it sleeps between rounds.
+enum { SPINS = 64, ROUNDS_AWAKE = 2048, NAP_NS = 100000 };
+enum { MAX_RANKS = 256, DOUBLE_BYTES = 1 << 26 };
 
 static int own_rank, ranks = 1;
+static int is_crowded; // more ranks than processors
 static unsigned char *segment;
 static size_t segment_bytes;
 
@@ -67,6 +70,7 @@ __attribute__((constructor)) static void start_processes(void)
     if (text != NULL && (*end != 0 || count < 1 || count > MAX_RANKS))
         stop("mpi: MB_MPI_RANKS: expected a number from 1 to 256\n");
     ranks = (int)count;
+    is_crowded = count > sysconf(_SC_NPROCESSORS_ONLN);
     // 270 KB for each pair of processes, and 1 MB; pages exist once they are used.
     segment_bytes = (size_t)ranks * (size_t)ranks * 270000 + (1 << 20);
     const int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -123,7 +127,9 @@ const char *mb_platform_option(const char *name)
 
 void mb_platform_idle(unsigned rounds)
 {
-    if (rounds > SPINS || ranks > 2) sched_yield();
+    // A rank that hangs, or waits for one that computes, leaves the processors to the others.
+    if (rounds > ROUNDS_AWAKE) nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    else if (rounds > SPINS || is_crowded) sched_yield();
 }
 
 void mb_platform_error(const char *text)
