@@ -85,6 +85,7 @@ lints() {
 guest() {
   need gcc-powerpc-linux-gnu command -v powerpc-linux-gnu-gcc
   need gcc-riscv64-linux-gnu command -v riscv64-linux-gnu-gcc
+  need libc6-dev-riscv64-cross links_c riscv64-linux-gnu-gcc c
   need qemu-user command -v qemu-riscv64
   provide
 }
