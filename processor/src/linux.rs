@@ -69,11 +69,16 @@ pub mod errno {
     pub const ENOTTY: u16 = 25;
     /// Illegal seek.
     pub const ESPIPE: u16 = 29;
+    /// A pipe that nobody reads.
+    pub const EPIPE: u16 = 32;
     /// Result out of range.
     pub const ERANGE: u16 = 34;
     /// No such function.
     pub const ENOSYS: u16 = 38;
 }
+
+/// The signal of a write to a pipe that nobody reads.
+const SIGPIPE: u64 = 13;
 
 /// The result of a call: a value, or an error number.
 type Outcome = Result<u64, u16>;
@@ -220,11 +225,12 @@ impl<F: Files> Linux<F> {
             Service::Custom(number) => Service::CUSTOM + u64::from(number),
         };
         let [a, b, c, d, ..] = call.arguments;
+        let signalled = |signal: u64| SyscallResult::Exit(128 + (signal & 127));
         let outcome = match number {
             numbers::KILL | numbers::TKILL | numbers::TGKILL => {
                 // A signal to the process itself; without delivery it ends the process.
                 let signal = if number == numbers::TGKILL { c } else { b };
-                return SyscallResult::Exit(128 + (signal & 127));
+                return signalled(signal);
             }
             numbers::BRK => Ok(self.space.set_break(a, memory)),
             numbers::MMAP => self.map(call.arguments, memory),
@@ -273,7 +279,10 @@ impl<F: Files> Linux<F> {
                 outcome
             }
         };
-        SyscallResult::Value(outcome.unwrap_or_else(|error| u64::from(error).wrapping_neg()))
+        match outcome {
+            Err(errno::EPIPE) => signalled(SIGPIPE),
+            outcome => SyscallResult::Value(outcome.unwrap_or_else(|error| u64::from(error).wrapping_neg())),
+        }
     }
 
     fn map(&mut self, [address, length, _, flags, file, offset]: [u64; 6], memory: &mut impl UserMemory) -> Outcome {
