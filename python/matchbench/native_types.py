@@ -95,8 +95,8 @@ class Pattern(TypedDict):
 class ProgramRun(TypedDict):
     """Result of a program on a core model.
 
-    `status` is that of the program, or `failure` says why it could not continue; both are None at the limit of
-    cycles. `counts` are events by name; `kanata` is a pipeline diagram.
+    `status` is that of the program, or `failure` says why it could not continue; both are None at the limit
+    of cycles. `counts` are events by name; `kanata` is a pipeline diagram.
     """
 
     status: int | None

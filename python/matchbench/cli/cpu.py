@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench cpu`: static RISC-V programs for Linux on core models."""
 
+import contextlib
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from matchbench import MatchbenchError, _native, tables
-from matchbench.output import whole_file, write_file
+from matchbench.native_types import ProgramRun, Progress
+from matchbench.netproc import read_file
+from matchbench.output import check_file, whole_file, write_file
 from matchbench.selection import parse_assignments
 
 CHECK_FAILED = 1
@@ -17,6 +21,11 @@ CHECK_FAILED = 1
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
 _MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
+_NO_LIMIT = (1 << 64) - 1
+_PROGRAM = "a static ELF file for RV64"
+# Seconds: shorter runs show no progress, and longer ones this often.
+_BEFORE_PROGRESS = 1.0
+_BETWEEN_PROGRESS = 0.2
 
 
 @click.group(
@@ -30,7 +39,7 @@ _MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
       matchbench cpu show cortex_a72
       matchbench cpu run rv64ud-p-fadd --unit-test
 
-    Exit status of `run`: that of the program; 1 if the program cannot continue; 2 bad input.
+    Exit status of `run`: that of the program; 1 if it cannot continue or reaches --cycles; 2 bad input.
     """,
 )
 def command() -> None:
@@ -63,7 +72,8 @@ def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None
       matchbench cpu run --core cortex_a72 program.elf -- --option-of-the-program
 
     PROGRAM is a static ELF file for RV64GC, of C, C++ or Fortran. It sees the files of this machine, and no
-    environment variables but those of --env. Its output goes to standard output, the counts to standard error.
+    environment variables but those of --env. Its output goes to standard output, the counts to standard
+    error. Without --cycles there is no limit; Ctrl-C ends the run.
     """,
 )
 @click.argument("program", type=click.Path(path_type=Path))
@@ -113,46 +123,115 @@ def run(
     force: bool,
 ) -> int:
     """Run PROGRAM to its end and print instructions, cycles and misses."""
-    file = program.read_bytes()
     if unit_test:
-        return _unit_test(program, file)
+        _refuse_beside_unit_test(click.get_current_context())
+        return _unit_test(program, read_file(program, "a public RISC-V unit test"))
+    file = read_file(program, _PROGRAM)
     if kanata_file is not None and kanata is None:
         msg = "--kanata-file: found without --kanata, expected both"
         raise MatchbenchError(msg)
-    if kanata is not None and core == "functional":
-        msg = "--kanata: found with core functional, which has no cycles; expected a core model with them"
-        raise MatchbenchError(msg)
+    diagram_file = kanata_file or Path("cpu.kanata")
+    if kanata is not None:
+        if core == "functional":
+            msg = "--kanata: found with core functional, which has no cycles; expected a core model with them"
+            raise MatchbenchError(msg)
+        if cycles is not None and cycles <= kanata[0]:
+            msg = f"--kanata: found the first cycle {kanata[0]}, expected one below {cycles} (--cycles)"
+            raise MatchbenchError(msg)
+        check_file(diagram_file, force=force)
     for variable in environment:
         if "=" not in variable:
             msg = f"--env: found {variable!r}, expected NAME=VALUE"
             raise MatchbenchError(msg)
+    settings = _settings(parameters)
     sys.stdout.flush()
     start = time.monotonic()
     try:
-        found = _native.run_program(
-            file,
-            arguments=[os.fsencode(word) for word in (str(program), *arguments)],
-            environment=[os.fsencode(word) for word in environment],
-            core=core,
-            settings=_settings(parameters),
-            memory=memory * _MIB,
-            cycles=cycles,
-            kanata=kanata,
-        )
+        with _progress(core) as progress:
+            found = _native.run_program(
+                file,
+                arguments=[os.fsencode(word) for word in (str(program), *arguments)],
+                environment=[os.fsencode(word) for word in environment],
+                core=core,
+                settings=settings,
+                memory=memory * _MIB,
+                cycles=cycles,
+                kanata=kanata,
+                progress=progress,
+            )
     except MatchbenchError as error:
-        msg = f"{program}: {error}"
-        raise MatchbenchError(msg) from None
+        raise _named(program, error) from None
     seconds = time.monotonic() - start
     if found["kanata"] is not None:
-        with whole_file(kanata_file or Path("cpu.kanata"), force=force) as partial:
+        with whole_file(diagram_file, force=force) as partial:
             write_file(partial, found["kanata"])
     if not quiet:
         _show_counts(core, found["counts"], seconds)
+    status = _status(program, core, cycles, found)
+    if kanata is not None and found["kanata"] is None and found["failure"] is None:
+        end = dict(found["counts"])["cycles"]
+        msg = f"--kanata: found the end of the program in cycle {end}, expected it after cycle {kanata[0]}"
+        raise MatchbenchError(msg)
+    return status
+
+
+def _named(program: Path, error: MatchbenchError) -> MatchbenchError:
+    """Name the program in an error that is not of its core."""
+    text = str(error)
+    return error if text.startswith("core ") else MatchbenchError(f"{program}: {text}")
+
+
+def _refuse_beside_unit_test(context: click.Context) -> None:
+    """Refuse the options of other runs: unit tests have neither cycles nor arguments."""
+    given = click.core.ParameterSource.COMMANDLINE
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name not in {"program", "unit_test", "quiet"} and context.get_parameter_source(name) == given:
+            word = max(parameter.opts, key=len)  # the long form of an option
+            msg = f"--unit-test: found with {word}, expected alone"
+            raise MatchbenchError(msg)
+
+
+@contextlib.contextmanager
+def _progress(core: str) -> Iterator[Progress | None]:
+    """Yield what shows the cycles done on the last line of a terminal, or None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    start = time.monotonic()
+    told = start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS
+    unit = "instructions" if core == "functional" else "cycles"
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        moment = time.monotonic()
+        if moment - told < _BETWEEN_PROGRESS:
+            return
+        told = moment
+        limit = f" of {total / 1e6:.1f}" if total < _NO_LIMIT else ""
+        sys.stderr.write(f"\r\x1b[K{core}: {done / 1e6:.1f}{limit} million {unit}, {moment - start:.0f} s")
+        sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if told > start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> int:
+    """Name why the program has no status of its own; return the exit status."""
     if found["failure"] is not None:
         click.echo(f"matchbench: {program}: {found['failure']}", err=True)
         return CHECK_FAILED
     if found["status"] is None:
-        click.echo(f"matchbench: {program}: no end in {cycles} cycles", err=True)
+        unit = "instructions" if core == "functional" else "cycles"
+        reached = tables.count(limit or 0)
+        executed = tables.count(dict(found["counts"])["instructions"])
+        after = f"{reached} {unit}" + ("" if core == "functional" else f" and {executed} instructions")
+        advice = "raise --cycles to continue further"
+        click.echo(f"matchbench: {program}: found no end after {after}, expected one; {advice}", err=True)
         return CHECK_FAILED
     return int(found["status"])
 
@@ -184,8 +263,7 @@ def _unit_test(program: Path, file: bytes) -> int:
     try:
         case = _native.run_unit_test(file)
     except MatchbenchError as error:
-        msg = f"{program}: {error}"
-        raise MatchbenchError(msg) from None
+        raise _named(program, error) from None
     click.echo(f"{program}: {'pass' if case is None else f'case {case} failed'}")
     return 0 if case is None else CHECK_FAILED
 

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on core models, as Python sees them.
 
-use std::sync::{Arc, Mutex};
-
-use mb_processor::linux::{CoreModel, Linux, Simulation};
-use mb_processor::{Program, Verdict};
+use mb_processor::linux::{CoreModel, Linux, Simulation, StartError};
+use mb_processor::{LoadError, Program, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::bad_input;
 use crate::host_files::HostFiles;
+use crate::progress::Progress;
 
-/// Cycles between two looks at signals.
-const SLICE: u64 = 20_000_000;
+/// Cycles between two reports of progress: a fraction of a second of the slowest model.
+const SLICE_OF_CYCLES: u64 = 20_000;
+/// The same without time.
+const SLICE_OF_INSTRUCTIONS: u64 = 1_000_000;
 
 /// The names of the core models.
 #[pyfunction]
 pub(crate) fn core_models() -> Vec<&'static str> {
     CoreModel::NAMES.to_vec()
+}
+
+/// An error of the file, with what to do.
+#[expect(clippy::needless_pass_by_value, reason = "a function for map_err")]
+fn wrong_file(error: LoadError) -> PyErr {
+    bad_input(format!("{error}; build one with `riscv64-linux-gnu-gcc -static`"))
 }
 
 /// A model of this name, with these parameters replaced.
@@ -39,9 +46,10 @@ pub(crate) fn core_parameters(core: &str, settings: Vec<(String, u64)>) -> PyRes
 }
 
 /// Runs a program for Linux. Returns its status, or what it could not do; event counts; and a
-/// pipeline diagram of an interval of cycles.
+/// pipeline diagram of an interval of cycles. `progress` gets the cycles done and those of the
+/// limit, unless a line of output is begun.
 #[pyfunction]
-#[pyo3(signature = (file, *, arguments, environment, core, settings, memory, cycles=None, kanata=None))]
+#[pyo3(signature = (file, *, arguments, environment, core, settings, memory, cycles=None, kanata=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each option of the command")]
 #[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
 pub(crate) fn run_program<'py>(
@@ -54,43 +62,48 @@ pub(crate) fn run_program<'py>(
     memory: u64,
     cycles: Option<u64>,
     kanata: Option<(u64, u64)>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let model = model(core, &settings)?;
-    let program = Program::load(file).map_err(bad_input)?;
-    let process = Linux::start(&program, &arguments, &environment, memory, HostFiles::default()).map_err(bad_input)?;
-    let simulation = Simulation::new(&model, program, process).map_err(bad_input)?;
-    // Shared with the thread that runs while Python's lock is released.
-    let simulation = Arc::new(Mutex::new(simulation));
+    let program = Program::load(file).map_err(wrong_file)?;
+    let files = HostFiles::new(progress.is_some());
+    let process = Linux::start(&program, &arguments, &environment, memory, files).map_err(|error| match error {
+        StartError::Load(error) => wrong_file(error),
+        error @ StartError::Memory { .. } => bad_input(format!("{error} with --memory")),
+    })?;
+    let mut simulation =
+        Simulation::new(&model, program, process).map_err(|error| bad_input(format!("core {core}: {error}")))?;
+    let slice = if matches!(model, CoreModel::Functional) { SLICE_OF_INSTRUCTIONS } else { SLICE_OF_CYCLES };
     let limit = cycles.unwrap_or(u64::MAX);
-    let (mut status, mut failure, mut diagram) = (None, None, None);
-    loop {
-        let shared = Arc::clone(&simulation);
-        let (found, recorded, now) = py.detach(move || {
-            let mut simulation = shared.lock().expect("no other thread has it");
+    let (mut shown, mut hidden) = (Progress::new(progress), Progress::new(None));
+    let (simulation, result, diagram) = py.detach(move || {
+        let mut diagram = None;
+        let result = loop {
             let now = simulation.now();
-            let end = limit.min(now.saturating_add(SLICE));
-            let (found, recorded) = match kanata {
-                Some((from, _)) if now < from => (simulation.run(from.min(end)), None),
-                Some((from, to)) if now < to && now >= from => match simulation.record(to.min(limit)) {
-                    Ok((status, diagram)) => (Ok(status), Some(diagram)),
-                    Err(failure) => (Err(failure), None),
-                },
-                _ => (simulation.run(end), None),
+            if now >= limit {
+                break Ok(None);
+            }
+            let until = limit.min(now.saturating_add(slice));
+            let result = match kanata {
+                Some((from, _)) if now < from => simulation.run(from.min(until)),
+                Some((_, to)) if now < to => {
+                    let (result, text) = simulation.record(to.min(limit));
+                    diagram = Some(text);
+                    result
+                }
+                _ => simulation.run(until),
             };
-            (found, recorded, simulation.now())
-        });
-        diagram = recorded.or(diagram);
-        match found {
-            Ok(Some(end)) => status = Some(end),
-            Ok(None) => {}
-            Err(error) => failure = Some(error.to_string()),
-        }
-        if status.is_some() || failure.is_some() || now >= limit {
-            break;
-        }
-        py.check_signals()?;
-    }
-    let simulation = simulation.lock().expect("no other thread has it");
+            let progress = if simulation.linux().files().inside_line() { &mut hidden } else { &mut shown };
+            if !matches!(result, Ok(None)) || progress.tell(simulation.now(), limit).is_break() {
+                break result;
+            }
+        };
+        shown.finish().and_then(|()| hidden.finish()).map(|()| (simulation, result, diagram))
+    })?;
+    let (status, failure) = match result {
+        Ok(status) => (status, None),
+        Err(failure) => (None, Some(failure.to_string())),
+    };
     let dict = PyDict::new(py);
     dict.set_item("status", status)?;
     dict.set_item("failure", failure)?;

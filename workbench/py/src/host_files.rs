@@ -16,12 +16,10 @@ use mb_processor::linux::{FileStatus, Files, errno};
 pub(crate) struct HostFiles {
     open: BTreeMap<u32, File>,
     next: u32,
-}
-
-impl Default for HostFiles {
-    fn default() -> Self {
-        Self { open: BTreeMap::new(), next: 3 }
-    }
+    /// Whether the line on the terminal may show progress, which the program's output replaces.
+    display: bool,
+    /// Whether the program has begun a line and not ended it.
+    inside_line: bool,
 }
 
 /// The error number of this machine. Those of Linux are the same on every architecture here.
@@ -39,6 +37,24 @@ fn describe(found: &Metadata) -> FileStatus {
 }
 
 impl HostFiles {
+    /// No file is open. `display`: progress is shown on standard error while no line is begun.
+    pub(crate) const fn new(display: bool) -> Self {
+        Self { open: BTreeMap::new(), next: 3, display, inside_line: false }
+    }
+
+    /// Whether the program has begun a line of output and not ended it.
+    pub(crate) const fn inside_line(&self) -> bool {
+        self.inside_line
+    }
+
+    /// Erases progress before output or input of the program.
+    fn erase_progress(&self) {
+        if self.display && !self.inside_line {
+            // Without standard error there is no progress either.
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+
     fn file(&mut self, handle: u32) -> Result<&mut File, u16> {
         self.open.get_mut(&handle).ok_or(errno::EBADF)
     }
@@ -61,12 +77,19 @@ impl Files for HostFiles {
 
     fn read(&mut self, handle: u32, bytes: &mut [u8]) -> Result<usize, u16> {
         match handle {
-            0 => io::stdin().read(bytes).map_err(number),
+            0 => {
+                self.erase_progress();
+                io::stdin().read(bytes).map_err(number)
+            }
             _ => self.file(handle)?.read(bytes).map_err(number),
         }
     }
 
     fn write(&mut self, handle: u32, bytes: &[u8]) -> Result<usize, u16> {
+        if matches!(handle, 1 | 2) {
+            self.erase_progress();
+            self.inside_line = bytes.last().map_or(self.inside_line, |last| *last != b'\n');
+        }
         let count = match handle {
             1 => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()).map(|()| bytes.len()),
             2 => io::stderr().write_all(bytes).map(|()| bytes.len()),
