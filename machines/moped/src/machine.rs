@@ -6,8 +6,8 @@ mod symbols;
 mod watch;
 
 use mb_guest::kernel::{Boot, BootError, Ended, KernelHost, UserProgram};
-use mb_processor::linux::Files;
 use mb_processor::functional::{Counts, Functional, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
+use mb_processor::linux::Files;
 
 use self::symbols::Symbols;
 pub use self::watch::Waiting;

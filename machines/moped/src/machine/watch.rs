@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use mb_processor::linux::Files;
 use mb_processor::Memory;
 use mb_processor::functional::HartState;
+use mb_processor::linux::Files;
 use mb_processor::rv64::supervisor::Privilege;
 use mb_processor::rv64::sv39;
 
