@@ -79,7 +79,7 @@ pub(crate) fn run_on_chip<'py>(
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let environment: Vec<_> = environment.iter().map(String::as_str).collect();
     let program = UserProgram { file, ranks, first_core: 0, arguments: &arguments, environment: &environment };
-    let machine = Machine::new(&parameters, &[program], HostFiles::default()).map_err(bad_input)?;
+    let machine = Machine::new(&parameters, &[program], HostFiles::new(false)).map_err(bad_input)?;
     // Shared with the thread that runs while Python's lock is released.
     let machine = Arc::new(Mutex::new(machine));
     let end = loop {
