@@ -24,7 +24,7 @@ MPIS := openmpi mpich
 # Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
 CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
 # What the compiled module is made of.
-RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md')
+RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
 .PHONY: help setup run test check rust-checks rust-tests bench nightly bless gen guest clean
 
