@@ -28,8 +28,8 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
     }
 }
 
-/// The presets write out what `mb_processor` has as cores; multipliers and dividers apart, which
-/// the firmware has no use for.
+/// The presets write out what `mb_processor` has as cores; multipliers, dividers and floating-point
+/// units apart, which the firmware has no use for.
 #[test]
 fn presets_are_the_cores_of_the_processor_library() {
     for (name, (mut core, hierarchy)) in
@@ -38,6 +38,7 @@ fn presets_are_the_cores_of_the_processor_library() {
         let parameters = Parameters::new(&preset(&ENTRY, name));
         core.multiply = parameters.core.multiply;
         core.divide = parameters.core.divide;
+        core.float = parameters.core.float;
         assert_eq!(parameters.core, core, "{name}");
         assert_eq!(parameters.hierarchy, hierarchy, "{name}");
     }
