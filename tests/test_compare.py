@@ -164,7 +164,10 @@ def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path
 def test_parallel_drawing_gives_the_same_files(comparison: mb.Comparison, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     comparison.write(tmp_path / "one", plots=True)
-    tell = lambda done, total: told.append((done, total))  # noqa: E731
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
     comparison.write(tmp_path / "two", plots=True, jobs=2, progress=tell)
     files = [each.relative_to(tmp_path / "one") for each in (tmp_path / "one").rglob("*") if each.is_file()]
     assert sum(file.parent.name == "plots" for file in files) == 2 * len(told) == 10

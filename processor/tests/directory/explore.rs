@@ -162,25 +162,25 @@ fn large(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8) 
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn three_caches_and_two_devices_keep_the_invariants_base() {
     holds("3 caches, 2 devices, 1 line, base", large(Design::Base, false, 3, 2, 1));
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn three_caches_and_two_devices_keep_the_invariants_base_migratory() {
     holds("3 caches, 2 devices, 1 line, base, migratory", large(Design::Base, true, 3, 2, 1));
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn three_caches_and_two_devices_keep_the_invariants_optcopy() {
     holds("3 caches, 2 devices, 1 line, optcopy, migratory", large(Design::OptCopy, true, 3, 2, 1));
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn three_caches_and_two_devices_keep_the_invariants_optcache() {
     holds("3 caches, 2 devices, 1 line, optcache, migratory", large(Design::OptCache, true, 3, 2, 1));
 }
@@ -192,19 +192,19 @@ fn two_lines(design: Design) {
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn two_lines_keep_the_invariants_base() {
     two_lines(Design::Base);
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn two_lines_keep_the_invariants_optcopy() {
     two_lines(Design::OptCopy);
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "millions of states; `make nightly` runs it"]
 fn two_lines_keep_the_invariants_optcache() {
     two_lines(Design::OptCache);
 }

@@ -118,7 +118,7 @@ fn sixty_four_nodes_agree_with_a_flat_memory() {
 }
 
 #[test]
-#[ignore = "nightly"]
+#[ignore = "100 million accesses; `make nightly` runs it"]
 fn a_hundred_million_random_accesses_agree_with_a_flat_memory() {
     accesses(100_000_000);
 }
