@@ -303,6 +303,12 @@ def test_a_comparison_without_charts_has_tables_only(halo: mb.Trace, tmp_path: P
     assert "<figure>" not in (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
 
 
+def test_plots_without_charts_are_refused(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
+    done = matchbench("compare", halo.path, "-e", "ideal", "--plots", "--table-only", "-o", "r")
+    assert_refused(done, "--plots: found together with --table-only, expected one of them")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unwritable_output_is_refused_before_the_replays(
     matchbench: Command, halo: mb.Trace, tmp_path: Path
 ) -> None:

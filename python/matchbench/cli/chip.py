@@ -9,6 +9,7 @@ import click
 
 from matchbench import MatchbenchError, _native, tables
 from matchbench.native_types import ChipRun
+from matchbench.netproc import read_file
 
 FAILED = 1
 
@@ -130,11 +131,12 @@ def run(
         if "=" not in variable:
             msg = f"--env: found {variable!r}, expected NAME=VALUE"
             raise MatchbenchError(msg)
+    file = _program(program)
     sys.stdout.flush()
     start = time.monotonic()
     try:
         found = _native.run_on_chip(
-            program.read_bytes(),
+            file,
             arguments=[str(program), *arguments],
             environment=[*environment, f"MB_MPI_TRANSPORT={transport}"],
             ranks=ranks,
@@ -167,6 +169,17 @@ def run(
     for line in found["waiting"]:
         click.echo(f"  {line}", err=True)
     return FAILED
+
+
+def _program(path: Path) -> bytes:
+    """Read a program. What is not for this machine is refused here; the kernel would end with status 255."""
+    expected = "a static ELF file for RV64, linked with the library of guest/mpi"
+    file = read_file(path, expected)
+    # Class, byte order and machine (243 is RISC-V): System V ABI, ELF header; RISC-V ELF psABI, section 8.1.
+    if file[:6] != b"\x7fELF\x02\x01" or file[18:20] != b"\xf3\x00":
+        msg = f"{path}: found another kind of file; expected {expected}; compile it with guest/mpi/mpicc-chip"
+        raise MatchbenchError(msg)
+    return file
 
 
 def _show_counts(found: ChipRun, seconds: float) -> None:

@@ -135,6 +135,9 @@ def command(
 
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
+    if plots and table_only:
+        msg = "--plots: found together with --table-only, expected one of them"
+        raise MatchbenchError(msg)
     chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench)
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
