@@ -60,6 +60,18 @@ static mbmatch_status_t arrive(mbmatch_t *matcher, struct request *message, uint
 	return status;
 }
 
+static int message_of_failed(void *failed, const mbmatch_queued_message_t *queued)
+{
+	return queued->message.envelope.source == *(uint32_t *)failed ? MBMATCH_VISIT_REMOVE : MBMATCH_VISIT_KEEP;
+}
+
+static int receive_of_failed(void *failed, const mbmatch_queued_receive_t *queued)
+{
+	const mbmatch_pattern_t *pattern = &queued->pattern;
+
+	return !pattern->any_source && pattern->source == *(uint32_t *)failed ? MBMATCH_VISIT_REMOVE : MBMATCH_VISIT_KEEP;
+}
+
 int main(int argc, char **argv)
 {
 	const char *structure = argc > 1 ? argv[1] : NULL;
@@ -96,11 +108,28 @@ int main(int argc, char **argv)
 	CHECK(arrive(matcher, &messages[2], 5, 8, &receive) == MBMATCH_QUEUED);
 	CHECK(arrive(matcher, &messages[3], 5, 9, &receive) == MBMATCH_QUEUED);
 	mbmatch_pattern_t pattern = pattern_of(3, 5, ANY_TAG);
-	CHECK(mbmatch_probe(matcher, &pattern, &message) == MBMATCH_MATCHED && message.user == &messages[2]);
+	CHECK(mbmatch_probe(matcher, &pattern, &message, NULL) == MBMATCH_MATCHED && message.user == &messages[2]);
 	CHECK(mbmatch_mprobe(matcher, &pattern, &message) == MBMATCH_MATCHED && message.user == &messages[2]);
 	CHECK(post(matcher, &receives[3], ANY_SOURCE, ANY_TAG, &message) == MBMATCH_MATCHED);
 	CHECK(message.user == &messages[3] && message.envelope.source == 5 && message.envelope.bits == bits_of(3, 9));
-	CHECK(mbmatch_probe(matcher, &pattern, &message) == MBMATCH_NO_MATCH);
+	CHECK(mbmatch_probe(matcher, &pattern, &message, NULL) == MBMATCH_NO_MATCH);
+
+	/* A message is matched before anything is allocated for it, and queued afterwards; so is a receive. */
+	mbmatch_envelope_t envelope = { bits_of(3, 8), 5 };
+	mbmatch_handle_t handle;
+	CHECK(mbmatch_take_receive(matcher, &envelope, &user) == MBMATCH_NO_MATCH);
+	CHECK(mbmatch_queue_message(matcher, &envelope, &messages[0], &handle) == MBMATCH_QUEUED);
+	pattern = pattern_of(3, 6, 8);
+	CHECK(mbmatch_mprobe(matcher, &pattern, &message) == MBMATCH_NO_MATCH);
+	CHECK(mbmatch_queue_receive(matcher, &pattern, &receives[0], &receives[0].handle) == MBMATCH_QUEUED);
+
+	/* Process 5 has failed: its messages are removed, and the receives that name it. */
+	uint32_t failed = 5;
+	size_t removed;
+	CHECK(mbmatch_visit_messages(matcher, message_of_failed, &failed, &removed) == MBMATCH_OK && removed == 1);
+	CHECK(mbmatch_visit_receives(matcher, receive_of_failed, &failed, &removed) == MBMATCH_OK && removed == 0);
+	CHECK(mbmatch_discard(matcher, handle, NULL) == MBMATCH_STALE);
+	CHECK(mbmatch_cancel(matcher, receives[0].handle, NULL) == MBMATCH_OK);
 
 	/* Invalid arguments and stale handles are refused without harm. */
 	CHECK(mbmatch_post(matcher, NULL, NULL, NULL, NULL) == MBMATCH_INVALID);

@@ -65,12 +65,37 @@ typedef struct mbmatch_message {
 	mbmatch_envelope_t envelope;
 } mbmatch_message_t;
 
+/* A posted receive in its queue. The handle need not equal the one that mbmatch_post wrote; both name the receive.
+ * Match bits that are ignored may be zero. */
+typedef struct mbmatch_queued_receive {
+	mbmatch_handle_t handle;
+	void *user;
+	mbmatch_pattern_t pattern;
+} mbmatch_queued_receive_t;
+
+/* An unexpected message in its queue. The handle need not equal the one that mbmatch_arrive wrote; both name it. */
+typedef struct mbmatch_queued_message {
+	mbmatch_handle_t handle;
+	mbmatch_message_t message;
+} mbmatch_queued_message_t;
+
+/* What becomes of a visited entry. */
+typedef enum mbmatch_visit {
+	MBMATCH_VISIT_KEEP = 0,   /* it stays in its queue */
+	MBMATCH_VISIT_REMOVE = 1, /* it is removed */
+	MBMATCH_VISIT_STOP = 2    /* it stays, and no further entry is visited */
+} mbmatch_visit_t;
+
+/* Called with the `context` of the caller; must not use the matcher. Returns an mbmatch_visit_t. */
+typedef int (*mbmatch_visit_receive_t)(void *context, const mbmatch_queued_receive_t *receive);
+typedef int (*mbmatch_visit_message_t)(void *context, const mbmatch_queued_message_t *message);
+
 /* What a function returns. Errors are negative. No other value is returned. */
 typedef enum mbmatch_status {
 	MBMATCH_OK = 0,         /* the function did what it is for */
-	MBMATCH_MATCHED = 1,    /* post, arrive: an entry matched and left its queue; probe, mprobe: a message was found */
-	MBMATCH_QUEUED = 2,     /* post, arrive: nothing matched, and the new entry was appended to its queue */
-	MBMATCH_NO_MATCH = 3,   /* probe, mprobe: no queued message matches */
+	MBMATCH_MATCHED = 1,    /* an entry matched, and left its queue unless by probe */
+	MBMATCH_QUEUED = 2,     /* post, arrive, queue_...: the new entry was appended to its queue */
+	MBMATCH_NO_MATCH = 3,   /* take_receive, probe, mprobe: no queued entry matches */
 	MBMATCH_STALE = 4,      /* cancel, discard: the handle names no queued entry */
 	MBMATCH_INVALID = -1,   /* a required pointer is NULL, or no structure has this name */
 	MBMATCH_NO_MEMORY = -2, /* out of memory; the matcher is unchanged */
@@ -92,8 +117,8 @@ MBMATCH_API mbmatch_status_t mbmatch_create(const char *structure, mbmatch_t **m
 /* Frees a matcher and all its entries. NULL is allowed. */
 MBMATCH_API void mbmatch_destroy(mbmatch_t *matcher);
 
-/* Below, every output pointer (`message`, `receive`, `handle`, `user`, `posted`, `unexpected`) may be NULL, and is
- * written only with the status that names it. Each function may also return INVALID and INTERNAL. */
+/* Below, every output pointer (`message`, `receive`, `handle`, `user`, `removed`, `posted`, `unexpected`) may be NULL,
+ * and is written only with the status that names it. Each function may also return INVALID and INTERNAL. */
 
 /*
  * Posts a receive. MATCHED: it took the oldest message that it accepts, *message. QUEUED: it waits, *handle names it.
@@ -109,6 +134,26 @@ MBMATCH_API mbmatch_status_t mbmatch_post(mbmatch_t *matcher, const mbmatch_patt
 MBMATCH_API mbmatch_status_t mbmatch_arrive(mbmatch_t *matcher, const mbmatch_envelope_t *envelope, void *user,
                                             void **receive, mbmatch_handle_t *handle);
 
+/*
+ * The two halves of mbmatch_arrive, for a library that allocates nothing for a message before it knows that no receive
+ * accepts it. The second half does not search: between the halves nothing may be posted that accepts the message.
+ */
+
+/* MATCHED: the oldest receive that accepts the message left its queue, *receive is its user pointer. NO_MATCH: none. */
+MBMATCH_API mbmatch_status_t mbmatch_take_receive(mbmatch_t *matcher, const mbmatch_envelope_t *envelope,
+                                                  void **receive);
+
+/* QUEUED: the message is unexpected, *handle names it. NO_MEMORY: it was not queued. */
+MBMATCH_API mbmatch_status_t mbmatch_queue_message(mbmatch_t *matcher, const mbmatch_envelope_t *envelope, void *user,
+                                                   mbmatch_handle_t *handle);
+
+/*
+ * The second half of mbmatch_post, of which mbmatch_mprobe is the first. It does not search: no message that the
+ * receive accepts may be queued. QUEUED: it waits, *handle names it. NO_MEMORY: it was not posted.
+ */
+MBMATCH_API mbmatch_status_t mbmatch_queue_receive(mbmatch_t *matcher, const mbmatch_pattern_t *pattern, void *user,
+                                                   mbmatch_handle_t *handle);
+
 /* Removes a posted receive. OK: *user is its user pointer. STALE: it is not queued any more. */
 MBMATCH_API mbmatch_status_t mbmatch_cancel(mbmatch_t *matcher, mbmatch_handle_t receive, void **user);
 
@@ -116,13 +161,26 @@ MBMATCH_API mbmatch_status_t mbmatch_cancel(mbmatch_t *matcher, mbmatch_handle_t
  * queued any more. */
 MBMATCH_API mbmatch_status_t mbmatch_discard(mbmatch_t *matcher, mbmatch_handle_t message, void **user);
 
-/* Finds the oldest message that `pattern` accepts and leaves it queued. MATCHED: it is *message. NO_MATCH: none. */
+/* Finds the oldest message that `pattern` accepts and leaves it queued. MATCHED: it is *message, and *handle names it.
+ * NO_MATCH: none. */
 MBMATCH_API mbmatch_status_t mbmatch_probe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern,
-                                           mbmatch_message_t *message);
+                                           mbmatch_message_t *message, mbmatch_handle_t *handle);
 
 /* As mbmatch_probe, and removes the message from its queue. */
 MBMATCH_API mbmatch_status_t mbmatch_mprobe(mbmatch_t *matcher, const mbmatch_pattern_t *pattern,
                                             mbmatch_message_t *message);
+
+/*
+ * Calls `visit` with the posted receives, oldest first, and removes those for which it returns MBMATCH_VISIT_REMOVE:
+ * those of a freed communicator, or those that name a failed process. OK: *removed is their number. NO_MEMORY: none was
+ * visited. INVALID also if `visit` returned something else, at which the visit stopped; earlier removals stand.
+ */
+MBMATCH_API mbmatch_status_t mbmatch_visit_receives(mbmatch_t *matcher, mbmatch_visit_receive_t visit, void *context,
+                                                    size_t *removed);
+
+/* As mbmatch_visit_receives, with the unexpected messages. */
+MBMATCH_API mbmatch_status_t mbmatch_visit_messages(mbmatch_t *matcher, mbmatch_visit_message_t visit, void *context,
+                                                    size_t *removed);
 
 /* Reserves memory for this many receives and messages in total. Returns OK or NO_MEMORY. */
 MBMATCH_API mbmatch_status_t mbmatch_reserve(mbmatch_t *matcher, size_t posted, size_t unexpected);

@@ -8,7 +8,9 @@
 //! walks. The number of bins is fixed.
 
 use crate::pool::{Entry, Kind, NIL, Pool};
-use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
+};
 
 /// Next and previous in a list.
 type Links = [u32; 2];
@@ -156,6 +158,10 @@ impl Bins {
         if let Some(message) = self.mprobe(pattern) {
             return Ok(Posted::Matched(message));
         }
+        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
+    }
+
+    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         self.receives.make_room()?;
         let receive = Receive {
             bits: pattern.bits,
@@ -171,7 +177,7 @@ impl Bins {
         self.posted[bin].append(&mut self.receives, handle.index());
         self.age += 1;
         self.lens.0 += 1;
-        Ok(Posted::Waiting(handle))
+        Ok(handle)
     }
 
     /// The oldest receive of a list that accepts `envelope`.
@@ -190,20 +196,38 @@ impl Bins {
 
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
         let bin = self.bin(envelope.bits, envelope.source);
-        if self.lens.0 > 0 {
-            let exact = self.first_accepting(self.posted[bin], envelope);
-            let wild = self.first_accepting(self.posted[self.unexpected.len()], envelope);
-            if let Some(at) = exact.into_iter().chain(wild).min_by_key(|at| self.receives[*at].age) {
-                return Ok(Arrived::Matched { user: self.remove_receive(at) });
-            }
+        match self.take_from_bin(bin, envelope) {
+            Some(user) => Ok(Arrived::Matched { user }),
+            None => Ok(Arrived::Unexpected(self.queue_in_bin(bin, envelope, user)?)),
         }
+    }
+
+    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+        self.take_from_bin(self.bin(envelope.bits, envelope.source), envelope)
+    }
+
+    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.queue_in_bin(self.bin(envelope.bits, envelope.source), envelope, user)
+    }
+
+    fn take_from_bin(&mut self, bin: usize, envelope: Envelope) -> Option<u64> {
+        if self.lens.0 == 0 {
+            return None;
+        }
+        let exact = self.first_accepting(self.posted[bin], envelope);
+        let wild = self.first_accepting(self.posted[self.unexpected.len()], envelope);
+        let at = exact.into_iter().chain(wild).min_by_key(|at| self.receives[*at].age)?;
+        Some(self.remove_receive(at))
+    }
+
+    fn queue_in_bin(&mut self, bin: usize, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.arrivals.make_room()?;
         let Envelope { bits, source } = envelope;
         let handle = self.arrivals.insert(Arrival { bits, user, source, ..Arrival::default() });
         self.unexpected[bin].append(&mut self.arrivals, handle.index());
         self.all.append(&mut self.arrivals, handle.index());
         self.lens.1 += 1;
-        Ok(Arrived::Unexpected(handle))
+        Ok(handle)
     }
 
     fn remove_receive(&mut self, at: u32) -> u64 {
@@ -248,9 +272,31 @@ impl Bins {
         None
     }
 
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
-        let Arrival { bits, source, user, .. } = self.arrivals[self.find(pattern)?];
-        Some(Message { user, envelope: Envelope { bits, source } })
+    fn queued_message(&self, at: u32) -> QueuedMessage {
+        let Arrival { bits, source, user, .. } = self.arrivals[at];
+        QueuedMessage { handle: self.arrivals.handle(at), user, envelope: Envelope { bits, source } }
+    }
+
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
+        self.find(pattern).map(|at| self.queued_message(at))
+    }
+
+    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        let some = |at: u32| (at != NIL).then_some(at);
+        for list in &self.posted {
+            for at in std::iter::successors(some(list.first), |at| some(self.receives[*at].links[0])) {
+                let Receive { bits, ignore, user, source, any_source, .. } = self.receives[at];
+                let pattern = Pattern { bits, ignore, source: (!any_source).then_some(source) };
+                into.push(QueuedReceive { handle: self.receives.handle(at), user, pattern });
+            }
+        }
+        into.sort_unstable_by_key(|receive| self.receives[receive.handle.index()].age);
+    }
+
+    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+        let some = |at: u32| (at != NIL).then_some(at);
+        let all = std::iter::successors(some(self.all.first), |at| some(self.arrivals[*at].in_all[0]));
+        into.extend(all.map(|at| self.queued_message(at)));
     }
 
     pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {

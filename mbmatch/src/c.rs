@@ -10,7 +10,9 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::types::{Arrived, Envelope, Handle, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive, Visit,
+};
 use crate::{Matcher, Options, Structure};
 
 use Status::{Internal, Invalid, Matched, NoMatch, NoMemory, Queued, Stale, Success};
@@ -37,7 +39,7 @@ impl Status {
             Success => c"success",
             Matched => c"matched",
             Queued => c"nothing matched: the entry was queued",
-            NoMatch => c"no queued message matches",
+            NoMatch => c"no queued entry matches",
             Stale => c"stale handle: it names no queued entry",
             Invalid => c"invalid argument: a required pointer is NULL, or no structure has this name",
             NoMemory => c"out of memory: the matcher is unchanged",
@@ -92,6 +94,52 @@ impl From<CPattern> for Pattern {
     fn from(pattern: CPattern) -> Self {
         let source = (pattern.any_source == 0).then_some(pattern.source);
         Self { bits: pattern.bits, ignore: pattern.ignore, source }
+    }
+}
+
+/// `mbmatch_queued_receive_t`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct CQueuedReceive {
+    handle: u64,
+    user: *mut c_void,
+    pattern: CPattern,
+}
+
+/// `mbmatch_queued_message_t`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct CQueuedMessage {
+    handle: u64,
+    message: CMessage,
+}
+
+/// `mbmatch_visit_receive_t`
+type VisitReceive = Option<unsafe extern "C" fn(*mut c_void, *const CQueuedReceive) -> c_int>;
+/// `mbmatch_visit_message_t`
+type VisitMessage = Option<unsafe extern "C" fn(*mut c_void, *const CQueuedMessage) -> c_int>;
+
+/// `mbmatch_visit_t`, under the names of the header.
+const VISITS: [(&str, Visit); 3] = [("KEEP", Visit::Keep), ("REMOVE", Visit::Remove), ("STOP", Visit::Stop)];
+
+/// What a callback returned. Stops at anything that has no name, and says so.
+fn visited(returned: c_int, is_known: &mut bool) -> Visit {
+    let known = VISITS.iter().find(|(_, visit)| *visit as c_int == returned);
+    *is_known = known.is_some();
+    known.map_or(Visit::Stop, |(_, visit)| *visit)
+}
+
+impl From<QueuedReceive> for CQueuedReceive {
+    fn from(QueuedReceive { handle, user, pattern: Pattern { bits, ignore, source } }: QueuedReceive) -> Self {
+        let any_source = u32::from(source.is_none());
+        let pattern = CPattern { bits, ignore, source: source.unwrap_or(0), any_source };
+        Self { handle: handle.into_raw(), user: to_pointer(user), pattern }
+    }
+}
+
+impl From<QueuedMessage> for CQueuedMessage {
+    fn from(QueuedMessage { handle, user, envelope }: QueuedMessage) -> Self {
+        Self { handle: handle.into_raw(), message: Message { user, envelope }.into() }
     }
 }
 
@@ -251,6 +299,66 @@ pub unsafe extern "C" fn mbmatch_arrive(
 /// # Safety
 /// Each pointer is null or as the header says.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn mbmatch_take_receive(
+    matcher: *mut Matcher,
+    envelope: *const CEnvelope,
+    receive: *mut *mut c_void,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's contract.
+        let (matcher, envelope) = unsafe { (matcher.as_mut()?, *envelope.as_ref()?) };
+        let envelope = Envelope { bits: envelope.bits, source: envelope.source };
+        let Some(user) = matcher.take_receive(envelope) else { return Some(Ok(NoMatch)) };
+        // SAFETY: the caller's contract.
+        unsafe { write_output(receive, to_pointer(user)) };
+        Some(Ok(Matched))
+    })
+}
+
+/// # Safety
+/// Each pointer is null or as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mbmatch_queue_message(
+    matcher: *mut Matcher,
+    envelope: *const CEnvelope,
+    user: *mut c_void,
+    handle: *mut u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's contract.
+        let (matcher, envelope) = unsafe { (matcher.as_mut()?, *envelope.as_ref()?) };
+        let envelope = Envelope { bits: envelope.bits, source: envelope.source };
+        Some(matcher.queue_message(envelope, from_pointer(user)).map(|waiting| {
+            // SAFETY: the caller's contract.
+            unsafe { write_output(handle, waiting.into_raw()) };
+            Queued
+        }))
+    })
+}
+
+/// # Safety
+/// Each pointer is null or as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mbmatch_queue_receive(
+    matcher: *mut Matcher,
+    pattern: *const CPattern,
+    user: *mut c_void,
+    handle: *mut u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's contract.
+        let (matcher, pattern) = unsafe { (matcher.as_mut()?, *pattern.as_ref()?) };
+        Some(matcher.queue_receive(pattern.into(), from_pointer(user)).map(|waiting| {
+            // SAFETY: the caller's contract.
+            unsafe { write_output(handle, waiting.into_raw()) };
+            Queued
+        }))
+    })
+}
+
+/// # Safety
+/// Each pointer is null or as the header says.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mbmatch_cancel(matcher: *mut Matcher, receive: u64, user: *mut *mut c_void) -> Status {
     // SAFETY: the caller's contract.
     unsafe { remove_entry(matcher, user, |matcher| matcher.cancel(Handle::from_raw(receive))) }
@@ -287,13 +395,17 @@ pub unsafe extern "C" fn mbmatch_probe(
     matcher: *mut Matcher,
     pattern: *const CPattern,
     message: *mut CMessage,
+    handle: *mut u64,
 ) -> Status {
     guarded(|| {
         // SAFETY: the caller's contract.
         let (matcher, pattern) = unsafe { (matcher.as_mut()?, *pattern.as_ref()?) };
         let Some(found) = matcher.probe(pattern.into()) else { return Some(Ok(NoMatch)) };
         // SAFETY: the caller's contract.
-        unsafe { write_output(message, found.into()) };
+        unsafe {
+            write_output(message, Message { user: found.user, envelope: found.envelope }.into());
+            write_output(handle, found.handle.into_raw());
+        }
         Some(Ok(Matched))
     })
 }
@@ -314,6 +426,58 @@ pub unsafe extern "C" fn mbmatch_mprobe(
         unsafe { write_output(message, found.into()) };
         Some(Ok(Matched))
     })
+}
+
+/// # Safety
+/// Each pointer is null or as the header says; `visit` does not use the matcher.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mbmatch_visit_receives(
+    matcher: *mut Matcher,
+    visit: VisitReceive,
+    context: *mut c_void,
+    removed: *mut usize,
+) -> Status {
+    let mut is_known = true;
+    let status = guarded(|| {
+        // SAFETY: the caller's contract.
+        let (matcher, visit) = (unsafe { matcher.as_mut()? }, visit?);
+        let count = matcher.visit_receives(|receive| {
+            // SAFETY: the caller's contract.
+            visited(unsafe { visit(context, &CQueuedReceive::from(*receive)) }, &mut is_known)
+        });
+        Some(count.map(|count| {
+            // SAFETY: the caller's contract.
+            unsafe { write_output(removed, count) };
+            Success
+        }))
+    });
+    if is_known { status } else { Invalid }
+}
+
+/// # Safety
+/// Each pointer is null or as the header says; `visit` does not use the matcher.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mbmatch_visit_messages(
+    matcher: *mut Matcher,
+    visit: VisitMessage,
+    context: *mut c_void,
+    removed: *mut usize,
+) -> Status {
+    let mut is_known = true;
+    let status = guarded(|| {
+        // SAFETY: the caller's contract.
+        let (matcher, visit) = (unsafe { matcher.as_mut()? }, visit?);
+        let count = matcher.visit_messages(|message| {
+            // SAFETY: the caller's contract.
+            visited(unsafe { visit(context, &CQueuedMessage::from(*message)) }, &mut is_known)
+        });
+        Some(count.map(|count| {
+            // SAFETY: the caller's contract.
+            unsafe { write_output(removed, count) };
+            Success
+        }))
+    });
+    if is_known { status } else { Invalid }
 }
 
 /// # Safety
@@ -383,21 +547,61 @@ mod tests {
             assert_eq!(mbmatch_post(null_mut(), &raw const PATTERN, null_mut(), null_mut(), null_mut()), Invalid);
             assert_eq!(mbmatch_arrive(null_mut(), &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), Invalid);
             assert_eq!(mbmatch_cancel(null_mut(), 1, null_mut()), Invalid);
-            assert_eq!(mbmatch_probe(null_mut(), &raw const PATTERN, null_mut()), Invalid);
+            assert_eq!(mbmatch_probe(null_mut(), &raw const PATTERN, null_mut(), null_mut()), Invalid);
             assert_eq!(mbmatch_create(null(), &raw mut matcher), Success);
             assert_eq!(mbmatch_post(matcher, null(), null_mut(), null_mut(), null_mut()), Invalid);
             assert_eq!(mbmatch_arrive(matcher, null(), null_mut(), null_mut(), null_mut()), Invalid);
             assert_eq!(mbmatch_mprobe(matcher, null(), null_mut()), Invalid);
+            assert_eq!(mbmatch_take_receive(matcher, null(), null_mut()), Invalid);
+            assert_eq!(mbmatch_queue_message(null_mut(), &raw const ENVELOPE, null_mut(), null_mut()), Invalid);
+            assert_eq!(mbmatch_queue_receive(matcher, null(), null_mut(), null_mut()), Invalid);
             assert_eq!(mbmatch_reserve(matcher, usize::MAX, 0), NoMemory);
             for stale in [0, 1, 2 << 32, u64::MAX] {
                 assert_eq!(mbmatch_cancel(matcher, stale, null_mut()), Stale);
                 assert_eq!(mbmatch_discard(matcher, stale, null_mut()), Stale);
             }
             // Every output may be null.
-            assert_eq!(mbmatch_probe(matcher, &raw const PATTERN, null_mut()), NoMatch);
+            assert_eq!(mbmatch_probe(matcher, &raw const PATTERN, null_mut(), null_mut()), NoMatch);
             assert_eq!(mbmatch_post(matcher, &raw const PATTERN, null_mut(), null_mut(), null_mut()), Queued);
             assert_eq!(mbmatch_arrive(matcher, &raw const ENVELOPE, null_mut(), null_mut(), null_mut()), Matched);
+            assert_eq!(mbmatch_take_receive(matcher, &raw const ENVELOPE, null_mut()), NoMatch);
+            assert_eq!(mbmatch_queue_message(matcher, &raw const ENVELOPE, null_mut(), null_mut()), Queued);
+            assert_eq!(mbmatch_mprobe(matcher, &raw const PATTERN, null_mut()), Matched);
+            assert_eq!(mbmatch_queue_receive(matcher, &raw const PATTERN, null_mut(), null_mut()), Queued);
+            assert_eq!(mbmatch_take_receive(matcher, &raw const ENVELOPE, null_mut()), Matched);
             assert_eq!(mbmatch_lengths(matcher, null_mut(), null_mut()), Success);
+            mbmatch_destroy(matcher);
+        }
+    }
+
+    /// Returns what `context` points to.
+    unsafe extern "C" fn answer<T>(context: *mut c_void, _: *const T) -> c_int {
+        // SAFETY: the tests pass a number.
+        unsafe { context.cast::<c_int>().read() }
+    }
+
+    #[test]
+    fn visits_keep_remove_stop_and_refuse_other_answers() {
+        // SAFETY: every pointer is null or valid as the header says.
+        unsafe {
+            let mut matcher = null_mut();
+            assert_eq!(mbmatch_create(null(), &raw mut matcher), Success);
+            assert_eq!(mbmatch_visit_receives(matcher, None, null_mut(), null_mut()), Invalid);
+            assert_eq!(mbmatch_visit_messages(null_mut(), Some(answer), null_mut(), null_mut()), Invalid);
+            for _ in 0..3 {
+                assert_eq!(mbmatch_queue_receive(matcher, &raw const PATTERN, null_mut(), null_mut()), Queued);
+                assert_eq!(mbmatch_queue_message(matcher, &raw const ENVELOPE, null_mut(), null_mut()), Queued);
+            }
+            for (mut returned, status, expected) in
+                [(0, Success, 0), (2, Success, 0), (3, Invalid, 0), (1, Success, 3), (1, Success, 0)]
+            {
+                let (context, mut removed) = ((&raw mut returned).cast(), 0);
+                assert_eq!(mbmatch_visit_receives(matcher, Some(answer), context, &raw mut removed), status);
+                assert_eq!(removed, expected);
+                removed = 0;
+                assert_eq!(mbmatch_visit_messages(matcher, Some(answer), context, &raw mut removed), status);
+                assert_eq!(removed, expected);
+            }
             mbmatch_destroy(matcher);
         }
     }
@@ -455,7 +659,10 @@ mod tests {
             ("INTERNAL", Internal),
         ];
         let expected = expected.map(|(name, status)| (name.to_owned(), status as c_int));
-        let statuses = header_numbers("MBMATCH_").into_iter().filter(|(name, _)| !name.starts_with("VERSION"));
+        let is_status = |name: &str| !name.starts_with("VERSION") && !name.starts_with("VISIT_");
+        let statuses = header_numbers("MBMATCH_").into_iter().filter(|(name, _)| is_status(name));
         assert_eq!(statuses.collect::<Vec<_>>(), expected);
+        let visits = VISITS.map(|(name, visit)| (name.to_owned(), visit as c_int));
+        assert_eq!(header_numbers("MBMATCH_VISIT_"), visits);
     }
 }

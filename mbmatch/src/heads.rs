@@ -6,7 +6,9 @@
 //! wildcards of a receive are in its body, which the walk reads for such heads.
 
 use crate::pool::{Entry, Kind, Pool};
-use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
+};
 
 /// Flag in a head's `body`: the receive has wildcards, which are in its body.
 const WILDCARD: u32 = 1 << 31;
@@ -127,6 +129,24 @@ impl Queue {
         Some(self.first + found)
     }
 
+    /// The heads of the queue, oldest first.
+    fn walk(&self) -> impl Iterator<Item = usize> {
+        (self.first..self.heads.len()).filter(|at| self.heads[*at].body != REMOVED)
+    }
+
+    fn queued_message(&self, at: usize) -> QueuedMessage {
+        let Message { user, envelope } = self.message(at);
+        QueuedMessage { handle: self.bodies.handle(self.heads[at].body), user, envelope }
+    }
+
+    fn queued_receive(&self, at: usize) -> QueuedReceive {
+        let Head { bits, source, body } = self.heads[at];
+        let body = body & !WILDCARD;
+        let Body { user, ignore, any_source, .. } = self.bodies[body];
+        let pattern = Pattern { bits, ignore, source: (!any_source).then_some(source) };
+        QueuedReceive { handle: self.bodies.handle(body), user, pattern }
+    }
+
     fn message(&self, at: usize) -> Message {
         let Head { bits, source, body } = self.heads[at];
         Message { user: self.bodies[body].user, envelope: Envelope { bits, source } }
@@ -183,15 +203,31 @@ impl HeadsAndBodies {
         if let Some(message) = self.mprobe(pattern) {
             return Ok(Posted::Matched(message));
         }
-        Ok(Posted::Waiting(self.posted.append(pattern, user)?))
+        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
+    }
+
+    #[inline]
+    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.posted.append(pattern, user)
     }
 
     #[inline]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        if let Some(at) = self.posted.find_receive(envelope) {
-            return Ok(Arrived::Matched { user: self.posted.remove(at) });
+        match self.take_receive(envelope) {
+            Some(user) => Ok(Arrived::Matched { user }),
+            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
         }
-        Ok(Arrived::Unexpected(self.unexpected.append(Pattern::exactly(envelope), user)?))
+    }
+
+    #[inline]
+    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+        let at = self.posted.find_receive(envelope)?;
+        Some(self.posted.remove(at))
+    }
+
+    #[inline]
+    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.unexpected.append(Pattern::exactly(envelope), user)
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
@@ -202,8 +238,16 @@ impl HeadsAndBodies {
         self.unexpected.remove_by_handle(handle)
     }
 
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
-        self.unexpected.find_message(pattern).map(|at| self.unexpected.message(at))
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
+        self.unexpected.find_message(pattern).map(|at| self.unexpected.queued_message(at))
+    }
+
+    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        into.extend(self.posted.walk().map(|at| self.posted.queued_receive(at)));
+    }
+
+    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+        into.extend(self.unexpected.walk().map(|at| self.unexpected.queued_message(at)));
     }
 
     #[inline]

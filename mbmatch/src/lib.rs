@@ -39,4 +39,6 @@ mod vector;
 
 pub use matcher::{Matcher, Options, Structure, UnknownStructure};
 pub use scan::VectorUnit;
-pub use types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+pub use types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive, Visit,
+};

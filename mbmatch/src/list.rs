@@ -8,7 +8,9 @@
 //!
 //! Cost: one node for each entry visited. The two queues share no state.
 
-use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
+};
 
 /// No node.
 const NIL: u32 = u32::MAX;
@@ -136,6 +138,28 @@ impl Queue {
         None
     }
 
+    /// Node `at` by the name that handles give it.
+    fn handle(&self, at: u32) -> Handle {
+        Handle::new(at, self.nodes[at as usize].generation)
+    }
+
+    /// The nodes of the list, oldest first.
+    fn walk(&self) -> impl Iterator<Item = u32> {
+        let node = |at: u32| (at != NIL).then_some(at);
+        std::iter::successors(node(self.head), move |at| node(self.nodes[*at as usize].next))
+    }
+
+    fn queued_message(&self, at: u32) -> QueuedMessage {
+        let Message { user, envelope } = self.message(at);
+        QueuedMessage { handle: self.handle(at), user, envelope }
+    }
+
+    fn queued_receive(&self, at: u32) -> QueuedReceive {
+        let Node { bits, ignore, user, source, source_mask, .. } = self.nodes[at as usize];
+        let pattern = Pattern { bits, ignore, source: (source_mask != 0).then_some(source) };
+        QueuedReceive { handle: self.handle(at), user, pattern }
+    }
+
     fn message(&self, at: u32) -> Message {
         let node = &self.nodes[at as usize];
         Message { user: node.user, envelope: Envelope { bits: node.bits, source: node.source } }
@@ -193,15 +217,31 @@ impl List {
         if let Some(message) = self.mprobe(pattern) {
             return Ok(Posted::Matched(message));
         }
-        Ok(Posted::Waiting(self.posted.append(pattern, user)?))
+        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
+    }
+
+    #[inline]
+    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.posted.append(pattern, user)
     }
 
     #[inline]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        if let Some(at) = self.posted.find_receive(envelope) {
-            return Ok(Arrived::Matched { user: self.posted.remove(at) });
+        match self.take_receive(envelope) {
+            Some(user) => Ok(Arrived::Matched { user }),
+            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
         }
-        Ok(Arrived::Unexpected(self.unexpected.append(Pattern::exactly(envelope), user)?))
+    }
+
+    #[inline]
+    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+        let at = self.posted.find_receive(envelope)?;
+        Some(self.posted.remove(at))
+    }
+
+    #[inline]
+    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.unexpected.append(Pattern::exactly(envelope), user)
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
@@ -213,8 +253,16 @@ impl List {
     }
 
     #[inline]
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
-        self.unexpected.find_message(pattern).map(|at| self.unexpected.message(at))
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
+        self.unexpected.find_message(pattern).map(|at| self.unexpected.queued_message(at))
+    }
+
+    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        into.extend(self.posted.walk().map(|at| self.posted.queued_receive(at)));
+    }
+
+    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+        into.extend(self.unexpected.walk().map(|at| self.unexpected.queued_message(at)));
     }
 
     #[inline]

@@ -10,7 +10,9 @@ use crate::bins::Bins;
 use crate::heads::HeadsAndBodies;
 use crate::list::List;
 use crate::scan::VectorUnit;
-use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive, Visit,
+};
 use crate::vector::Vector;
 
 /// The data structure of a matcher. Every structure gives the same outcomes.
@@ -214,6 +216,34 @@ impl Matcher {
         each!(&mut self.inner, structure => structure.arrive(envelope, user))
     }
 
+    /// The first half of [`Matcher::arrive`]: takes the oldest posted receive that accepts a message, and returns its
+    /// user value. `None`: no posted receive accepts it. A library that has not allocated anything for the message
+    /// yet does so then, and calls [`Matcher::queue_message`].
+    #[inline]
+    pub fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+        each!(&mut self.inner, structure => structure.take_receive(envelope))
+    }
+
+    /// The second half of [`Matcher::arrive`]: queues a message as unexpected, without a search. No posted receive may
+    /// accept it: a posted receive that does would keep waiting, and a later message would overtake this one.
+    ///
+    /// # Errors
+    /// Out of memory; the matcher is unchanged.
+    #[inline]
+    pub fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        each!(&mut self.inner, structure => structure.queue_message(envelope, user))
+    }
+
+    /// The second half of [`Matcher::post`], of which [`Matcher::mprobe`] is the first: queues a receive, without a
+    /// search. It may accept no unexpected message: one that it does would keep waiting.
+    ///
+    /// # Errors
+    /// Out of memory; the matcher is unchanged.
+    #[inline]
+    pub fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        each!(&mut self.inner, structure => structure.queue_receive(pattern, user))
+    }
+
     /// Removes a posted receive. Returns its user value, or `None` if the handle is stale.
     #[inline]
     pub fn cancel(&mut self, receive: Handle) -> Option<u64> {
@@ -230,14 +260,74 @@ impl Matcher {
     /// Finds the oldest unexpected message that `pattern` accepts and leaves it queued.
     #[inline]
     #[must_use]
-    pub fn probe(&mut self, pattern: Pattern) -> Option<Message> {
+    pub fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
         each!(&mut self.inner, structure => structure.probe(pattern))
     }
 
-    /// Finds and removes the oldest unexpected message that `pattern` accepts.
+    /// Finds and removes the oldest unexpected message that `pattern` accepts. Also the first half of
+    /// [`Matcher::post`]; [`Matcher::queue_receive`] is the second.
     #[inline]
     pub fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
         each!(&mut self.inner, structure => structure.mprobe(pattern))
+    }
+
+    /// The posted receives, oldest first.
+    ///
+    /// # Errors
+    /// Out of memory for the list.
+    pub fn receives(&self) -> Result<Vec<QueuedReceive>, OutOfMemory> {
+        let mut receives = Vec::new();
+        receives.try_reserve_exact(self.posted_len())?;
+        let into = &mut receives;
+        each!(&self.inner, structure => structure.receives(into));
+        Ok(receives)
+    }
+
+    /// The unexpected messages, oldest first.
+    ///
+    /// # Errors
+    /// Out of memory for the list.
+    pub fn messages(&self) -> Result<Vec<QueuedMessage>, OutOfMemory> {
+        let mut messages = Vec::new();
+        messages.try_reserve_exact(self.unexpected_len())?;
+        let into = &mut messages;
+        each!(&self.inner, structure => structure.messages(into));
+        Ok(messages)
+    }
+
+    /// Calls `visit` with the posted receives, oldest first, and removes those for which it says so: all of a freed
+    /// communicator, or those that name a failed process. Returns the number removed.
+    ///
+    /// Cost: linear in the posted receives, and for `bins` and `adaptive` the sorting of them.
+    ///
+    /// # Errors
+    /// Out of memory for a list of the receives; none was visited.
+    pub fn visit_receives(&mut self, mut visit: impl FnMut(&QueuedReceive) -> Visit) -> Result<usize, OutOfMemory> {
+        let mut removed = 0;
+        for receive in self.receives()? {
+            match visit(&receive) {
+                Visit::Keep => {}
+                Visit::Remove => removed += usize::from(self.cancel(receive.handle).is_some()),
+                Visit::Stop => break,
+            }
+        }
+        Ok(removed)
+    }
+
+    /// As [`Matcher::visit_receives`], with the unexpected messages.
+    ///
+    /// # Errors
+    /// Out of memory for a list of the messages; none was visited.
+    pub fn visit_messages(&mut self, mut visit: impl FnMut(&QueuedMessage) -> Visit) -> Result<usize, OutOfMemory> {
+        let mut removed = 0;
+        for message in self.messages()? {
+            match visit(&message) {
+                Visit::Keep => {}
+                Visit::Remove => removed += usize::from(self.discard(message.handle).is_some()),
+                Visit::Stop => break,
+            }
+        }
+        Ok(removed)
     }
 
     /// The number of posted receives.

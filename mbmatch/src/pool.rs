@@ -138,6 +138,12 @@ impl<T: Entry> Pool<T> {
         removed
     }
 
+    /// The handle of an entry.
+    pub(crate) fn handle(&self, at: u32) -> Handle {
+        let mut entry = self[at];
+        Handle::new(at, *entry.generation())
+    }
+
     /// The index of the entry that `handle` names, unless it is stale.
     pub(crate) fn find(&self, handle: Handle) -> Option<u32> {
         let at = handle.index() as usize;

@@ -108,8 +108,44 @@ pub struct Message {
     pub envelope: Envelope,
 }
 
+/// A posted receive in its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueuedReceive {
+    /// Names the receive until it leaves the queue. Not always equal to the handle that
+    /// [`Matcher::post`](crate::Matcher::post) returned; both are valid.
+    pub handle: Handle,
+    /// The user value of the receive.
+    pub user: u64,
+    /// What it accepts. Match bits that are ignored may be returned as zero.
+    pub pattern: Pattern,
+}
+
+/// An unexpected message in its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueuedMessage {
+    /// Names the message until it leaves the queue. Not always equal to the handle that
+    /// [`Matcher::arrive`](crate::Matcher::arrive) returned; both are valid.
+    pub handle: Handle,
+    /// The user value of the message.
+    pub user: u64,
+    /// Its envelope.
+    pub envelope: Envelope,
+}
+
+/// What becomes of a visited entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Visit {
+    /// It stays in its queue.
+    Keep,
+    /// It is removed.
+    Remove,
+    /// It stays, and no further entry is visited.
+    Stop,
+}
+
 /// Out of memory for one more entry, or the queue is at the limit of its structure, which is about
-/// 2^30 entries or more. The matcher is unchanged.
+/// 2^30 entries or more, or out of memory for a list of the entries to visit. The matcher is
+/// unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 

@@ -7,7 +7,9 @@
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Heads, Patterns, Unit, first_accepted, first_accepting};
-use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
+};
 
 /// The part of an entry that is not compared.
 #[derive(Clone, Copy, Default)]
@@ -94,17 +96,34 @@ impl Vector {
         if let Some(message) = self.mprobe(pattern) {
             return Ok(Posted::Matched(message));
         }
-        Ok(Posted::Waiting(self.posted.append(pattern, user)?))
+        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
+    }
+
+    #[inline]
+    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.posted.append(pattern, user)
     }
 
     #[inline]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        if self.posted.log.len() != 0
-            && let Some(position) = first_accepting(self.unit, &self.posted.log, envelope)
-        {
-            return Ok(Arrived::Matched { user: self.posted.remove(position) });
+        match self.take_receive(envelope) {
+            Some(user) => Ok(Arrived::Matched { user }),
+            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
         }
-        Ok(Arrived::Unexpected(self.unexpected.append(envelope, user)?))
+    }
+
+    #[inline]
+    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+        if self.posted.log.len() == 0 {
+            return None;
+        }
+        let position = first_accepting(self.unit, &self.posted.log, envelope)?;
+        Some(self.posted.remove(position))
+    }
+
+    #[inline]
+    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.unexpected.append(envelope, user)
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
@@ -120,9 +139,26 @@ impl Vector {
         if self.unexpected.log.len() == 0 { None } else { first_accepted(self.unit, &self.unexpected.log, pattern) }
     }
 
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Message> {
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
         let (envelope, owner) = self.unexpected.log.key(self.find(pattern)?);
-        Some(Message { user: self.unexpected.bodies[owner].user, envelope })
+        let bodies = &self.unexpected.bodies;
+        Some(QueuedMessage { handle: bodies.handle(owner), user: bodies[owner].user, envelope })
+    }
+
+    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        let Queue { log, bodies } = &self.posted;
+        into.extend(log.keys().map(|(position, pattern)| {
+            let owner = log.owner(position);
+            QueuedReceive { handle: bodies.handle(owner), user: bodies[owner].user, pattern }
+        }));
+    }
+
+    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+        let Queue { log, bodies } = &self.unexpected;
+        into.extend(log.keys().map(|(position, envelope)| {
+            let owner = log.owner(position);
+            QueuedMessage { handle: bodies.handle(owner), user: bodies[owner].user, envelope }
+        }));
     }
 
     #[inline]

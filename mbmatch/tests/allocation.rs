@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use fastrand::Rng;
-use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, Structure};
+use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, QueuedMessage, Structure};
 
 struct Counting;
 
@@ -177,8 +177,8 @@ fn perform_with_little_memory(structure: Structure, seed: u64, operations: u64) 
                 let found = with_memory_for(left, || matcher.probe(pattern));
                 let expected = unexpected.iter().find(|(envelope, ..)| pattern.accepts(envelope));
                 assert_eq!(
-                    found,
-                    expected.map(|&(envelope, user, _)| Message { user, envelope }),
+                    found.map(|QueuedMessage { user, envelope, .. }| (envelope, user)),
+                    expected.map(|&(envelope, user, _)| (envelope, user)),
                     "operation {number}"
                 );
             }

@@ -5,7 +5,10 @@
 //! stale handles.
 
 use fastrand::Rng;
-use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, Structure};
+use mbmatch::{
+    Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, QueuedMessage, QueuedReceive, Structure,
+    Visit,
+};
 
 /// The naive matcher: both queues as vectors, oldest entry first. User values ascend in each.
 #[derive(Default)]
@@ -85,6 +88,20 @@ fn any<'a, T>(entries: &'a [T], random: &mut Rng) -> Option<&'a T> {
     entries.get(random.usize(..entries.len().max(1)))
 }
 
+/// Removes the entries of a naive queue whose position and user value `is_removed` accepts.
+fn remove_where<T>(queue: &mut Vec<(T, u64, Handle)>, is_removed: impl Fn(usize, u64) -> bool) -> Vec<(u64, Handle)> {
+    let (mut gone, mut at) = (Vec::new(), 0);
+    queue.retain(|(_, user, handle)| {
+        at += 1;
+        let is_gone = is_removed(at - 1, *user);
+        if is_gone {
+            gone.push((*user, *handle));
+        }
+        !is_gone
+    });
+    gone
+}
+
 /// What happened in a random run, to show that no case was missing.
 #[derive(Clone, Copy, Default, Debug)]
 struct Counts {
@@ -95,6 +112,9 @@ struct Counts {
     probed: u64,
     mprobed: u64,
     refused: u64,
+    halved: u64,
+    /// Entries removed by a visit.
+    visited: u64,
     deepest_posted: usize,
     deepest_unexpected: usize,
 }
@@ -162,11 +182,21 @@ impl Run {
             return if is_full { self.post(number, true) } else { self.arrive(number, false) };
         }
         kind -= post + arrive;
+        if self.random.u64(..self.visit_period()) == 0 {
+            return self.visit();
+        }
         if kind < cancel + discard {
             self.take_back(kind < cancel)
         } else {
             self.probe(kind >= cancel + discard + probe)
         }
+    }
+
+    /// Whether the next post or arrival is done in its two halves.
+    fn in_halves(&mut self) -> bool {
+        let is_halved = self.random.u64(..4) == 0;
+        self.counts.halved += u64::from(is_halved);
+        is_halved
     }
 
     /// A random pattern; with `must_match` one that accepts a message of the queue.
@@ -179,7 +209,14 @@ impl Run {
 
     fn post(&mut self, user: u64, must_match: bool) -> Result<(), String> {
         let pattern = self.pattern(must_match);
-        let found = self.matcher.post(pattern, user).expect("memory");
+        let found = if self.in_halves() {
+            match self.matcher.mprobe(pattern) {
+                Some(message) => Posted::Matched(message),
+                None => Posted::Waiting(self.matcher.queue_receive(pattern, user).expect("memory")),
+            }
+        } else {
+            self.matcher.post(pattern, user).expect("memory")
+        };
         let expected = self.naive.unexpected.iter().position(|(envelope, ..)| pattern.accepts(envelope));
         match (found, expected.map(|at| self.naive.unexpected.remove(at))) {
             (Posted::Matched(message), Some((envelope, user, handle))) if message == (Message { user, envelope }) => {
@@ -200,7 +237,14 @@ impl Run {
             envelope.bits = target.bits & !target.ignore | envelope.bits & target.ignore;
             envelope.source = target.source.unwrap_or(envelope.source);
         }
-        let found = self.matcher.arrive(envelope, user).expect("memory");
+        let found = if self.in_halves() {
+            match self.matcher.take_receive(envelope) {
+                Some(user) => Arrived::Matched { user },
+                None => Arrived::Unexpected(self.matcher.queue_message(envelope, user).expect("memory")),
+            }
+        } else {
+            self.matcher.arrive(envelope, user).expect("memory")
+        };
         let expected = self.naive.posted.iter().position(|(pattern, ..)| pattern.accepts(&envelope));
         match (found, expected.map(|at| self.naive.posted.remove(at))) {
             (Arrived::Matched { user }, Some((_, expected, handle))) if user == expected => {
@@ -247,11 +291,73 @@ impl Run {
         Ok(())
     }
 
+    /// Visits are rarer where queues are longer: their cost is linear.
+    fn visit_period(&self) -> u64 {
+        20 + self.deepest as u64 / 2
+    }
+
+    /// Visits one queue: compares the entries up to a random one, and removes some of them.
+    fn visit(&mut self) -> Result<(), String> {
+        let (modulus, stop) = (self.random.u64(1..5), self.random.usize(..2 * self.deepest));
+        let verdict = |at: usize, user: u64| match user.is_multiple_of(modulus) {
+            _ if at == stop => Visit::Stop,
+            true => Visit::Remove,
+            false => Visit::Keep,
+        };
+        let is_removed = |at: usize, user: u64| at < stop && user.is_multiple_of(modulus);
+        let mut found = Vec::new();
+        let (removed, expected, gone) = if self.random.bool() {
+            let removed = self.matcher.visit_receives(|&QueuedReceive { user, pattern, .. }| {
+                found.push((Pattern { bits: pattern.bits & !pattern.ignore, ..pattern }, user));
+                verdict(found.len() - 1, user)
+            });
+            let queued = |(pattern, user, _): &(Pattern, u64, Handle)| {
+                (Pattern { bits: pattern.bits & !pattern.ignore, ..*pattern }, *user)
+            };
+            let expected = self.naive.posted.iter().map(queued).take(stop + 1).collect();
+            (removed, expected, remove_where(&mut self.naive.posted, is_removed))
+        } else {
+            let removed = self.matcher.visit_messages(|&QueuedMessage { user, envelope, .. }| {
+                found.push((Pattern::exactly(envelope), user));
+                verdict(found.len() - 1, user)
+            });
+            let queued = |(envelope, user, _): &(Envelope, u64, Handle)| (Pattern::exactly(*envelope), *user);
+            let expected: Vec<_> = self.naive.unexpected.iter().map(queued).take(stop + 1).collect();
+            (removed, expected, remove_where(&mut self.naive.unexpected, is_removed))
+        };
+        if (removed, &found) != (Ok(gone.len()), &expected) {
+            let number = gone.len();
+            return Err(format!("visit: {found:?}, {removed:?} removed; {expected:?}, {number} expected"));
+        }
+        self.counts.visited += removed.unwrap_or(0) as u64;
+        for (user, handle) in gone {
+            self.retire(user, handle);
+        }
+        Ok(())
+    }
+
     fn probe(&mut self, takes: bool) -> Result<(), String> {
         let pattern = self.pattern(false);
         let at = self.naive.unexpected.iter().position(|(envelope, ..)| pattern.accepts(envelope));
         let expected = at.map(|at| self.naive.unexpected[at]);
-        let found = if takes { self.matcher.mprobe(pattern) } else { self.matcher.probe(pattern) };
+        let found = if takes {
+            self.matcher.mprobe(pattern)
+        } else {
+            let probed = self.matcher.probe(pattern);
+            if let (Some(QueuedMessage { handle, .. }), Some(at)) = (probed, at)
+                && self.random.u64(..4) == 0
+            {
+                // The handle of a probe names the message, as that of its arrival does.
+                let (_, user, arrived) = self.naive.unexpected.remove(at);
+                let discarded = (self.matcher.discard(handle), self.matcher.discard(arrived));
+                if discarded != (Some(user), None) {
+                    return Err(format!("discard of {handle:?} from a probe: {discarded:?} found, {user} expected"));
+                }
+                self.retire(user, handle);
+                self.counts.discarded += 1;
+            }
+            probed.map(|QueuedMessage { user, envelope, .. }| Message { user, envelope })
+        };
         if found != expected.map(|(envelope, user, _)| Message { user, envelope }) {
             return Err(format!("probe of {pattern:?}: {found:?} found, {expected:?} expected"));
         }
@@ -307,10 +413,11 @@ fn ten_million_random_operations_agree_with_the_naive_matcher() {
         for (seed, (deepest, millions)) in (1000..).zip(DEPTHS) {
             let counts = Run::perform(structure, seed, millions * 1_000_000, deepest);
             assert_eq!((counts.deepest_posted, counts.deepest_unexpected), (deepest, deepest));
-            let Counts { receives_matched, messages_matched, cancelled, discarded, probed, mprobed, refused, .. } =
-                counts;
-            let each = [receives_matched, messages_matched, cancelled, discarded, probed, mprobed, refused];
-            let rarest = each.into_iter().min();
+            let Counts { receives_matched, messages_matched, cancelled, discarded, .. } = counts;
+            let Counts { probed, mprobed, refused, halved, visited, .. } = counts;
+            let taken = [receives_matched, messages_matched, cancelled, discarded, mprobed, visited];
+            let each = taken.into_iter().chain([probed, refused, halved]);
+            let rarest = each.min();
             assert!(rarest >= Some(1000), "{structure}, up to {deepest} entries: {counts:?}");
         }
     }

@@ -40,7 +40,10 @@ impl Adapter {
                 Some(user) => Outcome::Cancelled(RecvId(user)),
                 None => Outcome::NotCancelled(recv),
             },
-            Op::Probe { probe, pattern } => Outcome::Probed(probe, self.matcher.probe(pattern_of(pattern)).map(found)),
+            Op::Probe { probe, pattern } => {
+                let probed = self.matcher.probe(pattern_of(pattern));
+                Outcome::Probed(probe, probed.map(|message| MsgId(message.user)))
+            }
             Op::MatchedProbe { probe, pattern } => {
                 Outcome::Probed(probe, self.matcher.mprobe(pattern_of(pattern)).map(found))
             }

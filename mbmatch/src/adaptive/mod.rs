@@ -74,7 +74,9 @@ use unexpected::UnexpectedMessages;
 
 use crate::matcher::InMemory;
 use crate::scan::Unit;
-use crate::types::{Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted};
+use crate::types::{
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
+};
 
 pub(crate) struct Adaptive {
     posted: PostedReceives,
@@ -156,6 +158,28 @@ impl Adaptive {
     }
 
     #[inline(always)]
+    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.posted.append_fast(pattern, user).map_or_else(|| self.posted.append(pattern, user), Ok)
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+        if self.posted.is_empty() {
+            return None;
+        }
+        match self.posted.take_fast(envelope) {
+            FastPath::Taken(user) => Some(user),
+            FastPath::NoMatch => None,
+            FastPath::Decline => self.posted.take_slow(envelope),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.unexpected.append_fast(envelope, user).map_or_else(|| self.unexpected.append(envelope, user), Ok)
+    }
+
+    #[inline(always)]
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
         self.posted.cancel(handle)
     }
@@ -165,8 +189,16 @@ impl Adaptive {
     }
 
     #[inline(always)]
-    pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
+    pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
         self.unexpected.probe(pattern)
+    }
+
+    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        self.posted.receives(into);
+    }
+
+    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+        self.unexpected.messages(into);
     }
 
     #[inline(always)]

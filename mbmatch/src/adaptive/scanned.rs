@@ -7,7 +7,7 @@ use super::table::MAX_SLOTS;
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Patterns, Unit, first_accepting};
-use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
+use crate::types::{Envelope, Handle, OutOfMemory, Pattern, QueuedReceive};
 
 /// Scalar-scan threshold: up to this many receives are compared one by one, which is faster than 64
 /// at a time.
@@ -101,6 +101,20 @@ impl ScannedReceives {
         let owner = handle.index() ^ MAX_SLOTS as u32;
         let owner = self.bodies.find(Handle::new(owner, handle.generation()))?;
         Some(self.take(self.bodies[owner].position))
+    }
+
+    /// The age of the receive that a handle names.
+    pub(super) fn age_of(&self, handle: Handle) -> u64 {
+        self.bodies[handle.index() ^ MAX_SLOTS as u32].age
+    }
+
+    /// Appends all receives to `into`, oldest first.
+    pub(super) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        into.extend(self.log.keys().map(|(position, pattern)| {
+            let owner = self.log.owner(position);
+            let handle = Handle::new(handle_index(owner), self.bodies.handle(owner).generation());
+            QueuedReceive { handle, user: self.bodies[owner].user, pattern }
+        }));
     }
 
     pub(super) fn bytes(&self) -> usize {

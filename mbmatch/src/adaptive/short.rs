@@ -286,6 +286,12 @@ impl ShortQueue {
         Handle::new(FIRST_INDEX + slot, generation)
     }
 
+    /// The handle of an entry; `generation` makes its part from the stamp.
+    #[inline(always)]
+    pub(super) fn handle_at(&self, at: Position, generation: impl Fn(u64) -> u32) -> Handle {
+        Self::handle(at.slot, generation(self.entry(at).stamp))
+    }
+
     /// The slot that a handle names, if [`Self::handle`] made it.
     #[inline(always)]
     pub(super) fn slot(handle: Handle) -> Option<u32> {

@@ -15,7 +15,7 @@ use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
-use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
+use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedMessage};
 
 /// Scalar-scan threshold: up to this many messages the index is compared one by one, which is
 /// faster than 64 at a time.
@@ -255,29 +255,59 @@ impl UnexpectedMessages {
 
     /// The oldest message that a pattern accepts.
     #[inline(always)]
-    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Message> {
+    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
         if self.short.len() == 0 {
             return if self.storage == Storage::ShortQueue { None } else { self.probe_slow(pattern) };
         }
-        self.short.oldest_accepted(pattern).map(|at| self.message_at(at))
+        self.short.oldest_accepted(pattern).map(|at| self.queued_in_short(at))
     }
 
     /// As [`Self::probe`], not in a short queue. Outlined, since a probe of a short queue takes a
     /// few cycles.
     #[cold]
     #[inline(never)]
-    fn probe_slow(&mut self, pattern: Pattern) -> Option<Message> {
+    fn probe_slow(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
         if self.table.len() == 0 {
             return None;
         }
         match pattern.source {
             Some(source) if pattern.ignore == 0 => {
                 let first = self.table.find(pattern.bits, source, |_| true)?;
-                Some(self.table.message(first))
+                Some(self.queued_in_table(first.slot))
             }
             _ => {
                 let slot = self.find_oldest(pattern)?;
-                Some(self.table.message_at(slot))
+                Some(self.queued_in_table(slot))
+            }
+        }
+    }
+
+    fn queued_in_short(&self, at: Position) -> QueuedMessage {
+        let Message { user, envelope } = self.message_at(at);
+        QueuedMessage { handle: self.short.handle_at(at, generation), user, envelope }
+    }
+
+    /// The message in a slot of the table, which must be occupied.
+    fn queued_in_table(&self, slot: u32) -> QueuedMessage {
+        let Message { user, envelope } = self.table.message_at(slot);
+        let generation = self.generation_of(self.table.stamp_at(slot).unwrap_or(FIRST_AGE));
+        QueuedMessage { handle: Handle::new(slot, generation), user, envelope }
+    }
+
+    /// The part of the handle of a message of the table, from its stamp.
+    fn generation_of(&self, stamp: u64) -> u32 {
+        if self.storage == Storage::Indexed { (stamp >> 32) as u32 } else { generation(stamp) }
+    }
+
+    /// Appends all messages to `into`, which is empty, oldest first.
+    pub(super) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+        into.extend(self.short.positions().map(|at| self.queued_in_short(at)));
+        if self.storage == Storage::Indexed {
+            into.extend(self.index.keys().map(|(position, _)| self.queued_in_table(self.index.owner(position))));
+        } else {
+            self.table.for_each_entry(|slot, _, _| into.push(self.queued_in_table(slot)));
+            if self.storage == Storage::Table {
+                into.sort_unstable_by_key(|message| self.table.stamp_at(message.handle.index()));
             }
         }
     }
@@ -369,7 +399,7 @@ impl UnexpectedMessages {
     fn discard_in_table(&mut self, handle: Handle) -> Option<u64> {
         let slot = handle.index();
         let stamp = self.table.stamp_at(slot)?;
-        let generation = if self.storage == Storage::Indexed { (stamp >> 32) as u32 } else { generation(stamp) };
+        let generation = self.generation_of(stamp);
         let user = self.table.remove_at(slot, |_| generation == handle.generation(), |_| true)?;
         self.on_removed(stamp);
         Some(user)
@@ -414,7 +444,8 @@ mod tests {
             assert_eq!(messages.discard(handles[3]), None);
             for number in (0..count).filter(|number| *number != 3) {
                 let expected = Message { user: number.into(), envelope: envelope(number) };
-                assert_eq!(messages.probe(ANY), Some(expected));
+                let probed = messages.probe(ANY).map(|QueuedMessage { user, envelope, .. }| Message { user, envelope });
+                assert_eq!(probed, Some(expected));
                 assert_eq!(
                     messages.storage,
                     if count > SHORT_CAPACITY as u32 { Storage::Indexed } else { Storage::ShortQueue }

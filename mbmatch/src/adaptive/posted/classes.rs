@@ -5,7 +5,7 @@
 //! envelope can match receives of one key only, which the table finds. Class 0 is that of receives
 //! without wildcards; the others are assigned as their first receive is posted. MPI needs four.
 
-use crate::types::Pattern;
+use crate::types::{Envelope, Pattern};
 
 /// The number of classes. With more, looking up a key in each takes longer than a scan of some
 /// hundreds of receives.
@@ -28,6 +28,11 @@ pub(super) struct Class {
 }
 
 impl Class {
+    /// The pattern of a receive of this class, from its key.
+    pub(super) fn pattern(&self, Envelope { bits, source }: Envelope) -> Pattern {
+        Pattern { bits, ignore: !self.compared, source: (self.source_mask != 0).then_some(source) }
+    }
+
     /// The key of an envelope in this class: what its receives compare.
     #[inline(always)]
     pub(super) fn key(&self, bits: u64, source: u32) -> (u64, u32) {

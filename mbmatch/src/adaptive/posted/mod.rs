@@ -16,7 +16,7 @@ use super::scanned::ScannedReceives;
 use super::short::{SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath, Oldest};
 use crate::scan::Unit;
-use crate::types::{Envelope, Handle, OutOfMemory, Pattern};
+use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedReceive};
 
 /// The age of the first receive. Its bit 7 becomes bit 0 of the generation in a handle; a message
 /// has bit 1 there instead.
@@ -391,6 +391,27 @@ impl PostedReceives {
         let user = self.scanned.cancel(handle)?;
         self.on_removed(SCANNED);
         Some(user)
+    }
+
+    /// Appends all receives to `into`, which is empty, oldest first.
+    pub(super) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+        into.extend(self.short.positions().map(|at| {
+            let entry = self.short.entry(at);
+            QueuedReceive { handle: self.short.handle_at(at, generation), user: entry.user, pattern: entry.pattern() }
+        }));
+        if self.storage == Storage::ShortQueue {
+            return;
+        }
+        self.table.for_each_entry(|slot, key, stamp| {
+            let Message { user, .. } = self.table.message_at(slot);
+            let pattern = self.classes.get(class(stamp)).pattern(key);
+            into.push(QueuedReceive { handle: handle(slot, age(stamp)), user, pattern });
+        });
+        self.scanned.receives(into);
+        into.sort_unstable_by_key(|receive| match self.table.stamp_at(receive.handle.index()) {
+            Some(stamp) => age(stamp),
+            None => self.scanned.age_of(receive.handle),
+        });
     }
 
     pub(super) fn reserve(&mut self, receives: usize) -> Result<(), OutOfMemory> {

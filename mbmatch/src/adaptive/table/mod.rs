@@ -89,7 +89,7 @@ pub(super) struct Oldest {
     home: u32,
     /// The previous key of the collision chain, or `NIL`.
     before: u32,
-    slot: u32,
+    pub(super) slot: u32,
 }
 
 /// The entries of a queue by key.
