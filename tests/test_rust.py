@@ -2,26 +2,30 @@
 """The Rust test programs, as `cargo test` runs them.
 
 `make test` builds them and lists them in `target/tests.json`. Run from pytest they share its processes and
-its list of the slowest tests.
+its list of the slowest tests. `make nightly` sets MATCHBENCH_RUST_TESTS to another list, MATCHBENCH_RUST_FOLDER
+to the top-level folder whose programs run, and MATCHBENCH_RUST_ARGUMENTS to what they are called with.
 """
 
 import json
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 
 ROOT = Path(__file__).resolve().parent.parent
-LIST = ROOT / "target" / "tests.json"
+LIST = Path(os.environ.get("MATCHBENCH_RUST_TESTS", ROOT / "target" / "tests.json"))
+FOLDER = os.environ.get("MATCHBENCH_RUST_FOLDER")
+ARGUMENTS = os.environ.get("MATCHBENCH_RUST_ARGUMENTS", "").split()
 
 
 def programs() -> list[ParameterSet]:
     """Read the list that cargo wrote: one parameter for each test program, with the folder of its crate."""
     if not LIST.exists():
-        reason = "target/tests.json is missing; run `make test`, or `cargo test` for the Rust tests alone"
+        reason = f"{LIST} is missing; run `make test`, or `cargo test` for the Rust tests alone"
         return [pytest.param(None, None, marks=pytest.mark.skip(reason=reason))]
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
@@ -33,14 +37,16 @@ def programs() -> list[ParameterSet]:
         ):
             folder = Path(message["manifest_path"]).parent
             name = f"{folder.relative_to(ROOT)}:{message['target']['name']}"
-            found.append(pytest.param(Path(message["executable"]), folder, id=name))
+            if FOLDER is None or FOLDER == folder.relative_to(ROOT).parts[0]:
+                found.append(pytest.param(Path(message["executable"]), folder, id=name))
     if not found:
         # Without parameters pytest would skip the test, and no Rust test would run unnoticed.
-        msg = f"{LIST}: no test program found, expected those of the workspace; run `make test`"
+        msg = f"{LIST}: no test program found, expected those of {FOLDER or 'the workspace'}; run `make test`"
         raise ValueError(msg)
     return found
 
 
+@cache
 def libraries() -> str:
     """Return the folder of Rust's own shared libraries, which tests of procedural macros load."""
     words = [shutil.which("rustc") or "rustc", "--print", "target-libdir"]
@@ -51,7 +57,7 @@ def libraries() -> str:
 @pytest.mark.parametrize(("program", "folder"), programs())
 def test_rust(program: Path, folder: Path) -> None:
     done = subprocess.run(
-        [program, "--quiet"],
+        [program, "--quiet", *ARGUMENTS],
         cwd=folder,
         env={**os.environ, "CARGO_MANIFEST_DIR": str(folder), "LD_LIBRARY_PATH": libraries()},
         stdin=subprocess.DEVNULL,
