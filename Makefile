@@ -28,24 +28,29 @@ CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check rust-checks rust-tests bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks rust-checks rust-tests recorder bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-setup: .venv/native.stamp ## build everything; leaves the command at .venv/bin/matchbench
-	$(MAKE) -C recorder
+setup: .venv/native.stamp recorder ## build everything; leaves the command at .venv/bin/matchbench
 
 run: setup ## the main job: what the shipped traces cost on every engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
-test: ## every test, after the checks; ends with the ten slowest
-	# Two at a time: the release build, the debug build and what is downloaded leave each other processors.
-	$(MAKE) --jobs 2 check rust-tests .venv/guest.stamp
-	# Runs the Rust tests too (tests/test_rust.py).
-	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
+test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
+	# Two at a time: cargo, and what is downloaded, compiled by other compilers or checked by Python.
+	$(MAKE) --jobs 2 rust-tests python-checks target/python recorder .venv/guest.stamp
+	# Runs the Rust tests too (tests/test_rust.py); among these are the guards and the freshness of generated files.
+	PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
+	  MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
+	  PATH="$(CURDIR)/target/python/bin:$$PATH" $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
 
-check: setup .venv/dev.stamp rust-checks ## formatting, lints, types, guards, generated files
+check: python-checks rust-checks ## formatting, lints, types, guards, generated files
+	$(CARGO) xtask gen --check
+	$(CARGO) xtask guard
+
+python-checks: .venv/packages.stamp
 	$(VENV)/ruff format --check
 	$(VENV)/ruff check
 	$(VENV)/mypy
@@ -53,14 +58,26 @@ check: setup .venv/dev.stamp rust-checks ## formatting, lints, types, guards, ge
 rust-checks: .venv/lints.stamp
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
-	$(CARGO) xtask gen --check
-	$(CARGO) xtask guard
 
+# One call of cargo, so that tests, examples and the module of Python share what they are made of: each selection of
+# packages has its own features of dependencies.
 rust-tests: rust-checks
+	$(CARGO) build --quiet --workspace --lib --examples --tests --message-format json-render-diagnostics > target/tests.json
+	$(CARGO) test --quiet --workspace --doc
 	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
 	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a $(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
-	$(CARGO) test --quiet --workspace --exclude mb-py --doc
-	$(CARGO) test --quiet --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > target/tests.json
+
+# The package with the module that `rust-tests` builds: links, beside those of the sources.
+target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
+	rm -rf $@
+	mkdir -p $@/matchbench $@/bin
+	ln -s $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/python/matchbench/*)) $@/matchbench
+	ln -s $(CURDIR)/target/debug/lib_native.so $@/matchbench/_native.abi3.so
+	printf '#!%s\nimport sys\nfrom matchbench.__main__ import main\nsys.exit(main())\n' $(CURDIR)/$(VENV)/python > $@/bin/matchbench
+	chmod +x $@/bin/matchbench
+
+recorder: .venv/python.stamp
+	$(MAKE) -C recorder
 
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
 	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
@@ -89,7 +106,7 @@ nightly-properties-% nightly-ignored: export MATCHBENCH_RUST_TESTS := $(CURDIR)/
 
 # Cargo knows what is fresh.
 .PHONY: target/nightly.json
-target/nightly.json: .venv/native.stamp .venv/dev.stamp .venv/guest.stamp
+target/nightly.json: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --quiet --release --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > $@.part
 	mv $@.part $@
 
@@ -117,15 +134,15 @@ nightly-fuzz-%: .venv/sanitizers.stamp
 	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
 
 # `make test` runs the tests of Python on an unoptimized module; this is the one that users have.
-nightly-python: setup .venv/dev.stamp .venv/guest.stamp
+nightly-python: setup .venv/packages.stamp .venv/guest.stamp
 	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 --ignore tests/test_rust.py
 
 # The MPI library of the simulated chip, on each transport and with small tables, and the programs on 16 ranks.
-nightly-guest-mpi: setup .venv/dev.stamp .venv/guest.stamp
+nightly-guest-mpi: setup .venv/packages.stamp .venv/guest.stamp
 	MATCHBENCH_GUEST_MPI_PROGRAMS=$(GUEST_PROGRAMS) MATCHBENCH_GUEST_MPI_SEED=$$(date +%Y%m%d) MATCHBENCH_GUEST_RANKS=16 \
 	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_guest_mpi.py tests/test_guest_programs.py
 
-nightly-mpi-tests: setup .venv/dev.stamp .venv/mpis.stamp
+nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
 	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py
 
@@ -154,7 +171,7 @@ nightly-mpi-matrix: setup .venv/mpis.stamp
 	    -o out/mpi-conform/matrix-$${mpicc//\//-} || [ $$? = 1 ] || failed=1; \
 	done; exit $$failed
 
-bless: setup .venv/dev.stamp ## rewrite expected output from what the code does now; read the difference
+bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
 	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-asm --test filetests
 
@@ -176,14 +193,17 @@ clean: ## remove everything that was built or downloaded
 	$(VENV)/pip install 'maturin>=1.9,<2'
 	touch $@
 
-.venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST)
+.venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST) | .venv/packages.stamp
 	$(VENV)/maturin develop --release --quiet
 	# Kept in the user's cache: bundling takes longer than a small comparison.
 	$(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	touch $@
 
-.venv/dev.stamp: pyproject.toml python/constraints.txt | .venv/native.stamp
-	$(VENV)/maturin develop --release --quiet --extras dev
+# What the package needs, and its tests.
+.venv/packages.stamp: pyproject.toml python/constraints.txt | .venv/python.stamp
+	$(VENV)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > .venv/packages.txt
+	$(VENV)/pip install --requirement .venv/packages.txt
 	touch $@
 
 .venv/mpi.stamp: xtask/setup.sh | .venv/python.stamp

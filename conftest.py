@@ -1,14 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""How tests are spread over processes: those that share fixtures stay together."""
+"""How tests are spread over processes, and which are left out since they passed on the same files."""
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests import unchanged
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 # Their tests share nothing, and some take long: each may run in any process.
-INDEPENDENT = ("tests/test_rust.py", "tests/test_pages.py")
+INDEPENDENT = (
+    "tests/test_rust.py",
+    "tests/test_pages.py",
+    "tests/test_mpi_conform.py",
+)
 # Tests below these folders build into one folder.
 BUILT_TOGETHER = ("recorder/tests", "examples/mpi/tests")
+# Tests that run no engine.
+WITHOUT_ENGINES = (
+    "examples/mpi/tests/",
+    "recorder/tests/",
+    "tests/test_archive.py",
+    "tests/test_conform_matrix.py",
+    "tests/test_conform_search.py",
+    "tests/test_conform_stack.py",
+    "tests/test_guest.py",
+    "tests/test_guest_mpi.py",
+    "tests/test_guest_programs.py",
+    "tests/test_launchers.py",
+    "tests/test_mbmatch_c.py",
+    "tests/test_mpi_bench.py",
+    "tests/test_mpi_conform.py",
+    "tests/test_mpi_curves.py",
+)
 
 
 def group(name: str) -> str:
@@ -26,7 +54,7 @@ def group(name: str) -> str:
 
 
 class GroupScheduling(LoadScopeScheduling):
-    """Schedule whole groups; the larger ones first."""
+    """Schedule whole groups, in the order of their first tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)
@@ -34,4 +62,121 @@ class GroupScheduling(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
     """Use `group` in place of xdist's `--dist`: its own groups have no effect with pytest 9.2."""
+    # The order is that of `pytest_collection_modifyitems`, not of the number of tests.
+    config.option.loadscopereorder = False
     return GroupScheduling(config, log)
+
+
+@cache
+def _key(path: str) -> str:
+    """Return the key of the tests of a file that is not a Rust test program."""
+    if path.startswith(WITHOUT_ENGINES):
+        return unchanged.key(lambda name: not name.startswith("engines/"))
+    return unchanged.key(lambda _: True)
+
+
+@cache
+def _key_of_program(program: Path, crate: str) -> str:
+    """Return the key of a Rust test program.
+
+    Its sources are in the program; what it reads besides is neither Rust nor Python, except for those of
+    its own crate. The tests of xtask read every file.
+    """
+    return unchanged.key(
+        lambda name: crate == "xtask" or name.startswith(f"{crate}/") or not name.endswith((".rs", ".py")),
+        [program],
+    )
+
+
+def key_of(item: pytest.Item) -> str:
+    """Return the key of a test (`tests/unchanged.py`)."""
+    parameters = (
+        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    )
+    program, folder = parameters.get("program"), parameters.get("folder")
+    if isinstance(program, Path) and isinstance(folder, Path):
+        return _key_of_program(program, str(folder.relative_to(unchanged.ROOT)))
+    return _key(item.nodeid.partition("::")[0])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what passed before, and put the longest group first."""
+    record = os.environ.get(unchanged.RECORD)
+    if record is None:
+        return
+    results = unchanged.load(Path(record))
+    run = []
+    for item in items:
+        name, key = item.nodeid, key_of(item)
+        if name not in results or results[name]["key"] != key or unchanged.RUN_ALL in os.environ:
+            item.user_properties.append(("key", key))
+            run.append(item)
+    by_name = {item.nodeid: item for item in run}
+    seconds = {name: result["seconds"] for name, result in results.items()}
+    config.stash[LEFT_OUT] = len(items) - len(run)
+    items[:] = [by_name[name] for name in unchanged.slowest_first(by_name, group, seconds)]
+
+
+LEFT_OUT = pytest.StashKey[int]()
+
+
+class Recorder:
+    """Collects outcome and time of each test, in the process that controls the others."""
+
+    def __init__(self, path: Path) -> None:
+        """Keep what was recorded of tests that do not run this time."""
+        self.path = path
+        self.results = unchanged.load(path)
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+        self.left_out = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the time of a phase; a test has passed when its call has, and no phase failed."""
+        name = report.nodeid
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+        passed = report.when == "call" and report.passed
+        if report.failed:
+            self.failed.add(name)
+        known = self.results.get(name, unchanged.Result(key=None, seconds=0.0))
+        key = dict(report.user_properties).get("key") if passed else known["key"]
+        self.results[name] = unchanged.Result(
+            key=None if name in self.failed else str(key) if key else None,
+            seconds=round(self.seconds[name], 2),
+        )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over how many tests a process of xdist left out: each leaves out the same."""
+        self.left_out = max(self.left_out, getattr(node, "workeroutput", {}).get("left_out", 0))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the record; a session in which every test was left out has passed."""
+        self.left_out = max(self.left_out, session.config.stash.get(LEFT_OUT, 0))
+        if self.left_out and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps(self.results, indent=0, sort_keys=True), encoding="utf-8")
+        part.replace(self.path)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say how many tests were left out."""
+        if self.left_out:
+            terminalreporter.write_line(
+                f"{self.left_out} tests left out: they passed before on the same files "
+                "(make test ALL=1 runs them)"
+            )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record results in the process that controls the others."""
+    record = os.environ.get(unchanged.RECORD)
+    if record is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(Path(record)), "recorder of passed tests")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the controlling process how many tests were left out."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash.get(LEFT_OUT, 0)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The tests of a file run in one process, so that a fixture of the file is made once."""
+"""The tests of a file run in one process, which makes its fixtures once; tests that passed are left out."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-CONFTEST = Path(__file__).parents[1] / "conftest.py"
+from tests import unchanged
+
+ROOT = Path(__file__).parents[1]
 # Each test waits, so that both processes get work.
 TESTS = """
 import os, pathlib, time, pytest
@@ -18,8 +21,15 @@ def test_process(number):
 """
 
 
+def repository(folder: Path) -> None:
+    """Give a folder the configuration of the tests of this repository."""
+    (folder / "tests").mkdir()
+    for name in ("conftest.py", "tests/__init__.py", "tests/unchanged.py"):
+        shutil.copy(ROOT / name, folder / name)
+
+
 def test_a_file_is_one_group_and_files_are_spread(tmp_path: Path) -> None:
-    shutil.copy(CONFTEST, tmp_path)
+    repository(tmp_path)
     for name in ("test_one.py", "test_two.py"):
         (tmp_path / name).write_text(TESTS, encoding="utf-8")
     words = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", "2"]
@@ -27,3 +37,67 @@ def test_a_file_is_one_group_and_files_are_spread(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     one, two = ({pid.read_text() for pid in tmp_path.glob(f"test_{name}-*.pid")} for name in ("one", "two"))
     assert (len(one), len(two), len(one | two)) == (1, 1, 2)
+
+
+def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> None:
+    repository(tmp_path)
+    (tmp_path / ".gitignore").write_text("/record.json\n__pycache__/\n.pytest_cache/\n")
+    engine = tmp_path / "engines" / "linear.rs"
+    engine.parent.mkdir()
+    engine.write_text("fn linear() {}\n")
+    right = "def test_right():\n    assert True\n"
+    wrong = "def test_wrong():\n    assert False\n"
+    (tmp_path / "tests" / "test_launchers.py").write_text(right)  # one of those without engines
+    (tmp_path / "tests" / "test_cli.py").write_text(right + wrong)
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)  # noqa: S607 - the git of the PATH
+    record = tmp_path / "record.json"
+
+    def results(*options: str, **environment: str) -> tuple[int, str]:
+        words = [sys.executable, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "-p", "xdist", *options]
+        variables = {
+            **os.environ,
+            "MATCHBENCH_PASSED": str(record),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        variables.pop("MATCHBENCH_ALL", None)
+        done = subprocess.run(
+            words,
+            cwd=tmp_path,
+            env={**variables, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return done.returncode, done.stdout
+
+    status, printed = results("--numprocesses", "2")
+    assert (status, "1 failed, 2 passed" in printed, "left out" in printed) == (1, True, False), printed
+    # What failed runs again; what passed does not.
+    status, printed = results("--numprocesses", "2")
+    assert (status, "1 failed in" in printed) == (1, True), printed
+    assert "\n2 tests left out: they passed before on the same files (make test ALL=1 runs them)" in printed
+    # A change to an engine concerns every file but those without engines.
+    engine.write_text("fn linear() {} // changed\n")
+    status, printed = results()
+    assert (status, "1 failed, 1 passed" in printed, "\n1 tests left out" in printed) == (1, True, True), (
+        printed
+    )
+    (tmp_path / "tests" / "test_cli.py").write_text(right)
+    status, printed = results(MATCHBENCH_ALL="1")
+    assert (status, "2 passed" in printed, "left out" in printed) == (0, True, False), printed
+    status, printed = results()
+    assert (status, "\n2 tests left out" in printed) == (0, True), printed
+
+
+def test_a_damaged_record_is_none_and_the_slowest_group_is_first(tmp_path: Path) -> None:
+    damaged = tmp_path / "record.json"
+    for text in ("{", "[]", '{"a": 1}', '{"a": {"key": null}}'):
+        damaged.write_text(text)
+        assert unchanged.load(damaged) == {}, text
+    seconds = {"a:1": 1.0, "a:2": 2.0, "b:1": 5.0}
+    ordered = unchanged.slowest_first(
+        ["a:1", "b:1", "a:2", "c:1"], lambda name: name.partition(":")[0], seconds
+    )
+    assert ordered == ["c:1", "b:1", "a:1", "a:2"]

@@ -2,8 +2,9 @@
 """The Rust test programs, as `cargo test` runs them.
 
 `make test` builds them and lists them in `target/tests.json`. Run from pytest they share its processes and
-its list of the slowest tests. `make nightly` sets MATCHBENCH_RUST_TESTS to another list, MATCHBENCH_RUST_FOLDER
-to the top-level folder whose programs run, and MATCHBENCH_RUST_ARGUMENTS to what they are called with.
+its list of the slowest tests. `make nightly` sets MATCHBENCH_RUST_TESTS to another list,
+MATCHBENCH_RUST_FOLDER to the top-level folder whose programs run, and MATCHBENCH_RUST_ARGUMENTS to what they
+are called with.
 """
 
 import json
@@ -37,7 +38,7 @@ def programs() -> list[ParameterSet]:
         ):
             folder = Path(message["manifest_path"]).parent
             name = f"{folder.relative_to(ROOT)}:{message['target']['name']}"
-            if FOLDER is None or FOLDER == folder.relative_to(ROOT).parts[0]:
+            if FOLDER is None or folder.relative_to(ROOT).parts[0] == FOLDER:
                 found.append(pytest.param(Path(message["executable"]), folder, id=name))
     if not found:
         # Without parameters pytest would skip the test, and no Rust test would run unnoticed.

@@ -38,13 +38,18 @@ pub(crate) fn list(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String> {
     ])
 }
 
-/// The model cards with the settings and presets that the catalog has.
+/// The model cards with the settings and presets that the catalog has. The environment variable
+/// `MATCHBENCH_PARAMETERS` names the compiled example of the catalog that prints them.
 pub(crate) fn cards(tree: &Tree, root: &Path) -> Result<Vec<Generated>, String> {
-    let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "mb-catalog", "--example", "parameters"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("cargo: {error}"))?;
+    // `make test` has built the program with everything else; cargo alone would build it with features of its own.
+    let mut command = if let Some(program) = std::env::var_os("MATCHBENCH_PARAMETERS") {
+        Command::new(program)
+    } else {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["run", "--quiet", "--package", "mb-catalog", "--example", "parameters"]);
+        cargo
+    };
+    let output = command.current_dir(root).output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
         return Err(format!("the catalog does not run:\n{}", String::from_utf8_lossy(&output.stderr)));
     }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Which tests passed before on the same files, and how long each took.
+
+`make test` sets MATCHBENCH_PASSED to a file of results. A test that has passed is left out as long as its key
+is the same: a digest of the files that its result can depend on, of the compilers and MPIs, and of the
+variables of the environment that change tests. With MATCHBENCH_ALL every test runs. The recorded times order
+the tests, the longest group first.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = "MATCHBENCH_PASSED"
+RUN_ALL = "MATCHBENCH_ALL"
+# Tests call these; their version is part of a key.
+TOOLS = (
+    "cc",
+    "g++",
+    "gfortran",
+    "mpicc.openmpi",
+    "mpicc.mpich",
+    "mpirun.openmpi",
+    "mpirun.mpich",
+    "powerpc-linux-gnu-gcc",
+    "riscv64-linux-gnu-gcc",
+    "qemu-riscv64",
+    "cargo",
+)
+
+
+class Result(TypedDict):
+    """What is recorded of a test: the key with which it passed, if it did, and its seconds."""
+
+    key: str | None
+    seconds: float
+
+
+def load(path: Path) -> dict[str, Result]:
+    """Read the results by node id; a file that is missing or damaged has none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            name: Result(key=result["key"], seconds=float(result["seconds"]))
+            for name, result in found.items()
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+@cache
+def _digests() -> dict[str, bytes]:
+    """Return a digest of each file that git does not ignore, by its path from the root."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = {}
+    for name in sorted(set(listed.split("\0"))):
+        file = ROOT / name
+        if name and file.is_file():
+            found[name] = hashlib.blake2b(file.read_bytes()).digest()
+    return found
+
+
+@cache
+def _surroundings() -> bytes:
+    """Return a digest of what is outside of the repository."""
+    digest = hashlib.blake2b(sys.version.encode())
+    for tool in TOOLS:
+        path = shutil.which(tool)
+        status = Path(path).stat() if path else None
+        digest.update(repr((tool, path, status and (status.st_size, status.st_mtime_ns))).encode())
+    for name, value in sorted(os.environ.items()):
+        if name.startswith(("MATCHBENCH_", "PROPTEST_", "FAKE_MPI")) and name not in {RECORD, RUN_ALL}:
+            digest.update(f"{name}={value}\0".encode())
+    return digest.digest()
+
+
+def key(depends_on: Callable[[str], bool], files: Iterable[Path] = ()) -> str:
+    """Return the key of a test.
+
+    Parameters
+    ----------
+    depends_on
+        Whether the result can depend on a file of the repository, given its path from the root.
+    files
+        Further files, such as a compiled program.
+    """
+    digest = hashlib.blake2b(_surroundings())
+    for name, content in _digests().items():
+        if depends_on(name):
+            digest.update(name.encode() + b"\0" + content)
+    for file in files:
+        digest.update(hashlib.blake2b(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def slowest_first(names: Iterable[str], group: Callable[[str], str], seconds: dict[str, float]) -> list[str]:
+    """Order groups by the sum of their recorded seconds, and keep the order within each.
+
+    A group without a record comes first, since it may be long.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(group(name), []).append(name)
+
+    def total(members: list[str]) -> float:
+        known = [seconds[name] for name in members if name in seconds]
+        return sum(known) if known else float("inf")
+
+    def flat() -> Iterator[str]:
+        for members in sorted(groups.values(), key=total, reverse=True):
+            yield from members
+
+    return list(flat())
