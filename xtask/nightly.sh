@@ -23,6 +23,9 @@ state="$commit ${changes%% *} ${SIZES:-}"
 
 table=()
 status=0
+# The part has a process group of its own, which an interrupt of the terminal does not reach.
+running=
+trap '[ -z "$running" ] || kill "$running"; echo "nightly: interrupted" >&2; exit 130' INT TERM
 for part in "$@"; do
   stamp=$results/$part.stamp log=$results/$part.log
   if [ "$(head -n 1 "$stamp" 2>/dev/null)" = "$state" ]; then
@@ -32,8 +35,11 @@ for part in "$@"; do
   rm -f "$stamp"
   echo "nightly: $part, output in $log"
   start=$SECONDS
-  timeout --kill-after 1m "${PART_LIMIT:-2h}" "${MAKE:-make}" --no-print-directory "nightly-$part" >"$log" 2>&1 </dev/null
+  timeout --kill-after 1m "${PART_LIMIT:-2h}" "${MAKE:-make}" --no-print-directory "nightly-$part" >"$log" 2>&1 </dev/null &
+  running=$!
+  wait "$running"
   outcome=$?
+  running=
   time=$(printf '%d:%02d' $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60)))
   case $outcome in
     0)
