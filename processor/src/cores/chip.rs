@@ -209,6 +209,19 @@ pub trait ChipObserver {
     fn stored(&mut self, hart: usize, pc: u64, address: u64, width: u8, value: u64) {
         let _ = (hart, pc, address, width, value);
     }
+
+    /// An instruction commits in `cycle`. Called whether or not passages are recorded.
+    #[inline]
+    fn retired(&mut self, hart: usize, pc: u64, cycle: u64) {
+        let _ = (hart, pc, cycle);
+    }
+
+    /// A hart has written satp, with this address-space identifier. Called whether or not passages are
+    /// recorded.
+    #[inline]
+    fn address_space(&mut self, hart: usize, asid: u16) {
+        let _ = (hart, asid);
+    }
 }
 
 impl ChipObserver for () {
@@ -350,6 +363,11 @@ impl Chip {
         self.every_cycle = every;
     }
 
+    /// Skips the cycles before `cycle`. All harts are halted.
+    pub fn skip_to(&mut self, cycle: u64) {
+        self.now = self.now.max(cycle);
+    }
+
     /// The next cycle in which a core does something without an event of the memory, if there is
     /// one.
     #[must_use]
@@ -419,6 +437,9 @@ impl Chip {
             let now = self.now;
             self.completions.clear();
             memory.advance(now, &mut self.completions);
+            while let Some((hart, pending)) = memory.external_interrupt() {
+                self.set_external(hart, pending);
+            }
             let mut transferred = false;
             for completion in &self.completions {
                 if completion.source == Source::Dma {

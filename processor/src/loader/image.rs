@@ -91,6 +91,11 @@ impl Image {
         self.segments.iter().map(|(physical, _, length)| physical + length).max().unwrap_or(0)
     }
 
+    /// The physical addresses and the bytes of the segments.
+    pub fn segments(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.segments.iter().map(|(physical, bytes, _)| (*physical, bytes.as_slice()))
+    }
+
     /// Places the segments into a memory of zeros.
     ///
     /// # Errors

@@ -16,6 +16,10 @@ impl Backing {
         Self { base, bytes }
     }
 
+    pub(super) fn into_memory(self) -> Memory {
+        Memory::of_program(self.base, self.bytes, self.base..self.base)
+    }
+
     /// The first address.
     pub(super) fn base(&self) -> u64 {
         self.base

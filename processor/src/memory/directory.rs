@@ -58,6 +58,7 @@ mod controller;
 mod device_port;
 mod events;
 mod home;
+mod host;
 mod node;
 pub mod protocol;
 mod requests;
@@ -412,5 +413,9 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
 
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.gather(address, length)
+    }
+
+    fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        self.write_everywhere(address, bytes)
     }
 }

@@ -82,6 +82,20 @@ pub trait MemorySystem {
         let _ = (address, bytes);
         false
     }
+
+    /// A change of the external interrupt of a hart up to the last [`advance`](Self::advance): the
+    /// hart, and whether its interrupt is pending. `None`: no further change.
+    #[inline]
+    fn external_interrupt(&mut self) -> Option<(usize, bool)> {
+        None
+    }
+
+    /// A context has written satp: the physical address of its root page table, 0 without
+    /// translation.
+    #[inline]
+    fn page_table(&mut self, core: usize, context: u8, root: u64) {
+        let _ = (core, context, root);
+    }
 }
 
 /// What an address is.

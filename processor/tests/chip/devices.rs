@@ -102,6 +102,17 @@ fn device_accesses_happen_once_and_in_program_order() {
 }
 
 #[test]
+fn a_load_from_a_device_takes_no_value_of_a_store_in_flight() {
+    let mut words = address(8, PAGE);
+    words.extend([addi(5, 0, 40), sd(5, 8, 8), ld(20, 8, 8), sd(5, 8, 8), ld(21, 8, 8)]);
+    words.extend(exit());
+    recorded(&words, |log, registers| {
+        assert_eq!(log, [(8, Some(40)), (8, None), (8, Some(40)), (8, None)]);
+        assert_eq!(registers[..2], [1, 2]);
+    });
+}
+
+#[test]
 fn a_wrong_path_reads_no_device_and_does_not_fault() {
     // The branch is predicted not taken and depends on a division, so that the wrong path executes
     // for long: device accesses, an access to nothing, an illegal instruction, a jump out of memory.

@@ -6,6 +6,7 @@ use super::context::{Full, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::translation::WALK_TAG;
 use super::{CallHandler, ChipConfig, ChipObserver};
+use crate::isa::rv64::supervisor::number::SATP;
 use crate::isa::{AtomicKind, Effect, Rounding};
 use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
 use crate::{Service, Syscall, SyscallResult};
@@ -92,7 +93,9 @@ impl Core {
             let store = context.entry(other);
             if store.overlaps(&load) {
                 let ready = context.waiting[1] & bit(other) == 0;
-                if store.kind != Kind::Store || !store.covers(&load) || !ready {
+                // A device answers each of its loads itself.
+                let device = environment.memory.region(load.address, load.width) == Region::Device;
+                if store.kind != Kind::Store || !store.covers(&load) || !ready || device {
                     return Attempt::Blocked;
                 }
                 let data = self.registers.values[usize::from(store.sources[1])];
@@ -292,6 +295,8 @@ impl Core {
                 let value = self.control(index, &access, now);
                 if value.is_none() {
                     self.contexts[index].entry_mut(number).kind = Kind::Illegal;
+                } else if access.writes && access.number == SATP {
+                    self.report_address_space(index, environment);
                 }
                 self.registers.values[usize::from(entry.physical)] = value.unwrap_or(0);
                 true

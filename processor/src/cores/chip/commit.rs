@@ -108,6 +108,7 @@ impl Core {
             let passage = context.passage(number, hart, now);
             environment.observer.committed(&passage, now);
         }
+        environment.observer.retired(hart, entry.pc, now);
         context.float_status.flags |= entry.flags;
         let floats = entry.flags != 0 || entry.destination >= 32;
         context.note_mode(floats, continues.is_some());

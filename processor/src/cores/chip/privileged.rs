@@ -15,7 +15,8 @@ use super::core::{Core, Environment};
 use super::translation::Translation;
 use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
 use crate::cores::functional::{HartState, HostAnswer, HostCall};
-use crate::isa::rv64::supervisor::{Cause, Counters, Exception, Privilege, Privileged};
+use crate::isa::rv64::supervisor::{Cause, Counters, Exception, Privilege, Privileged, Supervisor};
+use crate::isa::rv64::sv39::PAGE_BYTES;
 use crate::isa::{Counter, CsrAccess, Effect, FloatStatus};
 use crate::memory::system::MemorySystem;
 
@@ -195,6 +196,19 @@ impl Core {
         Some(old)
     }
 
+    /// Tells memory and observer about a write to satp.
+    #[cold]
+    pub(super) fn report_address_space<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &self,
+        index: usize,
+        environment: &mut Environment<'_, M, H, O>,
+    ) {
+        let Some(supervisor) = &self.contexts[index].supervisor else { return };
+        let root = supervisor.root().map_or(0, |page| page * PAGE_BYTES);
+        environment.memory.page_table(self.number, index as u8, root);
+        environment.observer.address_space(self.number * environment.config.contexts + index, supervisor.asid());
+    }
+
     /// Executes ecall, which is the oldest instruction: an exception in user mode, a call of the host
     /// in supervisor mode. `None`: it does not end in this cycle.
     pub(super) fn supervisor_call<M: MemorySystem, H: CallHandler, O: ChipObserver>(
@@ -205,7 +219,7 @@ impl Core {
     ) -> Option<u64> {
         let context = &mut self.contexts[index];
         let number = context.head;
-        let privilege = context.supervisor.as_ref().map(crate::isa::rv64::supervisor::Supervisor::privilege);
+        let privilege = context.supervisor.as_ref().map(Supervisor::privilege);
         if privilege == Some(Privilege::User) {
             let entry = context.entry_mut(number);
             (entry.fails, entry.trap, entry.undo) = (true, Some(Exception::UserCall), 0);
@@ -301,6 +315,29 @@ impl Chip {
         }
         let (float, retired) = (context.float_status, context.retired);
         Some(HartState { pc: self.pc(hart), registers, float, supervisor, retired, waits: false })
+    }
+
+    /// Privilege mode and supervisor registers of a hart, if it has them.
+    #[must_use]
+    pub fn supervisor(&self, hart: usize) -> Option<&Supervisor> {
+        let (core, context) = self.place(hart);
+        self.cores[core].contexts[context].supervisor.as_ref()
+    }
+
+    /// Whether a hart waits: in wfi for an interrupt, in wrs for the loss of its reservation, or for the
+    /// host.
+    #[must_use]
+    pub fn is_waiting(&self, hart: usize) -> bool {
+        let (core, context) = self.place(hart);
+        self.cores[core].contexts[context].waits
+    }
+
+    /// Lets a hart continue that was halted and has not ended its program.
+    pub fn resume(&mut self, hart: usize) {
+        let (core, context) = self.place(hart);
+        let core = &mut self.cores[core];
+        core.contexts[context].halted = false;
+        core.next = core.next.min(self.now);
     }
 
     /// Sets the line of a hart's external interrupt. No effect on a hart without supervisor mode.

@@ -51,6 +51,10 @@ impl Home {
         self.versions.resize(lines as usize, 0);
     }
 
+    pub(super) fn into_memory(self) -> Memory {
+        self.memory.into_memory()
+    }
+
     pub(super) fn range(&self) -> Range<u64> {
         self.memory.base()..self.memory.base() + self.memory.length()
     }
@@ -80,7 +84,14 @@ impl Home {
         block
     }
 
-    fn write(&mut self, line: u64, block: &Block) {
+    /// Changes the bytes that memory has of a line.
+    pub(super) fn patch(&mut self, line: u64, change: impl Fn(&mut Block)) {
+        let mut block = self.read(line);
+        change(&mut block);
+        self.write(line, &block);
+    }
+
+    pub(super) fn write(&mut self, line: u64, block: &Block) {
         let (start, part) = self.part(line);
         self.versions[(line - self.first) as usize] = block.version;
         let bytes = self.memory.get_mut(start, part.len()).expect("bytes of memory");
