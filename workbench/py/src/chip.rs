@@ -95,6 +95,7 @@ pub(crate) fn run_on_chip<'py>(
         End::Deadlock(waiting) => ("deadlock", None, waiting),
         End::Limit(waiting) => ("limit", None, waiting),
         End::TrapLoop { .. } => ("trap_loop", None, machine.waiting()),
+        End::Fault(_) => ("fault", None, machine.waiting()),
     };
     let counts: Vec<_> = (0..machine.harts()).map(|hart| machine.counts(hart)).collect();
     let devices: Vec<_> = (0..machine.harts()).map(|node| machine.device(node)).collect();

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of the functions of a program.
+//! Names of the functions of a program, and which of them are the MPI library.
 
-use mb_processor::Program;
+use std::ops::Range;
+
+use mb_processor::{Image, Program};
+
+/// The encoding of `pause` (Zihintpause), `wfi`, `wrs.nto` and `wrs.sto`: where a hart waits.
+const WAITS: [u32; 4] = [0x0100_000f, 0x1050_0073, 0x00d0_0073, 0x01d0_0073];
 
 /// Functions by address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbols {
     functions: Vec<(u64, u64, String)>,
+    /// From the first to the last function of the library.
+    pub(super) library: Range<u64>,
+    /// Addresses of instructions at which a hart waits.
+    pub(super) waits: Vec<u64>,
 }
 
 impl Symbols {
@@ -20,7 +29,16 @@ impl Symbols {
             .map(|(name, symbol)| (symbol.address, symbol.address.saturating_add(symbol.bytes), name.to_owned()))
             .collect();
         functions.sort();
-        Self { functions }
+        let own = || functions.iter().filter(|(_, _, name)| is_of_library(name));
+        let first = own().map(|(start, _, _)| *start).min().unwrap_or(0);
+        let library = first..own().map(|(_, end, _)| *end).max().unwrap_or(0);
+        let memory = program.memory(0);
+        let waits = code
+            .clone()
+            .step_by(2)
+            .filter(|address| memory.read(*address).is_some_and(|word| WAITS.contains(&u32::from_le_bytes(word))))
+            .collect();
+        Self { functions, library, waits }
     }
 
     /// The function at an address, and its first address.
@@ -41,4 +59,44 @@ impl Symbols {
         let name = name.strip_prefix('P').unwrap_or(name);
         name.starts_with("MPI_").then_some(name)
     }
+
+    /// Whether a function begins at an address.
+    pub(super) fn begins(&self, address: u64) -> bool {
+        self.find(address).is_some_and(|(_, start)| start == address)
+    }
+
+    /// The addresses of functions that move the bytes of messages: of the library, and of the C library for it.
+    pub(super) fn copies(&self) -> Vec<Range<u64>> {
+        let is_copy = |name: &str| {
+            let name = name.trim_start_matches("__").trim_end_matches("_generic");
+            matches!(name, "memcpy" | "memmove" | "memset" | "mempcpy" | "mb_pack" | "mb_unpack" | "mb_copy")
+        };
+        self.functions.iter().filter(|(_, _, name)| is_copy(name)).map(|(start, end, _)| *start..*end).collect()
+    }
+}
+
+/// Whether a global function belongs to guest/mpi. Parts that the compiler moved away (`name.cold`), and the marker of a
+/// program, do not: they are not beside the others.
+fn is_of_library(name: &str) -> bool {
+    let prefixes = ["MPI_", "PMPI_", "mb_"];
+    prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != "mb_mark" && !name.contains('.')
+}
+
+/// Physical addresses of instructions of the kernel at which a hart waits, and those at which it is idle.
+pub(super) fn waits_of_kernel() -> (Vec<u64>, Vec<u64>) {
+    let Ok(image) = Image::read(mb_guest::kernel::KERNEL) else { return (Vec::new(), Vec::new()) };
+    let mut waits = Vec::new();
+    let mut idle = Vec::new();
+    for (start, bytes) in image.segments() {
+        for offset in (0..bytes.len()).step_by(2) {
+            let Some(word) = bytes[offset..].first_chunk().map(|word| u32::from_le_bytes(*word)) else { continue };
+            if WAITS.contains(&word) {
+                waits.push(start + offset as u64);
+            }
+            if word == WAITS[1] {
+                idle.push(start + offset as u64);
+            }
+        }
+    }
+    (waits, idle)
 }

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use mb_processor::Memory;
 use mb_processor::functional::HartState;
 use mb_processor::linux::Files;
 use mb_processor::rv64::supervisor::Privilege;
@@ -81,17 +80,14 @@ impl Watch {
     /// Takes a sample; true if there was no progress for `SAMPLES` of them.
     pub(super) fn stands_still<F: Files>(&mut self, machine: &mut Machine<F>) -> bool {
         let found = sample(machine);
-        let sleeps = (0..machine.harts()).any(|hart| {
-            let state = machine.functional.state(hart);
-            state.waits && state.supervisor.next_timer() != u64::MAX
-        });
+        let sleeps = (0..machine.harts())
+            .any(|hart| machine.is_waiting(hart) && machine.state(hart).supervisor.next_timer() != u64::MAX);
         if sleeps || found != self.sample {
             (self.sample, self.still) = (found, 0);
             return false;
         }
         self.still += 1;
-        let shared =
-            (0..machine.harts()).any(|hart| machine.functional.state(hart).supervisor.next_timer() != u64::MAX);
+        let shared = (0..machine.harts()).any(|hart| machine.state(hart).supervisor.next_timer() != u64::MAX);
         let turns = machine.slice.saturating_mul(2 * machine.processes.len() as u64);
         let needed = if shared { machine.patience.max(turns) } else { machine.patience };
         self.still >= SAMPLES * needed.div_ceil(machine.patience)
@@ -106,36 +102,32 @@ fn sample<F: Files>(machine: &mut Machine<F>) -> Sample {
         .sum();
     Sample {
         calls: machine.host.calls,
-        stretches: (0..harts).map(|hart| machine.counts(hart).stretches).sum(),
+        stretches: (0..harts).map(|hart| machine.stretches(hart)).sum(),
         descriptors,
         shared: shared(machine),
     }
 }
 
-fn word(memory: &Memory, address: u64) -> Option<u64> {
-    memory.read(address).map(u64::from_le_bytes)
-}
-
 /// The table or page that an entry of a page table points to.
-fn target(memory: &Memory, entry: u64) -> Option<u64> {
-    let entry = word(memory, entry).filter(|entry| entry & 1 == 1)?;
+fn target<F: Files>(machine: &Machine<F>, entry: u64) -> Option<u64> {
+    let entry = machine.word(entry).filter(|entry| entry & 1 == 1)?;
     Some((entry >> 10 & ((1 << 44) - 1)) * PAGE)
 }
 
 /// A hash of the shared segments of the programs that hold a hart.
 fn shared<F: Files>(machine: &Machine<F>) -> u64 {
-    let memory = machine.functional.memory();
     let mut pages = BTreeSet::new();
     for hart in 0..machine.harts() {
-        let Some(root) = machine.functional.state(hart).supervisor.root() else { continue };
-        let Some(middle) = target(memory, root * PAGE + SHARED_ENTRY * 8) else { continue };
-        let tables = (0..ENTRIES).filter_map(|index| target(memory, middle + index * 8));
-        pages.extend(tables.flat_map(|table| (0..ENTRIES).filter_map(move |index| target(memory, table + index * 8))));
+        let Some(root) = machine.state(hart).supervisor.root() else { continue };
+        let Some(middle) = target(machine, root * PAGE + SHARED_ENTRY * 8) else { continue };
+        for table in (0..ENTRIES).filter_map(|index| target(machine, middle + index * 8)) {
+            pages.extend((0..ENTRIES).filter_map(|index| target(machine, table + index * 8)));
+        }
     }
     // FNV-1a over words (Fowler, Noll, Vo).
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for page in pages {
-        let bytes = memory.get(page, PAGE_LENGTH).unwrap_or_default();
+        let bytes = machine.bytes(page, PAGE_LENGTH).unwrap_or_default();
         for chunk in bytes.as_chunks::<8>().0 {
             hash = (hash ^ u64::from_le_bytes(*chunk)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -146,15 +138,14 @@ fn shared<F: Files>(machine: &Machine<F>) -> u64 {
 /// The process that runs on each hart.
 pub(super) fn waiting<F: Files>(machine: &Machine<F>) -> Vec<Waiting> {
     let running = |hart: usize| {
-        let state = machine.functional.state(hart);
+        let state = machine.state(hart);
         // The kernel numbers processes from 1 on and uses the number as address-space identifier.
         let number = usize::from(state.supervisor.asid()).checked_sub(1)?;
-        let &(program, rank) = machine.processes.get(number).filter(|_| !state.waits)?;
+        let &(program, rank) = machine.processes.get(number).filter(|_| !machine.is_waiting(hart))?;
         let symbols = &machine.symbols[program as usize];
         let user = state.supervisor.privilege() == Privilege::User;
         let symbol = if user { symbols.name(state.pc) } else { None };
-        let memory = machine.functional.memory();
-        let mut addresses = [state.pc, state.registers[RETURN_ADDRESS]].into_iter().chain(stack(memory, state));
+        let mut addresses = [state.pc, state.registers[RETURN_ADDRESS]].into_iter().chain(stack(machine, &state));
         let call = if user { addresses.find_map(|address| symbols.call(address)) } else { None };
         Some(Waiting { program, rank, hart, pc: state.pc, symbol, call: call.map(str::to_owned) })
     };
@@ -162,12 +153,12 @@ pub(super) fn waiting<F: Files>(machine: &Machine<F>) -> Vec<Waiting> {
 }
 
 /// Words of the stack of a process, from the top on.
-fn stack(memory: &Memory, state: &HartState) -> impl Iterator<Item = u64> {
+fn stack<F: Files>(machine: &Machine<F>, state: &HartState) -> impl Iterator<Item = u64> {
     let top = state.registers[STACK_POINTER] & !7;
     let root = state.supervisor.root();
     (0..STACK_WORDS).map_while(move |index| {
         let address = top.wrapping_add(index * 8);
-        let leaf = sv39::walk(root?, address, |entry| word(memory, entry)).ok()?;
-        word(memory, leaf.physical(address))
+        let leaf = sv39::walk(root?, address, |entry| machine.word(entry)).ok()?;
+        machine.word(leaf.physical(address))
     })
 }

@@ -2,7 +2,7 @@
 //! What ends a run: deadlocks, faults, limits, bad parameters.
 
 use mb_guest::kernel::{BootError, MemoryFiles};
-use mb_moped::machine::{End, Machine, MachineParameters};
+use mb_moped::machine::{End, Machine, MachineError, MachineParameters};
 
 use crate::{USER, program, run, small};
 
@@ -53,9 +53,9 @@ fn bad_input_is_an_error() {
         Machine::new(parameters, &[program(USER, ranks, &["p"], &[])], MemoryFiles::new(b"")).err()
     };
     assert_eq!(start(&small(65, 64), 1).map(|error| error.to_string()), Some("harts: 65; expected 1 to 64".to_owned()));
-    assert!(matches!(start(&small(1, 64), 0), Some(BootError::Range { what: "ranks", .. })));
+    assert!(matches!(start(&small(1, 64), 0), Some(MachineError::Boot(BootError::Range { what: "ranks", .. }))));
     let parameters = MachineParameters { memory: 4096, ..small(1, 64) };
-    assert!(matches!(start(&parameters, 1), Some(BootError::Memory { .. })));
+    assert!(matches!(start(&parameters, 1), Some(MachineError::Boot(BootError::Memory { .. }))));
     // What is no program is refused by the kernel.
     let (end, machine) = run(&small(1, 64), &[program(b"text", 1, &["p"], &[])]);
     assert_eq!(end, End::Exited(255));

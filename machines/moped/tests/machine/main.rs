@@ -4,6 +4,7 @@
 mod ends;
 mod kernel;
 mod mpi;
+mod timed;
 
 use mb_guest::kernel::{MemoryFiles, UserProgram};
 use mb_moped::machine::{End, Machine, MachineParameters};

@@ -16,7 +16,7 @@ fn guest() -> PathBuf {
 }
 
 /// Compiles a program; `None` without a cross compiler that has a C library.
-fn compile(name: &str, sources: &[&str]) -> Option<Vec<u8>> {
+pub(crate) fn compile(name: &str, sources: &[&str]) -> Option<Vec<u8>> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let library = LIBRARY.get_or_init(|| {
@@ -58,7 +58,7 @@ fn large(harts: u32, descriptors: usize) -> MachineParameters {
     MachineParameters { memory: 256 << 20, quantum: 64, patience: 20_000_000, ..small(harts, descriptors) }
 }
 
-const TRANSPORTS: [&str; 2] = ["MB_MPI_TRANSPORT=shm", "MB_MPI_TRANSPORT=moped"];
+pub(crate) const TRANSPORTS: [&str; 2] = ["MB_MPI_TRANSPORT=shm", "MB_MPI_TRANSPORT=moped"];
 
 #[test]
 fn the_calls_do_what_the_standard_says() {
