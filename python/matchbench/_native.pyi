@@ -5,7 +5,7 @@ A `progress` callable is called from time to time as `progress(done, total)`. An
 included, stops the work and is raised by the call. Long calls release the interpreter lock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matchbench.native_types import (
@@ -255,6 +255,7 @@ def run_program(
 ) -> ProgramRun: ...
 def run_unit_test(file: bytes) -> int | None: ...
 def chip_designs() -> list[str]: ...
+def chip_cores() -> list[str]: ...
 def run_on_chip(
     file: bytes,
     *,
@@ -268,6 +269,12 @@ def run_on_chip(
     limit: int | None = None,
     design: str | None = None,
     descriptors: int | None = None,
+    mode: str = "functional",
+    core: str = "ooo",
+    migratory: bool = True,
+    timeline: bool = False,
+    kanata: tuple[int, int] | None = None,
+    progress: Callable[[int, int, bool], None] | None = None,
 ) -> ChipRun: ...
 def network_processors() -> list[str]: ...
 def packet_settings() -> list[PatternSetting]: ...

@@ -105,23 +105,52 @@ class ProgramRun(TypedDict):
     kanata: str | None
 
 
+class ChipRegion(TypedDict):
+    """A part of a run with time, between two changes of the mode.
+
+    `kind` is functional, warm-up or timing, as the programs marked it. `counts` are sums over the chip, `cores` are
+    instructions in user mode and in the kernel. `ranks` has program, rank, and cycles by activity; `unused` has cycles
+    of cores without a process.
+    """
+
+    kind: str
+    begin: int
+    cycles: int
+    counts: list[tuple[str, int]]
+    cores: list[tuple[int, int]]
+    ranks: list[tuple[int, int, list[tuple[str, int]]]]
+    unused: list[tuple[str, int]]
+
+
 class ChipRun(TypedDict):
     """Result of a program on a chip.
 
-    `end` is exited, deadlock, limit or trap_loop; `status` belongs to exited, `waiting` (a line for each
-    process) to deadlock and limit. `messages` are those of the kernel, `ranks` are rank and status of the
-    processes that ended, `moped` sums over all devices, or None without them.
+    `end` is exited, deadlock, limit, trap_loop, fault or interrupted; `status` belongs to exited, `fault` to fault,
+    `waiting` (a line for each process) to the others. `messages` are those of the kernel, `ranks` are rank and status
+    of the processes that ended, `moped` sums over all devices, or None without them. `time` is in cycles with time,
+    otherwise in instructions of a core; the instructions of user and kernel are those without time.
+    `compared_messages` were moved by devices with time and compared byte by byte. `parameters` are name, value and
+    source.
     """
 
     end: str
     status: int | None
+    fault: str | None
     waiting: list[str]
     messages: str
     ranks: list[tuple[int, int]]
     time: int
     user_instructions: int
     kernel_instructions: int
+    timed_instructions: int
     moped: list[tuple[str, int]] | None
+    regions: list[ChipRegion]
+    compared_messages: int
+    different_messages: int
+    differences: list[str]
+    parameters: list[tuple[str, str, str]]
+    timeline: str | None
+    kanata: str | None
 
 
 class NetprocReport(TypedDict):

@@ -30,7 +30,8 @@ pub use self::account::{Activity, Cycles};
 pub use self::messages::{MessageRecord, Messages};
 pub use self::results::{COUNTS, Count, Region, Snapshot};
 use self::symbols::Symbols;
-use self::timed::{Parts, Settled, Timed};
+use self::timed::{Diagram, Parts, Settled, Timed};
+use self::timeline::Timeline;
 pub use self::timing::{CoreKind, TimingParameters, pentium4, two_wide};
 pub use self::watch::Waiting;
 use self::watch::Watch;
@@ -132,8 +133,9 @@ pub enum End {
     Fault(ChipFault),
 }
 
-/// Cycles of a step with time.
-const STEP: u64 = 50_000;
+/// Length of a step: cycles with time, instructions of a hart without. After each, the caller can look.
+const STEP_CYCLES: u64 = 50_000;
+const STEP_INSTRUCTIONS: u64 = 2_000_000;
 
 /// Memory, harts and devices of one kind of execution.
 #[derive(Clone, Debug)]
@@ -173,8 +175,8 @@ pub struct Machine<F> {
     regions: Vec<Region>,
     /// The begin of the current region with time.
     begun: Option<Snapshot>,
-    /// Changes to time.
-    warm_starts: u64,
+    /// The diagram of pipelines, without time.
+    diagram: Option<(u64, Diagram)>,
 }
 
 /// The host, and how often it was called.
@@ -262,7 +264,7 @@ impl<F: Files> Machine<F> {
             kind: 0,
             regions: Vec::new(),
             begun: None,
-            warm_starts: 0,
+            diagram: None,
         };
         if parameters.mode == Mode::Timing {
             machine.begin_time()?;
@@ -279,20 +281,23 @@ impl<F: Files> Machine<F> {
         }
     }
 
-    /// Runs for a part of the patience, or to the end.
+    /// Runs for 50 000 cycles, for two million instructions of a hart without time, or to the end.
     pub fn step(&mut self) -> Option<End> {
         let mut watch = self.watch.take().unwrap_or_else(|| Watch::new(self));
         let next = self.watched.saturating_add(self.patience.div_ceil(4));
         let until = next.min(self.limit);
         let end = match &mut self.execution {
-            Execution::Functional(functional) => match functional.run(&mut self.host, until) {
-                Stop::Exited(status) => Some(End::Exited(status)),
-                Stop::Idle => Some(End::Deadlock(self.waiting())),
-                Stop::TrapLoop { hart, handler } => Some(End::TrapLoop { hart, handler }),
-                Stop::Host(_) | Stop::Until => None,
-            },
+            Execution::Functional(functional) => {
+                let until = until.min(functional.time() + STEP_INSTRUCTIONS);
+                match functional.run(&mut self.host, until) {
+                    Stop::Exited(status) => Some(End::Exited(status)),
+                    Stop::Idle => Some(End::Deadlock(self.waiting())),
+                    Stop::TrapLoop { hart, handler } => Some(End::TrapLoop { hart, handler }),
+                    Stop::Host(_) | Stop::Until => None,
+                }
+            }
             Execution::Timed(timed) => {
-                let until = until.min(timed.chip.now() + STEP);
+                let until = until.min(timed.chip.now() + STEP_CYCLES);
                 match timed.run(until, &mut self.host, &mut self.account) {
                     Ok(chip::Stop::Exited { status, .. }) => Some(End::Exited(status)),
                     Ok(chip::Stop::Halted) => Some(End::Deadlock(self.waiting())),
@@ -373,9 +378,9 @@ impl<F: Files> Machine<F> {
         }
         let (memory, device, states, time) = functional.into_parts();
         let messages = std::mem::take(&mut self.messages);
-        let parts = Parts { memory, moped: device.into_moped(), messages, states, time };
+        let diagram = self.diagram.take();
+        let parts = Parts { memory, moped: device.into_moped(), messages, states, time, diagram };
         self.execution = Execution::Timed(Box::new(Timed::new(&self.timing, parts, &mut self.account)?));
-        self.warm_starts += 1;
         self.begin_region();
         Ok(())
     }
@@ -384,8 +389,11 @@ impl<F: Files> Machine<F> {
     fn end_time(&mut self) {
         let Execution::Timed(timed) = std::mem::replace(&mut self.execution, Execution::Moving) else { return };
         self.execution = match timed.into_parts() {
-            Ok(Parts { memory, moped, messages, states, time }) => {
-                self.messages = messages;
+            Ok(Parts { memory, moped, messages, states, time, diagram }) => {
+                (self.messages, self.diagram) = (messages, diagram);
+                if let Some(timeline) = &mut self.account.timeline {
+                    timeline.stop(time);
+                }
                 let turns = Parameters { quantum: self.quantum };
                 let device = FunctionalMoped::new(moped);
                 Execution::Functional(Box::new(Functional::new(memory, device, &states, time, turns)))
@@ -427,6 +435,41 @@ impl<F: Files> Machine<F> {
             Execution::Timed(timed) => timed.memory.messages(),
             _ => &self.messages,
         }
+    }
+
+    /// Records what cores do from here on, for [`timeline`](Self::timeline).
+    pub fn record_timeline(&mut self) {
+        self.account.timeline = Some(Timeline::default());
+    }
+
+    /// What cores and devices did with time, in the Trace Event Format that the Perfetto viewer opens; nothing without
+    /// [`record_timeline`](Self::record_timeline). A cycle is shown as a nanosecond.
+    #[must_use]
+    pub fn timeline(&self) -> Option<String> {
+        let mut timeline = self.account.timeline.clone()?;
+        timeline.stop(self.time());
+        Some(timeline.write(self.harts(), &self.symbols, self.moved()))
+    }
+
+    /// Records the pipelines in these cycles, for [`diagram`](Self::diagram).
+    pub fn record_diagram(&mut self, cycles: std::ops::Range<u64>) {
+        let name: fn(&chip::Passage) -> String = chip::hart_and_pc;
+        let diagram = Some((cycles.end, chip::ChipKanata::new(cycles, name)));
+        match &mut self.execution {
+            Execution::Timed(timed) => timed.diagram = diagram,
+            _ => self.diagram = diagram,
+        }
+    }
+
+    /// Takes the diagram of the pipelines in the Kanata format.
+    pub fn diagram(&mut self) -> Option<String> {
+        let diagram = match &mut self.execution {
+            Execution::Timed(timed) => timed.diagram.take(),
+            _ => self.diagram.take(),
+        };
+        let mut text = String::new();
+        diagram?.1.finish(&mut text).ok()?;
+        Some(text)
     }
 
     /// Whether the machine executes with time.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench chip`: static RISC-V MPI programs on a simulated chip with MOPED."""
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -9,10 +10,15 @@ import click
 
 from matchbench import MatchbenchError, _native, tables
 from matchbench.native_types import ChipRun
+from matchbench.cli import chip_report
+from matchbench.cli.cpu import interval
 from matchbench.netproc import read_file
+from matchbench.output import check_file, whole_file, write_file
 
 FAILED = 1
 
+_PATIENCE = 100_000_000  # instructions of a core
+_PATIENCE_WITH_TIME = 5_000_000  # cycles
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
 
@@ -78,8 +84,21 @@ def command() -> None:
     "--mode",
     default="functional",
     show_default=True,
-    type=click.Choice(["functional"]),
-    help="Without time: an instruction of each core after the other.",
+    type=click.Choice(["functional", "timing", "markers"]),
+    help="Without time, with time, or as the program says by mb_mark.",
+)
+@click.option(
+    "--core",
+    default="ooo",
+    show_default=True,
+    type=click.Choice(["ooo", "inorder"]),
+    help="Cores with time: out of order as wide as a Pentium 4, or in order and two wide.",
+)
+@click.option(
+    "--migratory/--no-migratory",
+    default=True,
+    show_default=True,
+    help="Whether a read of a modified line hands it over.",
 )
 @click.option(
     "--memory",
@@ -95,18 +114,27 @@ def command() -> None:
     show_default=True,
     metavar="HZ",
     type=click.IntRange(100, 18_000_000_000),
-    help="Instructions of a core in a second of the program's clock.",
+    help="Cycles, or instructions of a core, in a second of the program's clock.",
 )
 @click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, help="An environment variable.")
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N instructions of a core.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N cycles or instructions of a core.")
 @click.option(
     "--patience",
-    default=100_000_000,
-    show_default=True,
     metavar="N",
     type=click.IntRange(1000),
-    help="Instructions of a core without progress that are a deadlock.",
+    help="Cycles or instructions of a core without progress that are a deadlock. "
+    "[100 million; 5 million with time]",
 )
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all counts.")
+@click.option(
+    "--timeline",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write what cores and devices did with time, for the Perfetto viewer.",
+)
+@click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
+@click.option("--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [chip.kanata]")
+@click.option("--force", is_flag=True, help="Overwrite files.")
 @click.option("--quiet", is_flag=True, help="Print no counts.")
 def run(
     program: Path,
@@ -117,16 +145,33 @@ def run(
     design: str,
     descriptors: int | None,
     mode: str,
+    core: str,
     memory: int,
     frequency: int,
     environment: tuple[str, ...],
     limit: int | None,
-    patience: int,
+    patience: int | None,
+    json_file: Path | None,
+    timeline: Path | None,
+    kanata: tuple[int, int] | None,
+    kanata_file: Path | None,
     *,
+    migratory: bool,
+    force: bool,
     quiet: bool,
 ) -> int:
-    """Run PROGRAM to its end and print instructions and what the devices did."""
-    del mode  # There is one.
+    """Run PROGRAM to its end and print instructions, cycles and what the devices did."""
+    if kanata_file is not None and kanata is None:
+        msg = "--kanata-file: found without --kanata, expected both"
+        raise MatchbenchError(msg)
+    diagram_file = (kanata_file or Path("chip.kanata")) if kanata is not None else None
+    for option, file_name in (("--timeline", timeline), ("--kanata", diagram_file)):
+        if file_name is not None and mode == "functional":
+            msg = f"{option}: found with --mode functional, which has no cycles; expected timing or markers"
+            raise MatchbenchError(msg)
+    for file_name in (json_file, timeline, diagram_file):
+        if file_name is not None:
+            check_file(file_name, force=force)
     for variable in environment:
         if "=" not in variable:
             msg = f"--env: found {variable!r}, expected NAME=VALUE"
@@ -135,26 +180,48 @@ def run(
     sys.stdout.flush()
     start = time.monotonic()
     try:
-        found = _native.run_on_chip(
-            file,
-            arguments=[str(program), *arguments],
-            environment=[*environment, f"MB_MPI_TRANSPORT={transport}"],
-            ranks=ranks,
-            cores=cores or min(ranks, 64),
-            memory=memory * _MIB,
-            frequency=frequency,
-            patience=patience,
-            limit=limit,
-            design=design if transport == "moped" else None,
-            descriptors=descriptors,
-        )
+        with chip_report.progress() as tell:
+            found = _native.run_on_chip(
+                file,
+                arguments=[str(program), *arguments],
+                environment=[*environment, f"MB_MPI_TRANSPORT={transport}"],
+                ranks=ranks,
+                cores=cores or min(ranks, 64),
+                memory=memory * _MIB,
+                frequency=frequency,
+                patience=patience or (_PATIENCE if mode == "functional" else _PATIENCE_WITH_TIME),
+                limit=limit,
+                design=design if transport == "moped" else None,
+                descriptors=descriptors,
+                mode=mode,
+                core=core,
+                migratory=migratory,
+                timeline=timeline is not None,
+                kanata=kanata,
+                progress=tell,
+            )
     except MatchbenchError as error:
         msg = f"{program}: {error}"
         raise MatchbenchError(msg) from None
     seconds = time.monotonic() - start
     click.echo(found["messages"], err=True, nl=False)
+    for text, file_name in ((found["timeline"], timeline), (found["kanata"], diagram_file)):
+        if text is not None and file_name is not None:
+            with whole_file(file_name, force=force) as partial:
+                write_file(partial, text)
+    if json_file is not None:
+        counts = {name: value for name, value in found.items() if name not in {"timeline", "kanata"}}
+        with whole_file(json_file, force=force) as partial:
+            write_file(partial, json.dumps({**counts, "seconds": seconds}, indent=1) + "\n")
     if not quiet:
+        if mode != "functional":
+            chip_report.show(found)
         _show_counts(found, seconds)
+    if found["different_messages"]:
+        for line in found["differences"]:
+            click.echo(f"matchbench: {program}: {line}", err=True)
+        click.echo(f"matchbench: {program}: {found['different_messages']} messages arrived damaged", err=True)
+        return FAILED
     for rank, status in sorted(found["ranks"]):
         if status:
             click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
@@ -162,8 +229,10 @@ def run(
         return found["status"]
     reasons = {
         "deadlock": "deadlock: every process waits",
-        "limit": f"no end in {limit} instructions of a core",
+        "limit": f"no end in {limit} {'instructions of a core' if mode == 'functional' else 'cycles'}",
         "trap_loop": "a core takes traps without end",
+        "fault": found["fault"],
+        "interrupted": "interrupted",
     }
     click.echo(f"matchbench: {program}: {reasons[found['end']]}", err=True)
     for line in found["waiting"]:
@@ -185,7 +254,7 @@ def _program(path: Path) -> bytes:
 def _show_counts(found: ChipRun, seconds: float) -> None:
     """Print counts and the speed to standard error."""
     user, kernel = found["user_instructions"], found["kernel_instructions"]
-    rate = (user + kernel) / seconds / 1e6 if seconds > 0 else 0
+    rate = (user + kernel + found["timed_instructions"]) / seconds / 1e6 if seconds > 0 else 0
     click.echo(
         f"functional: {tables.count(user)} user instructions, {tables.count(kernel)} kernel instructions, "
         f"{tables.count(found['time'])} of the longest core with its waits",

@@ -46,7 +46,7 @@ def command() -> None:
     """Run static RV64 programs for Linux on core models, cycle by cycle."""
 
 
-def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
     """Parse FROM:TO."""
     if text is None:
         return None
@@ -102,7 +102,7 @@ def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None
     type=click.IntRange(1),
     help="Stop after this cycle; of the functional model, instruction.",
 )
-@click.option("--kanata", metavar="FROM:TO", callback=_interval, help="Record these cycles for Konata.")
+@click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
 @click.option("--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [cpu.kanata]")
 @click.option("--unit-test", is_flag=True, help="PROGRAM is a public RISC-V unit test, rv64u*.")
 @click.option("--quiet", is_flag=True, help="Print no counts.")

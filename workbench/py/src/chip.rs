@@ -4,8 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use mb_guest::kernel::UserProgram;
-use mb_moped::machine::{End, MachineParameters};
-use mb_moped::{Counters, Machine, presets};
+use mb_moped::machine::{Activity, CoreKind, Cycles, End, MachineParameters, Mode, Region, TimingParameters};
+use mb_moped::{Counters, Machine, MopedParameters, presets};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -38,11 +39,44 @@ pub(crate) fn chip_designs() -> Vec<&'static str> {
     presets::PAPER.into_iter().chain(presets::LITERAL).collect()
 }
 
-/// Runs a program without time. `design` is that of MOPED; without it, programs have no ports. Returns how the run
-/// ended, what the kernel said, where processes wait, and counts.
+/// The names of the cores with time.
 #[pyfunction]
-#[pyo3(signature = (file, *, arguments, environment, ranks, cores, memory, frequency, patience, limit=None, design=None, descriptors=None))]
+pub(crate) fn chip_cores() -> Vec<&'static str> {
+    CoreKind::ALL.map(CoreKind::name).to_vec()
+}
+
+/// A mode by its name.
+fn mode_of(name: &str) -> PyResult<Mode> {
+    match name {
+        "functional" => Ok(Mode::Functional),
+        "timing" => Ok(Mode::Timing),
+        "markers" => Ok(Mode::Markers),
+        _ => Err(bad_input(format!("mode `{name}`: unknown; expected functional, timing or markers"))),
+    }
+}
+
+/// The devices of a design.
+fn moped_of(design: Option<&str>, descriptors: Option<usize>) -> PyResult<Option<MopedParameters>> {
+    let Some(name) = design else { return Ok(None) };
+    if !chip_designs().contains(&name) {
+        let known = chip_designs().join(", ");
+        return Err(bad_input(format!("design `{name}`: unknown; expected one of: {known}")));
+    }
+    let mut moped = presets::parameters(name);
+    moped.descriptors = descriptors.unwrap_or(moped.descriptors);
+    if !(1..=256).contains(&moped.descriptors) {
+        return Err(bad_input(format!("descriptors: found {}, expected 1 to 256", moped.descriptors)));
+    }
+    Ok(Some(moped))
+}
+
+/// Runs a program. `design` is that of MOPED; without it, programs have no ports. `progress` is called with the time, the
+/// instructions so far and whether the machine has time. Returns how the run ended, what the kernel said, where processes
+/// wait, counts, and the regions with time. An interrupt by the user ends the run like a limit.
+#[pyfunction]
+#[pyo3(signature = (file, *, arguments, environment, ranks, cores, memory, frequency, patience, limit=None, design=None, descriptors=None, mode="functional", core="ooo", migratory=true, timeline=false, kanata=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each option of the command")]
+#[expect(clippy::fn_params_excessive_bools, reason = "options of the command")]
 #[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
 pub(crate) fn run_on_chip<'py>(
     py: Python<'py>,
@@ -57,51 +91,71 @@ pub(crate) fn run_on_chip<'py>(
     limit: Option<u64>,
     design: Option<&str>,
     descriptors: Option<usize>,
+    mode: &str,
+    core: &str,
+    migratory: bool,
+    timeline: bool,
+    kanata: Option<(u64, u64)>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let moped = match design {
-        Some(name) if chip_designs().contains(&name) => {
-            let mut moped = presets::parameters(name);
-            moped.descriptors = descriptors.unwrap_or(moped.descriptors);
-            if !(1..=256).contains(&moped.descriptors) {
-                return Err(bad_input(format!("descriptors: found {}, expected 1 to 256", moped.descriptors)));
-            }
-            Some(moped)
-        }
-        Some(name) => {
-            let known = chip_designs().join(", ");
-            return Err(bad_input(format!("design `{name}`: unknown; expected one of: {known}")));
-        }
-        None => None,
-    };
+    let moped = moped_of(design, descriptors)?;
     let limit = limit.unwrap_or(u64::MAX);
-    let defaults = MachineParameters::default();
-    let parameters = MachineParameters { harts: cores, memory, frequency, patience, limit, moped, ..defaults };
+    let kind = CoreKind::ALL.into_iter().find(|kind| kind.name() == core);
+    let kind =
+        kind.ok_or_else(|| bad_input(format!("core `{core}`: unknown; expected one of: {}", chip_cores().join(", "))))?;
+    let mut timing = TimingParameters::gu2011(kind, cores as usize, moped.as_ref());
+    timing.memory.migratory = migratory;
+    let (defaults, mode, timing) = (MachineParameters::default(), mode_of(mode)?, Some(timing));
+    let parameters =
+        MachineParameters { harts: cores, memory, frequency, patience, limit, moped, mode, timing, ..defaults };
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let environment: Vec<_> = environment.iter().map(String::as_str).collect();
     let program = UserProgram { file, ranks, first_core: 0, arguments: &arguments, environment: &environment };
-    let machine = Machine::new(&parameters, &[program], HostFiles::new(false)).map_err(bad_input)?;
+    let mut machine = Machine::new(&parameters, &[program], HostFiles::new(false)).map_err(bad_input)?;
+    if timeline {
+        machine.record_timeline();
+    }
+    if let Some((from, to)) = kanata {
+        machine.record_diagram(from..to);
+    }
     // Shared with the thread that runs while Python's lock is released.
     let machine = Arc::new(Mutex::new(machine));
     let end = loop {
         let shared = Arc::clone(&machine);
         if let Some(end) = py.detach(move || shared.lock().expect("no other thread has it").step()) {
-            break end;
+            break Some(end);
         }
-        py.check_signals()?;
+        if let Some(progress) = &progress {
+            let machine = machine.lock().expect("no other thread has it");
+            progress.call1((machine.time(), instructions(&machine), machine.has_time()))?;
+        }
+        if let Err(error) = py.check_signals() {
+            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                break None;
+            }
+            return Err(error);
+        }
     };
     let mut machine = machine.lock().expect("no other thread has it");
+    let mut fault = None;
     let (word, status, waiting) = match end {
-        End::Exited(status) => ("exited", Some(status), Vec::new()),
-        End::Deadlock(waiting) => ("deadlock", None, waiting),
-        End::Limit(waiting) => ("limit", None, waiting),
-        End::TrapLoop { .. } => ("trap_loop", None, machine.waiting()),
-        End::Fault(_) => ("fault", None, machine.waiting()),
+        Some(End::Exited(status)) => ("exited", Some(status), Vec::new()),
+        Some(End::Deadlock(waiting)) => ("deadlock", None, waiting),
+        Some(End::Limit(waiting)) => ("limit", None, waiting),
+        Some(End::TrapLoop { .. }) => ("trap_loop", None, machine.waiting()),
+        Some(End::Fault(found)) => {
+            fault = Some(found.to_string());
+            ("fault", None, machine.waiting())
+        }
+        None => ("interrupted", None, machine.waiting()),
     };
     let counts: Vec<_> = (0..machine.harts()).map(|hart| machine.counts(hart)).collect();
+    let timed: Vec<_> = (0..machine.harts()).map(|hart| machine.timed_instructions(hart)).collect();
     let devices: Vec<_> = (0..machine.harts()).map(|node| machine.device(node)).collect();
     let dict = PyDict::new(py);
     dict.set_item("end", word)?;
     dict.set_item("status", status)?;
+    dict.set_item("fault", fault)?;
     dict.set_item("waiting", waiting.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     dict.set_item("messages", machine.messages())?;
     let ended: Vec<_> = machine.ended().iter().map(|ended| (ended.rank, ended.status)).collect();
@@ -109,7 +163,50 @@ pub(crate) fn run_on_chip<'py>(
     dict.set_item("time", machine.time())?;
     dict.set_item("user_instructions", counts.iter().map(|counts| counts.user).sum::<u64>())?;
     dict.set_item("kernel_instructions", counts.iter().map(|counts| counts.supervisor).sum::<u64>())?;
+    dict.set_item("timed_instructions", timed.iter().map(|(user, kernel)| user + kernel).sum::<u64>())?;
     let sums = COUNTS.map(|(name, count)| (name, devices.iter().map(count).sum::<u64>()));
     dict.set_item("moped", parameters.moped.is_some().then(|| sums.to_vec()))?;
+    let regions: PyResult<Vec<_>> =
+        machine.regions().iter().map(|region| describe(py, region, machine.processes())).collect();
+    dict.set_item("regions", regions?)?;
+    let moved = machine.moved();
+    dict.set_item("compared_messages", moved.moved())?;
+    dict.set_item("different_messages", moved.different())?;
+    dict.set_item("differences", moved.differences())?;
+    let has_time = parameters.mode != Mode::Functional;
+    dict.set_item("parameters", has_time.then(|| machine.timing().described()).unwrap_or_default())?;
+    dict.set_item("timeline", machine.timeline())?;
+    dict.set_item("kanata", machine.diagram())?;
+    Ok(dict)
+}
+
+/// Instructions so far, with and without time.
+fn instructions(machine: &Machine<HostFiles>) -> u64 {
+    let of = |hart| {
+        let (counts, (user, kernel)) = (machine.counts(hart), machine.timed_instructions(hart));
+        counts.user + counts.supervisor + user + kernel
+    };
+    (0..machine.harts()).map(of).sum()
+}
+
+/// A region with time.
+fn describe<'py>(py: Python<'py>, region: &Region, processes: &[(u32, u32)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let activities = |cycles: &Cycles| -> Vec<_> {
+        Activity::ALL.iter().zip(cycles).map(|(activity, cycles)| (activity.name(), *cycles)).collect()
+    };
+    let kind = ["functional", "warm-up", "timing"].get(region.kind as usize).copied().unwrap_or("other");
+    dict.set_item("kind", kind)?;
+    dict.set_item("begin", region.begin.cycle)?;
+    dict.set_item("cycles", region.cycles())?;
+    dict.set_item("counts", region.counts().collect::<Vec<_>>())?;
+    dict.set_item("cores", region.instructions())?;
+    let ranks: Vec<_> = processes
+        .iter()
+        .zip(region.processes())
+        .map(|((program, rank), cycles)| (*program, *rank, activities(&cycles)))
+        .collect();
+    dict.set_item("ranks", ranks)?;
+    dict.set_item("unused", activities(&region.unused()))?;
     Ok(dict)
 }

@@ -81,6 +81,8 @@ struct HartAccount {
     process: Option<(usize, usize)>,
     /// In the library, or in code that it called.
     in_library: bool,
+    /// Where the library was entered.
+    entry: u64,
     /// The last instruction was in the library's own code.
     was_in_library: bool,
     /// Cycles in the library since the last `pause`, copy or entry.
@@ -219,7 +221,9 @@ impl Account {
         state.user += u64::from(commits);
         let Some(code) = program.and_then(|program| self.programs.get(program)) else { return };
         if code.library.contains(&pc) {
-            state.in_library = true;
+            if !std::mem::replace(&mut state.in_library, true) {
+                state.entry = pc;
+            }
             state.was_in_library = true;
             let pauses = commits && code.waits.contains(&pc);
             if pauses {
@@ -267,7 +271,10 @@ impl Account {
             let idle = self.kernel_idle.contains(&(pc & !KERNEL_HALF));
             return if idle { Shown::Idle } else { Shown::Kernel };
         }
-        if state.in_library { Shown::Library } else { Shown::Compute }
+        match state.process {
+            Some((_, program)) if state.in_library => Shown::Library { program: program as u16, call: state.entry },
+            _ => Shown::Compute,
+        }
     }
 }
 
@@ -276,8 +283,13 @@ impl Account {
 pub(super) enum Shown {
     /// The program.
     Compute,
-    /// The MPI library, and what it calls.
-    Library,
+    /// The MPI library, and what it calls: the program, and the address at which it was entered.
+    Library {
+        /// The program.
+        program: u16,
+        /// The address.
+        call: u64,
+    },
     /// Supervisor mode.
     Kernel,
     /// No process.

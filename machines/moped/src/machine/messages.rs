@@ -59,6 +59,9 @@ pub struct Messages {
     different: u64,
     differences: Vec<String>,
     open: Vec<Open>,
+    /// Cycle and node of refused reservations; the counts by node.
+    refusals: Vec<(u64, usize)>,
+    refused: Vec<u64>,
 }
 
 impl Messages {
@@ -98,6 +101,12 @@ impl Messages {
         &self.differences
     }
 
+    /// Cycle and node of the first refused reservations. A refusal that came while nothing else happened in the devices
+    /// is seen with their next event.
+    pub(super) fn refusals(&self) -> &[(u64, usize)] {
+        &self.refusals
+    }
+
     /// Looks at the devices after a cycle. `bytes` reads physical memory.
     pub(super) fn observe<'a>(
         &mut self,
@@ -105,7 +114,12 @@ impl Messages {
         moped: &mut Moped,
         bytes: impl Fn(u64, usize) -> Option<&'a [u8]>,
     ) {
+        self.refused.resize(moped.nodes.len(), 0);
         for node in 0..moped.nodes.len() {
+            let refused = moped.nodes[node].counters.refused;
+            if std::mem::replace(&mut self.refused[node], refused) < refused && self.refusals.len() < MOST_RECORDS {
+                self.refusals.push((cycle, node));
+            }
             let Some(log) = &mut moped.nodes[node].log else { continue };
             for event in log.drain(..) {
                 if let MatchEvent::Matched { receive, send } = event {
@@ -196,4 +210,55 @@ fn content<'a>(side: &Descriptor, length: u32, bytes: &impl Fn(u64, usize) -> Op
         address += part;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use mb_guest::kernel::{MemoryFiles, UserProgram};
+    use mb_processor::system::MemorySystem;
+
+    use super::super::{Execution, Machine, MachineParameters, Mode};
+    use super::*;
+
+    const USER: &[u8] = include_bytes!("../../../../guest/elf/kernel_moped.rv64.elf");
+
+    /// Runs messages of 9 pages; damages bytes of the send buffer of the first one in the middle of its copy.
+    fn run(damages: bool) -> Machine<MemoryFiles> {
+        let arguments = ["p", "pages"];
+        let program = UserProgram { file: USER, ranks: 2, first_core: 0, arguments: &arguments, environment: &[] };
+        let moped = Some(crate::presets::parameters("optcopy"));
+        let parameters =
+            MachineParameters { harts: 2, memory: 32 << 20, mode: Mode::Timing, moped, ..MachineParameters::default() };
+        let mut machine = Machine::new(&parameters, &[program], MemoryFiles::new(b"")).expect("a machine");
+        let mut damaged = !damages;
+        while machine.step().is_none() && machine.moved().moved() == 0 {
+            let Execution::Timed(timed) = &mut machine.execution else { panic!("it has time") };
+            let open = timed.memory.messages().open.first().copied();
+            if let (false, Some(open)) = (damaged, open) {
+                let send = timed.memory.moped().nodes[usize::from(open.send.node)].table.get(open.send.entry.into());
+                let send = send.expect("the send").descriptor;
+                let word =
+                    |address| timed.memory.bytes(address, 8)?.first_chunk().map(|word| u64::from_le_bytes(*word));
+                // The first page of the buffer was written by the process.
+                let leaf = sv39::walk(send.root / sv39::PAGE_BYTES, send.address, word).expect("a page");
+                let address = leaf.physical(send.address);
+                let old = timed.memory.bytes(address, 1).expect("memory")[0];
+                assert!(timed.memory.set_bytes(address, &[!old]));
+                damaged = true;
+            }
+        }
+        assert!(damaged);
+        machine
+    }
+
+    #[test]
+    fn a_message_that_arrives_damaged_is_noticed() {
+        let sound = run(false);
+        let moved = sound.moved();
+        assert_eq!((moved.moved(), moved.different(), moved.compared()), (1, 0, moved.bytes()));
+        let machine = run(true);
+        let moved = machine.moved();
+        assert_eq!((moved.moved(), moved.different()), (1, 1));
+        assert!(moved.differences()[0].ends_with("differs at byte 0"), "{:?}", moved.differences());
+    }
 }

@@ -3,7 +3,7 @@
 
 use mb_core::ParameterError;
 use mb_processor::Memory;
-use mb_processor::chip::{CallHandler, Chip, ChipFault, Stop};
+use mb_processor::chip::{CallHandler, Chip, ChipFault, ChipKanata, ChipObserver, Passage, Stop};
 use mb_processor::functional::HartState;
 use mb_processor::rv64::supervisor::Supervisor;
 use mb_processor::system::MemorySystem;
@@ -26,6 +26,35 @@ pub(super) struct Timed {
     pub(super) chip: Chip,
     pub(super) memory: ChipMemory,
     accesses: Vec<u64>,
+    /// The diagram of the pipelines, and the cycle at which it ends.
+    pub(super) diagram: Option<(u64, Diagram)>,
+}
+
+/// A diagram of pipelines.
+pub(super) type Diagram = ChipKanata<fn(&Passage) -> String>;
+
+/// The account and a diagram together.
+struct Traced<'a> {
+    account: &'a mut Account,
+    diagram: &'a mut Diagram,
+}
+
+impl ChipObserver for Traced<'_> {
+    fn committed(&mut self, passage: &Passage, cycle: u64) {
+        self.diagram.committed(passage, cycle);
+    }
+
+    fn squashed(&mut self, passage: &Passage) {
+        self.diagram.squashed(passage);
+    }
+
+    fn retired(&mut self, hart: usize, pc: u64, cycle: u64) {
+        self.account.retired(hart, pc, cycle);
+    }
+
+    fn address_space(&mut self, hart: usize, asid: u16) {
+        self.account.address_space(hart, asid);
+    }
 }
 
 /// What became of an attempt to halt the machine.
@@ -46,6 +75,7 @@ pub(super) struct Parts {
     pub(super) messages: Messages,
     pub(super) states: Vec<HartState>,
     pub(super) time: u64,
+    pub(super) diagram: Option<(u64, Diagram)>,
 }
 
 impl Timed {
@@ -55,7 +85,7 @@ impl Timed {
         parts: Parts,
         account: &mut Account,
     ) -> Result<Self, ParameterError> {
-        let Parts { memory, moped, messages, states, time } = parts;
+        let Parts { memory, moped, messages, states, time, diagram } = parts;
         let harts = states.len();
         let mut memory = ChipMemory::new(&parameters.memory, memory, moped)?;
         memory.continue_messages(messages);
@@ -63,7 +93,7 @@ impl Timed {
         for (hart, state) in states.iter().enumerate() {
             account.start(hart, time, state.supervisor.asid());
         }
-        Ok(Self { chip, memory, accesses: vec![0; harts] })
+        Ok(Self { chip, memory, accesses: vec![0; harts], diagram })
     }
 
     /// Runs every cycle before `until`, or to a call that stops the run.
@@ -73,7 +103,13 @@ impl Timed {
         host: &mut H,
         account: &mut Account,
     ) -> Result<Stop, ChipFault> {
-        let result = self.chip.run_observed(until, &mut self.memory, host, account);
+        let result = match &mut self.diagram {
+            Some((to, diagram)) if self.chip.now() < *to => {
+                let mut both = Traced { account, diagram };
+                self.chip.run_observed(until.min(*to), &mut self.memory, host, &mut both)
+            }
+            _ => self.chip.run_observed(until, &mut self.memory, host, account),
+        };
         for (hart, known) in self.accesses.iter_mut().enumerate() {
             let found = self.memory.accesses(hart);
             if found != *known {
@@ -168,13 +204,15 @@ impl Timed {
 
     /// The state of a machine in which nothing is under way.
     pub(super) fn into_parts(self) -> Result<Parts, Box<Self>> {
-        let Self { chip, memory, accesses } = self;
+        let Self { chip, memory, accesses, diagram } = self;
         let states: Option<Vec<_>> = (0..accesses.len()).map(|hart| chip.state(hart)).collect();
         let time = chip.now();
         match (states, memory.into_parts()) {
-            (Some(states), Ok((memory, moped, messages))) => Ok(Parts { memory, moped, messages, states, time }),
+            (Some(states), Ok((memory, moped, messages))) => {
+                Ok(Parts { memory, moped, messages, states, time, diagram })
+            }
             (None, Ok(_)) => unreachable!("halted harts have a state"),
-            (_, Err(memory)) => Err(Box::new(Self { chip, memory: *memory, accesses })),
+            (_, Err(memory)) => Err(Box::new(Self { chip, memory: *memory, accesses, diagram })),
         }
     }
 }

@@ -141,3 +141,71 @@ pub const fn two_wide(cores: usize) -> ChipConfig {
         ..pentium4(cores)
     }
 }
+
+impl TimingParameters {
+    /// Name, value and source of every parameter.
+    #[must_use]
+    pub fn described(&self) -> Vec<(&'static str, String, &'static str)> {
+        const TABLE: &str = "table 1";
+        const CORE: &str = "Hinton et al. 2001 where it has it, else assumed";
+        const LATENCY: &str = "Optimization Reference Manual, appendix C, else assumed";
+        const ASSUMED: &str = "assumed";
+        let (core, memory, switch) = (&self.core, &self.memory, &self.memory.switch);
+        let numbers: [(&'static str, u64, &'static str); 49] = [
+            ("cores", core.cores as u64, TABLE),
+            ("core.fetch_width", core.fetch_width.into(), CORE),
+            ("core.fetch_block", core.fetch_block, ASSUMED),
+            ("core.front_end", core.front_end, CORE),
+            ("core.misfetch", core.misfetch, ASSUMED),
+            ("core.redirect", core.redirect, CORE),
+            ("core.rename_width", core.rename_width.into(), CORE),
+            ("core.instruction_queue", core.instruction_queue as u64, ASSUMED),
+            ("core.rename_registers", core.rename_registers as u64, CORE),
+            ("core.reorder_buffer", core.reorder_buffer as u64, "the largest of the core model"),
+            ("core.load_store_queue", core.load_store_queue as u64, "the largest of the core model"),
+            ("core.issue_width", core.issue_width.into(), CORE),
+            ("core.commit_width", core.commit_width.into(), CORE),
+            ("core.target_entries", (core.predictor.target_sets * core.predictor.target_ways) as u64, CORE),
+            ("core.return_stack", core.predictor.return_stack as u64, ASSUMED),
+            ("core.integer", core.latencies.integer, LATENCY),
+            ("core.multiply", core.latencies.multiply, LATENCY),
+            ("core.divide", core.latencies.divide, LATENCY),
+            ("core.float_add", core.latencies.float.add, LATENCY),
+            ("core.float_multiply", core.latencies.float.multiply, LATENCY),
+            ("core.float_divide", core.latencies.float.divide, LATENCY),
+            ("core.branch", core.latencies.branch, CORE),
+            ("tlb.instruction_entries", self.translation.instruction_entries as u64, "Hinton et al. 2001"),
+            ("tlb.data_entries", self.translation.data_entries as u64, "Hinton et al. 2001"),
+            ("l1.bytes", memory.data.bytes, TABLE),
+            ("l1.ways", memory.data.ways, TABLE),
+            ("l1.hit", memory.data.hit, TABLE),
+            ("l1.ports", memory.data.ports, ASSUMED),
+            ("l1.mshrs", memory.data.mshrs as u64, ASSUMED),
+            ("l2.bytes", memory.l2.bytes, TABLE),
+            ("l2.ways", memory.l2.ways, TABLE),
+            ("l2.hit", memory.l2.hit, TABLE),
+            ("store_buffer", memory.store_buffer as u64, ASSUMED),
+            ("write_backs", memory.write_backs as u64, ASSUMED),
+            ("probe", memory.probe, ASSUMED),
+            ("directory", memory.directory, ASSUMED),
+            ("directory_interval", memory.directory_interval, ASSUMED),
+            ("memory", memory.memory, TABLE),
+            ("memory_ports", memory.memory_ports as u64, ASSUMED),
+            ("memory_interval", memory.memory_interval, ASSUMED),
+            ("switch.fan_out", switch.fan_out as u64, ASSUMED),
+            ("switch.link", switch.link, ASSUMED),
+            ("switch.period", switch.period, "table 1: 500 MHz, cores 1 GHz"),
+            ("switch.hop", switch.hop, ASSUMED),
+            ("switch.header", switch.header, ASSUMED),
+            ("device", memory.device, ASSUMED),
+            ("device_operations", memory.device_operations, TABLE),
+            ("reservation_hold", memory.reservation_hold, ASSUMED),
+            ("migratory", memory.migratory.into(), "section 6"),
+        ];
+        let mut rows: Vec<_> =
+            numbers.into_iter().map(|(name, value, source)| (name, value.to_string(), source)).collect();
+        rows.push(("core.order", format!("{:?}", core.order), "table 1 names the Pentium 4"));
+        rows.push(("design", format!("{:?}", memory.design), "section 4.5"));
+        rows
+    }
+}

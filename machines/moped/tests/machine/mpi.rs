@@ -89,15 +89,22 @@ fn a_kernel_of_nas_verifies_its_answer() {
     }
 }
 
+/// The path of a program with this source.
+pub(crate) fn written(name: &str, source: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine_{name}.c"));
+    std::fs::write(&path, source).unwrap();
+    path.to_str().expect("a path of UTF-8").to_owned()
+}
+
+/// Two processes receive, and none sends.
+pub(crate) const DEADLOCK: &str = "#include <mpi.h>\n\
+    int main(int argc, char **argv)\n\
+    { int rank, n; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+    MPI_Recv(&n, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); return 0; }\n";
+
 #[test]
 fn a_program_that_deadlocks_is_named_with_its_calls() {
-    let source = "#include <mpi.h>\n\
-        int main(int argc, char **argv)\n\
-        { int rank, n; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
-        MPI_Recv(&n, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); return 0; }\n";
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine_deadlock.c");
-    std::fs::write(&path, source).unwrap();
-    let Some(file) = compile("deadlock", &[path.to_str().expect("a path of UTF-8")]) else { return };
+    let Some(file) = compile("deadlock", &[&written("deadlock", DEADLOCK)]) else { return };
     for transport in TRANSPORTS {
         let parameters = MachineParameters { patience: 4_000_000, ..large(2, 64) };
         let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &[transport])]);

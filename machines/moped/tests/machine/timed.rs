@@ -4,7 +4,7 @@
 use mb_guest::kernel::MemoryFiles;
 use mb_moped::machine::{CoreKind, End, Machine, MachineParameters, Mode, Region, TimingParameters};
 
-use crate::mpi::{TRANSPORTS, compile};
+use crate::mpi::{DEADLOCK, TRANSPORTS, compile, written};
 use crate::{USER, output, program, run, small, total};
 
 const DESIGNS: [&str; 3] = ["base", "optcopy", "optcache"];
@@ -73,4 +73,109 @@ fn a_program_of_mpi_verifies_with_time() {
 fn accounts_for_every_cycle(region: &Region, what: &str) {
     let sum: u64 = region.processes().iter().flatten().chain(&region.unused()).sum();
     assert_eq!(sum, region.cycles() * region.end.cores.len() as u64, "{what}");
+}
+
+#[test]
+fn two_runs_are_equal() {
+    let once = || {
+        let parameters = timed(4, CoreKind::OutOfOrder, "optcache", Mode::Timing);
+        let (end, machine) = run(&parameters, &[program(USER, 2, &["p", "move"], &[])]);
+        assert_eq!(end, End::Exited(0));
+        let counts: Vec<_> = machine.regions().iter().flat_map(|region| region.counts().collect::<Vec<_>>()).collect();
+        (machine.time(), counts, machine.moved().records().to_vec())
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn processes_that_wait_with_time_are_a_deadlock_and_are_named() {
+    let parameters = MachineParameters { patience: 200_000, ..timed(2, CoreKind::InOrder, "base", Mode::Timing) };
+    let (end, machine) = run(&parameters, &[program(USER, 2, &["p", "wait"], &[])]);
+    let End::Deadlock(waiting) = end else { panic!("{end:?}") };
+    let places: Vec<_> = waiting.iter().map(|place| (place.program, place.rank, place.hart)).collect();
+    assert_eq!(places, [(0, 0, 0), (0, 1, 1)]);
+    for place in &waiting {
+        assert!(place.symbol.as_ref().is_some_and(|name| name.starts_with("wait+0x")), "{place}");
+    }
+    assert!(machine.time() > 200_000, "{}", machine.time());
+}
+
+#[test]
+fn a_deadlock_with_time_names_the_calls() {
+    let Some(file) = compile("deadlock_timed", &[&written("deadlock_timed", DEADLOCK)]) else { return };
+    for transport in TRANSPORTS {
+        let timing = timed(2, CoreKind::OutOfOrder, "optcopy", Mode::Timing);
+        let parameters = MachineParameters { patience: 200_000, memory: 128 << 20, ..timing };
+        let environment = [transport];
+        let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &environment)]);
+        let End::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
+        let calls: Vec<_> = waiting.iter().map(|place| (place.rank, place.call.as_deref())).collect();
+        assert_eq!(calls, [(0, Some("MPI_Recv")), (1, Some("MPI_Recv"))], "{transport}");
+    }
+}
+
+#[test]
+fn programs_share_the_device_with_time() {
+    let names = ["pages", "move", "hostile", "bad"].map(|what| ["p", what]);
+    let programs: Vec<_> = names.iter().map(|words| program(USER, 2, words, &[])).collect();
+    let (end, mut machine) = run(&timed(4, CoreKind::InOrder, "base", Mode::Timing), &programs);
+    assert_eq!((end, machine.messages(), machine.ended().len()), (End::Exited(0), String::new(), 8));
+    is_sound(&mut machine, "four programs");
+}
+
+/// A message of one aligned line between two processes that do nothing else, from the match to its completion:
+///
+/// - the receiver's MOPED selects the pair (`find`) and walks the sender's page table, and the receiver's before it, if
+///   the receive was posted late: 3 or 6 reads;
+/// - the line to receive into is in the receiver's L2; the line to send comes from the sender's caches;
+/// - it is written into the L2: a lookup.
+///
+/// With two nodes a line from the other node takes a lookup, a request to its home, the directory, a request to its
+/// owner, the probe, and the way of the line; one of the requests stays in its node. A request may wait for a cycle of
+/// the switch, and the device sees an event one cycle later.
+///
+/// The kernel wrote the page tables. With migratory reads each device takes their lines from the other one each time;
+/// without, both have copies in their L2.
+#[test]
+fn a_message_of_one_line_takes_what_its_steps_take() {
+    let source = "#include <mpi.h>\n\
+        static _Alignas(64) char to[64], from[64];\n\
+        int main(int argc, char **argv)\n\
+        { int rank; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+        for (int i = 0; i < 64; i++) to[i] = (char)(i + rank);\n\
+        for (int i = 0; i < 12; i++) {\n\
+        if (rank == 0) MPI_Send(to, 64, MPI_CHAR, 1, 0, MPI_COMM_WORLD);\n\
+        MPI_Recv(from, 64, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+        if (rank == 1) MPI_Send(to, 64, MPI_CHAR, 0, 0, MPI_COMM_WORLD); }\n\
+        MPI_Finalize(); return from[5] != 6 - rank; }\n";
+    let Some(file) = compile("line", &[&written("line", source)]) else { return };
+    for migratory in [true, false] {
+        let mut parameters =
+            MachineParameters { memory: 64 << 20, ..timed(2, CoreKind::InOrder, "optcopy", Mode::Timing) };
+        let timing = parameters.timing.as_mut().expect("time");
+        timing.memory.migratory = migratory;
+        let (memory, switch) = (timing.memory, timing.memory.switch);
+        let find = parameters.moped.as_ref().expect("devices").find_cycles;
+        let environment = [TRANSPORTS[1]];
+        let (end, machine) = run(&parameters, &[program(&file, 2, &["p"], &environment)]);
+        assert_eq!(end, End::Exited(0), "{}", output(&machine));
+        // Two links.
+        let way = |bytes: u64| {
+            2 * switch.hop * switch.period + (switch.header + bytes).div_ceil(switch.link) * switch.period
+                - switch.period
+        };
+        let line = memory.l2.hit + way(0) + memory.directory + memory.probe + way(64);
+        let waits = switch.local + 2 * (switch.period - 1) + 2;
+        let (read, read_waits) = if migratory { (line, waits) } else { (memory.l2.hit, 2) };
+        let times = machine.moved().records().iter().filter(|record| record.bytes == 64);
+        let times: Vec<_> = times.skip(8).map(|record| record.completed - record.matched).collect();
+        assert_eq!(times.len(), 16);
+        for time in &times {
+            let fits = |reads: u64| {
+                let low = find + reads * read + line + memory.l2.hit;
+                (low..=low + reads * read_waits + waits + 4).contains(time)
+            };
+            assert!(fits(3) || fits(6), "migratory {migratory}: {times:?}");
+        }
+    }
 }
