@@ -171,6 +171,13 @@ int MPI_Comm_size(MPI_Comm comm, int *size)
     return MPI_SUCCESS;
 }
 
+// No program starts another.
+int MPI_Comm_get_parent(MPI_Comm *parent)
+{
+    *parent = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
 int MPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
     MB_CHECK_COMM(c, comm);

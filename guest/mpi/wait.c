@@ -286,14 +286,19 @@ int MPI_Get_elements(const MPI_Status *status, MPI_Datatype type, int *count)
     return error;
 }
 
-int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype type, int count)
+int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype type, MPI_Count count)
 {
     MB_CHECK_TYPE(t, type, NULL);
     const MPI_Count per_type = mb_elements(t, t->size);
     if (count < 0 || (per_type > 0 && count % per_type != 0))
-        return mb_fail(NULL, __func__, MPI_ERR_COUNT, "%d elements; expected a multiple of %lld", count, per_type);
+        return mb_fail(NULL, __func__, MPI_ERR_COUNT, "%lld elements; expected a multiple of %lld", count, per_type);
     mb_set_bytes(status, per_type > 0 ? (uint64_t)(count / per_type) * t->size : 0);
     return MPI_SUCCESS;
+}
+
+int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype type, int count)
+{
+    return MPI_Status_set_elements_x(status, type, count);
 }
 
 int MPI_Status_set_cancelled(MPI_Status *status, int flag)

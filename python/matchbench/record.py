@@ -215,10 +215,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     if shutil.which(command[0]) is None:
         msg = f"{command[0]}: no such program"
         raise MatchbenchError(msg)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        what = "holds a trace" if (directory / "meta.json").exists() else "is not an empty directory"
-        msg = f"{directory}: {what}; choose another directory"
-        raise MatchbenchError(msg)
+    check_unused(directory)
     directory = directory.absolute()
     run_id = secrets.token_hex(8)
     former = os.environ.get("LD_PRELOAD")
@@ -236,7 +233,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
             "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID from its environment to the ranks\n"
         )
     directory.mkdir(parents=True, exist_ok=True)
-    _write_meta(directory / "meta.json", run_id, command)
+    write_meta(directory, run_id, command, [socket.gethostname()])
     (directory / _NOTES).touch()
     status = _run(words, environment, directory)
     (directory / "meta.json.tmp").unlink(missing_ok=True)
@@ -255,10 +252,41 @@ def record(command: Sequence[str], directory: Path) -> Recording:
             state=None,
             remarks=tuple(_why_nothing(command, flavour, status, notes)),
         )
-    return _look(directory, files, status, notes)
+    return look(directory, files, status, notes)
 
 
-def _write_meta(path: Path, run_id: str, command: Sequence[str]) -> None:
+def check_unused(directory: Path) -> None:
+    """Check that a trace can be written into `directory`.
+
+    Raises
+    ------
+    MatchbenchError
+        When it exists and is not an empty directory.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        what = "holds a trace" if (directory / "meta.json").exists() else "is not an empty directory"
+        msg = f"{directory}: {what}; choose another directory"
+        raise MatchbenchError(msg)
+
+
+def write_meta(
+    directory: Path, run_id: str, command: Sequence[str], hosts: Sequence[str], **more: object
+) -> None:
+    """Write what is known of a trace before its ranks start (`spec/trace.md`, section 2).
+
+    Parameters
+    ----------
+    directory
+        Directory of the trace.
+    run_id
+        16 hexadecimal digits.
+    command
+        The words that start the program.
+    hosts
+        Names of the hosts.
+    more
+        Further keys.
+    """
     now = dt.datetime.now(dt.UTC)
     meta = {
         "format": "matchbench-trace",
@@ -267,9 +295,10 @@ def _write_meta(path: Path, run_id: str, command: Sequence[str]) -> None:
         "origin": "recorded",
         "command": list(command),
         "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "hosts": [socket.gethostname()],
+        "hosts": list(hosts),
+        **more,
     }
-    path.write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
+    (directory / "meta.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
 
 
 def _run(words: Sequence[str], environment: Mapping[str, str] | None, directory: Path) -> int:
@@ -319,8 +348,20 @@ def _still_runs(path: Path) -> bool:
     return False
 
 
-def _look(directory: Path, files: Sequence[Path], exit_status: int, notes: Counter[int]) -> Recording:
-    """Read the trace as every other command does, so that their numbers and words agree."""
+def look(directory: Path, files: Sequence[Path], exit_status: int, notes: Counter[int]) -> Recording:
+    """Read a trace as every other command does, so that their numbers and words agree.
+
+    Parameters
+    ----------
+    directory
+        Directory of the trace.
+    files
+        The files of its ranks.
+    exit_status
+        That of the program.
+    notes
+        The letters that the recorder left (`recorder/README.md`).
+    """
     ranks = tuple(sorted(filter(None, map(_read_rank, files)), key=lambda rank: rank.rank))
     recording = Recording(
         directory=directory,

@@ -8,6 +8,7 @@
 #include "completion.h"
 #include "messages.h"
 #include "start.h"
+#include "system.h"
 #include "usual.h"
 
 #include <stdlib.h>
@@ -52,9 +53,9 @@ static void comm_free_after(struct mbr_thread *thread, struct frame *frame, mbr_
 static void other_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     (void)a;
     frame->begin = mbr_stamp_begin(thread);
+    frame->open = append_lost(thread, frame->begin, role->other, 0);
     if (role->other == OTHER_Abort)
         mbr_file_abort();
-    frame->open = append_lost(thread, frame->begin, role->other, 0);
 }
 
 static void other_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {

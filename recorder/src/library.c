@@ -106,6 +106,21 @@ static void use_standard_abi(struct mbr_library *lib) {
         lib->thread_levels[level] = level * 1024;
 }
 
+/* The library of the simulated chip (guest/mpi/mpi.h). */
+static void use_chip(struct mbr_library *lib) {
+    lib->any_source = -2, lib->any_tag = -1, lib->proc_null = -1, lib->root = -3;
+    lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
+    lib->cart = 2, lib->graph = 1, lib->dist_graph = 3;
+    lib->handle_bytes = 4;
+    lib->comm_world = 0x01000001, lib->comm_self = 0x01000002, lib->comm_null = 0x01000000;
+    lib->request_null = 0x04000000, lib->message_no_proc = 0x07000001, lib->byte_type = 0x03000004, lib->no_type = 0x03000000;
+    lib->in_place = (mbr_word)-1, lib->status_ignore = 0;
+    lib->status_bytes = 24, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
+    lib->status_layout = STATUS_OPEN_MPI;
+    for (int level = 0; level < 4; level++)
+        lib->thread_levels[level] = level;
+}
+
 /* Sets a scratch status through the library and checks that reading it directly gives the same. */
 static bool layout_holds(void) {
     int (*set_elements)(void *, mbr_word, int64_t) =
@@ -138,6 +153,8 @@ bool mbr_library_learn(void) {
         use_standard_abi(lib);
     } else if (data_symbol("ompi_mpi_comm_world")) {
         use_open_mpi(lib);
+    } else if (strstr(lib->version, "matchbench guest MPI")) {
+        use_chip(lib);
     } else if (strstr(lib->version, "MPICH") || strstr(lib->version, "Intel(R) MPI") || strstr(lib->version, "MVAPICH")) {
         use_mpich(lib);
     } else {

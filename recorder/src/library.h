@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* One argument of any MPI function. All of them are integers or pointers, each passed in one
  * register or one 8-byte stack slot (System V x86-64, AAPCS64 on Linux); the upper half of an int
@@ -121,7 +122,7 @@ MBR_INLINE uint64_t mbr_status_bytes(const void *status, enum mbr_layout layout,
     bool is_cancelled;
     if (layout == STATUS_OPEN_MPI) { /* int source, tag, error, cancelled; size_t bytes */
         is_cancelled = ((const int *)status)[3];
-        bytes = ((const uint64_t *)status)[2];
+        memcpy(&bytes, (const char *)status + 16, sizeof bytes); /* of the chip's library: aligned to 4 */
     } else if (layout == STATUS_MPICH) { /* int low, high << 1 | cancelled; int source, tag, error */
         const uint32_t *halves = status;
         bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;

@@ -10,6 +10,7 @@
 #include "comm.h"
 #include "library.h"
 #include "requests.h"
+#include "system.h"
 #include "tables.h"
 #include "trace.h"
 
@@ -79,14 +80,14 @@ static bool meta_complete(const char *dir, int world, uint64_t run_id) {
                      "  \"run_id\": \"%016" PRIx64 "\"\n}\n", run_id);
     bool failed = ferror(out);
     failed |= fclose(out) != 0;
-    return !failed && !rename(temporary, path);
+    return !failed && mbr_system_replace(temporary, path);
 }
 
 struct mbr_beginning mbr_beginning_now(void) {
     return (struct mbr_beginning){
         .ticks = mbr_clock_ticks(),
         .epoch_ns = mbr_clock_ns(CLOCK_REALTIME),
-        .cpu_ns = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID),
+        .cpu_ns = mbr_system_cpu_ns(),
     };
 }
 
@@ -109,28 +110,6 @@ static int thread_level(mbr_word session) {
     while (level < 3 && strcmp(text, names[level]))
         level++;
     return level;
-}
-
-/* Words that follow the Init: a number of the host, equal on all ranks of one host, and the set of
- * processors that this process may use, 64 in each word. Returns how many there are. */
-enum { PLACE_WORDS = 1 + 128 };
-static uint64_t place_of(uint64_t words[PLACE_WORDS]) {
-    char host[256] = "";
-    /* Containers on one host have different names and share its processors; the boot has one number. */
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, host, sizeof host - 1);
-    if (fd >= 0)
-        close(fd);
-    if (got <= 0)
-        gethostname(host, sizeof host - 1);
-    words[0] = mbr_text_hash(host);
-    memset(words + 1, 0, (PLACE_WORDS - 1) * sizeof *words);
-    if (sched_getaffinity(0, (PLACE_WORDS - 1) * sizeof *words, (cpu_set_t *)(void *)(words + 1)))
-        return 1;
-    uint64_t count = PLACE_WORDS;
-    while (count > 1 && !words[count - 1])
-        count--;
-    return count;
 }
 
 static bool run_id_parse(const char *text, uint64_t *run_id) {
@@ -182,7 +161,7 @@ static void begin_recording(const struct mbr_beginning *beginning, mbr_word sess
     mbr_clock_start(beginning->ticks);
     struct mbr_stamp begin = {0, beginning->cpu_ns, 0};
     struct mbr_stamp end = mbr_stamp_end(thread, &begin).stamp;
-    uint64_t place[PLACE_WORDS], words = place_of(place);
+    uint64_t place[MBR_PLACE_WORDS], words = mbr_system_place(place);
     struct mbr_record init = {
         .kind = INIT,
         .bytes = words,
@@ -202,9 +181,9 @@ static void begin_recording(const struct mbr_beginning *beginning, mbr_word sess
 static int lives;
 
 enum mbr_life mbr_life_begins(const struct mbr_beginning *beginning, mbr_word session) {
-    static bool tried;
+    static int tried; /* as RV64 has no atomic byte */
     const int before = __atomic_fetch_add(&lives, 1, __ATOMIC_ACQ_REL);
-    if (!__atomic_exchange_n(&tried, true, __ATOMIC_ACQ_REL)) {
+    if (!__atomic_exchange_n(&tried, 1, __ATOMIC_ACQ_REL)) {
         begin_recording(beginning, session);
         return LIFE_FIRST;
     }

@@ -1,47 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Writes the file of one rank. Space is allocated with posix_fallocate, so that a full disk is an
- * error code here and never a SIGBUS in the application, and each thread fills records through its
- * own small mapped window. A killed rank loses nothing it has written: the pages belong to the
- * file, not to the process.
- * Cost: one fallocate per GROWTH, one mmap per WINDOW and thread; clocks dominate everything else.
+ * Writes the file of one rank. Each thread fills records through its own small window of the file (system.h).
+ * Cost: one allocation per GROWTH, one window per WINDOW and thread; clocks dominate everything else.
  */
 #define _GNU_SOURCE
 #include "trace.h"
 
+#include "system.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 enum {
     RECORD_BYTES = 64,
     /* Space allocated at a time, 256 KiB. MPI_Finalize truncates the unused rest. */
     GROWTH_SLOTS = MBR_WINDOW_SLOTS,
-    /* Zeros written at a time. With larger pieces the kernel searches long for contiguous memory
-     * (measured on ext4, Linux 6.18: 14 ns per record with 64 KiB, up to 180 with 128 KiB). */
-    ZEROS_BYTES = 65536,
     WALL_BITS = 53, /* of a time: spec/trace.md, T-12 */
     HEADER_FINALIZED = 1,
     HEADER_STOPPED = 2,
     HEADER_ABORTED = 4,
 };
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* the kernel's number; the C library may be older */
-#endif
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "traces are little-endian and written in place");
 
@@ -68,8 +54,6 @@ static struct {
     int stopped;
     pid_t process;
     pthread_key_t thread_key;
-    char schedule[64]; /* where the kernel tells how long the first thread waited for a processor */
-    uint64_t delay_ns; /* at the first record */
 } file = {.fd = -1};
 
 /* --- memory and locks --- */
@@ -128,25 +112,6 @@ uint64_t mbr_clock_ns(clockid_t which) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The processor's counter is used only where it runs at one rate on all cores: the processor says
- * that it is invariant, and the kernel, which compares the cores, trusts it too. */
-static bool counter_is_usable(void) {
-#if defined(__x86_64__)
-    unsigned a, b, c, d;
-    if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1U << 8))
-        return false;
-    char source[32] = "";
-    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t got = read(fd, source, sizeof source - 1);
-    close(fd);
-    return got > 0 && (!strncmp(source, "tsc", 3) || !strncmp(source, "kvm-clock", 9) || !strncmp(source, "hyperv", 6));
-#else
-    return false;
-#endif
-}
-
 /* Counter and system clock at the same time: the closest pair of several tries. */
 static void read_pair(uint64_t *ticks, uint64_t *ns) {
     uint64_t best = UINT64_MAX;
@@ -161,9 +126,11 @@ static void read_pair(uint64_t *ticks, uint64_t *ns) {
 }
 
 void mbr_clock_calibrate(void) {
+    if (mbr_system_clock())
+        return;
     if (!loaded.taken) {
         loaded.taken = true;
-        mbr_clocks.counter = counter_is_usable();
+        mbr_clocks.counter = mbr_system_counter();
         read_pair(&loaded.ticks, &loaded.ns);
         return;
     }
@@ -184,7 +151,7 @@ void mbr_clock_calibrate(void) {
     uint64_t cost = UINT64_MAX;
     for (int i = 0; i < 16; i++) {
         uint64_t before = mbr_clock_ns(CLOCK_MONOTONIC);
-        mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        mbr_system_cpu_ns();
         uint64_t took = mbr_clock_ns(CLOCK_MONOTONIC) - before;
         cost = took < cost ? took : cost;
     }
@@ -206,7 +173,7 @@ static struct mbr_stamp stamp_far(struct mbr_thread *thread, uint64_t now, bool 
     if ((int64_t)(now - thread->wall_ns) < 0 || now >> WALL_BITS) { /* a counter that was reset is far ahead or behind */
         now = thread->wall_ns;
     } else if (now - thread->wall_ns >= mbr_clocks.cpu_gap_ns) {
-        uint64_t cpu = mbr_clock_ns(CLOCK_THREAD_CPUTIME_ID), least = thread->wall_ns - thread->lag_ns;
+        uint64_t cpu = mbr_system_cpu_ns(), least = thread->wall_ns - thread->lag_ns;
         if (cpu < least)
             cpu = least;
         if (begin) /* the cost of reading belongs before the call, not into it */
@@ -251,34 +218,11 @@ void mbr_stop(const char *reason) {
 
 bool mbr_stopped(void) { return __atomic_load_n(&file.stopped, __ATOMIC_ACQUIRE); }
 
-/* Sets space aside and writes zeros there: pages that write(2) made are large, and mapping them
- * costs half of what faulting them in one by one does. */
-static int space_take(off_t from, off_t bytes) {
-    static const char zeros[ZEROS_BYTES];
-    int error;
-    do
-        error = posix_fallocate(file.fd, from, bytes);
-    while (error == EINTR);
-    while (!error && bytes > 0) {
-        ssize_t wrote = pwrite(file.fd, zeros, bytes < ZEROS_BYTES ? (size_t)bytes : ZEROS_BYTES, from);
-        if (wrote > 0)
-            from += wrote, bytes -= wrote;
-        else if (wrote == 0 || errno != EINTR)
-            error = wrote == 0 ? ENOSPC : errno;
-    }
-    return error;
-}
-
 void mbr_file_grow(uint64_t slots) {
-    struct rlimit limit;
     int error = 0;
     while (!error && mbr_shared.allocated_slots < slots && !file.stopped) {
         uint64_t from = mbr_shared.allocated_slots * RECORD_BYTES, bytes = GROWTH_SLOTS * RECORD_BYTES;
-        /* Beyond this limit the kernel would also end the program with SIGXFSZ. */
-        if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && from + bytes > limit.rlim_cur)
-            error = EFBIG;
-        else
-            error = space_take((off_t)from, (off_t)bytes);
+        error = mbr_system_space(file.fd, (off_t)from, (off_t)bytes);
         if (!error)
             __atomic_store_n(&mbr_shared.allocated_slots, mbr_shared.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
     }
@@ -288,9 +232,19 @@ void mbr_file_grow(uint64_t slots) {
         mbr_stop("more than 2^32 requests");
 }
 
+static const size_t window_bytes = (size_t)MBR_WINDOW_SLOTS * RECORD_BYTES;
+
+static void window_leave(struct mbr_thread *thread) {
+    if (thread->window)
+        mbr_window_close(file.fd, thread->window, (off_t)(thread->window_slot * RECORD_BYTES), window_bytes);
+    thread->window = NULL;
+    thread->window_slot = MBR_NO_WINDOW;
+    thread->near_end = 0;
+}
+
 static void thread_release(void *argument) {
     struct mbr_thread *thread = argument;
-    mbr_pages_unmap(thread->window, MBR_WINDOW_SLOTS * RECORD_BYTES);
+    window_leave(thread);
     mbr_pages_unmap(thread->words.data, thread->words.bytes);
     mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
     *thread = (struct mbr_thread){.pass = INSIDE}; /* its later calls are not recorded */
@@ -354,17 +308,23 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
         mbr_stop(strerror(errno));
         return false;
     }
-    snprintf(file.schedule, sizeof file.schedule, "/proc/self/task/%ld/schedstat", (long)syscall(SYS_gettid));
-    file.delay_ns = mbr_delay_ns();
+    mbr_system_delay_start();
     file.process = getpid();
     pthread_key_create(&file.thread_key, thread_release);
     pthread_atfork(NULL, NULL, forget_in_child);
     return true;
 }
 
+void mbr_file_write(void) {
+    const struct mbr_thread *thread = &mbr_self;
+    if (thread->window)
+        mbr_window_write(file.fd, thread->window, (off_t)(thread->window_slot * RECORD_BYTES), window_bytes);
+}
+
 void mbr_file_finalize(void) {
     if (__atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_ACQ_REL) & MBR_OFF)
         return;
+    window_leave(&mbr_self);
     file.header.records = mbr_shared.next_slot - 1;
     file.header.flags |= HEADER_FINALIZED;
     if (ftruncate(file.fd, (off_t)(mbr_shared.next_slot * RECORD_BYTES)) || !header_write())
@@ -392,6 +352,7 @@ bool mbr_file_resume(void) {
 
 void mbr_file_abort(void) {
     file.header.flags |= HEADER_ABORTED;
+    mbr_file_write();
     header_write();
 }
 
@@ -407,34 +368,16 @@ void mbr_note(const char *dir, char letter) {
     close(fd);
 }
 
-uint64_t mbr_delay_ns(void) {
-    char text[128] = "";
-    uint64_t ran, delay;
-    int fd = open(file.schedule, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return UINT64_MAX;
-    ssize_t got = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (got <= 0 || sscanf(text, "%" SCNu64 " %" SCNu64, &ran, &delay) != 2)
-        return UINT64_MAX;
-    return delay - file.delay_ns;
-}
-
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
-    const size_t bytes = (size_t)MBR_WINDOW_SLOTS * RECORD_BYTES;
-    mbr_pages_unmap(thread->window, bytes);
-    thread->window = NULL;
-    thread->window_slot = MBR_NO_WINDOW;
-    thread->near_end = 0;
+    window_leave(thread);
     if (slot >= __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE))
         return thread->nowhere;
     uint64_t first = slot / MBR_WINDOW_SLOTS * MBR_WINDOW_SLOTS;
-    void *view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)(first * RECORD_BYTES));
-    if (view == MAP_FAILED) {
+    void *view = mbr_window_open(file.fd, (off_t)(first * RECORD_BYTES), window_bytes);
+    if (!view) {
         mbr_stop(strerror(errno));
         return thread->nowhere;
     }
-    madvise(view, bytes, MADV_POPULATE_WRITE); /* one call instead of a page fault every 64 records; since Linux 5.14, harmless before */
     thread->window = view;
     thread->window_slot = first;
     thread->window_base = (uintptr_t)view - first * RECORD_BYTES;

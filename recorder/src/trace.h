@@ -164,6 +164,8 @@ void mbr_file_finalize(void);
 bool mbr_file_resume(void);
 /* The program calls MPI_Abort: the header says so. */
 void mbr_file_abort(void);
+/* Pass on to the file what this thread has written; on Linux nothing is left to do. */
+void mbr_file_write(void);
 /* Append one letter to the launcher's notes in `dir`, if it keeps any (recorder/README.md). */
 void mbr_note(const char *dir, char letter);
 /* Stop recording; the application continues. Only the first call warns. */
@@ -186,9 +188,6 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot);
 /* Allocate file space up to this slot, or stop. The caller holds `mbr_lock` if there are threads.
  */
 void mbr_file_grow(uint64_t slots);
-/* Time for which the thread that initialized MPI was ready to run and waited for a processor, ns;
- * UINT64_MAX if the kernel does not tell. */
-uint64_t mbr_delay_ns(void);
 /* Timestamps in the uncommon cases: a gap long enough for the CPU clock's system call, a clock that
  * went back, no counter. */
 void mbr_begin_far(struct mbr_thread *thread, uint64_t now, struct mbr_stamp *begin);
@@ -200,8 +199,12 @@ struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t b
 #define MBR_INLINE static inline __attribute__((always_inline))
 
 /* A window of the file, 256 KiB: large enough that mapping it is cheap per record, small enough for
- * hundreds of threads. */
+ * hundreds of threads. On the chip, where it is written, it is the most that one call of the kernel's host takes. */
+#ifdef MBR_CHIP
+enum { MBR_WINDOW_SLOTS = 64 };
+#else
 enum { MBR_WINDOW_SLOTS = 4096 };
+#endif
 /* `window_slot` of a thread without a window. */
 #define MBR_NO_WINDOW (UINT64_C(1) << 63)
 
@@ -239,10 +242,23 @@ MBR_INLINE void *mbr_buffer_fit(struct mbr_buffer *buffer, size_t bytes) {
     return __builtin_expect(bytes <= buffer->bytes, 1) ? buffer->data : mbr_buffer_grow(buffer, bytes);
 }
 
-MBR_INLINE uint64_t mbr_clock_ticks(void) {
+/* The processor's counter, where there is one. */
 #if defined(__x86_64__)
+#define MBR_COUNTER
+MBR_INLINE uint64_t mbr_counter_read(void) { return __builtin_ia32_rdtsc(); }
+#elif defined(MBR_CHIP)
+#define MBR_COUNTER
+MBR_INLINE uint64_t mbr_counter_read(void) {
+    uint64_t time;
+    __asm__ volatile("rdtime %0" : "=r"(time));
+    return time;
+}
+#endif
+
+MBR_INLINE uint64_t mbr_clock_ticks(void) {
+#ifdef MBR_COUNTER
     if (__builtin_expect(mbr_clocks.counter, 1))
-        return __builtin_ia32_rdtsc();
+        return mbr_counter_read();
 #endif
     return mbr_clock_ns(CLOCK_MONOTONIC);
 }
@@ -255,8 +271,8 @@ MBR_INLINE uint64_t mbr_clock_wall(uint64_t ticks) {
 /* Wall time from the counter. Without a usable counter, mbr_begin_far and mbr_end_far replace it.
  */
 MBR_INLINE uint64_t mbr_clock_near(void) {
-#if defined(__x86_64__)
-    return mbr_clock_wall(__builtin_ia32_rdtsc());
+#ifdef MBR_COUNTER
+    return mbr_clock_wall(mbr_counter_read());
 #else
     return mbr_clock_wall(mbr_clock_ticks());
 #endif

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from matchbench import MatchbenchError, _native, tables
-from matchbench.native_types import ChipRun
+from matchbench.chip_trace import ChipTrace
 from matchbench.cli import chip_report
 from matchbench.cli.cpu import interval
+from matchbench.native_types import ChipRun
 from matchbench.netproc import read_file
 from matchbench.output import check_file, whole_file, write_file
 
@@ -117,7 +118,9 @@ def command() -> None:
     help="Cycles, or instructions of a core, in a second of the program's clock.",
 )
 @click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, help="An environment variable.")
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N cycles or instructions of a core.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(1), help="Stop after N cycles or instructions of a core."
+)
 @click.option(
     "--patience",
     metavar="N",
@@ -125,7 +128,9 @@ def command() -> None:
     help="Cycles or instructions of a core without progress that are a deadlock. "
     "[100 million; 5 million with time]",
 )
-@click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all counts.")
+@click.option(
+    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all counts."
+)
 @click.option(
     "--timeline",
     metavar="FILE",
@@ -133,8 +138,18 @@ def command() -> None:
     help="Write what cores and devices did with time, for the Perfetto viewer.",
 )
 @click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
-@click.option("--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [chip.kanata]")
+@click.option(
+    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [chip.kanata]"
+)
 @click.option("--force", is_flag=True, help="Overwrite files.")
+@click.option(
+    "--trace",
+    "trace_directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write a trace of the MPI calls, for `matchbench compare`. PROGRAM has the recorder "
+    "(mpicc-chip --record).",
+)
 @click.option("--quiet", is_flag=True, help="Print no counts.")
 def run(
     program: Path,
@@ -155,6 +170,7 @@ def run(
     timeline: Path | None,
     kanata: tuple[int, int] | None,
     kanata_file: Path | None,
+    trace_directory: Path | None,
     *,
     migratory: bool,
     force: bool,
@@ -177,6 +193,20 @@ def run(
             msg = f"--env: found {variable!r}, expected NAME=VALUE"
             raise MatchbenchError(msg)
     file = _program(program)
+    cores = cores or min(ranks, 64)
+    trace = None
+    variables = [*environment, f"MB_MPI_TRANSPORT={transport}"]
+    if trace_directory is not None:
+        trace = ChipTrace(
+            directory=trace_directory,
+            program=program,
+            file=file,
+            ranks=ranks,
+            cores=cores,
+            frequency=frequency,
+            unit="instructions" if mode == "functional" else "cycles",
+        )
+        variables += trace.prepare(["matchbench", "chip", "run", str(program), *arguments])
     sys.stdout.flush()
     start = time.monotonic()
     try:
@@ -184,7 +214,7 @@ def run(
             found = _native.run_on_chip(
                 file,
                 arguments=[str(program), *arguments],
-                environment=[*environment, f"MB_MPI_TRANSPORT={transport}"],
+                environment=variables,
                 ranks=ranks,
                 cores=cores or min(ranks, 64),
                 memory=memory * _MIB,
@@ -217,6 +247,9 @@ def run(
         if mode != "functional":
             chip_report.show(found)
         _show_counts(found, seconds)
+    if trace is not None:
+        for line in trace.lines(found["status"] or 0):
+            click.echo(line, err=True)
     if found["different_messages"]:
         for line in found["differences"]:
             click.echo(f"matchbench: {program}: {line}", err=True)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What the recorder needs of the system below it. system_linux.c: ranks are processes of Linux. system_chip.c
+ * (MBR_CHIP): ranks run on the simulated chip, whose kernel (guest/kernel) maps no files.
+ */
+#ifndef MBR_SYSTEM_H
+#define MBR_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Set aside space for these bytes of a file, which then read as zeros; returns an error number or 0. */
+int mbr_system_space(int fd, off_t from, off_t bytes);
+
+/* Memory that stands for these bytes of a file; null with errno. `write` passes on to the file what the window
+ * holds, `close` does so and frees the memory. */
+void *mbr_window_open(int fd, off_t from, size_t bytes);
+void mbr_window_write(int fd, const void *window, off_t from, size_t bytes);
+void mbr_window_close(int fd, void *window, off_t from, size_t bytes);
+
+/* Fill `mbr_clocks` if the system states the rate of its counter; false if it must be measured. */
+bool mbr_system_clock(void);
+/* Whether the processor has a counter that runs at one rate on all cores. */
+bool mbr_system_counter(void);
+/* CPU time of the calling thread. */
+uint64_t mbr_system_cpu_ns(void);
+
+/* Time for which the thread that initialized MPI was ready to run and waited for a processor since
+ * `mbr_system_delay_start`, ns; UINT64_MAX if the system does not tell. */
+void mbr_system_delay_start(void);
+uint64_t mbr_delay_ns(void);
+
+/* Words that follow the Init (spec/trace.md, T-18): a number of the host, equal on all ranks of one host, and the
+ * set of processors that this process may use, 64 in each word. Returns how many there are. */
+enum { MBR_PLACE_WORDS = 1 + 128 };
+uint64_t mbr_system_place(uint64_t words[MBR_PLACE_WORDS]);
+
+/* Replace the file `path` by `temporary`. */
+bool mbr_system_replace(const char *temporary, const char *path);
+
+#endif
