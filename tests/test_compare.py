@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import matchbench as mb
 from matchbench import columns, plots, report_charts, summary, tables
+from matchbench.selection import parse_assignments
 
 ROOT = Path(__file__).parents[1]
 ENGINES = ["ideal", "linear:qsnet2", "linear:bgp"]
@@ -104,6 +105,24 @@ def test_a_changed_parameter_marks_its_preset_and_its_hash(deep: mb.Trace) -> No
     mean = changed["match_latency_mean_ns"]
     # Half the time per entry, and no other cost: every latency is halved.
     assert mean[0] * 2 == pytest.approx(mean[1], rel=1e-12)
+
+
+def test_a_value_that_the_user_restates_keeps_its_source() -> None:
+    plain, restated = mb.engine("cam_list"), mb.choose_engines(["cam_list"], {"cam": 256, "match": "1"})[0]
+    assert restated.parameters() == plain.parameters()
+    assert not restated.changed
+    changed = {each["name"]: each["source"] for each in mb.engine("cam_list", cam=128).parameters()}
+    assert (changed["cam"], changed["match"]) == ("user", "paper")
+
+
+def test_a_parameter_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(mb.MatchbenchError) as error:
+        parse_assignments(["cam=16", "cam = 32"])
+    assert str(error.value) == "--set: found `cam` twice, as `16` and as `32`; give it once"
+    with pytest.raises(mb.MatchbenchError) as error:
+        mb.choose_engines(["cam_list", "alpu"], {"clock": 100, "alpu.clock": 200})
+    twice = "found its parameter `clock` twice, as `clock` and as `alpu.clock`; give it once"
+    assert str(error.value) == f"engine `alpu`: {twice}"
 
 
 def test_without_names_every_preset_that_keeps_the_order_and_is_not_slow_is_chosen() -> None:

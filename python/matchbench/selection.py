@@ -39,21 +39,23 @@ def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> E
 
 
 def parse_assignments(texts: Iterable[str], *, option: str = "--set") -> dict[str, Value]:
-    """Parse `key=value` texts; a key that is given again takes the place and value of its last text.
+    """Parse `key=value` texts.
 
     Raises
     ------
     MatchbenchError
-        When a text has no `=`; the message names `option`.
+        When a text has no `=`, or a key is given twice; the message names `option`.
     """
     found: dict[str, Value] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
+        key, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             msg = f"{option}: found `{text}`, expected KEY=VALUE"
             raise MatchbenchError(msg)
-        found.pop(key.strip(), None)
-        found[key.strip()] = value.strip()
+        if key in found:
+            msg = f"{option}: found `{key}` twice, as `{found[key]}` and as `{value}`; give it once"
+            raise MatchbenchError(msg)
+        found[key] = value
     return found
 
 
@@ -89,33 +91,55 @@ def choose_engines(
         if preset not in card["literal"] + card["on_request"]
     ]
     chosen = [Engine(spec) for spec in dict.fromkeys(specs or every)]
-    by_engine = _by_engine(chosen, parameters or {})
+    given = by_engine(chosen, parameters or {})
     labels = [f"{each.name}:{each.preset}" for each in chosen]
     costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
     found = [
-        Engine(label, measured=costs.get(label, ()), **by_engine[each.name])
+        Engine(label, measured=costs.get(label, ()), **given[each.name])
         for label, each in zip(labels, chosen, strict=True)
     ]
     return list({(each.name, each.preset, each.changed): each for each in found}.values())
 
 
-def _by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each chosen engine."""
+def by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
+    """Distribute values by `key` or `engine.key` over the chosen engines.
+
+    Parameters
+    ----------
+    chosen
+        The engines.
+    parameters
+        Values by `key`, for every chosen engine that has the key, or by `engine.key`.
+
+    Returns
+    -------
+    dict
+        By the name of each chosen engine: its values by key.
+
+    Raises
+    ------
+    MatchbenchError
+        When a key concerns no chosen engine, or two keys are the same parameter of one engine.
+    """
     keys = {each.name: [parameter["name"] for parameter in each.parameters()] for each in chosen}
     found: dict[str, dict[str, Any]] = {name: {} for name in keys}
     for key, value in parameters.items():
         name, dot, own = key.partition(".")
-        if dot:
-            if name not in found:
-                msg = f"parameter `{key}`: engine `{name}` is not chosen; expected one of: {', '.join(found)}"
-                raise MatchbenchError(msg)
-            found[name][own] = value
-            continue
-        having = [name for name, known in keys.items() if key in known]
+        if dot and name not in found:
+            msg = f"parameter `{key}`: engine `{name}` is not chosen; expected one of: {', '.join(found)}"
+            raise MatchbenchError(msg)
+        having = [name] if dot else [name for name, known in keys.items() if key in known]
         if not having:
             everything = sorted({each for known in keys.values() for each in known})
             msg = f"unknown parameter `{key}`; expected one of: {', '.join(everything)}"
             raise MatchbenchError(msg)
-        for name in having:
-            found[name][key] = value
+        parameter = own if dot else key
+        for each in having:
+            if parameter in found[each]:
+                msg = (
+                    f"engine `{each}`: found its parameter `{parameter}` twice, as `{parameter}` "
+                    f"and as `{each}.{parameter}`; give it once"
+                )
+                raise MatchbenchError(msg)
+            found[each][parameter] = value
     return found

@@ -156,13 +156,15 @@ impl EngineChoice {
         format!("{}:{}", self.entry.card.name, self.preset)
     }
 
-    /// Replaces one parameter by a value from `source`.
+    /// Replaces one parameter by a value from `source`. A value that the user restates changes nothing.
     ///
     /// # Errors
     /// When the key is unknown or the value does not fit.
     pub fn set(&mut self, key: &str, value: &str, source: Source) -> Result<(), CatalogError> {
-        self.changed = true;
-        self.parameters.set(key, value, source).map_err(|error| self.parameter_error(error))
+        let before = self.parameters.get(key).cloned();
+        self.parameters.set(key, value, source).map_err(|error| self.parameter_error(error))?;
+        self.changed |= self.parameters.get(key) != before.as_ref();
+        Ok(())
     }
 
     /// Changes the typed parameters `P` of this engine; what differs afterwards has the source [`Source::User`].
@@ -310,6 +312,19 @@ mod tests {
             choice.set("depth", "3", Source::User).unwrap_err().to_string(),
             "engine `linear`: unknown parameter `depth`; expected one of: entry, operation, placement"
         );
+    }
+
+    #[test]
+    fn a_value_that_the_user_restates_keeps_its_source() {
+        let mut choice = find("cam_list:two_level").unwrap();
+        choice.set("cam", "256", Source::User).unwrap();
+        choice.set("clock", "0.3213 GHz", Source::User).unwrap();
+        assert_eq!(choice.parameters, find("cam_list:two_level").unwrap().parameters);
+        assert!(!choice.changed);
+        // A measured value replaces the source even if it is the same.
+        choice.set("match", "1", Source::Measured("counted".into())).unwrap();
+        assert_eq!(choice.parameters.get("match").unwrap().source.kind(), "measured");
+        assert!(choice.changed);
     }
 
     #[test]

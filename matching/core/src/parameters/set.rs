@@ -52,13 +52,16 @@ impl ParameterSet {
         Ok(Self { specs: P::SPECS.to_vec(), values })
     }
 
-    /// Replaces the value of `key` by what `text` says.
+    /// Replaces the value of `key` by what `text` says. A value that the user restates keeps its source.
     ///
     /// # Errors
     /// [`ParameterError::Unknown`] and [`ParameterError::Bad`].
     pub fn set(&mut self, key: &str, text: &str, source: Source) -> Result<(), ParameterError> {
         let place = place(&self.specs, key)?;
-        self.values[place] = Parameter { value: self.specs[place].parse(text)?, source };
+        let value = self.specs[place].parse(text)?;
+        if source != Source::User || value != self.values[place].value {
+            self.values[place] = Parameter { value, source };
+        }
         Ok(())
     }
 
