@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matchbench.replay_config import ReplayConfig
     from matchbench.reproduce import Reproduction, reproduce
     from matchbench.selection import choose_engines, engine
+    from matchbench.sweep.api import sweep
     from matchbench.trace import Trace, TraceStats
 
     __version__: str
@@ -48,6 +49,7 @@ __all__ = [
     "record",
     "reproduce",
     "revision",
+    "sweep",
 ]
 
 _LAZY = {
@@ -59,6 +61,7 @@ _LAZY = {
     "replay_config": ("ReplayConfig",),
     "reproduce": ("Reproduction", "reproduce"),
     "selection": ("choose_engines", "engine"),
+    "sweep.api": ("sweep",),
     "trace": ("Trace", "TraceStats"),
 }
 """Names that are imported at their first use, by submodule."""

@@ -233,3 +233,14 @@ def preset_of(engine: Engine) -> str:
 def label_of(engine: Engine) -> str:
     """Give `engine:preset` as tables show it."""
     return f"{engine.name}:{preset_of(engine)}"
+
+
+def parameter_hash(engine: Engine, network: Network, config: ReplayConfig) -> str:
+    """Give the hash of all parameters of a replay, as in column `parameter_hash`.
+
+    Parameters
+    ----------
+    engine, network, config
+        As the replay uses them.
+    """
+    return _parameter_hash(engine, _parameters(engine, network), config)

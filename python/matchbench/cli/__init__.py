@@ -24,6 +24,7 @@ COMMANDS = {
     "record": "Run an MPI program and record its calls as a trace.",
     "trace": "Inspect a trace: info, check, stats, export.",
     "compare": "Replay traces on engines and report the cost of matching.",
+    "sweep": "Replay traces on many variants of engines: best, knee and Pareto front.",
     "reproduce": "Compare the claims of a paper with our measurements, claim by claim.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
     "generate": "Generate a trace of any size from a communication pattern.",

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench sweep`: replay many variants of engines, print the answer and the table, write the results."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from matchbench import _native, tables
+from matchbench._native import MatchbenchError
+from matchbench.output import reserved_directory
+from matchbench.replay_config import ReplayConfig
+
+if TYPE_CHECKING:
+    from matchbench.sweep.result import Sweep
+    from matchbench.sweep.run import Status
+    from matchbench.sweep.study import Study
+    from matchbench.sweep.workers import Workers
+
+CHECK_FAILED = 1
+_LINE_EVERY_S = 30.0  # progress where standard error is no terminal
+_MOST_ROWS = 20  # of the table on a terminal
+
+
+@click.command(
+    name="sweep",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench sweep out/mine --engine cam_list --set "cam_list.cam=16..512 *2"
+      matchbench sweep traces/*.tar.xz -e cam_list --set cam=16,64,256 --set lists=1,4
+      matchbench sweep out/mine -e cam_list -e alpu --set "cam=16..512 *2" --set "cells=16..512 *2"
+      matchbench sweep out/mine -e lhs --set "slots=64..4096 *2" --method random --budget 4
+      matchbench sweep studies/cam_entries/study.toml -o out/cam
+      matchbench sweep out/mine/study.toml --cluster slurm --jobs 16 --cluster-set queue=short
+
+    TRACE is a trace's directory or NAME.tar.xz; STUDY is a file that ends in .toml.
+    A parameter with several values varies: a list 16,32,64, or a range 16..512 *2 or 16..64 +16.
+    Exit status: 0 done; 1 a replay did not finish, or the time limit was reached; 2 bad input.
+    """,
+)
+@click.argument("paths", metavar="TRACE...|STUDY", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-e",
+    "--engine",
+    "engines",
+    metavar="NAME[:PRESET]",
+    multiple=True,
+    help="An engine or preset; repeatable.",
+)
+@click.option(
+    "-s",
+    "--set",
+    "parameters",
+    metavar="[ENGINE.]KEY=VALUES",
+    multiple=True,
+    help="A value, a list or a range for ENGINE, or for all engines that have the key; repeatable.",
+)
+@click.option("--method", metavar="NAME", help="grid, random or optimizer. [grid]")
+@click.option(
+    "--objectives",
+    metavar="LIST",
+    help="What is minimized: time, latency, entries, memory_entries, area. [time, and the cost that varies]",
+)
+@click.option("--budget", metavar="N", type=int, help="Most variants. [1000]")
+@click.option("--time-limit", metavar="TIME", help="Start no replay after this time, such as 10 min.")
+@click.option("--seed", metavar="N", type=int, help="Seed of random and optimizer. [0]")
+@click.option(
+    "--areas",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Areas of your hardware results, as TOML.",
+)
+@click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]")
+@click.option(
+    "--network-set", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the network; repeatable."
+)
+@click.option("--cpu-scale", metavar="X", type=float, help="Factor on recorded compute time. [1]")
+@click.option(
+    "--free-wildcards", is_flag=True, help="Wildcard receives match the first message that arrives."
+)
+@click.option(
+    "--collective", "collectives", metavar="OP=ALGORITHM", multiple=True, help="As in compare; repeatable."
+)
+@click.option(
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    default=2,
+    help="Processes, or jobs of the cluster. [2]",
+)
+@click.option(
+    "--cluster", metavar="slurm|ADDRESS", help="Replay on Slurm, or on the Dask scheduler at ADDRESS."
+)
+@click.option(
+    "--cluster-set",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Option of a Slurm job, such as queue=short; repeatable.",
+)
+@click.option(
+    "--cache",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where results of replays are kept. [matchbench/replays in the user's cache folder]",
+)
+@click.option("--no-cache", is_flag=True, help="Keep no results, and use none.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Directory of the results. [out/sweep-DATE-TIME]",
+)
+@click.option("--plots", is_flag=True, help="Draw the charts as PNG and SVG too, to DIR/plots.")
+@click.option("--table-only", is_flag=True, help="Draw no charts; the page has tables only.")
+@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+def command(paths: tuple[Path, ...], output: Path | None, jobs: int, **options: object) -> int:
+    """Replay traces on many variants of engines: which is best, where is the knee, what does a doubling gain.
+
+    Prints the answer and a table, and writes tables, a page with charts and the study to DIR.
+    An interrupted sweep continues when the same command is run again.
+    """
+    return _sweep(paths, output, jobs, _Options(**options))
+
+
+class _Options:
+    """The options by name, with the types that click gives them."""
+
+    engines: tuple[str, ...]
+    parameters: tuple[str, ...]
+    method: str | None
+    objectives: str | None
+    budget: int | None
+    time_limit: str | None
+    seed: int | None
+    areas: Path | None
+    network: str | None
+    network_set: tuple[str, ...]
+    cpu_scale: float | None
+    free_wildcards: bool
+    collectives: tuple[str, ...]
+    cluster: str | None
+    cluster_set: tuple[str, ...]
+    cache: Path | None
+    no_cache: bool
+    plots: bool
+    table_only: bool
+    force: bool
+
+    def __init__(self, **options: object) -> None:
+        self.__dict__.update(options)
+
+
+def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Options) -> int:
+    from matchbench.sweep.cache import Cache, default_directory
+    from matchbench.sweep.hardware import Costs
+    from matchbench.sweep.result import MARKER, result_of
+    from matchbench.sweep.run import Run
+    from matchbench.sweep.workers import StartedWhenNeeded
+    from matchbench.trace import Trace
+
+    for first, second in (("plots", "table_only"), ("cache", "no_cache")):
+        if getattr(options, first) and getattr(options, second):
+            found, other = (f"--{name.replace('_', '-')}" for name in (first, second))
+            msg = f"{found}: found together with {other}, expected one of them"
+            raise MatchbenchError(msg)
+    study = _study(paths, options)
+    if output is None:
+        output = Path("out") / f"sweep-{dt.datetime.now():%Y%m%d-%H%M%S}"
+    force = options.force or _is_unfinished(output, study)
+    with ExitStack() as stack:
+        # Before the work: another command may be writing to it.
+        stack.enter_context(reserved_directory(output, marker=MARKER, force=force))
+        traces = [stack.enter_context(Trace.open(path)) for path in study.traces]
+        tell = stack.enter_context(_progress())
+        costs = Costs(options.areas)
+        cache = Cache(None if options.no_cache else options.cache or default_directory())
+        workers = StartedWhenNeeded(lambda: _workers(options, jobs))
+        stack.callback(workers.close)
+        run = Run(
+            study,
+            traces,
+            workers=workers,
+            cache=cache,
+            costs=costs,
+            shared_paths=bool(options.cluster),
+            progress=tell,
+        )
+        ended: BaseException | None = None
+        try:
+            run.work()
+        except (KeyboardInterrupt, SystemExit) as error:
+            ended = error
+            workers.close()
+        sweep = result_of(run)
+        if ended is None or sweep.variants.height:
+            sweep.write(output, force=force, charts=not options.table_only, plots=options.plots)
+    if ended is not None:
+        _say_interrupted(run.status, sweep, output, cached=not options.no_cache)
+        raise ended
+    _show(sweep, output)
+    return _status(run.limited, run.status, sweep)
+
+
+def _status(limited: bool, status: Status, sweep: Sweep) -> int:
+    if status.damaged:
+        sys.stderr.write(f"matchbench: {status.damaged} results in the cache were damaged; replayed again\n")
+    if limited:
+        sys.stderr.write("matchbench: the time limit was reached; the same command continues\n")
+    return CHECK_FAILED if limited or not bool(sweep.variants["finished"].all()) else 0
+
+
+def _study(paths: tuple[Path, ...], options: _Options) -> Study:
+    """Read the study, or make one of the options; options replace what a study says."""
+    from dataclasses import replace
+
+    from matchbench.selection import parse_assignments
+    from matchbench.sweep.space import designs_of
+    from matchbench.sweep.study import GRID_BUDGET, Study, read_study, seconds
+
+    changes: dict[str, object] = {}
+    if options.method is not None:
+        changes["method"] = options.method
+    if options.objectives is not None:
+        changes["objectives"] = tuple(name.strip() for name in options.objectives.split(","))
+    if options.budget is not None:
+        changes["budget"] = options.budget
+    if options.time_limit is not None:
+        changes["limit_s"] = seconds(options.time_limit, where="--time-limit")
+    if options.seed is not None:
+        changes["seed"] = options.seed
+    if any(path.suffix == ".toml" for path in paths):
+        fixed = (
+            "engines",
+            "parameters",
+            "network",
+            "network_set",
+            "cpu_scale",
+            "free_wildcards",
+            "collectives",
+        )
+        given = next((name for name in fixed if getattr(options, name)), None)
+        if len(paths) > 1 or given:
+            what = f"the option --{given.rstrip('s').replace('_', '-')}" if given else f"{len(paths)} paths"
+            msg = f"{paths[0]}: found a study and {what}, expected the study alone; edit the study"
+            raise MatchbenchError(msg)
+        return replace(read_study(paths[0]), **changes)  # type: ignore[arg-type] # fields by name
+    if not options.engines:
+        msg = "--engine: found none, expected at least one; `matchbench engines` lists them"
+        raise MatchbenchError(msg)
+    config = ReplayConfig(
+        network=options.network or _native.networks()[0][0],
+        network_parameters=parse_assignments(options.network_set, option="--network-set"),
+        cpu_scale=1.0 if options.cpu_scale is None else options.cpu_scale,
+        free_wildcards=options.free_wildcards,
+        collectives={
+            key: str(value)
+            for key, value in parse_assignments(options.collectives, option="--collective").items()
+        },
+    )
+    study = Study(
+        question="",
+        traces=paths,
+        designs=tuple(designs_of(options.engines, parse_assignments(options.parameters))),
+        config=config,
+        budget=GRID_BUDGET,
+    )
+    return replace(study, **changes)  # type: ignore[arg-type] # fields by name
+
+
+def _is_unfinished(output: Path, study: Study) -> bool:
+    """Return whether a directory has an unfinished result of the same study, which may be replaced."""
+    import json
+
+    from matchbench.sweep.result import MARKER
+
+    try:
+        finished = json.loads((output / MARKER).read_text(encoding="utf-8"))["finished"]
+        same = (output / "study.toml").read_text(encoding="utf-8") == study.text(output.absolute())
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return same and finished is False
+
+
+def _workers(options: _Options, jobs: int) -> Workers:
+    from matchbench.selection import parse_assignments
+
+    if options.cluster:
+        from matchbench.sweep.cluster import ClusterWorkers
+
+        settings = parse_assignments(options.cluster_set, option="--cluster-set")
+        return ClusterWorkers(options.cluster, jobs, {key: str(value) for key, value in settings.items()})
+    from matchbench.sweep.workers import LocalWorkers
+
+    return LocalWorkers(jobs)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Status], None]]:
+    """Show a bar with rate and remaining time on a terminal; elsewhere a line now and then."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(file=sys.stderr)
+    bar = Progress(
+        TextColumn("replaying"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} {task.fields[pace]}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    last = time.monotonic()
+    with bar:
+        task = bar.add_task("", total=None, pace="")
+
+        def tell(status: Status) -> None:
+            nonlocal last
+            bar.update(task, completed=status.done, total=status.total, pace=_pace(status))
+            if not console.is_terminal and time.monotonic() - last >= _LINE_EVERY_S:
+                last = time.monotonic()
+                sys.stderr.write(f"matchbench: {status.done} of {status.total} replays, {_pace(status)}\n")
+
+        yield tell
+
+
+def _pace(status: Status) -> str:
+    if status.rate is None or status.left_s is None:
+        return "from the cache"
+    return f"{status.rate:.3g}/s, {dt.timedelta(seconds=round(status.left_s))} left"
+
+
+def _say_interrupted(status: Status, sweep: Sweep, output: Path, *, cached: bool) -> None:
+    done = f"{status.done} of {status.total} replays are done"
+    if sweep.variants.height:
+        done += f"; {output} has the {sweep.variants.height} variants that are complete"
+        if cached:
+            again = shlex.join(["matchbench", "sweep", f"{output}{os.sep}study.toml", "-o", str(output)])
+            done += f"; `{again}` continues"
+    elif cached:
+        done += "; the same command continues"
+    sys.stderr.write(f"matchbench: {done}\n")
+
+
+def _show(sweep: Sweep, output: Path) -> None:
+    from matchbench.sweep import table
+
+    with tables.ignoring_closed_pipe():
+        for sentence in sweep.answer:
+            tables.line(sentence)
+        tables.line()
+        rows = table.rows(sweep)
+        tables.show(None, table.headings(sweep), rows[:_MOST_ROWS])
+        if len(rows) > _MOST_ROWS:
+            tables.line(f"... and {len(rows) - _MOST_ROWS} more in {output}/variants.csv")
+        tables.line()
+        tables.line(f"results: {output}/report.html")
+    with tables.ignoring_closed_pipe():
+        from matchbench import summary
+
+        sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(sweep.remarks))
+        sys.stderr.writelines(
+            f"matchbench: {name}: left out: {why}\n" for name, why in sweep.left_out.items()
+        )

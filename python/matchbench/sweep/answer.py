@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The answer of a sweep in sentences, computed from its table of variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from matchbench import tables
+from matchbench.sweep import analysis
+from matchbench.sweep.analysis import Point
+from matchbench.sweep.result import Sweep, cost_column, envelope, shown
+
+CLOSE = 0.01
+"""Share by which a smaller variant may be slower than the best and still be named."""
+
+
+def sentences(sweep: Sweep) -> Iterator[str]:
+    """Give the answer of a sweep, a sentence each.
+
+    Parameters
+    ----------
+    sweep
+        The sweep; its own `answer` is not read.
+    """
+    if not sweep.finished:
+        yield f"Not finished: {tables.count(sweep.variants.height)} variants have results so far."
+    column = sweep.measure_column()
+    ranked = sweep.ranked()
+    if ranked.is_empty():
+        yield "No variant finished on every trace; nothing is ranked."
+        return
+    if ranked.height < sweep.variants.height:
+        yield f"{sweep.variants.height - ranked.height} of {sweep.variants.height} variants did not finish."
+    traces = len(sweep.study.traces)
+    means = f" (geometric mean of {traces} traces)" if traces > 1 else ""
+    best = ranked.filter("best").row(0, named=True)
+    if ranked.height == 1:
+        yield f"The only variant, {best['variant']}, has {shown(best[column], sweep.measure)}{means}."
+        return
+    if sweep.measure == "latency" and "latency" not in sweep.study.objectives:
+        yield _equal_times(ranked)
+    value = f"{shown(best[column], sweep.measure)}{means}{_costs(sweep, best)}"
+    yield f"Best of {ranked.height}: {best['variant']}, with {value}."
+    yield from _knee(sweep, ranked, best)
+    yield from _curves(sweep, ranked)
+    yield from _hardware(sweep, ranked)
+
+
+def curve(sweep: Sweep, ranked: pl.DataFrame, axis: str, engine: str) -> list[Point]:
+    """Give the best value of the measure for each value of a parameter, whatever the other parameters are.
+
+    Parameters
+    ----------
+    sweep
+        The sweep.
+    ranked
+        The variants that finished.
+    axis
+        The parameter's column; words have no curve.
+    engine
+        The engine whose parameter it is.
+    """
+    if not ranked[axis].dtype.is_numeric():
+        return []
+    rows = (
+        ranked.filter(pl.col("engine") == engine)
+        .group_by(axis)
+        .agg(pl.col(sweep.measure_column()).min())
+        .sort(axis)
+    )
+    return [Point(float(x), float(y)) for x, y in rows.drop_nulls().rows()]
+
+
+def _equal_times(ranked: pl.DataFrame) -> str:
+    least, most = ranked["slowdown"].min(), ranked["slowdown"].max()
+    if not isinstance(least, float) or not isinstance(most, float):
+        return "Application times are unknown; match latencies are compared."
+    return (
+        f"What varies does not matter to the application time: slowdowns are {least:.4f} to {most:.4f}, "
+        f"{100 * (most / least - 1):.2g} % apart; match latencies are compared instead."
+    )
+
+
+def _costs(sweep: Sweep, row: dict[str, Any]) -> str:
+    if not sweep.cost:
+        return ""
+    column, unit = sweep.cost
+    what = "of memory" if column == "memory_entries" else ""
+    value = tables.count(row[column]) if isinstance(row[column], int) else tables.decimal(row[column])
+    return f" and {' '.join(filter(None, (value, unit, what)))}"
+
+
+def _knee(sweep: Sweep, ranked: pl.DataFrame, best: dict[str, Any]) -> Iterator[str]:
+    over = cost_column(sweep.variants, sweep.cost, sweep.axes)
+    if not over:
+        return
+    column = sweep.measure_column()
+    line = envelope(ranked, column, over)
+    first, least = line[column][0], line[column][-1]
+    at_knee = ranked.filter("knee")
+    if not at_knee.is_empty():
+        knee = at_knee.row(0, named=True)
+        yield (
+            f"Knee: {knee['variant']}, with {shown(knee[column], sweep.measure)}{_costs(sweep, knee)}: "
+            f"{100 * (first - knee[column]) / (first - least):.0f} % of the way from the smallest "
+            "to the best."
+        )
+    elif line.height > 2:
+        yield f"No knee: {sweep.measure} over {over} is too straight or too flat, or falls ever faster."
+    small = line.row(analysis.smallest_within([Point(0, y) for y in line[column]], CLOSE), named=True)
+    if small["variant"] not in (best["variant"], *at_knee["variant"]):
+        yield (
+            f"Smallest within {100 * CLOSE:.0f} % of the best: {small['variant']}, "
+            f"with {shown(small[column], sweep.measure)}{_costs(sweep, small)}."
+        )
+
+
+def _curves(sweep: Sweep, ranked: pl.DataFrame) -> Iterator[str]:
+    for axis in sweep.axes:
+        points = curve(sweep, ranked, axis, axis.partition(".")[0])
+        doubling = analysis.last_doubling(points)
+        if doubling:
+            last = "The last doubling" if doubling.to_x == 2 * doubling.from_x else "The last step"
+            change = f"{abs(100 * doubling.gain):.2g} %"
+            verb = "gains" if doubling.gain >= 0 else "loses"
+            what = f"{verb} {change}" if doubling.gain else "gains nothing"
+            yield f"{last} of {axis}, from {doubling.from_x:g} to {doubling.to_x:g}, {what}."
+
+
+def _hardware(sweep: Sweep, ranked: pl.DataFrame) -> Iterator[str]:
+    without = ranked.filter(pl.col("area").is_null()).height
+    named = {"entries": "entries", "memory_entries": "entries of memory"}
+    if sweep.cost and sweep.cost[0] == "area":
+        kinds = ranked["area_kind"].unique(maintain_order=True).to_list()
+        sources = ranked["area_source"].unique(maintain_order=True)
+        yield f"Areas are {' and '.join(kinds)}: {'; '.join(sources)}."
+    elif sweep.cost and without:
+        yield (
+            f"The area of {without} of {ranked.height} variants is not known, and no formula gives it: "
+            f"{named[sweep.cost[0]]} are compared instead."
+        )
+    elif sweep.cost:
+        yield f"Areas have different units or do not vary: {named[sweep.cost[0]]} are compared instead."
+    else:
+        yield "No hardware cost is known for all variants and varies: there is no Pareto front."

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The charts of a sweep: their data, and Vega-Lite specifications for its page; `plots` draws the same data.
+
+Source: Vega-Lite, a grammar of interactive graphics; https://vega.github.io/vega-lite/docs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from matchbench.sweep import analysis
+from matchbench.sweep.result import Sweep
+
+Spec = dict[str, Any]
+
+MOST_LINES = 12
+"""Lines of a chart; with more, each engine has one line, its best variants."""
+
+GREY, FRONT, KNEE = "#b8b8b8", "#1f5fa8", "#d9711c"
+"""Colours of dominated variants, of the front, and of the knee."""
+
+TITLES = {
+    "slowdown": "application time relative to ideal:zero",
+    "match_latency_mean_ns": "match latency, mean [ns]",
+    "entries": "entries searched at once or held at hand",
+    "memory_entries": "entries of memory on the NIC",
+}
+"""Titles of axes by column."""
+
+_WIDTH = 560  # pixels
+_ZOOM = "wheel![event.shiftKey]"  # the wheel alone scrolls the page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """What one chart shows.
+
+    Parameters
+    ----------
+    name
+        Its file's name, without ending.
+    kind
+        `curve` or `pareto`.
+    title
+        What it shows.
+    x, y
+        Columns of its axes.
+    x_title, y_title
+        Titles of its axes.
+    logarithmic
+        Whether its `x` axis is.
+    table
+        Its rows: `x`, `y`, `line` and `variant`, and of a Pareto front `state` (dominated, front or knee).
+    """
+
+    name: str
+    kind: str
+    title: str
+    x: str
+    y: str
+    x_title: str
+    y_title: str
+    logarithmic: bool
+    table: pl.DataFrame
+
+    @property
+    def spec(self) -> Spec:
+        """The Vega-Lite specification."""
+        return _pareto_spec(self) if self.kind == "pareto" else _curve_spec(self)
+
+
+def planned(sweep: Sweep) -> list[Chart]:
+    """Choose the charts of a sweep: a Pareto front, a curve for each parameter, and one by trace.
+
+    Parameters
+    ----------
+    sweep
+        The sweep; words have no curve, and a chart of fewer than two variants is left out.
+    """
+    ranked = sweep.ranked()
+    found = [_pareto(sweep, ranked)] if sweep.cost and ranked.height > 1 else []
+    for axis in sweep.axes:
+        mine = ranked.drop_nulls(axis).filter(pl.col("engine") == axis.partition(".")[0])
+        if mine[axis].dtype.is_numeric() and mine[axis].n_unique() > 1:
+            found.append(_curve(sweep, mine, axis))
+            if len(sweep.study.traces) > 1:
+                found.append(_by_trace(sweep, mine, axis))
+    return found
+
+
+def _pareto(sweep: Sweep, ranked: pl.DataFrame) -> Chart:
+    assert sweep.cost is not None  # noqa: S101 - the caller has checked it
+    cost, unit = sweep.cost
+    column = sweep.measure_column()
+    state = (
+        pl.when("knee")
+        .then(pl.lit("knee"))
+        .when("pareto")
+        .then(pl.lit("front"))
+        .otherwise(pl.lit("dominated"))
+    )
+    table = ranked.select(
+        pl.col(cost).cast(pl.Float64).alias("x"),
+        pl.col(column).alias("y"),
+        pl.col("design").alias("line"),
+        "variant",
+        state.alias("state"),
+        pl.col("entries").fill_null(0),
+    )
+    return Chart(
+        name="pareto",
+        kind="pareto",
+        title="What each variant costs and gains; grey: another variant is at least as good in both",
+        x=cost,
+        y=column,
+        x_title=f"area [{unit}]" if cost == "area" else TITLES[cost],
+        y_title=TITLES[column],
+        logarithmic=analysis.is_logarithmic(table["x"].to_list()),
+        table=table,
+    )
+
+
+def _curve(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
+    column = sweep.measure_column()
+    others = [each for each in sweep.axes if each != axis and ranked[each].n_unique() > 1]
+    designs = ["design"] if ranked["design"].n_unique() > 1 else []
+    line = pl.lit(ranked["design"][0])
+    title = f"{axis}"
+    if others or designs:
+        parts = [
+            *(pl.col(name) for name in designs),
+            *(pl.format("{}={}", pl.lit(each.partition(".")[2]), each) for each in others),
+        ]
+        line = pl.concat_str(parts, separator=" ")
+    rows = ranked.with_columns(line.alias("line"))
+    if rows["line"].n_unique() > MOST_LINES:
+        rows = rows.with_columns(pl.col("design").alias("line")).sort(column)
+        rows = rows.unique([axis, "line"], keep="first", maintain_order=True)
+        title += ", the best variant of each value"
+    table = rows.select(
+        pl.col(axis).cast(pl.Float64).alias("x"), pl.col(column).alias("y"), "line", "variant"
+    ).sort("x", maintain_order=True)
+    return _of_parameter(f"curve.{axis}", title, axis, column, table)
+
+
+def _by_trace(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
+    column = sweep.measure_column()
+    points = sweep.points.filter(pl.col("variant").is_in(ranked["variant"].implode()))
+    rows = points.drop_nulls(column).sort(column).unique([axis, "trace"], keep="first", maintain_order=True)
+    table = rows.select(
+        pl.col(axis).cast(pl.Float64).alias("x"),
+        pl.col(column).alias("y"),
+        pl.col("trace").alias("line"),
+        "variant",
+    ).sort("x", maintain_order=True)
+    title = f"{axis} on each trace, the best variant of each value"
+    return _of_parameter(f"traces.{axis}", title, axis, column, table)
+
+
+def _of_parameter(name: str, title: str, axis: str, column: str, table: pl.DataFrame) -> Chart:
+    return Chart(
+        name=name,
+        kind="curve",
+        title=title,
+        x=axis,
+        y=column,
+        x_title=axis,
+        y_title=TITLES[column],
+        logarithmic=analysis.is_logarithmic(table["x"].to_list()),
+        table=table,
+    )
+
+
+def _curve_spec(chart: Chart) -> Spec:
+    return {
+        **_frame(chart),
+        "params": [
+            {"name": "lines", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"},
+            {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"},
+        ],
+        "mark": {"type": "line", "point": {"size": 40}},
+        "encoding": {
+            **_position(chart),
+            "color": {"field": "line", "type": "nominal", "title": None, "sort": None},
+            "opacity": {"condition": {"param": "lines", "value": 1}, "value": 0.1},
+            "tooltip": _tooltip(chart),
+        },
+    }
+
+
+def _pareto_spec(chart: Chart) -> Spec:
+    states = {"domain": ["dominated", "front", "knee"], "range": [GREY, FRONT, KNEE]}
+    line = {"filter": "datum.state != 'dominated'"}
+    colour = {"field": "state", "type": "nominal", "scale": states, "title": None}
+    return {
+        **_frame(chart),
+        "encoding": _position(chart),
+        "layer": [
+            {
+                "transform": [line],
+                "mark": {"type": "line", "interpolate": "step-after", "color": FRONT, "strokeWidth": 1},
+            },
+            {
+                "params": [
+                    {"name": "states", "select": {"type": "point", "fields": ["state"]}, "bind": "legend"},
+                    {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"},
+                ],
+                "mark": {"type": "point", "filled": True},
+                "encoding": {
+                    "color": colour,
+                    **_shape(chart),
+                    "opacity": {"condition": {"param": "states", "value": 1}, "value": 0.1},
+                    "tooltip": _tooltip(chart),
+                    **_size(chart),
+                },
+            },
+            {
+                "transform": [{"filter": "datum.state == 'knee'"}],
+                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 11},
+                "encoding": {"text": {"field": "variant"}},
+            },
+        ],
+    }
+
+
+def _shape(chart: Chart) -> Spec:
+    """Give the shape of points: by design, if there are several."""
+    if chart.table["line"].n_unique() == 1:
+        return {}
+    return {"shape": {"field": "line", "type": "nominal", "title": "design", "sort": None}}
+
+
+def _size(chart: Chart) -> Spec:
+    """Give the size of points: the entries beside an area if they vary, else a larger one for the knee."""
+    if chart.x != "area" or chart.table["entries"].n_unique() == 1:
+        return {"size": {"condition": {"test": "datum.state == 'knee'", "value": 160}, "value": 60}}
+    return {"size": {"field": "entries", "type": "quantitative", "title": "entries"}}
+
+
+def _frame(chart: Chart) -> Spec:
+    rounded = chart.table.with_columns(pl.col(pl.Float64).round_sig_figs(6))
+    return {
+        "width": _WIDTH,
+        "height": 320,
+        "data": {"values": rounded.write_csv(), "format": {"type": "csv"}},
+    }
+
+
+def _position(chart: Chart) -> Spec:
+    ticks = sorted(set(chart.table["x"].to_list()))
+    scale: Spec = {"type": "log"} if chart.logarithmic else {"zero": False, "nice": False}
+    return {
+        "x": {
+            "field": "x",
+            "type": "quantitative",
+            "scale": scale,
+            "axis": {
+                "values": ticks if len(ticks) <= MOST_LINES else None,
+                "format": ",.6~g",
+                "labelOverlap": True,
+            },
+            "title": chart.x_title,
+        },
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "axis": {"format": ",.6~g"},
+            "title": chart.y_title,
+        },
+    }
+
+
+def _tooltip(chart: Chart) -> list[Spec]:
+    return [
+        {"field": "line", "title": "curve"},
+        {"field": "variant"},
+        {"field": "x", "type": "quantitative", "format": ",.6~g", "title": chart.x_title},
+        {"field": "y", "type": "quantitative", "format": ",.6~g", "title": chart.y_title},
+    ]

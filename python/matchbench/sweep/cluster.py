@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Replays on a cluster: Dask workers, which Slurm starts as jobs, or those of a scheduler that runs.
+
+Every node sees the traces under the same paths, and has the same installation of matchbench. The traces'
+hashes are checked there. A worker that dies is replaced by a new job, and what it replayed is done again.
+Source: https://jobqueue.dask.org, class `SLURMCluster`; https://distributed.dask.org.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from matchbench._native import MatchbenchError, version
+from matchbench.native_types import Report
+from matchbench.sweep.cache import module_hash
+from matchbench.sweep.workers import Task, replay
+
+_DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB", "walltime": "01:00:00"}
+_WHOLE = {"cores", "processes", "job_cpu"}
+_QUEUED = 4  # tasks sent to a worker in advance, so that it does not wait for the next one
+_ALLOWED_DEATHS = 10  # of workers that ran the same task
+_CONNECT_S = 30
+
+
+class ClusterWorkers:
+    """Dask workers.
+
+    Parameters
+    ----------
+    where
+        `slurm`, or the address of a Dask scheduler, such as `tcp://host:8786`.
+    count
+        Workers that Slurm starts, one per job.
+    options
+        Of dask-jobqueue's `SLURMCluster`, such as `queue`, `account`, `memory` and `walltime`; its file
+        `jobqueue.yaml` sets others.
+
+    Raises
+    ------
+    MatchbenchError
+        When Dask is not installed, there is no scheduler, or its module is another one.
+    """
+
+    def __init__(self, where: str, count: int, options: Mapping[str, str]) -> None:
+        try:
+            import dask
+            import distributed
+        except ImportError as error:
+            msg = f"--cluster: {error}; install matchbench[cluster]"
+            raise MatchbenchError(msg) from error
+        dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_DEATHS})
+        self._count = count
+        self._cluster = _slurm(count, options) if where == "slurm" else None
+        try:
+            self._client: Any = distributed.Client(self._cluster or where, timeout=_CONNECT_S)
+        except (OSError, ValueError) as error:
+            self._close_cluster()
+            msg = (
+                f"--cluster {where}: cannot connect: {error}; expected `slurm` or the address of a scheduler"
+            )
+            raise MatchbenchError(msg) from error
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Report]]:
+        """Replay the tasks and yield each with its result, in the order in which they end.
+
+        Raises
+        ------
+        MatchbenchError
+            When a replay is refused, or too many workers died.
+        """
+        import distributed
+
+        source = iter(tasks)
+        ahead = self._count * _QUEUED
+        under_way = {self._submit(task): task for task in itertools.islice(source, ahead)}
+        done = distributed.as_completed(list(under_way))
+        try:
+            for future in done:
+                task = under_way.pop(future)
+                yield task, self._result(future, task)
+                for following in itertools.islice(source, max(0, ahead - len(under_way))):
+                    submitted = self._submit(following)
+                    under_way[submitted] = following
+                    done.add(submitted)
+        finally:
+            self._client.cancel(list(under_way))
+
+    def _submit(self, task: Task) -> Any:
+        return self._client.submit(_replay_there, task, version(), module_hash(), pure=False)
+
+    def _result(self, future: Any, task: Task) -> Report:
+        import distributed
+
+        try:
+            answer = future.result()
+        except distributed.scheduler.KilledWorker as error:
+            msg = f"{task.name}: {_ALLOWED_DEATHS} workers died that replayed it; do jobs have enough memory?"
+            raise MatchbenchError(msg) from error
+        if isinstance(answer, str):
+            msg = f"{task.name}, on a worker: {answer}"
+            raise MatchbenchError(msg)
+        report: Report = answer
+        return report
+
+    def close(self) -> None:
+        """End the workers that were started here; what they replay is lost."""
+        self._client.close()
+        self._close_cluster()
+
+    def _close_cluster(self) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def _slurm(count: int, options: Mapping[str, str]) -> Any:
+    try:
+        from dask_jobqueue import SLURMCluster
+    except ImportError as error:
+        msg = f"--cluster slurm: {error}; install matchbench[cluster]"
+        raise MatchbenchError(msg) from error
+    given: dict[str, Any] = dict(_DEFAULTS)
+    for key, value in options.items():
+        if key in _WHOLE and not value.isdigit():
+            msg = f"--cluster-set {key}: found `{value}`, expected a whole number"
+            raise MatchbenchError(msg)
+        given[key] = int(value) if key in _WHOLE else value
+    try:
+        cluster = SLURMCluster(python=sys.executable, **given)
+    except (TypeError, ValueError) as error:
+        msg = f"--cluster-set: {error}"
+        raise MatchbenchError(msg) from error
+    # Not `scale`: that does not replace a job that ended.
+    cluster.adapt(minimum_jobs=count, maximum_jobs=count)
+    return cluster
+
+
+def _replay_there(task: Task, expected_version: str, expected_module: str) -> Report | str:
+    """Replay on a worker; return the message of an error, because exceptions of the module do not travel."""
+    if module_hash() != expected_module:
+        return (
+            f"its matchbench {version()} is another build than {expected_version} here; install the same one"
+        )
+    try:
+        return replay(task)
+    except MatchbenchError as error:
+        return str(error)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The page of a sweep: the answer, the charts, the table; one self-contained file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+
+from matchbench import _native, report_charts, summary
+from matchbench.output import write_file
+from matchbench.sweep import analysis, table
+from matchbench.sweep.charts import planned
+from matchbench.sweep.result import Sweep
+
+KNEE = (
+    "Knee: the point farthest below the straight line between the ends of the curve of the least value that "
+    "a cost or a smaller one reaches, with both axes scaled to 0..1, costs by their logarithm if they span a "
+    f"factor of {analysis.LOG_RATIO} or more (Satopaa et al. 2011); none if it lies less than "
+    f"{100 * analysis.KNEE_LEAST:g} % of the curve's height below the line, or the curve falls by less than "
+    f"{100 * analysis.GAIN_LEAST:g} %."
+)
+"""The definition of the knee."""
+
+
+def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
+    """Write `report.html`.
+
+    Parameters
+    ----------
+    sweep
+        The sweep.
+    directory
+        An existing directory.
+    charts
+        Put interactive charts into it.
+    """
+    selected = planned(sweep) if charts else []
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template("sweep.html").render(
+        study=sweep.study,
+        names=[path.name.removesuffix(".tar.xz") for path in sweep.study.traces],
+        version=_native.version(),
+        revision=_native.revision(),
+        answer=sweep.answer,
+        charts=selected,
+        library=report_charts.library() if selected else "",
+        knee=KNEE,
+        headings=table.headings(sweep),
+        rows=table.rows(sweep),
+        legend=table.LEGEND,
+        remarks=list(summary.remark_lines(sweep.remarks)),
+        left_out=sweep.left_out,
+        areas=sweep.variants.drop_nulls("area").select("variant", "area_kind", "area_source").rows(),
+    )
+    write_file(directory / "report.html", page)

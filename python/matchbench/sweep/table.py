@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The table of variants, as the terminal and the page show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matchbench import tables
+from matchbench.sweep.result import Sweep
+
+LEGEND = (
+    "slowdown: application time relative to ideal:zero, the geometric mean over the traces; worst: the "
+    "largest of any trace; match mean: mean match latency, likewise; entries: entries searched at once "
+    "or held at hand; memory: entries of memory on the NIC; area: hardware results, or published areas, "
+    "mm2 normalised to 90 nm; mark: best, the variant with the least time or latency; pareto: no other "
+    "variant is at least as good in all objectives and better in one; knee: the point of the curve "
+    "farthest below the line between its ends."
+)
+"""Meaning of the headings."""
+
+
+def headings(sweep: Sweep) -> list[str]:
+    """Give the headings; a leading `>` marks a column of numbers."""
+    axes = [f">{axis}" if sweep.variants[axis].dtype.is_numeric() else axis for axis in sweep.axes]
+    return [
+        "design",
+        *axes,
+        ">slowdown",
+        *_worst(sweep),
+        ">match mean",
+        *(f">{name}" for name in _costs(sweep)),
+        "mark",
+    ]
+
+
+def rows(sweep: Sweep) -> list[tuple[str, ...]]:
+    """Give the cells of all variants, in the order in which they were tried."""
+    return [_cells(sweep, row) for row in sweep.variants.iter_rows(named=True)]
+
+
+def _cells(sweep: Sweep, row: Mapping[str, Any]) -> tuple[str, ...]:
+    unfinished = "not finished" if not row["finished"] else "-"
+    return (
+        row["design"],
+        *(_value(row[axis]) for axis in sweep.axes),
+        unfinished if row["slowdown"] is None else f"{row['slowdown']:.4f}",
+        *(["-" if row["slowdown_max"] is None else f"{row['slowdown_max']:.4f}"] if _worst(sweep) else []),
+        tables.time(row["match_latency_mean_ns"]),
+        *(_cost(row, name) for name in _costs(sweep)),
+        ", ".join(name for name in ("best", "knee", "pareto") if row[name]),
+    )
+
+
+def _worst(sweep: Sweep) -> list[str]:
+    return [">worst"] if len(sweep.study.traces) > 1 else []
+
+
+def _costs(sweep: Sweep) -> list[str]:
+    names = {"entries": "entries", "memory_entries": "memory", "area": "area"}
+    return [shown for name, shown in names.items() if sweep.variants[name].is_not_null().any()]
+
+
+def _cost(row: Mapping[str, Any], name: str) -> str:
+    if name == "area":
+        if row["area"] is None:
+            return "-"
+        mark = "" if row["area_kind"] == "hardware" else f" ({row['area_kind']})"
+        return f"{tables.decimal(row['area'])} {row['area_unit']}{mark}"
+    value = row["memory_entries" if name == "memory" else name]
+    return "-" if value is None else tables.count(value)
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)

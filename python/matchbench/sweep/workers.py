@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Replays in processes of this host.
+
+A process that dies, for example because the system ran out of memory and killed it, is replaced, and what it
+replayed is tried again.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Protocol
+
+from matchbench._native import MatchbenchError, Network
+from matchbench.native_types import Report
+from matchbench.replay_config import ReplayConfig
+from matchbench.selection import engine
+from matchbench.trace import Trace
+
+MOST_TRIES = 3
+"""How often a replay is tried whose process dies."""
+
+_END_S = 5.0  # time that a process has to end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One replay, as it is sent to a process.
+
+    Parameters
+    ----------
+    at
+        Its number.
+    name
+        The trace and the variant, for errors.
+    trace
+        The trace's path.
+    trace_hash
+        Its hash, which is checked if the file is another one's copy; empty: not checked.
+    engine
+        `engine:preset`.
+    parameters
+        Values that replace the preset's.
+    config
+        How to replay.
+    """
+
+    at: int
+    name: str
+    trace: Path
+    trace_hash: str
+    engine: str
+    parameters: dict[str, Any]
+    config: ReplayConfig
+
+
+class Workers(Protocol):
+    """What replays tasks."""
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Report]]:
+        """Replay the tasks and yield each with its result, in the order in which they end."""
+
+    def close(self) -> None:
+        """End the processes; what they replay is lost."""
+
+
+def replay(task: Task) -> Report:
+    """Replay a task in this process and return its result without tables of ranks, depths and times.
+
+    Raises
+    ------
+    MatchbenchError
+        When the trace is defective or not the expected one.
+    """
+    trace = _trace(task.trace)
+    if task.trace_hash and trace.hash != task.trace_hash:
+        msg = f"{task.trace}: found a trace with the hash {trace.hash}, expected {task.trace_hash}"
+        raise MatchbenchError(msg)
+    config = task.config
+    report = trace.native.replay(
+        engine(task.engine, **task.parameters),
+        Network(config.network, **config.network_parameters),
+        cpu_scale=config.cpu_scale,
+        free_wildcards=config.free_wildcards,
+        collectives=list(config.collectives.items()),
+    )
+    for name in ("ranks", "depths", "timeline"):
+        report[name] = {column: [] for column in report[name]}
+    return report
+
+
+class LocalWorkers:
+    """Processes of this host.
+
+    Parameters
+    ----------
+    count
+        How many, at least 1.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._idle: list[_Worker] = []
+        self._busy: dict[_Worker, Task] = {}
+        self._count = count
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Report]]:
+        """Replay the tasks and yield each with its result, in the order in which they end.
+
+        Raises
+        ------
+        MatchbenchError
+            When a replay is refused, or its process died each time.
+        """
+        source = iter(tasks)
+        again: list[Task] = []
+        tries: dict[int, int] = {}
+        while True:
+            while len(self._busy) < self._count:
+                task = again.pop() if again else next(source, None)
+                if task is None:
+                    break
+                worker = self._idle.pop() if self._idle else _Worker()
+                self._busy[worker] = task
+                worker.send(task)
+            if not self._busy:
+                return
+            for worker in _ready(self._busy):
+                task = self._busy.pop(worker)
+                try:
+                    answer = worker.receive()
+                except (EOFError, OSError):
+                    worker.end()
+                    tries[task.at] = tries.get(task.at, 0) + 1
+                    if tries[task.at] == MOST_TRIES:
+                        msg = f"{task.name}: its process died {MOST_TRIES} times; is there enough memory?"
+                        raise MatchbenchError(msg) from None
+                    again.append(task)
+                    continue
+                self._idle.append(worker)
+                if isinstance(answer, str):
+                    raise MatchbenchError(answer)
+                yield task, answer
+
+    def close(self) -> None:
+        """End the processes; what they replay is lost."""
+        for worker in [*self._idle, *self._busy]:
+            worker.end()
+        self._idle.clear()
+        self._busy.clear()
+
+
+class StartedWhenNeeded:
+    """Workers that are made when the first replay needs them: none if all results are in the cache.
+
+    Parameters
+    ----------
+    make
+        Makes them.
+    """
+
+    def __init__(self, make: Callable[[], Workers]) -> None:
+        self._make = make
+        self._workers: Workers | None = None
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Report]]:
+        """Replay the tasks and yield each with its result, in the order in which they end."""
+        source = iter(tasks)
+        first = next(source, None)
+        if first is not None:
+            self._workers = self._workers or self._make()
+            yield from self._workers.run(itertools.chain([first], source))
+
+    def close(self) -> None:
+        """End the processes; what they replay is lost."""
+        if self._workers:
+            self._workers.close()
+            self._workers = None
+
+
+class _Worker:
+    """A process and the connection to it."""
+
+    def __init__(self) -> None:
+        # Spawned, because the threads of polars may hold locks.
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=_serve, args=(other,), daemon=True)
+        with _without_interrupts():
+            self.process.start()
+        other.close()
+
+    def send(self, task: Task) -> None:
+        with suppress(OSError):  # it died; `receive` says so too
+            self.connection.send(task)
+
+    def receive(self) -> Report | str:
+        answer: Report | str = self.connection.recv()
+        return answer
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.terminate()
+        self.process.join(_END_S)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+
+
+def _ready(busy: Mapping[_Worker, Task]) -> list[_Worker]:
+    by_connection = {worker.connection: worker for worker in busy}
+    return [
+        by_connection[connection] for connection in wait(list(by_connection)) if connection in by_connection
+    ]
+
+
+def _serve(connection: Connection) -> None:
+    """Replay what comes until the connection is closed."""
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        answer: Report | str
+        try:
+            answer = replay(task)
+        except MatchbenchError as error:
+            answer = str(error)
+        connection.send(answer)
+
+
+@functools.cache
+def _trace(path: Path) -> Trace:
+    trace = Trace.open(path)
+    trace.check()
+    return trace
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block SIGINT for processes that are started in the block: only this one handles Ctrl-C."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
