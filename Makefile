@@ -89,7 +89,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 PROPERTIES := conform engines guest machines match_unit matching mbmatch processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
-  python guest-mpi mpi-tests mpi-bench mpi-conform mpi-matrix
+  python guest-mpi sweep mpi-tests mpi-bench mpi-conform mpi-matrix
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
@@ -141,6 +141,10 @@ nightly-python: setup .venv/packages.stamp .venv/guest.stamp
 nightly-guest-mpi: setup .venv/packages.stamp .venv/guest.stamp
 	MATCHBENCH_GUEST_MPI_PROGRAMS=$(GUEST_PROGRAMS) MATCHBENCH_GUEST_MPI_SEED=$$(date +%Y%m%d) MATCHBENCH_GUEST_RANKS=16 \
 	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_guest_mpi.py tests/test_guest_programs.py
+
+# Sweeps with an optimizer, and on a Slurm of this host.
+nightly-sweep: setup .venv/packages.stamp .venv/slurm.stamp
+	MATCHBENCH_SLURM=1 $(VENV)/pytest --durations 10 tests/test_sweep.py tests/test_sweep_slurm.py
 
 nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
@@ -225,6 +229,12 @@ clean: ## remove everything that was built or downloaded
 
 .venv/aarch64.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh aarch64
+	touch $@
+
+# After the other one, because apt does not run twice at a time.
+.venv/slurm.stamp: xtask/setup.sh pyproject.toml python/constraints.txt | .venv/dev.stamp .venv/guest.stamp
+	xtask/setup.sh slurm
+	$(VENV)/maturin develop --release --quiet --extras dev,cluster,optimizer
 	touch $@
 
 .venv/lints.stamp: xtask/setup.sh | .venv/python.stamp

@@ -186,7 +186,7 @@ def test_a_replay_whose_process_always_dies_is_named(deep: mb.Trace, monkeypatch
 def test_an_interrupted_sweep_is_usable_and_continues_to_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trace = mb.generate("halo3d", tmp_path / "halo", ranks=27, settings={"iterations": 400})
+    trace = mb.generate("halo3d", tmp_path / "halo", ranks=27, settings={"iterations": 200})
     words = ["sweep", trace.path, "-e", "cam_list", "--set", "cam=1..128 *2", "-j", "1"]
     command = [sys.executable, "-m", "matchbench", *map(str, words)]
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,7 @@
 # `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
 # `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
 # the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz;
-# `setup.sh aarch64` what compiles for that processor and runs its programs.
+# `setup.sh aarch64` what compiles for that processor and runs its programs; `setup.sh slurm` a batch system.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -115,7 +115,14 @@ aarch64() {
   rustup target add aarch64-unknown-linux-gnu
 }
 
+# Its services are not started: a test starts its own.
+slurm() {
+  need munge command -v munged
+  need slurm-wlm command -v slurmctld
+  provide
+}
+
 case ${1:-} in
-  tools | mpi | lints | guest | mpis | sanitizers | aarch64) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis|sanitizers|aarch64" ;;
+  tools | mpi | lints | guest | mpis | sanitizers | aarch64 | slurm) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis|sanitizers|aarch64|slurm" ;;
 esac

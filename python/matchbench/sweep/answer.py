@@ -108,6 +108,8 @@ def _knee(sweep: Sweep, ranked: pl.DataFrame, best: dict[str, Any]) -> Iterator[
             f"{100 * (first - knee[column]) / (first - least):.0f} % of the way from the smallest "
             "to the best."
         )
+    elif first == least:
+        yield f"No knee: the smallest variant is as good as any, {line['variant'][0]}."
     elif line.height > 2:
         yield f"No knee: {sweep.measure} over {over} is too straight or too flat, or falls ever faster."
     small = line.row(analysis.smallest_within([Point(0, y) for y in line[column]], CLOSE), named=True)

@@ -30,6 +30,7 @@ TITLES = {
 }
 """Titles of axes by column."""
 
+_LINES: Spec = {"name": "lines", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
 _WIDTH = 560  # pixels
 _ZOOM = "wheel![event.shiftKey]"  # the wheel alone scrolls the page
 
@@ -108,7 +109,7 @@ def _pareto(sweep: Sweep, ranked: pl.DataFrame) -> Chart:
         pl.col("design").alias("line"),
         "variant",
         state.alias("state"),
-        pl.col("entries").fill_null(0),
+        "entries",
     )
     return Chart(
         name="pareto",
@@ -178,14 +179,13 @@ def _curve_spec(chart: Chart) -> Spec:
     return {
         **_frame(chart),
         "params": [
-            {"name": "lines", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"},
+            *([_LINES] if chart.table["line"].n_unique() > 1 else []),
             {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"},
         ],
         "mark": {"type": "line", "point": {"size": 40}},
         "encoding": {
             **_position(chart),
-            "color": {"field": "line", "type": "nominal", "title": None, "sort": None},
-            "opacity": {"condition": {"param": "lines", "value": 1}, "value": 0.1},
+            **_colour(chart),
             "tooltip": _tooltip(chart),
         },
     }
@@ -217,13 +217,32 @@ def _pareto_spec(chart: Chart) -> Spec:
                     **_size(chart),
                 },
             },
-            {
-                "transform": [{"filter": "datum.state == 'knee'"}],
-                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 11},
-                "encoding": {"text": {"field": "variant"}},
-            },
+            *_named_knee(chart),
         ],
     }
+
+
+def _colour(chart: Chart) -> Spec:
+    """Give the colour of lines, if there are several."""
+    if chart.table["line"].n_unique() == 1:
+        return {}
+    return {
+        "color": {"field": "line", "type": "nominal", "title": None, "sort": None},
+        "opacity": {"condition": {"param": "lines", "value": 1}, "value": 0.1},
+    }
+
+
+def _named_knee(chart: Chart) -> list[Spec]:
+    """Give the layer that names the knee, if there is one."""
+    if chart.table.filter(state="knee").is_empty():
+        return []
+    return [
+        {
+            "transform": [{"filter": "datum.state == 'knee'"}],
+            "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 11},
+            "encoding": {"text": {"field": "variant"}},
+        }
+    ]
 
 
 def _shape(chart: Chart) -> Spec:
@@ -235,9 +254,10 @@ def _shape(chart: Chart) -> Spec:
 
 def _size(chart: Chart) -> Spec:
     """Give the size of points: the entries beside an area if they vary, else a larger one for the knee."""
-    if chart.x != "area" or chart.table["entries"].n_unique() == 1:
+    entries = chart.table["entries"]
+    if chart.x != "area" or entries.null_count() or entries.n_unique() == 1:
         return {"size": {"condition": {"test": "datum.state == 'knee'", "value": 160}, "value": 60}}
-    return {"size": {"field": "entries", "type": "quantitative", "title": "entries"}}
+    return {"size": {"field": "entries", "type": "quantitative", "scale": {"range": [40, 400]}}}
 
 
 def _frame(chart: Chart) -> Spec:
@@ -251,7 +271,9 @@ def _frame(chart: Chart) -> Spec:
 
 def _position(chart: Chart) -> Spec:
     ticks = sorted(set(chart.table["x"].to_list()))
-    scale: Spec = {"type": "log"} if chart.logarithmic else {"zero": False, "nice": False}
+    # A point at the edge would be cut.
+    around: Spec = {"nice": False, "padding": 14}
+    scale = {**around, "type": "log"} if chart.logarithmic else {**around, "zero": False}
     return {
         "x": {
             "field": "x",
@@ -267,7 +289,7 @@ def _position(chart: Chart) -> Spec:
         "y": {
             "field": "y",
             "type": "quantitative",
-            "scale": {"zero": False},
+            "scale": {**around, "zero": False},
             "axis": {"format": ",.6~g"},
             "title": chart.y_title,
         },

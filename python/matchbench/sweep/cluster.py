@@ -9,13 +9,14 @@ Source: https://jobqueue.dask.org, class `SLURMCluster`; https://distributed.das
 from __future__ import annotations
 
 import itertools
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from matchbench._native import MatchbenchError, version
 from matchbench.native_types import Report
-from matchbench.sweep.cache import module_hash
+from matchbench.sweep.cache import default_directory, module_hash
 from matchbench.sweep.workers import Task, replay
 
 _DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB", "walltime": "01:00:00"}
@@ -121,7 +122,7 @@ def _slurm(count: int, options: Mapping[str, str]) -> Any:
     except ImportError as error:
         msg = f"--cluster slurm: {error}; install matchbench[cluster]"
         raise MatchbenchError(msg) from error
-    given: dict[str, Any] = dict(_DEFAULTS)
+    given: dict[str, Any] = {**_DEFAULTS, "log_directory": str(default_directory().parent / "slurm")}
     for key, value in options.items():
         if key in _WHOLE and not value.isdigit():
             msg = f"--cluster-set {key}: found `{value}`, expected a whole number"
@@ -132,9 +133,33 @@ def _slurm(count: int, options: Mapping[str, str]) -> Any:
     except (TypeError, ValueError) as error:
         msg = f"--cluster-set: {error}"
         raise MatchbenchError(msg) from error
+    try:
+        _check_script(cluster.job_script())
+    except BaseException:
+        cluster.close()
+        raise
     # Not `scale`: that does not replace a job that ended.
     cluster.adapt(minimum_jobs=count, maximum_jobs=count)
     return cluster
+
+
+def _check_script(script: str) -> None:
+    """Have Slurm check the job: Dask would submit a job that is refused again and again."""
+    try:
+        done = subprocess.run(
+            ["sbatch", "--test-only"],  # noqa: S607 - the user's Slurm
+            input=script,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_CONNECT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        msg = f"--cluster slurm: cannot run sbatch: {error}; expected the commands of Slurm on this host"
+        raise MatchbenchError(msg) from error
+    if done.returncode:
+        msg = f"--cluster slurm: Slurm refuses the job: {done.stderr.strip()}; change it with --cluster-set"
+        raise MatchbenchError(msg)
 
 
 def _replay_there(task: Task, expected_version: str, expected_module: str) -> Report | str:
