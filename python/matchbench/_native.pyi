@@ -119,6 +119,7 @@ class Trace:
         cpu_scale: float,
         free_wildcards: bool,
         collectives: Sequence[tuple[str, str]],
+        watched: Sequence[int] = (),
         progress: Progress | None = None,
     ) -> Report: ...
 

@@ -33,7 +33,11 @@ class Parameter(TypedDict):
 
 
 class Card(TypedDict):
-    """Description of an engine."""
+    """Description of an engine.
+
+    `representative` is the preset that a comparison replays by default; None for an engine whose simulation is
+    slow.
+    """
 
     name: str
     summary: str
@@ -42,6 +46,7 @@ class Card(TypedDict):
     presets: list[str]
     literal: list[str]
     on_request: list[str]
+    representative: str | None
 
 
 class Stats(TypedDict):
@@ -212,6 +217,7 @@ class Report(TypedDict):
     ranks: Columns
     depths: Columns
     timeline: Columns
+    watched: Columns
     unfinished: Unfinished
     cycle: list[int]
     notes: list[str]

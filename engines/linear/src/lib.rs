@@ -18,7 +18,10 @@ pub const ENTRY: EngineEntry = EngineEntry {
         timing: Timing::Simulated,
     },
     parameters: LinearParameters::SPECS,
-    presets: mb_core::presets!("qsnet2", "bgp", "dimmnet2", "dimmnet2_lhs", "software", "software_l2"),
+    presets: mb_core::presets!(
+        "qsnet2", "bgp", "dimmnet2", "dimmnet2_lhs", "software", "software_l2";
+        representative: "software"
+    ),
     placement: |set| set.typed::<LinearParameters>().placement,
     breaks_order: keeps_order,
     build: |set| Ok(Box::new(Server::new(Linear::new(&set.typed())))),

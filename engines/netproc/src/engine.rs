@@ -24,7 +24,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
         timing: Timing::Simulated,
     },
     parameters: <NetprocParameters as mb_core::Parameters>::SPECS,
-    presets: mb_core::presets!("smt8"; on_request: "cmp8", "cmp2_4", "cmp2_8", "inorder8"),
+    presets: mb_core::presets!("smt8"; representative: none; on_request: "cmp8", "cmp2_4", "cmp2_8", "inorder8"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
     build: |set| Ok(Box::new(Netproc::new(&set.typed())?)),

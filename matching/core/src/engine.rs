@@ -187,10 +187,48 @@ pub struct Preset {
     pub toml: &'static str,
     /// Whether a comparison runs it only when it is named, because its simulation is slow.
     pub on_request: bool,
+    /// Whether it stands for its engine in a comparison that names no engine. True for one preset of an
+    /// engine; for none if even the quickest simulation takes many times as long as those of other engines.
+    pub representative: bool,
+}
+
+/// Marks the preset `name`, or none, as the one that stands for the engine.
+///
+/// # Panics
+/// When no preset has this name; in a constant, this is a compile error.
+#[must_use]
+pub const fn represented_by<const N: usize>(mut presets: [Preset; N], name: Option<&str>) -> [Preset; N] {
+    let Some(name) = name else { return presets };
+    let mut at = 0;
+    while at < N {
+        if same(presets[at].name, name) {
+            presets[at].representative = true;
+            return presets;
+        }
+        at += 1;
+    }
+    panic!("the representative is no preset of the engine");
+}
+
+/// `a == b` in a constant.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 /// The presets of these names, from the folder `presets` beside the folder of the calling file.
-/// Those behind `on_request` are run only when they are named.
+/// Those behind `on_request` are run only when they are named. The first one stands for the engine
+/// ([`Preset::representative`]) unless `representative` names another one, or `none`.
 #[macro_export]
 macro_rules! presets {
     (@ $name:literal, $on_request:literal) => {
@@ -198,10 +236,23 @@ macro_rules! presets {
             name: $name,
             toml: include_str!(concat!("../presets/", $name, ".toml")),
             on_request: $on_request,
+            representative: false,
         }
     };
-    ($($name:literal),+ $(,)? $(; on_request: $($other:literal),+)?) => {
-        &[$($crate::presets!(@ $name, false)),+ $($(, $crate::presets!(@ $other, true))+)?]
+    (@all $representative:expr; $($name:literal),+; $($other:literal),*) => {
+        &$crate::engine::represented_by(
+            [$($crate::presets!(@ $name, false)),+ $(, $crate::presets!(@ $other, true))*],
+            $representative,
+        )
+    };
+    ($($name:literal),+ $(,)?; representative: none $(; on_request: $($other:literal),+)?) => {
+        $crate::presets!(@all None; $($name),+; $($($other),+)?)
+    };
+    ($($name:literal),+ $(,)?; representative: $representative:literal $(; on_request: $($other:literal),+)?) => {
+        $crate::presets!(@all Some($representative); $($name),+; $($($other),+)?)
+    };
+    ($first:literal $(, $name:literal)* $(,)? $(; on_request: $($other:literal),+)?) => {
+        $crate::presets!(@all Some($first); $first $(, $name)*; $($($other),+)?)
     };
 }
 

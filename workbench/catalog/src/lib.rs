@@ -274,6 +274,23 @@ mod tests {
     }
 
     #[test]
+    fn at_most_one_preset_stands_for_an_engine_and_it_keeps_the_order_and_is_quick() {
+        for entry in ENGINES {
+            let mine: Vec<_> = entry.presets.iter().filter(|preset| preset.representative).collect();
+            assert!(mine.len() <= 1, "{}", entry.card.name);
+            for preset in mine {
+                assert!(!preset.on_request, "{}:{}", entry.card.name, preset.name);
+                let choice = choose(entry, Some(preset.name)).unwrap();
+                assert_eq!((entry.breaks_order)(&choice.parameters), None, "{}", choice.spec());
+            }
+        }
+        let of = |name| find(name).unwrap().entry.presets.iter().find(|preset| preset.representative);
+        assert_eq!(of("linear").map(|preset| preset.name), Some("software"));
+        assert_eq!(of("alpu").map(|preset| preset.name), Some("tanabe2013"));
+        assert_eq!(of("netproc").map(|preset| preset.name), None);
+    }
+
+    #[test]
     fn an_unknown_name_lists_those_that_exist() {
         let message = |spec| find(spec).unwrap_err().to_string();
         let engines = words(ENGINES.iter().map(|entry| entry.card.name));
@@ -291,6 +308,7 @@ mod tests {
                 name: "broken",
                 toml: "entry = { value = \"-1\", source = \"assumed\", note = \"why\" }",
                 on_request: false,
+                representative: true,
             }],
             ..mb_linear::ENTRY
         };

@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn read_text(toml: &'static str) -> Result<ParameterSet, PresetError> {
-        read(Example::SPECS, &Preset { name: "try", toml, on_request: false })
+        read(Example::SPECS, &Preset { name: "try", toml, on_request: false, representative: true })
     }
 
     #[test]

@@ -80,10 +80,11 @@ pub(crate) struct Card {
     presets: Vec<&'static str>,
     literal: Vec<&'static str>,
     on_request: Vec<&'static str>,
+    representative: Option<&'static str>,
 }
 
-/// Every engine of the catalog; presets that break MPI's order are `literal`, and those that a comparison runs only
-/// when they are named `on_request`.
+/// Every engine of the catalog; presets that break MPI's order are `literal`, those that a comparison runs only
+/// when they are named `on_request`, and the one that a comparison runs by default is `representative`.
 #[pyfunction]
 pub(crate) fn engines() -> PyResult<Vec<Card>> {
     let literal = mb_catalog::literal().map_err(bad_input)?;
@@ -101,6 +102,7 @@ pub(crate) fn engines() -> PyResult<Vec<Card>> {
             presets: entry.presets.iter().map(|preset| preset.name).collect(),
             literal: literal_of(entry.card.name),
             on_request: entry.presets.iter().filter(|preset| preset.on_request).map(|preset| preset.name).collect(),
+            representative: entry.presets.iter().find(|preset| preset.representative).map(|preset| preset.name),
         })
         .collect();
     Ok(cards)

@@ -20,6 +20,7 @@ pub(crate) struct Options {
     pub(crate) cpu_scale: f64,
     pub(crate) free_wildcards: bool,
     pub(crate) collectives: Vec<(String, String)>,
+    pub(crate) watched: Vec<u32>,
 }
 
 /// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
@@ -62,6 +63,7 @@ pub(crate) fn run(
     let communicators = trace.checked(py, None)?;
     let mut config = ReplayConfig::new(network.network.clone());
     config.cpu_scale = options.cpu_scale;
+    config.watched.clone_from(&options.watched);
     config.wildcards = if options.free_wildcards { Wildcards::Free } else { Wildcards::Recorded };
     for (collective, algorithm) in &options.collectives {
         config.collectives.set(collective, algorithm).map_err(bad_input)?;

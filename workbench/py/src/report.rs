@@ -84,6 +84,17 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
         "operations" => bin.operations,
     });
 
+    let watched = PyDict::new(py);
+    let bins = report.watched.iter().flat_map(|of| of.timeline.iter().map(move |bin| (of.rank, bin)));
+    let bins = bins.collect::<Vec<_>>();
+    columns!(watched, bins, |row| {
+        "rank" => row.0,
+        "from_ns" => ns(row.1.from),
+        "posted_max" => row.1.posted_max,
+        "unexpected_max" => row.1.unexpected_max,
+        "operations" => row.1.operations,
+    });
+
     let unfinished = PyDict::new(py);
     columns!(unfinished, report.unfinished, |row| {
         "rank" => row.rank,
@@ -98,6 +109,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
     all.set_item("ranks", ranks)?;
     all.set_item("depths", depths)?;
     all.set_item("timeline", timeline)?;
+    all.set_item("watched", watched)?;
     all.set_item("unfinished", unfinished)?;
     all.set_item("cycle", &report.cycle)?;
     all.set_item("notes", &report.notes)?;

@@ -137,8 +137,8 @@ impl Trace {
         Ok(dict)
     }
 
-    /// Replays the trace on `engine`.
-    #[pyo3(signature = (engine, network, *, cpu_scale, free_wildcards, collectives, progress=None))]
+    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one.
+    #[pyo3(signature = (engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn replay<'py>(
         &self,
@@ -148,9 +148,10 @@ impl Trace {
         cpu_scale: f64,
         free_wildcards: bool,
         collectives: Vec<(String, String)>,
+        watched: Vec<u32>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = Options { cpu_scale, free_wildcards, collectives };
+        let options = Options { cpu_scale, free_wildcards, collectives, watched };
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 

@@ -120,13 +120,21 @@ pub struct ReplayConfig {
     pub wildcards: Wildcards,
     /// How collectives are expanded.
     pub collectives: Collectives,
+    /// World ranks whose queue lengths over time are reported one by one; others are ignored.
+    pub watched: Vec<u32>,
 }
 
 impl ReplayConfig {
     /// Defaults around `network`.
     #[must_use]
     pub fn new(network: Network) -> Self {
-        Self { network, cpu_scale: 1.0, wildcards: Wildcards::default(), collectives: Collectives::default() }
+        Self {
+            network,
+            cpu_scale: 1.0,
+            wildcards: Wildcards::default(),
+            collectives: Collectives::default(),
+            watched: Vec::new(),
+        }
     }
 }
 

@@ -16,5 +16,5 @@ mod stats;
 
 pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
 pub use network::{NETWORKS, Network};
-pub use report::{DepthBin, Histogram, RankReport, Report, TimeBin, Totals, Unfinished};
+pub use report::{DepthBin, Histogram, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};

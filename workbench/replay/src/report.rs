@@ -246,6 +246,15 @@ pub struct RankReport {
     pub totals: Totals,
 }
 
+/// Queue lengths of one rank over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WatchedRank {
+    /// World rank.
+    pub rank: u32,
+    /// Up to 1024 bins.
+    pub timeline: Vec<TimeBin>,
+}
+
 /// A rank that did not finish, and the call it is blocked in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
@@ -272,6 +281,8 @@ pub struct Report {
     pub depths: Vec<DepthBin>,
     /// Queue lengths over time; up to 1024 bins.
     pub timeline: Vec<TimeBin>,
+    /// Queue lengths over time of the ranks that the configuration names, in its order.
+    pub watched: Vec<WatchedRank>,
     /// Ranks that did not finish, because of a deadlock, a mismatch or a truncated trace.
     pub unfinished: Vec<Unfinished>,
     /// A cycle among `unfinished`, as world ranks each waiting for the next, if there is one.

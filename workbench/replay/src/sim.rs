@@ -20,7 +20,7 @@ use mb_trace::{Communicators, Trace};
 
 use crate::config::{ReplayConfig, Wildcards};
 use crate::rank::{END, Rank, SharedSink, World};
-use crate::report::{RankReport, Report, Totals, Unfinished};
+use crate::report::{RankReport, Report, Totals, Unfinished, WatchedRank};
 
 /// Why a replay has no result.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ pub fn replay(
     let all: u64 = ranks.iter().map(|rank| rank.length() as u64).sum();
     let mut heap: BinaryHeap<Reverse<Due>> =
         (0..).zip(&due).filter(|(_, at)| **at < Picos::MAX).map(|(rank, &at)| Reverse(Due::new(at, rank))).collect();
-    let mut out = SharedSink::new();
+    let mut out = SharedSink::new(&config.watched);
     let mut until = Picos::ZERO;
     let (mut windows, mut done) = (0_u64, 0_u64);
     while let Some(Reverse(first)) = heap.pop() {
@@ -147,7 +147,13 @@ impl Due {
 }
 
 fn report(world: &World, mut ranks: Vec<Rank>, out: SharedSink) -> Report {
-    let mut report = Report { depths: out.depths.finish(), timeline: out.timeline.finish(), ..Report::default() };
+    let watched = out.watched.into_iter().map(|(rank, timeline)| WatchedRank { rank, timeline: timeline.finish() });
+    let mut report = Report {
+        depths: out.depths.finish(),
+        timeline: out.timeline.finish(),
+        watched: watched.collect(),
+        ..Report::default()
+    };
     for rank in &mut ranks {
         rank.finish_totals();
         if let Some((record, since, waits, waits_for)) = rank.blocked_call(world) {

@@ -11,7 +11,7 @@ use mb_core::engine::Placement;
 use mb_core::time::Picos;
 use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_replay::network::NetworkParameters;
-use mb_replay::{ReplayConfig, ReplayError, Wildcards, replay};
+use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards, replay};
 use mb_trace::{CollectiveOp, Flags, RankBuilder, Record, Status, Trace};
 
 fn status(source: i32, tag: i32) -> Status {
@@ -92,6 +92,27 @@ fn wildcards_take_what_they_took_in_the_recording() {
     assert_eq!(report.total.diverged, 0);
     assert_eq!(report.total.held_messages, 19);
     assert!(report.total.held > Picos::from_ns(10_000));
+}
+
+#[test]
+fn a_watched_rank_has_its_own_queues_over_time() {
+    let mut first = RankBuilder::new(0, 3);
+    let requests: Vec<_> = (0..5).map(|tag| first.irecv(0, 1, tag, 8).from(1, tag, 8)).collect();
+    first.wait(&requests);
+    let mut second = RankBuilder::new(1, 3);
+    second.compute(1_000_000);
+    for tag in 0..5 {
+        second.send(0, 0, tag, 8);
+    }
+    let ranks = || vec![first.clone().finalize(), second.clone().finalize(), RankBuilder::new(2, 3).finalize()];
+    let config = ReplayConfig { watched: vec![0, 2], ..plain() };
+    let watched = replayed(ranks(), &engine("linear:qsnet2"), &config);
+    assert_eq!(watched.watched.iter().map(|of| of.rank).collect::<Vec<_>>(), [0, 2]);
+    let longest = |at: usize| watched.watched[at].timeline.iter().map(|bin| bin.posted_max).max();
+    assert_eq!((longest(0), longest(1)), (Some(5), None));
+    assert_eq!(watched.watched[0].timeline, watched.timeline, "no other rank receives");
+    let unwatched = replayed(ranks(), &engine("linear:qsnet2"), &plain());
+    assert_eq!(Report { watched: Vec::new(), ..watched }, unwatched);
 }
 
 #[test]

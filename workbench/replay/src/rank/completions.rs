@@ -118,6 +118,11 @@ impl Rank<'_> {
             Outcome::Probed(probe, found) => self.probed(world, probe.0 as u16, found, at),
         }
         out.timeline.add(at, self.posted, self.unexpected);
+        for (rank, timeline) in &mut out.watched {
+            if *rank == self.id {
+                timeline.add(at, self.posted, self.unexpected);
+            }
+        }
     }
 
     #[inline(always)]

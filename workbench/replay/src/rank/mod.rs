@@ -55,17 +55,20 @@ pub(crate) struct SharedSink {
     pub(crate) outbox: Vec<(u32, Packet)>,
     pub(crate) depths: Depths,
     pub(crate) timeline: Timeline,
+    /// Queue lengths of the ranks that the configuration names.
+    pub(crate) watched: Vec<(u32, Timeline)>,
     /// Scratch space.
     done: Vec<Completion>,
     finished: Vec<Finished>,
 }
 
 impl SharedSink {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(watched: &[u32]) -> Self {
         Self {
             outbox: Vec::new(),
             depths: Depths::default(),
             timeline: Timeline::new(),
+            watched: watched.iter().map(|&rank| (rank, Timeline::new())).collect(),
             done: Vec::new(),
             finished: Vec::new(),
         }
