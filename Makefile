@@ -232,9 +232,11 @@ clean: ## remove everything that was built or downloaded
 	touch $@
 
 # After the other one, because apt does not run twice at a time.
-.venv/slurm.stamp: xtask/setup.sh pyproject.toml python/constraints.txt | .venv/dev.stamp .venv/guest.stamp
+.venv/slurm.stamp: xtask/setup.sh pyproject.toml python/constraints.txt | .venv/packages.stamp .venv/guest.stamp
 	xtask/setup.sh slurm
-	$(VENV)/maturin develop --release --quiet --extras dev,cluster,optimizer
+	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	  print(*extras["cluster"], *extras["optimizer"], sep="\n")' > .venv/cluster.txt
+	$(VENV)/pip install --requirement .venv/cluster.txt
 	touch $@
 
 .venv/lints.stamp: xtask/setup.sh | .venv/python.stamp

@@ -2,6 +2,7 @@
 """The Python API: tables that agree with each other, errors, interruption."""
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -125,7 +126,16 @@ def test_a_parameter_that_is_given_twice_is_refused() -> None:
     assert str(error.value) == f"engine `alpu`: {twice}"
 
 
-def test_without_names_every_preset_that_keeps_the_order_and_is_not_slow_is_chosen() -> None:
+def test_without_names_one_preset_of_each_engine_that_is_not_slow_is_chosen() -> None:
+    chosen = [f"{engine.name}:{engine.preset}" for engine in mb.choose_engines()]
+    assert [label.partition(":")[0] for label in chosen] == [
+        card["name"] for card in mb.engines() if card["name"] != "netproc"
+    ]
+    assert "linear:software" in chosen
+    assert "ideal:zero" in chosen
+
+
+def test_all_is_every_preset_that_keeps_the_order_and_is_not_on_request() -> None:
     on_request = {f"netproc:{preset}" for preset in ("cmp8", "cmp2_4", "cmp2_8", "inorder8")}
     every = [
         (card["name"], preset)
@@ -133,7 +143,7 @@ def test_without_names_every_preset_that_keeps_the_order_and_is_not_slow_is_chos
         for preset in card["presets"]
         if f"{card['name']}:{preset}" not in on_request | {"cam_list:paper_literal", "moped:literal"}
     ]
-    assert [(engine.name, engine.preset) for engine in mb.choose_engines()] == every
+    assert [(engine.name, engine.preset) for engine in mb.choose_engines(every=True)] == every
 
 
 def test_a_literal_preset_is_replayed_only_by_name_and_marked() -> None:
@@ -173,8 +183,9 @@ def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path
         table: pl.DataFrame = getattr(comparison, name)
         assert pl.read_parquet(tmp_path / "r" / f"{name}.parquet").equals(table)
         assert pl.read_csv(tmp_path / "r" / f"{name}.csv", schema=schema).height == table.height
-    rows = pl.read_json(tmp_path / "r" / "results.json", schema=columns.TABLES["results"])
-    assert rows.equals(comparison.results)
+    everything = json.loads((tmp_path / "r" / "results.json").read_text(encoding="utf-8"))
+    assert pl.DataFrame(everything["results"], schema=columns.TABLES["results"]).equals(comparison.results)
+    assert everything["answer"]["sentences"] == comparison.answer.sentences
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert page.count('<div class="chart ') == 5
     assert page.count("No plot of") == 1

@@ -195,6 +195,54 @@ PARAMETERS = {
     "detail": Column(_STR, "", "which paper and where, what was measured and how, or why it was assumed"),
 }
 
+REFERENCE = {
+    **_repeated("trace", "engine", "preset"),
+    "time_ns": Column(_F64, "ns", "application time on the reference engine; null if a rank did not finish"),
+    "zero_ns": Column(_F64, "ns", "application time on `ideal:zero`; null if a rank did not finish"),
+    "cost_share": Column(_F64, "", "part of `time_ns` that `ideal:zero` saves: 1 - `zero_ns` / `time_ns`"),
+    **_repeated("matches", "operations", "depth_mean", "depth_max", "posted_max", "unexpected_max"),
+    "state": Column(_STR, "", "state of the trace: `complete`, `stopped`, `cut` or `aborted`"),
+    "host_ranks": Column(_I64, "ranks", "ranks on the recording's host with the most ranks per processor"),
+    "host_processors": Column(_I64, "", "processors of this host; null if the trace does not tell"),
+    "waiting_share": Column(
+        _F64,
+        "",
+        "share of the recorded time in which ranks were ready to run and waited for a processor, 0 to 1; "
+        "null if the trace does not tell",
+    ),
+}
+
+REFERENCE_RANKS = {
+    **_repeated("trace"),
+    "rank": RANKS["rank"],
+    "time_ns": RANKS["time_ns"],
+    **_repeated("blocked_on_matching_ns", "depth_mean", "posted_max", "unexpected_max", of=", of this rank"),
+}
+
+VARIATIONS = {
+    **_repeated("trace"),
+    "change": Column(
+        _STR,
+        "",
+        "`none`; `depth`: the time per entry; `matching`: every time of the reference engine; `compute`: "
+        "recorded compute time; `network`: every time of the network; `parameter`: one parameter",
+    ),
+    "part": Column(_STR, "", "`engine` or `network`; null unless one parameter changed"),
+    "parameter": Column(_STR, "", "its name; null unless one parameter changed"),
+    "source": Column(_STR, "", "source of its value, as in section 6; null unless one parameter changed"),
+    "factor": Column(_F64, "", "by which it was multiplied"),
+    **{name: REFERENCE[name] for name in ("time_ns", "zero_ns", "cost_share")},
+}
+
+QUEUES = {
+    **_repeated("trace"),
+    "rank": RANKS["rank"],
+    "from_ns": TIMELINE["from_ns"],
+    "posted_max": Column(_I64, "entries", "longest posted-receive queue of the rank in the interval"),
+    "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue of the rank in the interval"),
+    "operations": Column(_I64, "", "engine operations of the rank in the interval"),
+}
+
 COLUMNS = {
     "results": RESULTS,
     "ranks": RANKS,
@@ -202,6 +250,10 @@ COLUMNS = {
     "timeline": TIMELINE,
     "parameters": PARAMETERS,
     "measured": MEASURED,
+    "reference": REFERENCE,
+    "reference_ranks": REFERENCE_RANKS,
+    "variations": VARIATIONS,
+    "queues": QUEUES,
 }
 """Columns by table; the name of a table is also that of its files."""
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Replays traces on engines, several at a time, and returns the result tables."""
 
+import dataclasses
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from matchbench import reference
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.comparison import Comparison
 from matchbench.native_types import Progress, Report
@@ -30,6 +32,7 @@ def compare(
 
     `ideal:zero`, the reference of every slowdown, is always replayed too and has a row. Measured engines are
     replayed after all others and one at a time, so that no other replay disturbs the measurement.
+    The answer needs further replays, without rows in `results`: see :mod:`matchbench.reference`.
 
     Parameters
     ----------
@@ -77,7 +80,8 @@ def compare(
     pairs = [(trace, engine) for trace in traces for engine in chosen]
     reports = _replay_all(pairs, network, config, jobs, progress)
     replays = [(trace, engine, report) for (trace, engine), report in zip(pairs, reports, strict=True)]
-    return gather(replays, network, config)
+    found = gather(replays, network, config)
+    return dataclasses.replace(found, **reference.replays(traces, chosen, network, config, found.results))
 
 
 def _replay_all(

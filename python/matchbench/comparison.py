@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The result of a comparison: tables in memory, and their files."""
 
+from __future__ import annotations
+
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from matchbench import columns
 from matchbench.native_types import Progress
 from matchbench.output import whole_directory, write_file, write_table
+
+if TYPE_CHECKING:
+    from matchbench.answer import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,14 @@ class Comparison:
         Measured times of operations on this host.
     parameters
         Every parameter of every row, with its source.
+    reference
+        Every trace on the reference engine of the answer, and how it was recorded.
+    reference_ranks
+        The ranks of these replays.
+    variations
+        Replays of the worst trace on the reference engine with one thing changed.
+    queues
+        Queue lengths over simulated time of the ranks that wait longest for the reference engine.
     remarks
         Remarks about traces, what they lack, and about single replays: deadlocks, omissions, divergences.
     """
@@ -58,12 +72,23 @@ class Comparison:
     timeline: pl.DataFrame
     measured: pl.DataFrame
     parameters: pl.DataFrame
+    reference: pl.DataFrame
+    reference_ranks: pl.DataFrame
+    variations: pl.DataFrame
+    queues: pl.DataFrame
     remarks: tuple[Remark, ...]
 
     @property
     def finished(self) -> bool:
         """Whether every rank of every replay finished."""
         return bool(self.results["finished"].all())
+
+    @property
+    def answer(self) -> Answer:
+        """What the tables say about the programs, in five sentences, with the numbers behind them."""
+        from matchbench.answer import answer
+
+        return answer(self)
 
     def write(
         self,
@@ -106,8 +131,8 @@ class Comparison:
         with whole_directory(Path(directory), marker="results.json", force=force) as partial:
             for name in columns.TABLES:
                 write_table(getattr(self, name), partial, name)
-            rows = self.results.to_dicts()
-            write_file(partial / "results.json", json.dumps(rows, indent=1) + "\n")
+            everything = {"answer": self.answer.to_dict(), "results": self.results.to_dicts()}
+            write_file(partial / "results.json", json.dumps(everything, indent=1) + "\n")
             write_report(self, partial, charts=charts, plots=plots, jobs=jobs, progress=progress)
 
     def __repr__(self) -> str:

@@ -35,8 +35,8 @@ class Parameter(TypedDict):
 class Card(TypedDict):
     """Description of an engine.
 
-    `representative` is the preset that a comparison replays by default; None for an engine whose simulation is
-    slow.
+    `representative` is the preset that a comparison replays by default; None for an engine whose simulation
+    is slow.
     """
 
     name: str

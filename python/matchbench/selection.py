@@ -64,33 +64,37 @@ def choose_engines(
     parameters: Mapping[str, Value] | None = None,
     *,
     mpi_bench: str | os.PathLike[str] | None = None,
+    every: bool = False,
 ) -> list[Engine]:
     """Choose engines by name and replace parameters of several at once.
 
     Parameters
     ----------
     specs
-        `engine` (with its default preset) or `engine:preset`; if there is none, every preset of every engine
-        that keeps MPI's order, except those whose simulation is slow.
+        `engine` (with its default preset) or `engine:preset`; if there is none, the representative preset of
+        each engine that has one (:func:`matchbench.engines`).
     parameters
         Values by `key`, for every chosen engine that has the key, or by `engine.key`.
     mpi_bench
         Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
         `software` and `software_l2` of `linear` take their costs if they are chosen.
         `parameters` replace them.
+    every
+        Without `specs`: every preset of every engine that keeps MPI's order, except those whose simulation
+        is slow.
 
     Raises
     ------
     MatchbenchError
         When a name, a key, a value or the result is wrong, or one of them concerns no chosen engine.
     """
-    every = [
+    default = [
         f"{card['name']}:{preset}"
         for card in _native.engines()
         for preset in card["presets"]
-        if preset not in card["literal"] + card["on_request"]
+        if (preset not in card["literal"] + card["on_request"] if every else preset == card["representative"])
     ]
-    chosen = [Engine(spec) for spec in dict.fromkeys(specs or every)]
+    chosen = [Engine(spec) for spec in dict.fromkeys(specs or default)]
     given = by_engine(chosen, parameters or {})
     labels = [f"{each.name}:{each.preset}" for each in chosen]
     costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}

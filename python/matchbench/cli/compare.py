@@ -35,6 +35,7 @@ CHECK_FAILED = 1
 
     \b
       matchbench compare traces/*.tar.xz
+      matchbench compare out/mine --all
       matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
       matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
       matchbench compare out/mine --collective allreduce=ring --network-set latency=600
@@ -51,7 +52,10 @@ CHECK_FAILED = 1
     "engines",
     metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine or preset; repeatable. [every preset that keeps MPI's order, without those on request]",
+    help="An engine or preset; repeatable. [one preset of each engine whose simulation is quick]",
+)
+@click.option(
+    "--all", "every", is_flag=True, help="Every preset that keeps MPI's order, without those on request."
 )
 @click.option(
     "-s",
@@ -120,6 +124,7 @@ def command(
     jobs: int,
     output: Path | None,
     *,
+    every: bool,
     free_wildcards: bool,
     plots: bool,
     table_only: bool,
@@ -127,7 +132,8 @@ def command(
 ) -> int:
     """Replay traces on receive engines and compare the cost of matching.
 
-    Prints one table per trace, and writes tables and an HTML report with interactive charts to DIR.
+    Prints an answer in five sentences and one table per trace, and writes tables and an HTML report with
+    interactive charts to DIR.
     """
     from matchbench.compare import compare
     from matchbench.selection import choose_engines, parse_assignments
@@ -138,7 +144,10 @@ def command(
     if plots and table_only:
         msg = "--plots: found together with --table-only, expected one of them"
         raise MatchbenchError(msg)
-    chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench)
+    if every and engines:
+        msg = "--all: found together with --engine, expected one of them"
+        raise MatchbenchError(msg)
+    chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench, every=every)
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
         network_parameters=parse_assignments(network_set, option="--network-set"),
@@ -167,6 +176,9 @@ def _show(comparison: Comparison) -> None:
     from matchbench import summary
 
     with tables.ignoring_closed_pipe():
+        for text in comparison.answer.sentences.values():
+            tables.line(text)
+        tables.line()
         for block in summary.blocks(comparison.results, comparison.measured):
             if block.note:
                 tables.line(f"{block.trace}: {block.note}")

@@ -27,10 +27,18 @@ def command(ctx: click.Context) -> None:
 
 
 def _presets(card: Card) -> str:
-    """List the presets, and mark those that a comparison runs only when they are named."""
+    """List the presets; mark those that a comparison runs only when named, and one that it runs by default.
+
+    The first preset is the default of the engine's name, and usually that of a comparison.
+    """
     marks = dict.fromkeys(card["on_request"], " (on request)") | dict.fromkeys(
         card["literal"], " (breaks order)"
     )
+    chosen = card["representative"]
+    if chosen is None:
+        marks = dict.fromkeys(card["presets"], " (with --all)") | marks
+    elif chosen != card["presets"][0]:
+        marks[chosen] = " (compared by default)"
     return ", ".join(preset + marks.get(preset, "") for preset in card["presets"])
 
 

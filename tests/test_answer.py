@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The answer of a comparison, on tables and traces whose answer is known."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import matchbench as mb
+from matchbench import answer, answer_text, columns, reference
+
+
+def table(name: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Make a table with the columns that matter, and null in the others."""
+    schema = columns.TABLES[name]
+    return pl.DataFrame([{**dict.fromkeys(schema), **row} for row in rows], schema=schema)
+
+
+def constructed(
+    costs: Mapping[str, float],
+    *,
+    waits: Sequence[float] = (10.0, 10.0, 10.0, 10.0),
+    engines: Mapping[str, Sequence[float]] | None = None,
+    variations: Sequence[tuple[str, float, float]] = (),
+    parameters: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+    **recorded: object,
+) -> mb.Comparison:
+    """Make a comparison: cost by trace, waits of each rank in 1000 ns, slowdowns, costs after changes."""
+    worst = max(costs, key=lambda trace: costs[trace])
+    told = {"host_ranks": 4, "host_processors": 4, "state": "complete", "matches": 1, **recorded}
+    one = {"part": None, "parameter": None, "source": None}
+    changes: list[dict[str, object]] = [
+        {"trace": worst, "change": change, "factor": factor, **one, "cost_share": cost}
+        for change, factor, cost in (("none", 1.0, costs[worst]), *variations)
+    ]
+    for (name, source), after in (parameters or {}).items():
+        part, _, parameter = name.partition(".")
+        about = {
+            "trace": worst,
+            "change": "parameter",
+            "part": part,
+            "parameter": parameter,
+            "source": source,
+        }
+        changes += [
+            {**about, "factor": factor, "cost_share": cost}
+            for factor, cost in zip((2.0, 0.5), after, strict=True)
+        ]
+    empty = {name: pl.DataFrame(schema=schema) for name, schema in columns.TABLES.items()}
+    rows = [
+        {
+            "trace": trace,
+            "engine": label.partition(":")[0],
+            "preset": label.partition(":")[2],
+            "timing": "simulated",
+            "keeps_order": True,
+            "finished": True,
+            "slowdown": slowdown,
+        }
+        for label, slowdowns in (engines or {"linear:software": [1.0] * len(costs)}).items()
+        for trace, slowdown in zip(costs, slowdowns, strict=True)
+    ]
+    ranks = [
+        {"trace": trace, "rank": rank, "time_ns": 1000.0, "blocked_on_matching_ns": wait_ns}
+        for trace in costs
+        for rank, wait_ns in enumerate(waits)
+    ]
+    filled = {
+        "results": table("results", rows),
+        "reference": table(
+            "reference",
+            [
+                {"trace": trace, "engine": "linear", "preset": "software", "cost_share": cost, **told}
+                for trace, cost in costs.items()
+            ],
+        ),
+        "reference_ranks": table("reference_ranks", ranks),
+        "variations": table("variations", changes),
+    }
+    return mb.Comparison(**{**empty, **filled}, remarks=())
+
+
+def test_a_program_without_matching_cost() -> None:
+    found = constructed({"t": 0.0}, waits=[0.0] * 8).answer
+    assert found.ranks is not None
+    assert (found.ranks.pattern, found.ranks.concerned) == ("none", ())
+    said = found.sentences
+    assert said["matters"] == (
+        "Matching does not matter for this program: the share of the run time that it costs on "
+        "linear:software, "
+        "a list searched in software as in an MPI library, is 0 % (it matters from 1 %)."
+    )
+    assert said["ranks"] == "None of the 8 ranks waits for matching."
+    silent = constructed({"t": 0.0}, matches=0).answer.sentences
+    assert silent["matters"] == "Matching costs this program nothing: no message matched a receive."
+
+
+def test_one_rank_with_deep_queues_is_named() -> None:
+    found = constructed({"shallow": 0.001, "t": 0.3}, waits=[1.0, 1.0, 1.0, 400.0, 1.0, 1.0]).answer
+    assert found.worst == "t"
+    assert found.ranks is not None
+    assert (found.ranks.pattern, found.ranks.concerned, found.ranks.worst) == ("few", (3,), 3)
+    assert found.ranks.share == pytest.approx(400 / 405)
+    assert found.sentences["matters"].startswith("Matching matters for 1 of these 2 programs: ")
+    assert "is 30 % for t and 0.1 % for shallow " in found.sentences["matters"]
+    assert found.sentences["ranks"] == (
+        "In t, the worst trace, rank 3, of 6 ranks, does 99 % of the waiting for matching: rank "
+        "3, the worst, "
+        "waits for matching for 40 % of its run time, and the median is 0.1 %."
+    )
+
+
+def test_all_ranks_alike_and_an_uneven_share_are_told_apart() -> None:
+    alike = constructed({"t": 0.02}, waits=[20.0, 18.0, 22.0, 19.0]).answer
+    assert alike.sentences["matters"].startswith("Matching matters for this program: ")
+    assert alike.sentences["ranks"] == (
+        "All 4 ranks are concerned about alike: rank 2, the worst, waits for matching for 2.2 % "
+        "of its run time, "
+        "and the median is 1.9 %."
+    )
+    uneven = constructed({"t": 0.08}, waits=[90.0, 80.0, 60.0, 10.0, 10.0, 5.0, 5.0, 5.0]).answer
+    assert uneven.sentences["matters"].startswith("Matching matters much for this program: ")
+    assert uneven.sentences["ranks"].startswith(
+        "4 of the 8 ranks do 91 % of the waiting for matching: rank 0, "
+    )
+
+
+def test_engines_within_the_threshold_in_every_trace_are_one_class() -> None:
+    engines = {"a:x": [1.0, 1.0], "b:x": [1.009, 1.0], "c:x": [1.0, 1.011], "d:x": [2.0, 2.0]}
+    found = constructed({"s": 0.001, "t": 0.002}, engines=engines).answer
+    assert [each.engines for each in found.classes] == [("a:x", "b:x"), ("c:x",), ("d:x",)]
+    assert found.sentences["engines"] == (
+        "The 4 simulated engines fall into 3 classes, within which run times differ by less "
+        "than 1 % in every "
+        "trace: a:x and b:x (1.000 to 1.004 times the run time without matching); c:x (1.005); d:x (2.000)."
+    )
+
+
+def test_the_noise_of_assumed_parameters_raises_the_threshold() -> None:
+    engines = {"a:x": [1.0], "b:x": [1.03]}
+    quiet = {("network.gap", "assumed"): (0.02, 0.02), ("network.latency", "paper"): (0.07, 0.02)}
+    assert constructed({"t": 0.02}, engines=engines, parameters=quiet).answer.threshold == 0.01
+    noisy = {("network.gap", "assumed"): (0.06, 0.01), ("network.latency", "paper"): (0.02, 0.02)}
+    found = constructed({"t": 0.02}, engines=engines, parameters=noisy).answer
+    assert found.threshold == pytest.approx(0.04)
+    assert found.sentences["engines"] == (
+        "All 2 simulated engines are indistinguishable: their run times differ by less than 4 "
+        "%, which is how "
+        "much an assumed parameter moves them (1.000 to 1.030 times the run time without matching)."
+    )
+    assert found.sentences["trust"] == (
+        "How far to trust it: of the 2 parameters that were doubled and halved, the cost depends on 1 "
+        "(network.gap), 1 of them (100.0 %) assumed, network.gap; with one assumed parameter "
+        "doubled or halved "
+        "it is 1 % to 6 %; no row was measured on this host."
+    )
+
+
+def test_the_least_depth_that_matters_is_named() -> None:
+    variations = [("depth", 10.0, 0.004), ("depth", 100.0, 0.04), ("depth", 1000.0, 0.3)]
+    variations += [("compute", 0.1, 0.012), ("compute", 10.0, 0.0001), ("network", 0.1, 0.0013)]
+    said = constructed({"t": 0.001}, variations=variations).answer.sentences["changes"]
+    assert said == (
+        "Matching would matter with queues 100 times as deep (4 %) or processors 10 times as "
+        "fast (1.2 %), but "
+        "not with a network 10 times as fast (0.13 %)."
+    )
+    never = [("depth", 1000.0, 0.002), ("compute", 0.1, 0.002), ("network", 0.1, 0.001)]
+    assert constructed({"t": 0.001}, variations=never).answer.sentences["changes"] == (
+        "Matching would not matter with queues 1 000 times as deep (0.2 %), processors 10 times "
+        "as fast (0.2 %) "
+        "or a network 10 times as fast (0.1 %) either."
+    )
+
+
+def test_what_would_make_matching_cheap_is_named() -> None:
+    variations = [
+        ("depth", 10.0, 0.9),
+        ("matching", 0.1, 0.009),
+        ("compute", 10.0, 0.02),
+        ("compute", 0.1, 0.5),
+    ]
+    said = constructed({"t": 0.2}, variations=variations).answer.sentences["changes"]
+    assert said == (
+        "Matching would cease to matter with an engine 10 times as fast (0.9 %), but not with 10 times the "
+        "computation between calls (2 %); queues 10 times as deep (90 %) would raise it."
+    )
+
+
+def test_the_recording_is_part_of_the_trust() -> None:
+    crowded = constructed({"t": 0.1}, host_ranks=64, host_processors=2, waiting_share=0.4, state="cut").answer
+    assert crowded.sentences["trust"] == (
+        "How far to trust it: no parameter was varied; t was recorded with 32 ranks per "
+        "processor, which waited "
+        "for a processor for 40 % of the time; trace or replay is incomplete: t; no row was "
+        "measured on this host."
+    )
+    unknown = constructed({"t": 0.1}, host_ranks=None, host_processors=None).answer
+    assert "t does not tell whether ranks shared processors" in unknown.sentences["trust"]
+
+
+def test_a_trace_that_did_not_finish_has_no_answer() -> None:
+    found = constructed({"t": 0.1})
+    nothing = found.reference.with_columns(cost_share=pl.lit(None, dtype=pl.Float64))
+    said = dataclasses.replace(found, reference=nothing).answer.sentences
+    assert said["matters"] == "Whether matching matters is open: no trace finished its replay."
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (0.00001, "less than 0.01 %"), (0.00512, "0.51 %"), (0.0999, "10 %"), (0.123, "12 %")],
+)
+def test_a_share_has_two_digits(share: float, text: str) -> None:
+    assert answer_text.percent(share) == text
+
+
+def test_a_replay_of_deep_queues_has_the_answer_of_its_formula(tmp_path: Path) -> None:
+    """A receiver that computes nothing, behind 64 receives: the cost follows from the time per entry."""
+    trace = mb.generate("depth", tmp_path / "deep", ranks=2, settings={"iterations": 10, "depth": 64})
+    found = mb.compare(trace, ["ideal", "linear:software"])
+    rows = {(row["change"], row["factor"]): row for row in found.variations.to_dicts()}
+    base = rows["none", 1.0]
+    software = found.results.filter(engine="linear")["time_ns"].item()
+    zero = found.results.filter(engine="ideal")["time_ns"].item()
+    assert (base["time_ns"], base["zero_ns"]) == (software, zero)
+    assert base["cost_share"] == 1 - zero / software == found.answer.costs["deep"]
+    # Time is linear in the time per entry: ten times the time adds nine times what doubling adds.
+    doubled = found.variations.filter(parameter="entry", factor=2.0)["time_ns"].item() - software
+    assert rows["depth", 10.0]["time_ns"] - software == pytest.approx(9 * doubled, rel=1e-9)
+    assert set(found.queues["rank"]) <= {0, 1}
+    longest = found.queues.group_by("rank").agg(pl.col("posted_max").max())
+    by_rank = dict(found.reference_ranks.select("rank", "posted_max").iter_rows())
+    assert longest.height > 0
+    assert all(by_rank[rank] == posted for rank, posted in longest.iter_rows())
+
+
+def test_the_reference_of_the_user_takes_the_place_of_the_preset(deep: mb.Trace) -> None:
+    chosen = mb.choose_engines(["linear:software"], {"entry": 50})
+    found = mb.compare(deep, chosen)
+    assert found.answer.reference == "linear:software+"
+    assert found.reference["time_ns"].item() == found.results.filter(engine="linear")["time_ns"].item()
+    assert reference.PRESET == "software"
+    assert answer.MATTERS == 0.01
