@@ -73,7 +73,8 @@ impl Queue {
         Ok(handle)
     }
 
-    /// Compacts the heads if a fifth of the capacity is holes, else grows by a quarter.
+    /// Compacts the heads if a fifth of the capacity is holes, else grows by a quarter. Without memory for that, every
+    /// hole is used, at the price of a compaction for each.
     #[cold]
     fn make_room(&mut self) -> Result<(), OutOfMemory> {
         let capacity = self.heads.capacity();
@@ -82,8 +83,10 @@ impl Queue {
                 // A body index has 31 bits.
                 return Err(OutOfMemory);
             }
-            self.heads.try_reserve_exact((capacity / 4).max(16))?;
-            return Ok(());
+            let grown = self.heads.try_reserve_exact((capacity / 4).max(16));
+            if grown.is_ok() || self.len == self.heads.len() {
+                return Ok(grown?);
+            }
         }
         let mut to = 0;
         for from in self.first..self.heads.len() {

@@ -4,7 +4,8 @@
 //! A removed key leaves a hole. A block that becomes empty at either end is reused. When neither a
 //! free lane nor a free block is left and a fifth of the lanes are holes, [`Log::compact`] closes
 //! them: holes take at most a quarter of the memory, and compaction at most four moves for each key
-//! appended since. Growth adds a block and copies nothing.
+//! appended since. Growth adds a block and copies nothing. Without memory for a block, every hole is
+//! used, at the price of a compaction for each key.
 
 use std::collections::VecDeque;
 
@@ -114,7 +115,10 @@ impl<B: Block> Log<B> {
             if lanes > 0 && u64::from(self.len) * 5 <= lanes * 4 {
                 return Ok(Room::NeedsCompaction);
             }
-            self.allocate()?;
+            if let Err(error) = self.allocate() {
+                // Any hole will do.
+                return if u64::from(self.len) < lanes { Ok(Room::NeedsCompaction) } else { Err(error) };
+            }
         }
         if let Some(block) = self.free.pop() {
             self.order.push_back(block);

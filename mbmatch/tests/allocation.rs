@@ -200,6 +200,64 @@ fn perform_with_little_memory(structure: Structure, seed: u64, operations: u64) 
     failed
 }
 
+/// A queue grows until an allocation fails; then entries are removed and appended again, without more memory. Entries of
+/// the same kinds: `adaptive` has separate places for kinds of wildcards beyond the seventh.
+fn refused_after_removals(structure: Structure, allocations: u64, kinds: u64, step: usize, is_posted: bool) -> usize {
+    let mut matcher = Matcher::new(structure, Options::default());
+    let append = |matcher: &mut Matcher, number: u64| {
+        if is_posted {
+            let number = number * if kinds == 1 { 4 } else { 1 };
+            let masked = Pattern { ignore: 1 << (20 + number % kinds), ..pattern(number) };
+            matcher.queue_receive(if kinds > 4 { masked } else { pattern(number) }, number)
+        } else {
+            matcher.queue_message(message(number), number)
+        }
+    };
+    let mut handles: Vec<Handle> = Vec::with_capacity(1 << 20);
+    with_memory_for(allocations, || {
+        for number in 0.. {
+            match append(&mut matcher, number) {
+                Ok(handle) => {
+                    if handles.len() == 20 && kinds > 1 && !is_posted {
+                        // Builds the age index.
+                        assert_eq!(matcher.probe(Pattern { bits: u64::MAX, ignore: 0, source: None }), None);
+                    }
+                    handles.push(handle);
+                }
+                Err(_) => break,
+            }
+        }
+    });
+    let mut refused = 0;
+    for &handle in handles.iter().step_by(step) {
+        let user = if is_posted { matcher.cancel(handle) } else { matcher.discard(handle) };
+        assert!(user.is_some(), "{structure}");
+    }
+    for number in (0..handles.len() as u64).step_by(step) {
+        let found = with_memory_for(0, || append(&mut matcher, number));
+        refused += usize::from(found.is_err());
+    }
+    refused
+}
+
+#[test]
+fn after_a_failed_allocation_removed_places_are_used_again() {
+    for &structure in Structure::ALL {
+        for is_posted in [true, false] {
+            for allocations in [0, 1, 3, 4, 5, 9, 20, 30] {
+                for kinds in [1, 4, 13] {
+                    for step in [1, 2, 7, 100] {
+                        let refused = refused_after_removals(structure, allocations, kinds, step, is_posted);
+                        let queue = if is_posted { "receives" } else { "messages" };
+                        let run = format!("{allocations} allocations, {kinds} kinds of pattern, step {step}");
+                        assert_eq!(refused, 0, "{structure}: {queue} refused; {run}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_call_that_runs_out_of_memory_changes_nothing() {
     for &structure in Structure::ALL {

@@ -186,7 +186,8 @@ impl EntryTable {
         }
     }
 
-    /// Makes sure that there is capacity for one more entry.
+    /// Makes sure that there is a free slot for one more entry: one of the capacity, else one of a table that has
+    /// grown, else one that is found slowly because there is no memory for more.
     #[inline(always)]
     pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
         if (self.len as usize) < self.capacity() { Ok(()) } else { self.grow() }
@@ -196,7 +197,8 @@ impl EntryTable {
     #[inline(never)]
     fn grow(&mut self) -> Result<(), OutOfMemory> {
         let count = self.capacity();
-        self.reserve(count + (count / self.growth_divisor).max(1))
+        let grown = self.reserve(count + (count / self.growth_divisor).max(1));
+        if (self.len as usize) < self.slots.len() { Ok(()) } else { grown }
     }
 
     /// Grows the capacity to `entries` in total. Entries keep their slots; the collision chains are
