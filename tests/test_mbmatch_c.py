@@ -29,7 +29,7 @@ def run(*words: str | Path, **environment: str | Path) -> subprocess.CompletedPr
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install mbmatch under a temporary prefix."""
-    for tool in ("cc", "make", "pkg-config", "cargo"):
+    for tool in ("cc", "make", "pkg-config", "rustc", "objcopy"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     prefix = tmp_path_factory.mktemp("prefix")
@@ -75,12 +75,35 @@ def test_the_header_compiles_as_c99_and_as_cxx11(installed: Path) -> None:
         assert checked.returncode == 0, checked.stderr
 
 
-def test_the_shared_library_exports_what_the_header_declares(installed: Path) -> None:
-    if shutil.which("nm") is None:
-        pytest.skip("nm is not installed")
-    listed = run("nm", "-D", "--defined-only", installed / "lib/libmbmatch.so").stdout
-    exported = set(re.findall(r" T (mbmatch_\w+)", listed))
-    declared = re.findall(
-        r"^MBMATCH_API .*?(mbmatch_\w+)\(", (installed / "include/mbmatch.h").read_text(), re.M
+def test_the_libraries_export_what_the_header_declares_and_nothing_else(installed: Path) -> None:
+    header = (installed / "include/mbmatch.h").read_text()
+    declared = re.findall(r"^MBMATCH_API .*?(mbmatch_\w+)\(", header, re.M)
+    shared = run(
+        "nm", "-D", "--defined-only", "--with-symbol-versions", installed / "lib/libmbmatch.so"
+    ).stdout
+    versioned = {f"{name}@@MBMATCH_0.1" for name in declared}
+    assert set(re.findall(r" T (\S+)", shared)) == versioned
+    static = run("nm", "--extern-only", "--defined-only", installed / "lib/libmbmatch.a").stdout
+    assert set(re.findall(r" [A-Z] (\S+)", static)) == set(declared)
+
+
+def test_what_is_installed_is_found_by_cmake_and_is_uninstalled(installed: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "other"
+    words = ("make", "--silent", "-C", MBMATCH)
+    where = (f"PREFIX={prefix}", f"LIBDIR={prefix}/lib64", f"DESTDIR={tmp_path}/stage")
+    assert run(*words, "install", *where).returncode == 0
+    config = tmp_path / f"stage{prefix}/lib64/cmake/mbmatch/mbmatch-config.cmake"
+    assert f'"{prefix}/lib64/libmbmatch.a"' in config.read_text()
+    assert run(*words, "uninstall", *where).returncode == 0
+    assert not [path for path in (tmp_path / "stage").rglob("*") if not path.is_dir()]
+    if shutil.which("cmake") is None:
+        return
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.10)\nproject(example C)\n"
+        "find_package(mbmatch 0.1 REQUIRED CONFIG)\n"
+        f"add_executable(example {EXAMPLE})\ntarget_link_libraries(example mbmatch::static)\n"
     )
-    assert exported == set(declared)
+    made = run("cmake", "-S", tmp_path, "-B", tmp_path / "built", f"-DCMAKE_PREFIX_PATH={installed}")
+    assert made.returncode == 0, made.stderr
+    assert run("cmake", "--build", tmp_path / "built").returncode == 0
+    assert run(tmp_path / "built/example").returncode == 0

@@ -200,8 +200,9 @@ fn perform_with_little_memory(structure: Structure, seed: u64, operations: u64) 
     failed
 }
 
-/// A queue grows until an allocation fails; then entries are removed and appended again, without more memory. Entries of
-/// the same kinds: `adaptive` has separate places for kinds of wildcards beyond the seventh.
+/// A queue grows until an allocation fails; then entries are removed and appended again, without
+/// more memory. Entries of the same kinds: `adaptive` has separate places for kinds of wildcards
+/// beyond the seventh.
 fn refused_after_removals(structure: Structure, allocations: u64, kinds: u64, step: usize, is_posted: bool) -> usize {
     let mut matcher = Matcher::new(structure, Options::default());
     let append = |matcher: &mut Matcher, number: u64| {
