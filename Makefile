@@ -13,8 +13,8 @@ export PIP_QUIET := 1
 export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 
 VENV := .venv/bin
-# Processes of `make test`.
-TEST_PROCESSES ?= 2
+# Processes of `make test`: one more than processors, since tests of MPI wait for time limits.
+TEST_PROCESSES ?= $(shell expr $$(nproc) + 1)
 # Sizes of `make nightly`: cases per property, programs per transport of guest/mpi, seconds per
 # fuzz target, programs per cell of `mpi conform --matrix`.
 CASES ?= 20000

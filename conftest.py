@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,16 @@ INDEPENDENT = (
 )
 # Tests below these folders build into one folder.
 BUILT_TOGETHER = ("recorder/tests", "examples/mpi/tests")
-# Tests that run no engine.
+# Tests that run no engine: files, folders, and those of a paper that is about processors.
 WITHOUT_ENGINES = (
     "examples/mpi/tests/",
     "recorder/tests/",
     "tests/test_archive.py",
+    "tests/test_chip.py",
     "tests/test_conform_matrix.py",
     "tests/test_conform_search.py",
     "tests/test_conform_stack.py",
+    "tests/test_cpu.py",
     "tests/test_guest.py",
     "tests/test_guest_mpi.py",
     "tests/test_guest_programs.py",
@@ -36,7 +39,10 @@ WITHOUT_ENGINES = (
     "tests/test_mpi_bench.py",
     "tests/test_mpi_conform.py",
     "tests/test_mpi_curves.py",
+    "tests/test_netproc.py",
 )
+# A paper that is reproduced once in a process, and longer than all others.
+LONG_PAPER = re.compile(r"tests/test_reproduce\.py::test_\w*(_crowley2000_\w*|\[crowley2000\])$")
 
 
 def group(name: str) -> str:
@@ -50,6 +56,8 @@ def group(name: str) -> str:
     path = name.partition("::")[0]
     if path in INDEPENDENT:
         return name
+    if LONG_PAPER.match(name):
+        return f"{path} crowley2000"
     return next((folder for folder in BUILT_TOGETHER if path.startswith(f"{folder}/")), path)
 
 
@@ -68,11 +76,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 
 
 @cache
-def _key(path: str) -> str:
-    """Return the key of the tests of a file that is not a Rust test program."""
-    if path.startswith(WITHOUT_ENGINES):
-        return unchanged.key(lambda name: not name.startswith("engines/"))
-    return unchanged.key(lambda _: True)
+def _key(*, engines: bool) -> str:
+    """Return the key of a test of Python that runs engines or does not."""
+    return unchanged.key(lambda name: engines or not name.startswith("engines/"))
 
 
 @cache
@@ -96,7 +102,8 @@ def key_of(item: pytest.Item) -> str:
     program, folder = parameters.get("program"), parameters.get("folder")
     if isinstance(program, Path) and isinstance(folder, Path):
         return _key_of_program(program, str(folder.relative_to(unchanged.ROOT)))
-    return _key(item.nodeid.partition("::")[0])
+    name = item.nodeid
+    return _key(engines=not (name.startswith(WITHOUT_ENGINES) or LONG_PAPER.match(name)))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
