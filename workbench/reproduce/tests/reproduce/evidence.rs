@@ -17,16 +17,10 @@ use mb_reproduce::verdict::Verdict;
 use mb_reproduce::{Finding, evidence};
 
 use crate::common::{CLAIMS, HEMMERT2007, SUBJECT};
+use crate::tanabe2013::FINDINGS as TANABE2013;
+use crate::xiong2018::FINDINGS as XIONG2018;
 
 const LEAN: &str = "microcode:hemmert2007 program=portals_lean";
-
-fn tanabe() -> Vec<Finding<'static>> {
-    tanabe2013::PAPER.findings(&CLAIMS, &tanabe2013::Designs::published().unwrap()).unwrap()
-}
-
-fn xiong() -> Vec<Finding<'static>> {
-    xiong2018::PAPER.findings(&CLAIMS, &xiong2018::Designs::published().unwrap()).unwrap()
-}
 
 fn held<'a>(findings: &'a [Finding<'static>], kind: EvidenceKind) -> Vec<&'a str> {
     let of_kind = |finding: &&Finding<'_>| finding.evidence().map(Evidence::kind) == Some(kind);
@@ -36,7 +30,7 @@ fn held<'a>(findings: &'a [Finding<'static>], kind: EvidenceKind) -> Vec<&'a str
 
 #[test]
 fn every_claim_that_is_judged_has_evidence_and_no_other_has() {
-    for findings in [&*HEMMERT2007, &tanabe(), &xiong()] {
+    for findings in [&*HEMMERT2007, &*TANABE2013, &*XIONG2018] {
         for finding in findings {
             let judged = finding.verdict != Verdict::NotTestable;
             assert_eq!(finding.claim.evidence.is_some(), judged, "{}", finding.claim.id);
@@ -76,11 +70,11 @@ fn what_is_predicted_and_holds() {
         ]
     );
     assert_eq!(
-        held(&tanabe(), EvidenceKind::Predicted),
+        held(&TANABE2013, EvidenceKind::Predicted),
         ["tanabe2013.tcam.no_fifo", "tanabe2013.lhs.size_order", "tanabe2013.fig5.best"]
     );
     assert_eq!(
-        held(&xiong(), EvidenceKind::Predicted),
+        held(&XIONG2018, EvidenceKind::Predicted),
         ["xiong2018.unload.below256", "xiong2018.unload.hash_wins_mid"]
     );
 }
@@ -91,8 +85,8 @@ fn each_kind_is_counted_apart() {
         EvidenceKind::ALL.iter().map(|&kind| held(findings, kind).len()).collect::<Vec<_>>()
     };
     assert_eq!(count(&HEMMERT2007), [9, 97, 0]);
-    assert_eq!(count(&tanabe()), [3, 22, 2]);
-    assert_eq!(count(&xiong()), [2, 50, 9]);
+    assert_eq!(count(&TANABE2013), [3, 22, 2]);
+    assert_eq!(count(&XIONG2018), [2, 50, 9]);
 }
 
 /// Those of `ids` that do not hold by `findings`.
@@ -148,8 +142,7 @@ fn the_largest_overheads_are_those_of_processors_with_headers_in_caches_too() {
 /// whether or not the ledger names the engine, and what is recovered from the loop does not.
 #[test]
 fn what_is_predicted_of_head_separation_holds_with_another_loop() {
-    let findings = tanabe();
-    let predicted = held(&findings, EvidenceKind::Predicted);
+    let predicted = held(&TANABE2013, EvidenceKind::Predicted);
     let recovered = ["tanabe2013.lhs.latency_1000", "tanabe2013.dimmnet3_lhs.ns_per_msg"];
     for cycles in [46, 182] {
         let mut designs = tanabe2013::Designs::published().unwrap();
@@ -166,8 +159,7 @@ fn what_is_predicted_of_head_separation_holds_with_another_loop() {
 /// The ALPU is calibrated: the predictions of Xiong et al. hold without a unit that resembles it.
 #[test]
 fn what_is_predicted_of_parallel_lists_does_not_rest_on_the_alpu() {
-    let predicted = xiong();
-    let predicted = held(&predicted, EvidenceKind::Predicted);
+    let predicted = held(&XIONG2018, EvidenceKind::Predicted);
     for ns in [5, 500] {
         let mut designs = xiong2018::Designs::published().unwrap();
         for alpu in [&mut designs.alpu, &mut designs.alpu_by_tanabe2013] {

@@ -15,7 +15,9 @@ use mb_reproduce::verdict::Verdict;
 use crate::common::{self, CLAIMS};
 
 static DESIGNS: LazyLock<Designs> = LazyLock::new(|| Designs::published().unwrap());
-static FINDINGS: LazyLock<Vec<Finding<'static>>> = LazyLock::new(|| PAPER.findings(&CLAIMS, &DESIGNS).unwrap());
+/// The claims of the paper on them.
+pub(crate) static FINDINGS: LazyLock<Vec<Finding<'static>>> =
+    LazyLock::new(|| PAPER.findings(&CLAIMS, &DESIGNS).unwrap());
 
 fn finding(id: &str) -> &'static Finding<'static> {
     FINDINGS.iter().find(|finding| finding.claim.id == id).unwrap()
