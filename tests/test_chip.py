@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench chip`: a committed program without a C library on the kernel and the device."""
 
+import json
 import re
 from pathlib import Path
 
@@ -55,6 +56,34 @@ def test_without_the_device_there_are_no_ports(capfd: pytest.CaptureFixture[str]
     # The program ends with the number of the line of its check.
     assert chip("--transport", "shm", "pages") not in {0, 1, 2}
     assert "moped:" not in capfd.readouterr().err
+
+
+def test_a_run_with_time_is_measured_and_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    counts, timeline, kanata = tmp_path / "run.json", tmp_path / "timeline.json", tmp_path / "run.kanata"
+    words = ["--mode", "timing", "--core", "inorder", "--json", str(counts), "--timeline", str(timeline)]
+    assert chip(*words, "--kanata", "30000:30200", "--kanata-file", str(kanata), "move") == 0
+    said = capfd.readouterr().err
+    found = json.loads(counts.read_text())
+    (region,) = found["regions"]
+    assert found["different_messages"] == 0
+    assert found["compared_messages"] == 36
+    assert dict(region["counts"])["messages"] == 36
+    # Every cycle of every core is somewhere.
+    spent = sum(cycles for _, _, row in region["ranks"] for _, cycles in row)
+    assert spent + sum(cycles for _, cycles in region["unused"]) == 4 * region["cycles"]
+    assert re.search(r"^timing: [\d\s]+ cycles, [\d\s]+ user instructions", said, re.M), said
+    events = json.loads(timeline.read_text())["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X", "s", "f"}
+    assert sum(event["ph"] == "s" for event in events) == 36
+    assert {event["name"] for event in events if event["ph"] == "X" and event["pid"] == 0} >= {"user", "kernel", "idle"}
+    # A cycle is a nanosecond, and no interval is longer than the run.
+    assert max(event["ts"] + event["dur"] for event in events if event["ph"] == "X") <= region["cycles"] / 1000 + 1e-6
+    assert kanata.read_text().startswith("Kanata\t0004\n")
+
+
+def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert chip("--timeline", str(tmp_path / "timeline.json"), "move") == 2
+    assert "--timeline: found with --mode functional" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,9 @@ impl Symbols {
     pub(super) fn copies(&self) -> Vec<Range<u64>> {
         let is_copy = |name: &str| {
             let name = name.trim_start_matches("__").trim_end_matches("_generic");
-            matches!(name, "memcpy" | "memmove" | "memset" | "mempcpy" | "mb_pack" | "mb_unpack" | "mb_copy")
+            // The loops of glibc's `memcpy` are functions of their own.
+            name.starts_with("_wordcopy")
+                || matches!(name, "memcpy" | "memmove" | "memset" | "mempcpy" | "mb_pack" | "mb_unpack" | "mb_copy")
         };
         self.functions.iter().filter(|(_, _, name)| is_copy(name)).map(|(start, end, _)| *start..*end).collect()
     }
