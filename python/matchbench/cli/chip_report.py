@@ -23,7 +23,12 @@ _ROWS = (
     ),
     (
         "misses of cores",
-        (("l2_local", "own L2"), ("l2_private", "other cache"), ("l2_global", "memory"), ("l2_upgrades", "rights")),
+        (
+            ("l2_local", "own L2"),
+            ("l2_private", "other cache"),
+            ("l2_global", "memory"),
+            ("l2_upgrades", "rights"),
+        ),
     ),
     (
         "misses of devices",
@@ -31,18 +36,27 @@ _ROWS = (
     ),
     (
         "switch",
-        (("coherence_messages", "coherence"), ("device_messages", "of devices"), ("switch_link_cycles", "link cycles")),
+        (
+            ("coherence_messages", "coherence"),
+            ("device_messages", "of devices"),
+            ("switch_link_cycles", "link cycles"),
+        ),
     ),
     ("memory", (("memory_reads", "reads"), ("memory_writes", "writes"))),
     (
         "devices",
-        (("messages", "messages"), ("message_bytes", "bytes"), ("refused", "refused"), ("revoked", "revoked")),
+        (
+            ("messages", "messages"),
+            ("message_bytes", "bytes"),
+            ("refused", "refused"),
+            ("revoked", "revoked"),
+        ),
     ),
 )
 
 
 def measured(found: ChipRun) -> list[ChipRegion]:
-    """The regions that a program marked for timing; all of them if it marked none."""
+    """Return the regions that a program marked for timing; all of them if it marked none."""
     timing = [region for region in found["regions"] if region["kind"] == "timing"]
     return timing or found["regions"]
 
@@ -98,7 +112,7 @@ def progress() -> Iterator[Callable[[int, int, bool], None] | None]:
     start = time.monotonic()
     told = start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS
 
-    def tell(done: int, instructions: int, has_time: bool) -> None:  # noqa: FBT001 (called by position)
+    def tell(done: int, instructions: int, has_time: bool) -> None:
         nonlocal told
         moment = time.monotonic()
         if moment - told < _BETWEEN_PROGRESS:
