@@ -113,9 +113,9 @@ class ProgramRun(TypedDict):
 class ChipRegion(TypedDict):
     """A part of a run with time, between two changes of the mode.
 
-    `kind` is functional, warm-up or timing, as the programs marked it. `counts` are sums over the chip, `cores`
-    are instructions in user mode and in the kernel. `ranks` has program, rank, and cycles by activity; `unused`
-    has cycles of cores without a process.
+    `kind` is functional, warm-up or timing, as the programs marked it. `counts` are sums over the chip, and
+    `cores` are instructions in user mode and in the kernel. `ranks` has program, rank, and cycles by
+    activity; `unused` has cycles of cores without a process.
     """
 
     kind: str
@@ -132,8 +132,8 @@ class ChipRun(TypedDict):
 
     `end` is exited, deadlock, limit, trap_loop, fault or interrupted; `status` belongs to exited, `fault` to
     fault, `waiting` (a line for each process) to the others. `messages` are those of the kernel, `ranks` are
-    rank and status of the processes that ended, `moped` sums over all devices, or None without them. `time` is
-    in cycles with time, otherwise in instructions of a core; the instructions of user and kernel are those
+    rank and status of the processes that ended, `moped` sums over all devices, or None without them. `time`
+    is in cycles with time, otherwise in instructions of a core; the instructions of user and kernel are those
     without time. `compared_messages` were moved by devices with time and compared byte by byte. `parameters`
     are name, value and source.
     """

@@ -70,13 +70,12 @@ fn moped_of(design: Option<&str>, descriptors: Option<usize>) -> PyResult<Option
     Ok(Some(moped))
 }
 
-/// Runs a program. `design` is that of MOPED; without it, programs have no ports. `progress` is called with the time, the
-/// instructions so far and whether the machine has time. Returns how the run ended, what the kernel said, where processes
-/// wait, counts, and the regions with time. An interrupt by the user ends the run like a limit.
+/// Runs a program. `design` is that of MOPED; without it, programs have no ports. `progress` is called with the time,
+/// the instructions so far and whether the machine has time. Returns how the run ended, what the kernel said, where
+/// processes wait, counts, and the regions with time. An interrupt by the user ends the run like a limit.
 #[pyfunction]
 #[pyo3(signature = (file, *, arguments, environment, ranks, cores, memory, frequency, patience, limit=None, design=None, descriptors=None, mode="functional", core="ooo", migratory=true, timeline=false, kanata=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each option of the command")]
-#[expect(clippy::fn_params_excessive_bools, reason = "options of the command")]
 #[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
 pub(crate) fn run_on_chip<'py>(
     py: Python<'py>,
@@ -174,7 +173,7 @@ pub(crate) fn run_on_chip<'py>(
     dict.set_item("different_messages", moved.different())?;
     dict.set_item("differences", moved.differences())?;
     let has_time = parameters.mode != Mode::Functional;
-    dict.set_item("parameters", has_time.then(|| machine.timing().described()).unwrap_or_default())?;
+    dict.set_item("parameters", if has_time { machine.timing().described() } else { Vec::new() })?;
     dict.set_item("timeline", machine.timeline())?;
     dict.set_item("kanata", machine.diagram())?;
     Ok(dict)

@@ -77,8 +77,8 @@ impl Symbols {
     }
 }
 
-/// Whether a global function belongs to guest/mpi. Parts that the compiler moved away (`name.cold`), and the marker of a
-/// program, do not: they are not beside the others.
+/// Whether a global function belongs to guest/mpi. Parts that the compiler moved away (`name.cold`), and the marker of
+/// a program, do not: they are not beside the others.
 fn is_of_library(name: &str) -> bool {
     let prefixes = ["MPI_", "PMPI_", "mb_"];
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != "mb_mark" && !name.contains('.')
