@@ -34,6 +34,7 @@ enum {
     CALL_GETGID = 176,
     CALL_GETEGID = 177,
     CALL_GETTID = 178,
+    CALL_SYSINFO = 179,
     CALL_BRK = 214,
     CALL_MUNMAP = 215,
     CALL_MREMAP = 216,
@@ -241,9 +242,7 @@ static long linux_call(struct hart *hart, struct process *process, const uint64_
             return -ESRCH;
         if (signal == 0)
             return 0;
-        print(hart, "kernel: program %u rank %u pid %u core %u: signal %u, pc %x\n",
-              (unsigned long)process->program->number, (unsigned long)process->rank, (unsigned long)process->pid,
-              hart->number, signal, process->frame.pc);
+        complain(hart, process->frame.pc, "signal %u", signal);
         process_stop(hart, (unsigned)signal & 127);
         return 0;
     }
@@ -286,6 +285,21 @@ static long linux_call(struct hart *hart, struct process *process, const uint64_
     }
     case CALL_UNAME:
         return uname(hart, process, a[0]);
+    case CALL_SYSINFO: {
+        // struct sysinfo of Linux: what is free is not counted.
+        struct {
+            uint64_t uptime, loads[3], total, free, rest[4];
+            uint16_t processes, padding[3];
+            uint64_t high[2];
+            uint32_t unit, end;
+        } info;
+        clear(&info, sizeof info);
+        info.uptime = now().seconds;
+        info.total = info.free = handover->memory_bytes;
+        info.processes = (uint16_t)process->program->ranks;
+        info.unit = 1;
+        return copy_out(hart, process, a[0], &info, sizeof info);
+    }
     case CALL_GETCPU: {
         uint32_t core = (uint32_t)hart->number, node = 0;
         int error = a[0] ? copy_out(hart, process, a[0], &core, sizeof core) : 0;
@@ -340,7 +354,7 @@ void system_call(struct hart *hart)
     struct process *process = hart->current;
     const uint64_t *a = &process->frame.x[A0];
     uint64_t number = process->frame.x[A7];
-    long result = number - MB_CALL_BASE <= MB_CALL_CORE - MB_CALL_BASE ? own_call(hart, process, a, number)
+    long result = number - MB_CALL_BASE <= MB_CALL_REPORT - MB_CALL_BASE ? own_call(hart, process, a, number)
                                                                        : linux_call(hart, process, a, number);
     // A call that left the hart has set its result before.
     if (hart->current == process)

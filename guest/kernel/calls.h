@@ -20,6 +20,7 @@ enum {
     MB_CALL_PROGRAM = MB_CALL_BASE + 6,  // (): number of the program, from 0
     MB_CALL_FAULT_IN = MB_CALL_BASE + 7, // (address, bytes): maps the pages of this range
     MB_CALL_CORE = MB_CALL_BASE + 8,     // (): core on which this process runs
+    MB_CALL_REPORT = MB_CALL_BASE + 9,   // (text, bytes): a message about this process on the console
 };
 
 // Kinds of markers.
@@ -31,7 +32,7 @@ enum {
 
 // Errors of these calls, with their numbers of Linux.
 enum {
-    MB_EFAULT = 14,  // fault_in: a part of the range belongs to no area
+    MB_EFAULT = 14,  // fault_in, report: a part of the range belongs to no area
     MB_ENODEV = 19,  // ports: the machine has no such device
     MB_EINVAL = 22,  // shared: larger than the first call asked for; move: no such core; mark: no such kind
     MB_ENOMEM = 12,  // shared, fault_in: no free memory
@@ -91,6 +92,12 @@ static inline long mb_program(void)
 static inline long mb_fault_in(const void *address, uint64_t bytes)
 {
     return mb_call(MB_CALL_FAULT_IN, (long)address, (long)bytes);
+}
+
+// The kernel adds program, rank, process, core and pc. At most 400 bytes are shown.
+static inline long mb_report(const char *text, uint64_t bytes)
+{
+    return mb_call(MB_CALL_REPORT, (long)text, (long)bytes);
 }
 
 static inline long mb_core(void)

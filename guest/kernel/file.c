@@ -221,8 +221,9 @@ long file_call(struct hart *hart, struct process *process, const uint64_t *a, ui
     default:
         break;
     }
-    print(hart, "kernel: program %u rank %u pid %u core %u: unknown system call %u, pc %x\n",
-          (unsigned long)process->program->number, (unsigned long)process->rank, (unsigned long)process->pid,
-          hart->number, number, process->frame.pc - 4);
+    // Once for a program: all ranks make the same calls.
+    uint64_t *word = &process->program->unknown[number / 64 % 8], bit = 1ul << (number & 63);
+    if (number >= 512 || !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit))
+        complain(hart, process->frame.pc - 4, "unknown system call %u", number);
     return -ENOSYS;
 }

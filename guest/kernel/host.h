@@ -70,6 +70,9 @@ enum {
     HOST_UNLINK = 11,   // (path, bytes of the path)
     HOST_RANDOM = 12,   // (): 64 bits of the simulation's seeded generator
     HOST_TRUNCATE = 13, // (file, bytes)
+    // (pc, stack pointer, root page table, return address): where the current process of the hart is, of which a
+    // message follows; addresses but the root are those of the process
+    HOST_PLACE = 14,
 };
 
 enum { HOST_STAT_BYTES = 128 };

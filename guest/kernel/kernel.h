@@ -70,7 +70,7 @@ struct frame {
     uint64_t fcsr;
 };
 
-enum { A0 = 10, A1, A2, A3, A4, A5, A6, A7, SP = 2 };
+enum { RA = 1, SP = 2, A0 = 10, A1, A2, A3, A4, A5, A6, A7 };
 
 // Rights of an area, as bits of a page-table entry.
 enum {
@@ -112,6 +112,7 @@ struct program {
     struct process *process[AGENTS_PER_PROGRAM];
     uint64_t shared_bytes; // 0: no segment yet
     uint64_t **shared;     // 512 tables of 512 physical pages; 0: no page yet
+    uint64_t unknown[8];   // bit n: a rank made the unknown system call n, and a message said so
 };
 
 struct process {
@@ -215,6 +216,8 @@ void device_end(struct hart *hart, struct process *process);
 
 // print.c: text for the console. %s, %u (unsigned long), %x (unsigned long).
 void print(struct hart *hart, const char *format, ...);
+// A message about the current process, which is at `pc`.
+void complain(struct hart *hart, uint64_t pc, const char *format, ...);
 void panic(struct hart *hart, const char *why) __attribute__((noreturn));
 
 static inline long host_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)

@@ -70,6 +70,22 @@ static long fault_in(struct hart *hart, struct process *process, uint64_t addres
     return 0;
 }
 
+static long report(struct hart *hart, struct process *process, uint64_t address, uint64_t bytes)
+{
+    char text[401];
+    if (bytes > sizeof text - 1)
+        bytes = sizeof text - 1;
+    int error = copy_in(hart, process, text, address, bytes);
+    if (error)
+        return error;
+    text[bytes] = 0;
+    for (uint64_t i = 0; i < bytes; i++)
+        if (text[i] < ' ')
+            text[i] = ' ';
+    complain(hart, process->frame.pc - 4, "%s", text);
+    return 0;
+}
+
 long own_call(struct hart *hart, struct process *process, const uint64_t *a, uint64_t number)
 {
     switch (number) {
@@ -91,6 +107,8 @@ long own_call(struct hart *hart, struct process *process, const uint64_t *a, uin
         return process->program->number;
     case MB_CALL_FAULT_IN:
         return fault_in(hart, process, a[0], a[1]);
+    case MB_CALL_REPORT:
+        return report(hart, process, a[0], a[1]);
     default:
         return (long)hart->number;
     }

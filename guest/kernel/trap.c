@@ -36,9 +36,7 @@ static void stop(struct hart *hart, uint64_t cause, uint64_t value, unsigned sig
 {
     struct process *process = hart->current;
     const char *name = cause < CAUSES && names[cause] ? names[cause] : "unknown trap";
-    print(hart, "kernel: program %u rank %u pid %u core %u: %s, address %x, pc %x%s\n",
-          (unsigned long)process->program->number, (unsigned long)process->rank, (unsigned long)process->pid,
-          hart->number, name, value, process->frame.pc, more);
+    complain(hart, process->frame.pc, "%s, address %x%s", name, value, more);
     process_stop(hart, signal);
 }
 

@@ -81,10 +81,27 @@ int mb_device_post(struct mb_request *request)
     return 1;
 }
 
+// The process accesses its buffer itself: the kernel stops it where it must not, and names address and call. If it
+// may access all of it, the other buffer is the bad one.
+static _Noreturn void bad_buffer(const struct mb_request *request)
+{
+    enum { PAGE = 4096 };
+    volatile unsigned char *bytes = request->packed != NULL ? request->packed : mb_first(request->type, request->buffer);
+    for (size_t i = 0; i < request->bytes; i += PAGE - (uintptr_t)&bytes[i] % PAGE) {
+        const unsigned char byte = bytes[i];
+        if (request->kind == MB_RECEIVE) bytes[i] = byte;
+    }
+    const int is_send = request->kind == MB_SEND;
+    mb_panic("the buffer with which rank %d %s a message is not mapped",
+             is_send ? request->peer : (int)mb_port_poll(request->descriptor, MOPED_SOURCE),
+             is_send ? "receives" : "sends");
+}
+
 // A descriptor has reached a final state, which PEEK has told; STATE frees it.
 static void finish(struct mb_request *request, uint32_t state)
 {
     mb_port_acquire();
+    if ((state & MOPED_STATE_BITS) == MOPED_BAD_BUFFER) bad_buffer(request);
     if (request->kind == MB_RECEIVE) {
         const uint32_t bytes = mb_port_poll(request->descriptor, MOPED_BYTES);
         mb_matched(request, (int)mb_port_poll(request->descriptor, MOPED_SOURCE),
@@ -93,9 +110,6 @@ static void finish(struct mb_request *request, uint32_t state)
         if (request->packed != NULL)
             mb_unpack(request->type, request->count, request->buffer, 0, request->packed, request->limit);
     }
-    if ((state & MOPED_STATE_BITS) == MOPED_BAD_BUFFER)
-        mb_panic("a buffer at %p of %zu bytes is not mapped, or that of the other process", (void *)request->buffer,
-                 request->bytes);
     drop_copy(request);
     remove_request(request);
     mb_complete(request);

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "internal.h"
+#include "ring.h"
 
 static const char *const class_text[] = {
     [MPI_SUCCESS] = "no error",
@@ -49,13 +49,13 @@ void mb_errhandler_start(void)
 
 void mb_panic(const char *format, ...)
 {
-    char text[512], line[640];
+    char text[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    snprintf(line, sizeof line, "mpi: rank %d: %s\n", mb.rank, text);
-    mb_platform_error(line);
+    mb_platform_fail(mb.rank, text);
+    if (mb_shared != NULL) atomic_store(&mb_shared->aborted.value, 1);
     mb_platform_abort(1);
 }
 

@@ -31,6 +31,8 @@ void mb_platform_idle(unsigned rounds);
 // A line for whoever set MB_MPI_COUNTERS.
 void mb_platform_report(const char *line);
 void mb_platform_error(const char *text);
+// An error of this process, which ends the program.
+void mb_platform_fail(int rank, const char *text);
 _Noreturn void mb_platform_abort(int code);
 
 // Ports of MOPED, those of this process. Reserve and poll return what the port returns (moped.h);

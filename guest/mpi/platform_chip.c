@@ -75,6 +75,15 @@ void mb_platform_error(const char *text)
     call3(CALL_WRITE, 2, (long)text, (long)strlen(text));
 }
 
+// The kernel adds the process and the place; Linux has no such call.
+void mb_platform_fail(int rank, const char *text)
+{
+    if (mb_report(text, strlen(text)) == 0) return;
+    char line[640];
+    snprintf(line, sizeof line, "mpi: rank %d: %s\n", rank, text);
+    mb_platform_error(line);
+}
+
 void mb_platform_report(const char *line)
 {
     mb_platform_error(line);

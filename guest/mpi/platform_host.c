@@ -138,6 +138,13 @@ void mb_platform_error(const char *text)
     (void)written;
 }
 
+void mb_platform_fail(int rank, const char *text)
+{
+    char line[640];
+    snprintf(line, sizeof line, "mpi: rank %d: %s\n", rank, text);
+    mb_platform_error(line);
+}
+
 // MB_MPI_COUNTERS names a file, to which lines are appended.
 void mb_platform_report(const char *line)
 {

@@ -37,6 +37,11 @@ uint64_t mbr_delay_ns(void);
 enum { MBR_PLACE_WORDS = 1 + 128 };
 uint64_t mbr_system_place(uint64_t words[MBR_PLACE_WORDS]);
 
+/* Call `release` with its argument at the end of each thread that `mbr_system_thread_started` names, and `in_child`
+ * in the child of a fork. */
+void mbr_system_threads(void (*release)(void *), void (*in_child)(void));
+void mbr_system_thread_started(void *thread);
+
 /* Replace the file `path` by `temporary`. */
 bool mbr_system_replace(const char *temporary, const char *path);
 

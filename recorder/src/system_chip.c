@@ -77,6 +77,11 @@ uint64_t mbr_system_place(uint64_t words[MBR_PLACE_WORDS]) {
     return 2;
 }
 
+/* The kernel has neither threads nor fork. Functions of pthreads are not to be used here: libgfortran takes one that is
+ * linked for a sign that all of them are. */
+void mbr_system_threads(void (*release)(void *), void (*in_child)(void)) { (void)release, (void)in_child; }
+void mbr_system_thread_started(void *thread) { (void)thread; }
+
 /* The kernel renames no files, and nobody reads this one meanwhile. */
 bool mbr_system_replace(const char *temporary, const char *path) {
     char piece[4096];

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,5 +132,14 @@ uint64_t mbr_system_place(uint64_t words[MBR_PLACE_WORDS]) {
         count--;
     return count;
 }
+
+static pthread_key_t thread_key;
+
+void mbr_system_threads(void (*release)(void *), void (*in_child)(void)) {
+    pthread_key_create(&thread_key, release);
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+void mbr_system_thread_started(void *thread) { pthread_setspecific(thread_key, thread); }
 
 bool mbr_system_replace(const char *temporary, const char *path) { return !rename(temporary, path); }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +52,6 @@ static struct {
     uint32_t next_thread;
     int stopped;
     pid_t process;
-    pthread_key_t thread_key;
 } file = {.fd = -1};
 
 /* --- memory and locks --- */
@@ -264,7 +262,7 @@ void mbr_thread_setup(struct mbr_thread *thread) {
     thread->origin = mbr_origin(number, 0);
     thread->window_slot = MBR_NO_WINDOW;
     mbr_thread_forget(thread);
-    pthread_setspecific(file.thread_key, thread);
+    mbr_system_thread_started(thread);
 }
 
 static void forget_in_child(void) { __atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_RELEASE); }
@@ -310,8 +308,7 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
     }
     mbr_system_delay_start();
     file.process = getpid();
-    pthread_key_create(&file.thread_key, thread_release);
-    pthread_atfork(NULL, NULL, forget_in_child);
+    mbr_system_threads(thread_release, forget_in_child);
     return true;
 }
 

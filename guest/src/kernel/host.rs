@@ -5,6 +5,7 @@ use mb_core::random::Random;
 use mb_processor::chip::CallHandler;
 use mb_processor::functional::{Host, HostAnswer, HostCall, HostMemory};
 use mb_processor::linux::{FileStatus, Files, errno};
+use mb_processor::rv64::sv39;
 use mb_processor::system::MemorySystem;
 use mb_processor::{Syscall, SyscallResult};
 
@@ -38,11 +39,15 @@ pub mod call {
     pub const RANDOM: u64 = 12;
     /// Sets the length of a file.
     pub const TRUNCATE: u64 = 13;
+    /// Where a process is, of which a message follows.
+    pub const PLACE: u64 = 14;
 }
 
 /// Longest transfer of a call: a page.
 const MOST_BYTES: u64 = 4096;
 const STAT_BYTES: usize = 128;
+/// Words of a stack that are kept with a [`Place`].
+const STACK_WORDS: u64 = 2048;
 
 /// A mode marker of a program (`mb_mark`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +75,17 @@ pub struct Ended {
     pub time: u64,
 }
 
+/// Where a process was when the kernel wrote a message about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The hart.
+    pub hart: usize,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The return address, then the words of the stack from its top on.
+    pub stack: Vec<u64>,
+}
+
 /// Serves the kernel and records what it reports.
 #[derive(Clone, Debug)]
 pub struct KernelHost<F> {
@@ -78,6 +94,7 @@ pub struct KernelHost<F> {
     /// Whether a run stops at each marker.
     pub stops_at_marks: bool,
     messages: Vec<u8>,
+    places: Vec<Place>,
     marks: Vec<Mark>,
     ended: Vec<Ended>,
 }
@@ -86,8 +103,9 @@ impl<F: Files> KernelHost<F> {
     /// A host with these files. `seed` decides what programs get as random numbers.
     #[must_use]
     pub fn new(files: F, seed: u64) -> Self {
-        let (messages, marks, ended) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, random: Random::of(seed, &[]), stops_at_marks: false, messages, marks, ended }
+        let random = Random::of(seed, &[]);
+        let (messages, places) = (Vec::new(), Vec::new());
+        Self { files, random, stops_at_marks: false, messages, places, marks: Vec::new(), ended: Vec::new() }
     }
 
     /// The files.
@@ -100,6 +118,12 @@ impl<F: Files> KernelHost<F> {
     #[must_use]
     pub fn messages(&self) -> String {
         String::from_utf8_lossy(&self.messages).into_owned()
+    }
+
+    /// Where the processes were of which messages tell, in order of time.
+    #[must_use]
+    pub fn places(&self) -> &[Place] {
+        &self.places
     }
 
     /// The markers, in order of time.
@@ -154,6 +178,19 @@ impl<F: Files> KernelHost<F> {
     }
 }
 
+/// Words of a process's stack from `top` on, up to a page that is not there; `root` is the address of its page table.
+fn stack(memory: &dyn HostMemory, top: u64, root: u64) -> impl Iterator<Item = u64> {
+    let word = |address| {
+        let bytes = memory.get(address, 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    };
+    (0..STACK_WORDS).map_while(move |index| {
+        let address = (top & !7).wrapping_add(index * 8);
+        let leaf = sv39::walk(root / sv39::PAGE_BYTES, address, word).ok()?;
+        word(leaf.physical(address))
+    })
+}
+
 /// `struct stat` of Linux on 64-bit RISC-V (include/uapi/asm-generic/stat.h).
 fn stat_bytes(stat: FileStatus) -> [u8; STAT_BYTES] {
     let mut bytes = [0; STAT_BYTES];
@@ -199,6 +236,15 @@ impl<F: Files> Host for KernelHost<F> {
             call::CONSOLE => {
                 let bytes = memory.get(first, second.min(MOST_BYTES) as usize).unwrap_or(b"kernel: bad message\n");
                 self.messages.extend_from_slice(bytes);
+                HostAnswer::Value(0)
+            }
+            call::PLACE => {
+                let stack = stack(memory, second, third).collect();
+                self.places.push(Place {
+                    hart: call.hart,
+                    pc: first,
+                    stack: [vec![call.arguments[3]], stack].concat(),
+                });
                 HostAnswer::Value(0)
             }
             call::MARK => {

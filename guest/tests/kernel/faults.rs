@@ -14,8 +14,8 @@ const SIGSEGV: u64 = 11;
 
 #[test]
 fn a_hostile_program_is_stopped_and_named() {
-    let outside = ": outside of the user's address space\n";
-    let nothing = ": nothing is mapped there\n";
+    let outside = ": outside of the user's address space";
+    let nothing = ": nothing is mapped there";
     for (what, signal, name, address, more) in [
         ("kernel", SIGSEGV, "load from a page without right to read", "0xffffffc080200000", outside),
         ("kernel_write", SIGSEGV, "store to a page without right to write", "0xffffffc080200000", outside),
@@ -23,15 +23,15 @@ fn a_hostile_program_is_stopped_and_named() {
         ("device", SIGSEGV, "load from a page without right to read", "0x3000000000", nothing),
         ("physical", SIGSEGV, "load from a page without right to read", "0x80200000", nothing),
         ("null", SIGSEGV, "store to a page without right to write", "0x0", nothing),
-        ("text", SIGSEGV, "store to a page without right to write", "0x11", "\n"),
-        ("execute", SIGSEGV, "fetch from a page without right to execute", "0x1", "\n"),
-        ("illegal", SIGILL, "illegal instruction", "0xffffffff", "\n"),
-        ("csr", SIGILL, "illegal instruction", "0x180022f3", "\n"),
-        ("sret", SIGILL, "illegal instruction", "0x10200073", "\n"),
-        ("fence", SIGILL, "illegal instruction", "0x12000073", "\n"),
-        ("wait", SIGILL, "illegal instruction", "0x10500073", "\n"),
-        ("breakpoint", SIGTRAP, "breakpoint", "0x1", "\n"),
-        ("misaligned", SIGBUS, "misaligned atomic", "0x1", "\n"),
+        ("text", SIGSEGV, "store to a page without right to write", "0x11", ""),
+        ("execute", SIGSEGV, "fetch from a page without right to execute", "0x1", ""),
+        ("illegal", SIGILL, "illegal instruction", "0xffffffff", ""),
+        ("csr", SIGILL, "illegal instruction", "0x180022f3", ""),
+        ("sret", SIGILL, "illegal instruction", "0x10200073", ""),
+        ("fence", SIGILL, "illegal instruction", "0x12000073", ""),
+        ("wait", SIGILL, "illegal instruction", "0x10500073", ""),
+        ("breakpoint", SIGTRAP, "breakpoint", "0x1", ""),
+        ("misaligned", SIGBUS, "misaligned atomic", "0x1", ""),
     ] {
         // Another program on the same core is not harmed, and one that shares the fate of the rank.
         let hostile = ["p", "hostile", what];
@@ -40,7 +40,10 @@ fn a_hostile_program_is_stopped_and_named() {
         assert_eq!(outcome.stop, Stop::Exited(128 + signal), "{what}");
         let message = outcome.host.messages();
         let start = format!("kernel: program 0 rank 0 pid 1 core 1: {name}, address {address}");
-        assert!(message.starts_with(&start) && message.contains(", pc 0x") && message.ends_with(more), "{message}");
+        assert!(message.starts_with(&start) && message.contains(&format!("{more}, pc 0x")), "{message}");
+        // Its place is known too: the program cannot hide its stack, nor does one that is nowhere do harm.
+        let places: Vec<_> = outcome.host.places().iter().map(|place| format!("{:#x}", place.pc)).collect();
+        assert!(places.len() == 1 && message.ends_with(&format!("pc {}\n", places[0])), "{places:?} {message}");
         let mut ended: Vec<_> = outcome.host.ended().iter().map(|end| (end.program, end.rank, end.status)).collect();
         ended.sort_unstable();
         assert_eq!(ended, [(0, 0, 128 + signal), (1, 0, 0), (1, 1, 0)], "{what}");

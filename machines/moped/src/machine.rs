@@ -542,10 +542,11 @@ impl<F: Files> Machine<F> {
         &self.host.host
     }
 
-    /// What the kernel wrote, with the function of each address `pc`.
+    /// What the kernel wrote, with the function of each address `pc`, and the call of MPI in which it is.
     #[must_use]
     pub fn messages(&self) -> String {
         let mut text = String::new();
+        let mut places = self.host.host.places().iter().peekable();
         for line in self.host.host.messages().lines() {
             text.push_str(line);
             let number = |word: &str, radix| {
@@ -554,11 +555,22 @@ impl<F: Files> Machine<F> {
                 u64::from_str_radix(&rest[..end], radix).ok()
             };
             let program = number("program ", 10).and_then(|program| self.symbols.get(usize::try_from(program).ok()?));
-            if let (Some(symbols), Some(pc)) = (program, number("pc ", 16))
-                && let Some(name) = symbols.name(pc)
-            {
-                text.push_str(" in ");
-                text.push_str(&name);
+            if let (Some(symbols), Some(pc)) = (program, number("pc ", 16)) {
+                if let Some(name) = symbols.name(pc) {
+                    text.push_str(" in ");
+                    text.push_str(&name);
+                }
+                let place = number("core ", 10)
+                    .and_then(|hart| places.next_if(|place| place.hart as u64 == hart && place.pc == pc));
+                let addresses = place.into_iter().flat_map(|place| place.stack.iter().copied());
+                if let Some((call, caller)) = symbols.innermost_call([pc].into_iter().chain(addresses)) {
+                    text.push_str(", called from ");
+                    text.push_str(call);
+                    if let Some(caller) = caller {
+                        text.push_str(" in ");
+                        text.push_str(&caller);
+                    }
+                }
             }
             text.push('\n');
         }

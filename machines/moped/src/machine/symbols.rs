@@ -75,6 +75,18 @@ impl Symbols {
         };
         self.functions.iter().filter(|(_, _, name)| is_copy(name)).map(|(start, end, _)| *start..*end).collect()
     }
+
+    /// The innermost call of MPI among return addresses, innermost first, and where the program made it.
+    pub(super) fn innermost_call(&self, mut addresses: impl Iterator<Item = u64>) -> Option<(&str, Option<String>)> {
+        let call = addresses.find_map(|address| self.call(address))?;
+        let caller = addresses.find(|address| {
+            // The address after a call is not the first of a function. Fortran's bindings, the recorder and the
+            // library's own functions are between the call and the program.
+            let is_library = |name: &str| LIBRARY.iter().any(|prefix| name.starts_with(prefix));
+            self.find(*address).is_some_and(|(name, start)| *address > start && !is_library(name))
+        });
+        Some((call, caller.and_then(|address| self.name(address))))
+    }
 }
 
 /// Whether a global function belongs to guest/mpi. Parts that the compiler moved away (`name.cold`), and the marker of
@@ -102,3 +114,6 @@ pub(super) fn waits_of_kernel() -> (Vec<u64>, Vec<u64>) {
     }
     (waits, idle)
 }
+
+/// How the names of the library's functions begin (`guest/mpi`, `recorder`).
+const LIBRARY: [&str; 6] = ["MPI_", "PMPI_", "mpi_", "pmpi_", "mb_", "mbr_"];

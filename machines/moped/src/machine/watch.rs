@@ -41,6 +41,8 @@ pub struct Waiting {
     pub symbol: Option<String>,
     /// The innermost call of MPI of which a return address is on the stack.
     pub call: Option<String>,
+    /// Function and offset where the program made this call.
+    pub caller: Option<String>,
 }
 
 impl std::fmt::Display for Waiting {
@@ -51,6 +53,9 @@ impl std::fmt::Display for Waiting {
         }
         if let Some(call) = &self.call {
             write!(f, ", called from {call}")?;
+        }
+        if let Some(caller) = &self.caller {
+            write!(f, " in {caller}")?;
         }
         Ok(())
     }
@@ -145,9 +150,10 @@ pub(super) fn waiting<F: Files>(machine: &Machine<F>) -> Vec<Waiting> {
         let symbols = &machine.symbols[program as usize];
         let user = state.supervisor.privilege() == Privilege::User;
         let symbol = if user { symbols.name(state.pc) } else { None };
-        let mut addresses = [state.pc, state.registers[RETURN_ADDRESS]].into_iter().chain(stack(machine, &state));
-        let call = if user { addresses.find_map(|address| symbols.call(address)) } else { None };
-        Some(Waiting { program, rank, hart, pc: state.pc, symbol, call: call.map(str::to_owned) })
+        let addresses = [state.pc, state.registers[RETURN_ADDRESS]].into_iter().chain(stack(machine, &state));
+        let (call, caller) = user.then(|| symbols.innermost_call(addresses)).flatten().unzip();
+        let call = call.map(str::to_owned);
+        Some(Waiting { program, rank, hart, pc: state.pc, symbol, call, caller: caller.flatten() })
     };
     (0..machine.harts()).filter_map(running).collect()
 }
