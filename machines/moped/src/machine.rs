@@ -563,7 +563,7 @@ impl<F: Files> Machine<F> {
                 let place = number("core ", 10)
                     .and_then(|hart| places.next_if(|place| place.hart as u64 == hart && place.pc == pc));
                 let addresses = place.into_iter().flat_map(|place| place.stack.iter().copied());
-                if let Some((call, caller)) = symbols.innermost_call([pc].into_iter().chain(addresses)) {
+                if let Some((call, caller)) = symbols.innermost_call(pc, addresses) {
                     text.push_str(", called from ");
                     text.push_str(call);
                     if let Some(caller) = caller {

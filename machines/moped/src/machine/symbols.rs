@@ -16,6 +16,8 @@ pub(super) struct Symbols {
     pub(super) library: Range<u64>,
     /// Addresses of instructions at which a hart waits.
     pub(super) waits: Vec<u64>,
+    code_start: u64,
+    code: Vec<u8>,
 }
 
 impl Symbols {
@@ -38,7 +40,9 @@ impl Symbols {
             .step_by(2)
             .filter(|address| memory.read(*address).is_some_and(|word| WAITS.contains(&u32::from_le_bytes(word))))
             .collect();
-        Self { functions, library, waits }
+        let length = usize::try_from(code.end - code.start).unwrap_or(0);
+        let bytes = memory.get(code.start, length).unwrap_or_default().to_vec();
+        Self { functions, library, waits, code_start: code.start, code: bytes }
     }
 
     /// The function at an address, and its first address.
@@ -51,6 +55,19 @@ impl Symbols {
     /// Function and offset of an address.
     pub(super) fn name(&self, address: u64) -> Option<String> {
         self.find(address).map(|(name, start)| format!("{name}+{:#x}", address - start))
+    }
+
+    /// Whether the instruction before an address is a call, one that leaves the address in `ra`: jal, jalr or c.jalr
+    /// (Unprivileged ISA, 2.5.1, and 27.4 of the compressed ones).
+    fn follows_call(&self, address: u64) -> bool {
+        let half = |before: u64| {
+            let offset = usize::try_from(address.checked_sub(before)?.checked_sub(self.code_start)?).ok()?;
+            let bytes = self.code.get(offset..offset + 2)?;
+            Some(u32::from(u16::from_le_bytes([bytes[0], bytes[1]])))
+        };
+        let compressed = half(2).is_some_and(|half| half & 0xf07f == 0x9002 && half != 0x9002);
+        // Opcode and rd are in the lower half: 0x6f or 0x67, and register 1.
+        compressed || half(4).is_some_and(|half| matches!(half & 0xfff, 0x0ef | 0x0e7))
     }
 
     /// The function of an address if its name is that of a call of MPI.
@@ -76,16 +93,29 @@ impl Symbols {
         self.functions.iter().filter(|(_, _, name)| is_copy(name)).map(|(start, end, _)| *start..*end).collect()
     }
 
-    /// The innermost call of MPI among return addresses, innermost first, and where the program made it.
-    pub(super) fn innermost_call(&self, mut addresses: impl Iterator<Item = u64>) -> Option<(&str, Option<String>)> {
-        let call = addresses.find_map(|address| self.call(address))?;
+    /// The function that a return address belongs to, and its first address; none for words that are no return address.
+    /// One that is the first address of a function belongs to a call without return at the end of the function before.
+    fn returns_to(&self, address: u64) -> Option<(&str, u64)> {
+        self.find(address).filter(|(_, start)| address > *start && self.follows_call(address))
+    }
+
+    /// The innermost call of MPI, and where the program made it. `addresses` are the return address and the words of the
+    /// stack from its top on.
+    pub(super) fn innermost_call(
+        &self,
+        pc: u64,
+        mut addresses: impl Iterator<Item = u64>,
+    ) -> Option<(&str, Option<String>)> {
+        let call = |name: &str| name.strip_prefix('P').unwrap_or(name).starts_with("MPI_");
+        let found = self.find(pc).filter(|(name, _)| call(name));
+        let (name, _) =
+            found.or_else(|| addresses.find_map(|address| self.returns_to(address).filter(|(name, _)| call(name))))?;
         let caller = addresses.find(|address| {
-            // The address after a call is not the first of a function. Fortran's bindings, the recorder and the
-            // library's own functions are between the call and the program.
+            // Fortran's bindings and the recorder are between the call and the program.
             let is_library = |name: &str| LIBRARY.iter().any(|prefix| name.starts_with(prefix));
-            self.find(*address).is_some_and(|(name, start)| *address > start && !is_library(name))
+            self.returns_to(*address).is_some_and(|(name, _)| !is_library(name))
         });
-        Some((call, caller.and_then(|address| self.name(address))))
+        Some((name.strip_prefix('P').unwrap_or(name), caller.and_then(|address| self.name(address))))
     }
 }
 

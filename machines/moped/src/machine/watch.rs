@@ -150,8 +150,8 @@ pub(super) fn waiting<F: Files>(machine: &Machine<F>) -> Vec<Waiting> {
         let symbols = &machine.symbols[program as usize];
         let user = state.supervisor.privilege() == Privilege::User;
         let symbol = if user { symbols.name(state.pc) } else { None };
-        let addresses = [state.pc, state.registers[RETURN_ADDRESS]].into_iter().chain(stack(machine, &state));
-        let (call, caller) = user.then(|| symbols.innermost_call(addresses)).flatten().unzip();
+        let addresses = [state.registers[RETURN_ADDRESS]].into_iter().chain(stack(machine, &state));
+        let (call, caller) = user.then(|| symbols.innermost_call(state.pc, addresses)).flatten().unzip();
         let call = call.map(str::to_owned);
         Some(Waiting { program, rank, hart, pc: state.pc, symbol, call, caller: caller.flatten() })
     };
