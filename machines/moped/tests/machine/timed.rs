@@ -179,3 +179,32 @@ fn a_message_of_one_line_takes_what_its_steps_take() {
         }
     }
 }
+
+#[test]
+#[ignore = "minutes; `make nightly` runs it"]
+fn patterns_and_a_kernel_verify_with_time_on_sixteen_cores() {
+    let compiled = |name: &str| {
+        let own = format!("programs/{name}.c");
+        compile(&format!("{name}_nightly"), &[&own, "programs/kernel.c", "programs/mark_chip.c"])
+    };
+    let (Some(imb), Some(mg)) = (compiled("imb"), compiled("mg")) else { return };
+    let patterns = ["XC", "BC", "RD", "GA", "AA"].map(|pattern| vec!["imb", pattern, "16384", "2", "1"]);
+    let runs: Vec<_> = patterns.into_iter().map(|words| (&imb, words)).chain([(&mg, vec!["mg"])]).collect();
+    for (file, arguments) in runs {
+        for (transport, design) in
+            DESIGNS.map(|design| (TRANSPORTS[1], design)).into_iter().chain([(TRANSPORTS[0], "base")])
+        {
+            let what = format!("{arguments:?} {transport} {design}");
+            let timing = timed(16, CoreKind::OutOfOrder, design, Mode::Markers);
+            let parameters = MachineParameters { memory: 512 << 20, quantum: 64, patience: 5_000_000, ..timing };
+            let environment = [transport];
+            let (end, mut machine) = run(&parameters, &[program(file, 16, &arguments, &environment)]);
+            assert_eq!(end, End::Exited(0), "{what}: {}", output(&machine));
+            assert!(output(&machine).contains("ranks=16 verified"), "{what}: {}", output(&machine));
+            is_sound(&mut machine, &what);
+            for region in &machine.regions() {
+                accounts_for_every_cycle(region, &what);
+            }
+        }
+    }
+}
