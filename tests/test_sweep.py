@@ -190,8 +190,7 @@ def test_an_interrupted_sweep_is_usable_and_continues_to_the_same_files(
     words = ["sweep", trace.path, "-e", "cam_list", "--set", "cam=1..128 *2", "-j", "1"]
     command = [sys.executable, "-m", "matchbench", *map(str, words)]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    kept = tmp_path / "cache" / "matchbench" / "replays"
+    kept = tmp_path / "kept"
     with subprocess.Popen(
         [*command, "-o", "a", "--cache", kept], stderr=subprocess.PIPE, text=True
     ) as process:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A sweep on a Slurm of one node, whose jobs are killed in the middle, has the files of a local sweep."""
+"""A sweep on a Slurm of one node: interrupted, and with jobs killed, it has the files of a local sweep."""
 
 import os
 import shutil
@@ -48,12 +48,22 @@ def test_a_sweep_on_slurm_with_killed_workers_is_the_local_one(tmp_path: Path) -
         with subprocess.Popen(
             command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True
         ) as running:
-            wait_for_results(tmp_path / "cache", 3, running)
+            wait_for_results(tmp_path / "cache", 2, running)
+            running.send_signal(signal.SIGINT)
+            assert running.stderr is not None
+            said = running.stderr.read()
+        assert running.returncode == 130, said
+        assert said.endswith("matchbench: interrupted\n")
+        assert not slurm.jobs(environment)
+        with subprocess.Popen(
+            command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        ) as running:
+            wait_for_results(tmp_path / "cache", 6, running)
             first = slurm.jobs(environment)
             assert len(first) == 2
             # The whole job, and later a worker of another one.
             slurm.kill(first[0], environment)
-            wait_for_results(tmp_path / "cache", 8, running)
+            wait_for_results(tmp_path / "cache", 12, running)
             assert first[0] not in slurm.jobs(environment)
             killed = slurm.processes(first[1], environment)
             for process in killed:
@@ -62,8 +72,8 @@ def test_a_sweep_on_slurm_with_killed_workers_is_the_local_one(tmp_path: Path) -
             said = running.stderr.read()
         assert running.returncode == 0, said
     assert killed
-    # Two jobs at the beginning, and one for each that was killed.
-    assert len(list((tmp_path / "log").iterdir())) >= 4
+    # Two jobs of each command, and one for each that was killed.
+    assert len(list((tmp_path / "log").iterdir())) >= 6
     done = subprocess.run(
         [*sweep, "--no-cache", "-o", "here"], cwd=tmp_path, capture_output=True, check=False
     )

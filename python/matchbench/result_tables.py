@@ -68,8 +68,9 @@ def gather(replays: Sequence[Replay], network: Network, config: ReplayConfig) ->
         network_name = network.name + _plus(network.parameters())
         rows.append({**identity, **results, "network": network_name, **_replayed_as(config)})
         for name in ("ranks", "depths", "timeline"):
-            frame = pl.DataFrame(report[name], schema_overrides=columns.TABLES[name])
-            tables[name].append(_fit(frame, name, identity))
+            if any(report[name].values()):  # a sweep keeps none of these rows
+                frame = pl.DataFrame(report[name], schema_overrides=columns.TABLES[name])
+                tables[name].append(_fit(frame, name, identity))
         if measured := report["measured"]:
             literals = {name: value for name, value in measured.items() if name != "kinds"}
             frame = pl.DataFrame(measured["kinds"])

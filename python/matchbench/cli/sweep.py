@@ -208,7 +208,7 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
         if ended is None or sweep.variants.height:
             sweep.write(output, force=force, charts=not options.table_only, plots=options.plots)
     if ended is not None:
-        _say_interrupted(run.status, sweep, output, cached=not options.no_cache)
+        _say_interrupted(run.status, sweep, output, options, jobs)
         raise ended
     _show(sweep, output)
     return _status(run.limited, run.status, sweep)
@@ -342,16 +342,27 @@ def _pace(status: Status) -> str:
     return f"{status.rate:.3g}/s, {dt.timedelta(seconds=round(status.left_s))} left"
 
 
-def _say_interrupted(status: Status, sweep: Sweep, output: Path, *, cached: bool) -> None:
+def _say_interrupted(status: Status, sweep: Sweep, output: Path, options: _Options, jobs: int) -> None:
     done = f"{status.done} of {status.total} replays are done"
     if sweep.variants.height:
         done += f"; {output} has the {sweep.variants.height} variants that are complete"
-        if cached:
-            again = shlex.join(["matchbench", "sweep", f"{output}{os.sep}study.toml", "-o", str(output)])
-            done += f"; `{again}` continues"
-    elif cached:
+        if not options.no_cache:
+            done += f"; `{_again(output, options, jobs)}` continues"
+    elif not options.no_cache:
         done += "; the same command continues"
     sys.stderr.write(f"matchbench: {done}\n")
+
+
+def _again(output: Path, options: _Options, jobs: int) -> str:
+    """Give the command that continues a sweep from the study that it wrote."""
+    words = ["matchbench", "sweep", f"{output}{os.sep}study.toml", "-o", str(output), "-j", str(jobs)]
+    for name in ("cache", "areas", "cluster"):
+        if (value := getattr(options, name)) is not None:
+            words += [f"--{name}", str(value)]
+    for setting in options.cluster_set:
+        words += ["--cluster-set", setting]
+    words += [f"--{name.replace('_', '-')}" for name in ("plots", "table_only") if getattr(options, name)]
+    return shlex.join(words)
 
 
 def _show(sweep: Sweep, output: Path) -> None:
@@ -362,9 +373,13 @@ def _show(sweep: Sweep, output: Path) -> None:
             tables.line(sentence)
         tables.line()
         rows = table.rows(sweep)
-        tables.show(None, table.headings(sweep), rows[:_MOST_ROWS])
         if len(rows) > _MOST_ROWS:
-            tables.line(f"... and {len(rows) - _MOST_ROWS} more in {output}/variants.csv")
+            marked = [row for row in rows if row[-1]]
+            shown = marked[:_MOST_ROWS]
+            title = f"{len(shown)} of {len(rows)} variants, those with a mark; {output}/variants.csv has all"
+            tables.show(title, table.headings(sweep), shown)
+        else:
+            tables.show(None, table.headings(sweep), rows)
         tables.line()
         tables.line(f"results: {output}/report.html")
     with tables.ignoring_closed_pipe():

@@ -27,6 +27,9 @@ def sentences(sweep: Sweep) -> Iterator[str]:
     """
     if not sweep.finished:
         yield f"Not finished: {tables.count(sweep.variants.height)} variants have results so far."
+    if sweep.study.method != "grid":
+        size = sum(design.size for design in sweep.study.designs)
+        yield f"Tried {sweep.variants.height} of {size} combinations (method {sweep.study.method})."
     column = sweep.measure_column()
     ranked = sweep.ranked()
     if ranked.is_empty():

@@ -162,8 +162,8 @@ def _values(of: Engine | Network) -> dict[str, str]:
 
 
 def _content(value: str) -> str:
-    """Give the hash of a file's content in place of its name."""
-    path = Path(value)
-    if "/" in value and path.is_file():
-        return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    """Add the hash of the content to a value that is the name of a file, such as that of a match program."""
+    with contextlib.suppress(OSError):  # too long for a name
+        if Path(value).is_file():
+            return f"{value} sha256:{hashlib.sha256(Path(value).read_bytes()).hexdigest()}"
     return value

@@ -9,9 +9,11 @@ Source: https://jobqueue.dask.org, class `SLURMCluster`; https://distributed.das
 from __future__ import annotations
 
 import itertools
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from matchbench._native import MatchbenchError, version
@@ -118,7 +120,8 @@ class ClusterWorkers:
 
 def _slurm(count: int, options: Mapping[str, str]) -> Any:
     try:
-        from dask_jobqueue import SLURMCluster
+        with _kept_handlers():
+            from dask_jobqueue import SLURMCluster
     except ImportError as error:
         msg = f"--cluster slurm: {error}; install matchbench[cluster]"
         raise MatchbenchError(msg) from error
@@ -141,6 +144,17 @@ def _slurm(count: int, options: Mapping[str, str]) -> Any:
     # Not `scale`: that does not replace a job that ended.
     cluster.adapt(minimum_jobs=count, maximum_jobs=count)
     return cluster
+
+
+@contextmanager
+def _kept_handlers() -> Iterator[None]:
+    """Restore the handlers of signals: dask-jobqueue 0.9 sets its own when it is imported."""
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _check_script(script: str) -> None:
