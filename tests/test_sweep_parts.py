@@ -15,6 +15,7 @@ from matchbench.sweep import analysis
 from matchbench.sweep.analysis import Point
 from matchbench.sweep.cache import KEPT_DAYS, Cache
 from matchbench.sweep.hardware import Area, Hardware, cost_axis, engines_with_entries
+from matchbench.sweep.run import Status
 from matchbench.sweep.space import designs_of, values_of
 
 
@@ -148,3 +149,10 @@ def test_a_page_has_its_charts_and_plots(deep: mb.Trace, halo: mb.Trace, tmp_pat
         f"{name}.{kind}" for name in names for kind in ("png", "svg")
     )
     assert "http://" not in page.split("<script>")[0]
+
+
+def test_the_rate_counts_no_result_of_the_cache() -> None:
+    status = Status(done=12, total=42, cached=7, first_s=100.0, last_s=102.0)
+    # Five were replayed, four of them after the first one.
+    assert (status.rate, status.left_s) == (2.0, 15.0)
+    assert Status(done=8, total=42, cached=7, first_s=100.0, last_s=100.0).left_s is None

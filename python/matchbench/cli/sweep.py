@@ -317,7 +317,7 @@ def _progress() -> Iterator[Callable[[Status], None]]:
     bar = Progress(
         TextColumn("replaying"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total} {task.fields[pace]}"),
+        TextColumn("{task.fields[pace]}"),
         console=console,
         transient=True,
         disable=not console.is_terminal,
@@ -331,15 +331,18 @@ def _progress() -> Iterator[Callable[[Status], None]]:
             bar.update(task, completed=status.done, total=status.total, pace=_pace(status))
             if not console.is_terminal and time.monotonic() - last >= _LINE_EVERY_S:
                 last = time.monotonic()
-                sys.stderr.write(f"matchbench: {status.done} of {status.total} replays, {_pace(status)}\n")
+                sys.stderr.write(f"matchbench: {_pace(status)}\n")
 
         yield tell
 
 
 def _pace(status: Status) -> str:
+    done = f"{status.done} of {status.total} replays"
+    if status.cached:
+        done += f", {status.cached} from the cache"
     if status.rate is None or status.left_s is None:
-        return "from the cache"
-    return f"{status.rate:.3g}/s, {dt.timedelta(seconds=round(status.left_s))} left"
+        return done
+    return f"{done}, {status.rate:.3g}/s, {dt.timedelta(seconds=round(status.left_s))} left"
 
 
 def _say_interrupted(status: Status, sweep: Sweep, output: Path, options: _Options, jobs: int) -> None:

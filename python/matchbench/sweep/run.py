@@ -36,21 +36,23 @@ class Status:
         Results that were in the cache.
     damaged
         Files of the cache that were damaged, whose replays were done again.
-    elapsed_s
-        Seconds since the beginning.
+    first_s, last_s
+        When the first and the last replay ended that was not in the cache, in seconds of a monotonic clock.
     """
 
     done: int = 0
     total: int = 0
     cached: int = 0
     damaged: int = 0
-    elapsed_s: float = 0.0
+    first_s: float | None = None
+    last_s: float = 0.0
 
     @property
     def rate(self) -> float | None:
-        """Replays per second, without those from the cache; None before the first."""
-        computed = self.done - self.cached
-        return computed / self.elapsed_s if computed and self.elapsed_s else None
+        """Replays per second since the first one, without those from the cache; None before the second."""
+        if self.first_s is None or self.last_s <= self.first_s:
+            return None
+        return (self.done - self.cached - 1) / (self.last_s - self.first_s)
 
     @property
     def left_s(self) -> float | None:
@@ -215,6 +217,9 @@ class Run:
         for task, report in self._workers.run(tasks()):
             place, key = keys[task.at]
             self._cache.put(key, report)
+            self.status.last_s = time.monotonic()
+            if self.status.first_s is None:
+                self.status.first_s = self.status.last_s
             self._keep(place, report)
 
     def _task(self, number: int, at: int, index: int, name: str) -> Task:
@@ -234,7 +239,6 @@ class Run:
         self.reports[place] = report
         self.status.done += 1
         self.status.damaged = self._cache.damaged
-        self.status.elapsed_s = time.monotonic() - self._begun
         if self._progress:
             self._progress(self.status)
 
