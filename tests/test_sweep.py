@@ -301,6 +301,16 @@ def test_a_study_is_read_as_it_was_written(deep: mb.Trace, tmp_path: Path) -> No
     assert [path.resolve() for path in again.traces] == [deep.path]
 
 
+def test_a_study_of_figures_may_have_a_sweep(tmp_path: Path) -> None:
+    shipped = Path(__file__).parents[1] / "studies"
+    figures = (shipped / "xiong2018_figures" / "study.toml").read_text(encoding="utf-8")
+    path = tmp_path / "study.toml"
+    path.write_text('sweep = { traces = ["t"] }\n' + figures)
+    designs = {design.name: design.engine for design in read_study(path).designs}
+    assert designs["p2l4"] == "cam_list:p2l4"
+    assert read_study(shipped / "cam_entries" / "study.toml").objectives == ("latency", "entries")
+
+
 STUDY = '[sweep]\ntraces = ["t"]\n[[design]]\nengine = "cam_list"\nvary = ["cam=1,2"]\n'
 
 

@@ -19,7 +19,7 @@ Spec = dict[str, Any]
 MOST_LINES = 12
 """Lines of a chart; with more, each engine has one line, its best variants."""
 
-GREY, FRONT, KNEE = "#b8b8b8", "#1f5fa8", "#d9711c"
+GREY, FRONT, KNEE = "#a8a8a8", "#3f7fc8", "#d9711c"
 """Colours of dominated variants, of the front, and of the knee."""
 
 TITLES = {
@@ -239,7 +239,7 @@ def _named_knee(chart: Chart) -> list[Spec]:
     return [
         {
             "transform": [{"filter": "datum.state == 'knee'"}],
-            "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 11},
+            "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 11, "color": KNEE},
             "encoding": {"text": {"field": "variant"}},
         }
     ]

@@ -3,7 +3,7 @@
 
 The file has the form of all studies of `studies/`: `question`, and a `[[design]]` with `name`, `engine`
 and `settings` for each design. A sweep adds the table `[sweep]` and the list `vary` of a design;
-`docs/sweep.md` has every key.
+`docs/sweep.md` has every key. What a study says for its figures is not read here.
 """
 
 from __future__ import annotations
@@ -34,6 +34,13 @@ GRID_BUDGET = 1000
 _T = TypeVar("_T")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+_FIGURES = {
+    "": {"paper", "reference", "figure", "panel", "assumption", "data_point"},
+    "sweep": set[str](),
+    "design": {"label", "timing", "line", "variant", "lengths", "colour", "marker"},
+}
+"""Keys of a paper's figures (`workbench/reproduce/src/study.rs`), which a study may have beside a sweep."""
+
 _KEYS = {
     "": {"question", "sweep", "design"},
     "sweep": {
@@ -274,7 +281,7 @@ def _named(value: object) -> str:
 
 
 def _known_keys(table: Mapping[str, Any], where: str) -> None:
-    if unknown := next((key for key in table if key not in _KEYS[where]), None):
+    if unknown := next((key for key in table if key not in _KEYS[where] | _FIGURES[where]), None):
         place = f"{where}: " if where else ""
         msg = f"{place}unknown key `{unknown}`; expected one of: {', '.join(sorted(_KEYS[where]))}"
         raise MatchbenchError(msg)

@@ -59,6 +59,9 @@ pub struct Study {
     /// What the paper tells of points.
     #[serde(rename = "data_point", default)]
     pub data_points: Vec<PointClaim>,
+    /// What `matchbench sweep` does with the designs; read there (`docs/sweep.md`).
+    #[serde(default)]
+    pub sweep: Option<toml::Table>,
 }
 
 /// One picture: a column of panels for each length of the list, over the depth of the match, which
@@ -142,6 +145,9 @@ pub struct Design {
     /// Lengths of the list, where a figure's are too many.
     #[serde(default)]
     pub lengths: Vec<usize>,
+    /// Parameters that a sweep varies, `key=values`.
+    #[serde(default)]
+    pub vary: Vec<String>,
     /// The variant that its line shows.
     pub line: String,
     /// The others.

@@ -42,6 +42,13 @@ fn every_study_of_the_project_can_be_read() {
 }
 
 #[test]
+fn a_study_may_have_a_sweep_beside_its_figures() {
+    let old = "name = \"unit\"";
+    assert_eq!(edited(old, "name = \"unit\"\nvary = [\"head_cache=1..8 *2\"]"), "taken");
+    assert_eq!(edited("question =", "sweep = { traces = [\"t\"] }\nquestion ="), "taken");
+}
+
+#[test]
 fn what_a_study_must_not_say_is_refused() {
     for (old, new, message) in [
         (
