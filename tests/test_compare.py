@@ -386,7 +386,7 @@ def test_an_engine_takes_parameters_as_keywords() -> None:
     assert repr(engine) == 'Engine("linear:qsnet2", entry="25 ns")'
     assert engine == mb.engine("linear:qsnet2", entry=25)
     assert engine != mb.engine("linear:qsnet2")
-    assert repr(mb.engine("lhs", hwp=True, join=0.5)) == 'Engine("lhs:dimmnet2", join="0.5 ns", hwp="on")'
+    assert repr(mb.engine("lhs", hwp=False, join=0.5)) == 'Engine("lhs:dimmnet2", join="0.5 ns", hwp="off")'
     assert repr(mb.Network("papers200", latency=500)) == 'Network("papers200", latency="500 ns")'
 
 
