@@ -150,7 +150,9 @@ def _curve(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
 def _by_trace(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
     column = sweep.measure_column()
     points = sweep.points.filter(pl.col("variant").is_in(ranked["variant"].implode()))
+    names = pl.Enum(points["trace"].unique(maintain_order=True))
     rows = points.drop_nulls(column).sort(column).unique([axis, "trace"], keep="first", maintain_order=True)
+    rows = rows.sort(pl.col("trace").cast(names), maintain_order=True)
     table = rows.select(
         pl.col(axis).cast(pl.Float64).alias("x"),
         pl.col(column).alias("y"),
