@@ -226,6 +226,19 @@ def test_a_time_limit_keeps_what_is_done(deep: mb.Trace, tmp_path: Path) -> None
     assert (run.limited, run.finished, result_of(run).variants.height) == (True, False, 0)
 
 
+def test_a_sweep_that_reached_its_time_limit_continues_in_the_same_folder(
+    deep: mb.Trace, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(deep.path), "-e", "cam_list", "--set", "cam=4,8", "--cache", str(tmp_path / "c")]
+    words += ["-o", str(tmp_path / "o"), "--table-only"]
+    assert main([*words, "--time-limit", "0.000001 s"]) == 1
+    assert capfd.readouterr().err == "matchbench: the time limit was reached; the same command continues\n"
+    assert json.loads((tmp_path / "o" / "sweep.json").read_text())["variants"] == []
+    assert main([*words, "--time-limit", "1 h"]) == 0
+    assert len(json.loads((tmp_path / "o" / "sweep.json").read_text())["variants"]) == 2
+    assert main([*words, "--time-limit", "1 h"]) == 2
+
+
 def test_combinations_that_contradict_themselves_and_repeat_others_are_left_out(deep: mb.Trace) -> None:
     axes = (Axis(key="message", values=("64", "128")), Axis(key="word", values=("4", "4.0", "128")))
     design = Design(name="lhs", engine="lhs", settings={}, axes=axes)

@@ -126,7 +126,8 @@ class Study:
         if self.objectives:
             sweep["objectives"] = list(self.objectives)
         if self.limit_s is not None:
-            sweep["time_limit"] = f"{self.limit_s:g} s"
+            # Without an exponent, which `seconds` does not read.
+            sweep["time_limit"] = f"{self.limit_s:f} s"
         config = self.config
         sweep["network"] = config.network
         sweep["network_settings"] = [f"{key}={value}" for key, value in config.network_parameters.items()]
