@@ -36,12 +36,12 @@ help: ## show this list
 
 setup: .venv/native.stamp recorder ## build everything; leaves the command at .venv/bin/matchbench
 
-run: setup ## the main job: what the shipped traces cost on every engine
+run: setup ## the main job: what the shipped traces cost on one preset of each engine
 	$(VENV)/matchbench compare traces/*.tar.xz
 
 test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
 	# Two at a time: cargo, and what is downloaded, compiled by other compilers or checked by Python.
-	$(MAKE) --jobs 2 rust-tests python-checks target/python recorder .venv/guest.stamp
+	$(MAKE) --jobs 2 rust-tests python-checks target/python recorder .venv/browser.stamp
 	# Kept in the user's cache: two processes would bundle it at a time.
 	PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	# Runs the Rust tests too (tests/test_rust.py); among these are the guards and the freshness of generated files.
@@ -227,9 +227,13 @@ clean: ## remove everything that was built or downloaded
 	xtask/setup.sh mpis
 	touch $@
 
-# After the other one, because apt does not run twice at a time.
+# Each after another one, because apt does not run twice at a time.
 .venv/guest.stamp: xtask/setup.sh | .venv/mpi.stamp
 	xtask/setup.sh guest
+	touch $@
+
+.venv/browser.stamp: xtask/setup.sh | .venv/guest.stamp
+	xtask/setup.sh browser
 	touch $@
 
 .venv/sanitizers.stamp: xtask/setup.sh | .venv/python.stamp

@@ -187,7 +187,7 @@ def test_written_tables_are_the_tables(comparison: mb.Comparison, tmp_path: Path
     assert pl.DataFrame(everything["results"], schema=columns.TABLES["results"]).equals(comparison.results)
     assert everything["answer"]["sentences"] == comparison.answer.sentences
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert page.count('<div class="chart ') == 5
+    assert page.count('<div class="chart ') == 8
     assert page.count("No plot of") == 1
 
 

@@ -134,7 +134,10 @@ def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison,
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     page.feed(text)
     assert page.loaded == []
+    ranks = "queue lengths over time of the ranks that wait longest, on the reference engine"
     assert page.labels == [
+        "application slowdown by engine, all traces",
+        *(f"{trace}: {ranks}" for trace in ("halo", "deep")),
         "halo: application slowdown by engine",
         "halo: queue lengths over time",
         "deep: application slowdown by engine",
@@ -143,8 +146,8 @@ def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison,
     ]
     for each in page.charts:
         assert vl_convert.vegalite_to_svg(each).startswith("<svg")
-    # Two scripts that run, and one of data for each chart: nothing inside ends one of them early.
-    assert text.count("</script>") == 2 + len(page.charts) == 7
+    # Three scripts that run, and one of data for each chart: nothing inside ends one of them early.
+    assert text.count("</script>") == 3 + len(page.charts) == 11
 
 
 def test_the_script_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

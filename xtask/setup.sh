@@ -4,7 +4,8 @@
 # `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
 # `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
 # the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz;
-# `setup.sh aarch64` what compiles for that processor and runs its programs; `setup.sh slurm` a batch system.
+# `setup.sh browser` the browser in which reports are tested; `setup.sh slurm` a batch system;
+# `setup.sh aarch64` what compiles for that processor and runs its programs.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -90,6 +91,15 @@ guest() {
   provide
 }
 
+browser() {
+  need chromium find_browser
+  provide
+}
+
+find_browser() {
+  command -v chromium || command -v chromium-browser || command -v google-chrome
+}
+
 # Each in an environment of its own, since both call their compiler mpicc.
 mpis() {
   local each
@@ -123,6 +133,6 @@ slurm() {
 }
 
 case ${1:-} in
-  tools | mpi | lints | guest | mpis | sanitizers | aarch64 | slurm) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest|mpis|sanitizers|aarch64|slurm" ;;
+  tools | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm" ;;
 esac

@@ -104,7 +104,9 @@ def replays(
         setups[trace.name] = setup
     if worst := max((row for row in rows["reference"] if _can_vary(row)), key=_cost, default=None):
         rows["variations"] = list(_variations(setups[worst["trace"]], worst))
-    frames: dict[str, Any] = {name: pl.DataFrame(each, schema=columns.TABLES[name]) for name, each in rows.items()}
+    frames: dict[str, Any] = {
+        name: pl.DataFrame(each, schema=columns.TABLES[name]) for name, each in rows.items()
+    }
     for name, each in (("reference_ranks", ranks), ("queues", queues)):
         frames[name] = pl.concat([pl.DataFrame(schema=columns.TABLES[name]), *each])
     return frames

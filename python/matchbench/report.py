@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import jinja2
 import polars as pl
 
-from matchbench import _native, report_charts, summary
+from matchbench import _native, report_charts, report_overview, summary
 from matchbench.output import write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
@@ -57,11 +57,18 @@ def write_report(
     if plots:
         _draw(comparison, directory / "plots", jobs, progress)
     selected, left_out = report_charts.select(comparison.results, comparison.depths, comparison.timeline)
+    found = [*report_overview.charts(comparison), *selected] if charts else []
+    answer = comparison.answer
+    names = comparison.results["trace"].unique(maintain_order=True).to_list()
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     page = environment.get_template("report.html").render(
-        names=comparison.results["trace"].unique(maintain_order=True).to_list(),
+        names=names,
+        answer=answer.sentences,
+        first=answer.worst or names[0],
+        matrix=report_overview.matrix(comparison.results),
+        engines=_switches(comparison.results),
         version=_native.version(),
         revision=_native.revision(),
         legend=summary.LEGEND,
@@ -70,8 +77,8 @@ def write_report(
         measured_legend=summary.MEASURED_LEGEND,
         blocks=list(summary.blocks(comparison.results, comparison.measured)),
         remarks=summary.remarks_once(comparison.remarks),
-        charts=selected if charts else [],
-        library=report_charts.library() if charts and selected else "",
+        charts=found,
+        library=report_charts.library() if found else "",
         left_out=left_out if charts else {},
         parameters=_parameters(comparison.parameters),
     )
@@ -122,6 +129,13 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def _switches(results: pl.DataFrame) -> list[dict[str, str]]:
+    """Give each engine preset with the colour of its lines."""
+    colours = report_charts.colours(results)
+    labels = report_charts.labels(results)
+    return [{"label": label, "colour": colours[label.partition(":")[0]]} for label in labels]
 
 
 def _parameters(parameters: pl.DataFrame) -> list[dict[str, object]]:

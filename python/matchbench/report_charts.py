@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Interactive charts of a comparison, as Vega-Lite specifications for its HTML report.
 
-The browser draws them: a pointer shows the values of a mark, a click in a legend shows one engine alone,
-dragging moves, and the wheel with the shift key zooms. Nothing here imports matplotlib; `plots` draws the
-same data as PNG and SVG.
+The browser draws them: a pointer shows the values of a mark, dragging moves, and the wheel with the shift key
+zooms. The page sets the parameter `shown`, the labels of the engines that are switched on, and the width.
+Nothing here imports matplotlib; `plots` draws the same data as PNG and SVG.
 
 Source: Vega-Lite, a grammar of interactive graphics; https://vega.github.io/vega-lite/docs.
 """
@@ -15,6 +15,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -22,19 +23,30 @@ from typing import Any
 
 import polars as pl
 
+from matchbench import _native
+
 Spec = dict[str, Any]
 
-_LOG_RATIO = 20  # ratio of largest to smallest value above which an axis is logarithmic
+LOG_RATIO = 20
+"""Ratio of largest to smallest value above which an axis is logarithmic."""
 _MANY_POWERS = 5  # powers of ten on an axis from which 2 and 5 times these have no ticks
-_WIDTH = 560  # pixels
+WIDTH = 560
+"""Width of the plotted area in pixels; the page adapts it."""
+SHOWN = "indexof(shown, datum.label) >= 0"
+"""Filter of the rows of engines that are switched on."""
+_SHOWN_STRIPS = "indexof(shown, split(datum.label, ' ')[0]) >= 0"
 _ZOOM = "wheel![event.shiftKey]"  # the wheel alone scrolls the page
 _QUEUES = {"posted_max": "posted receives", "unexpected_max": "unexpected messages"}
-_QUEUE_COLOURS = ["#1f5fa8", "#d9711c"]
+_QUEUE_COLOURS = ["#3f7fc4", "#d9711c"]
 _SIZES = {
     "latency": (["visits_to"], "no search that found its partner visited more than one entry"),
     "queues": (list(_QUEUES), "no queue held more than one entry"),
 }
 """Columns of the depth or length that a kind of chart shows, and what is said when none is above 1."""
+_PALETTE = [
+    *("#4477aa", "#d9711c", "#3a923a", "#c44e52", "#8c63b0", "#8c6d46", "#d170ae", "#767676"),
+    *("#a3a32b", "#2aa4b5", "#7fa6d8", "#e8a867", "#86c586", "#e59a9c", "#b9a1d3", "#c2a98a"),
+]
 # Dashes by kind of time: bounds are dotted, measured times dashed.
 _TIMINGS = ["bound", "simulated", "measured"]
 _TIMING_COLOURS = ["#b8b8b8", "#4477aa", "#d9711c"]
@@ -67,6 +79,11 @@ class Selected:
     def spec(self) -> Spec:
         """The Vega-Lite specification."""
         return _SPECS[self.kind](self.table)
+
+    @property
+    def description(self) -> str:
+        """What the chart shows, for those who do not see it."""
+        return _DESCRIPTIONS[self.kind](self.table)
 
 
 def select(
@@ -111,6 +128,25 @@ def select(
 def found_only(depths: pl.DataFrame) -> pl.DataFrame:
     """Give the rows of table `depths` that have a match latency."""
     return depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
+
+
+def labels(results: pl.DataFrame) -> list[str]:
+    """Give the engines as `engine:preset`, in the order of the rows."""
+    return results.select(_LABEL).to_series().unique(maintain_order=True).to_list()
+
+
+def colours(results: pl.DataFrame) -> dict[str, str]:
+    """Give each engine of a table the colour of its lines, the same for its presets and in every report.
+
+    Parameters
+    ----------
+    results
+        A table with the column `engine`.
+    """
+    engines = results["engine"].unique().sort().to_list()
+    known = [card["name"] for card in _native.engines()]
+    known += [engine for engine in engines if engine not in known]
+    return {engine: _PALETTE[known.index(engine) % len(_PALETTE)] for engine in engines}
 
 
 def library() -> str:
@@ -159,6 +195,7 @@ def _slowdown(results: pl.DataFrame) -> Spec:
                 "field": "slowdown",
                 "type": "quantitative",
                 "scale": scale,
+                "axis": {"tickCount": 8},
                 "title": None if title else "application time relative to ideal:zero",
             },
         }
@@ -175,9 +212,10 @@ def _slowdown(results: pl.DataFrame) -> Spec:
             },
         ]
         chart: Spec = {
-            "width": _WIDTH,
+            "width": WIDTH,
             "height": {"step": 18},
-            "data": _data(part),
+            "data": data(part),
+            "transform": [{"filter": SHOWN}],
             "encoding": position,
             "layer": [
                 {
@@ -189,7 +227,11 @@ def _slowdown(results: pl.DataFrame) -> Spec:
                             "field": "timing",
                             "type": "nominal",
                             "scale": {"domain": _TIMINGS, "range": _TIMING_COLOURS},
-                            "legend": {"title": "times", "values": rows["timing"].unique().sort().to_list()},
+                            "legend": {
+                                "title": None,
+                                "values": rows["timing"].unique().sort().to_list(),
+                                "orient": "bottom",
+                            },
                         },
                         "tooltip": tooltip,
                     },
@@ -207,7 +249,10 @@ def _slowdown(results: pl.DataFrame) -> Spec:
         (rows.filter(pl.col("timing") != "measured"), None),
         (measured, "measured on this host, not ranked"),
     ]
-    return {"vconcat": [bars(part, title) for part, title in parts if part.height]}
+    return {
+        **switches(rows["label"].to_list(), margin=250),
+        "vconcat": [bars(part, title) for part, title in parts if part.height],
+    }
 
 
 def _latency(depths: pl.DataFrame) -> Spec:
@@ -226,19 +271,21 @@ def _latency(depths: pl.DataFrame) -> Spec:
     # Linear below the smallest time, so that an engine with zero time is visible.
     smallest, largest, deepest = positive.min(), positive.max(), rows["visits_to"].max()
     time: Spec = {"scale": {"zero": True}}
-    if isinstance(smallest, float) and isinstance(largest, float) and largest > _LOG_RATIO * smallest:
+    if isinstance(smallest, float) and isinstance(largest, float) and largest > LOG_RATIO * smallest:
         time = {
             "scale": {"type": "symlog", "constant": smallest},
             "axis": {"values": _ticks(largest, 10 ** math.floor(math.log10(smallest))), "format": ",.12~g"},
         }
+    engines = switches(rows["label"].unique(maintain_order=True).to_list(), margin=90)
+    view = {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"}
+    palette = colours(rows)
     return {
-        "width": _WIDTH,
+        **engines,
+        "params": [*engines["params"], view],
+        "width": WIDTH,
         "height": 320,
-        "data": _data(rows),
-        "params": [
-            {"name": "engines", "select": {"type": "point", "fields": ["engine"]}, "bind": "legend"},
-            {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"},
-        ],
+        "data": data(rows),
+        "transform": [{"filter": SHOWN}],
         "mark": {"type": "line", "point": {"size": 22}},
         "encoding": {
             "x": {
@@ -254,7 +301,13 @@ def _latency(depths: pl.DataFrame) -> Spec:
                 **time,
                 "title": "match latency, mean [ns]",
             },
-            "color": {"field": "engine", "type": "nominal", "title": "engine (click: alone)"},
+            "color": {
+                "field": "engine",
+                "type": "nominal",
+                "title": "engine family",
+                "scale": {"domain": list(palette), "range": list(palette.values())},
+                "legend": None,
+            },
             "detail": {"field": "label"},
             "strokeDash": {
                 "field": "timing",
@@ -262,7 +315,6 @@ def _latency(depths: pl.DataFrame) -> Spec:
                 "scale": {"domain": _TIMINGS, "range": _DASHES},
                 "legend": None,
             },
-            "opacity": {"condition": {"param": "engines", "value": 1}, "value": 0.08},
             "tooltip": [
                 {"field": "label", "title": "engine"},
                 {"field": "timing"},
@@ -284,7 +336,29 @@ def _queues(timeline: pl.DataFrame) -> Spec:
     """Draw a strip for the fastest preset of each engine: the longest queues of any rank over time."""
     # Rows are in the order of `results`, by application time: the first preset of an engine is its fastest.
     fastest = timeline.select("engine", "preset").unique("engine", keep="first", maintain_order=True)
-    last = timeline["from_ns"].max()
+    parts = []
+    for engine, preset in fastest.iter_rows():
+        bins = timeline.filter(engine=engine, preset=preset)
+        timing = "" if bins["timing"][0] == "simulated" else f" ({bins['timing'][0]})"
+        parts.append((f"{engine}:{preset}{timing}", bins))
+    engines = switches([label.partition(" ")[0] for label, _ in parts], margin=70)
+    spec = strips(parts, "engine", "longest queue of any rank [entries]")
+    return {**spec, **engines, "transform": [*spec["transform"], {"filter": _SHOWN_STRIPS}]}
+
+
+def strips(parts: Sequence[tuple[str, pl.DataFrame]], what: str, title: str) -> Spec:
+    """Draw strips of queue lengths over time, one above the other.
+
+    Parameters
+    ----------
+    parts
+        Label and intervals of each strip; the columns are those of `timeline`.
+    what
+        What a label names.
+    title
+        Title of the lengths.
+    """
+    last = pl.concat([bins["from_ns"] for _, bins in parts]).max()
     unit, scale = next(
         (
             each
@@ -293,47 +367,46 @@ def _queues(timeline: pl.DataFrame) -> Spec:
         ),
         ("ns", 1.0),
     )
-    labels: list[str] = []
-    strips = []
+    names = [label for label, _ in parts]
+    drawn = []
     longest = 1
-    for engine, preset in fastest.iter_rows():
-        bins = timeline.filter(engine=engine, preset=preset).sort("from_ns")
-        timing = "" if bins["timing"][0] == "simulated" else f" ({bins['timing'][0]})"
+    for number, (_, whole) in enumerate(parts):
+        bins = whole.sort("from_ns")
         for at, column in enumerate(_QUEUES):
             # Points where the length does not change are dropped, except the last one.
             changes = pl.col(column).ne_missing(pl.col(column).shift()) | (
                 pl.int_range(pl.len()) == pl.len() - 1
             )
             steps = bins.filter(changes).select(
-                pl.lit(len(labels)).alias("n"),
+                pl.lit(number).alias("n"),
                 pl.lit(at).alias("q"),
                 (pl.col("from_ns") / scale).alias("time"),
                 pl.col(column).alias("length"),
             )
             longest = max(longest, *steps["length"])
-            strips.append(steps)
-        labels.append(f"{engine}:{preset}{timing}")
-    rows = pl.concat(strips)
-    length: Spec = {"type": "symlog", "constant": 10} if longest > 10 * _LOG_RATIO else {"type": "linear"}
+            drawn.append(steps)
+    rows = pl.concat(drawn)
+    length: Spec = {"type": "symlog", "constant": 10} if longest > 10 * LOG_RATIO else {"type": "linear"}
     return {
-        "data": _data(rows),
+        "usermeta": {"margin": 70},
+        "data": data(rows),
         # Numbers in the rows, because each label would be repeated thousands of times.
         "transform": [
-            {"calculate": f"{json.dumps(labels)}[datum.n]", "as": "label"},
+            {"calculate": f"{json.dumps(names)}[datum.n]", "as": "label"},
             {"calculate": f"{json.dumps(list(_QUEUES.values()))}[datum.q]", "as": "queue"},
         ],
         "facet": {
             "row": {
                 "field": "label",
                 "type": "nominal",
-                "sort": None,
+                "sort": names,
                 "title": None,
-                "header": {"labelAngle": 0, "labelAlign": "left", "labelLimit": 220},
+                "header": {"labelOrient": "top", "labelAnchor": "start", "labelPadding": 2},
             }
         },
         "spacing": 6,
         "spec": {
-            "width": _WIDTH,
+            "width": WIDTH,
             "height": 44,
             "params": [
                 {
@@ -362,11 +435,11 @@ def _queues(timeline: pl.DataFrame) -> Spec:
                     "field": "queue",
                     "type": "nominal",
                     "scale": {"domain": list(_QUEUES.values()), "range": _QUEUE_COLOURS},
-                    "title": "longest queue of any rank [entries]",
+                    "title": title,
                     "legend": {"orient": "bottom", "titleLimit": 300},
                 },
                 "tooltip": [
-                    {"field": "label", "title": "engine"},
+                    {"field": "label", "title": what},
                     {"field": "queue"},
                     {"field": "time", "type": "quantitative", "format": ",.4~r", "title": f"from [{unit}]"},
                     {"field": "length", "type": "quantitative", "format": ",", "title": "longest [entries]"},
@@ -379,12 +452,42 @@ def _queues(timeline: pl.DataFrame) -> Spec:
 _SPECS = {"slowdown": _slowdown, "latency": _latency, "queues": _queues}
 
 
+def _describe_slowdown(results: pl.DataFrame) -> str:
+    rows = results.sort("slowdown").select(_LABEL, "slowdown").rows()
+    (first, low), (last, high) = rows[0], rows[-1]
+    return f"Bars: {len(rows)} engines, from {first} ({low:.3f}) to {last} ({high:.3f})."
+
+
+def _describe_latency(depths: pl.DataFrame) -> str:
+    count = depths.select(_LABEL).to_series().n_unique()
+    latencies = sorted(depths["match_latency_mean_ns"].to_list())
+    deepest = max(depths["visits_to"].to_list())
+    return (
+        f"Lines: {count} engines, searches of up to {deepest} entries, "
+        f"mean match latencies from {latencies[0]:.4g} ns to {latencies[-1]:.4g} ns."
+    )
+
+
+def describe_queues(bins: pl.DataFrame) -> str:
+    """Say how long the queues of a timeline become."""
+    posted, unexpected = (max(bins[column].to_list()) for column in _QUEUES)
+    return f"Strips: the longest has {posted} posted receives and {unexpected} unexpected messages."
+
+
+_DESCRIPTIONS = {"slowdown": _describe_slowdown, "latency": _describe_latency, "queues": describe_queues}
+
+
+def switches(shown: list[str], *, margin: int) -> Spec:
+    """Give the parameter with which the page shows some engines, and the pixels beside the plotted area."""
+    return {"params": [{"name": "shown", "value": shown}], "usermeta": {"margin": margin}}
+
+
 def _logarithmic(values: pl.Series) -> bool:
     smallest, largest = values.min(), values.max()
-    return isinstance(smallest, float) and isinstance(largest, float) and largest > _LOG_RATIO * smallest
+    return isinstance(smallest, float) and isinstance(largest, float) and largest > LOG_RATIO * smallest
 
 
-def _data(table: pl.DataFrame) -> Spec:
+def data(table: pl.DataFrame) -> Spec:
     """Give rows as CSV text, a third of the size of JSON, with six digits: more than a screen shows."""
     rounded = table.with_columns(pl.col(pl.Float64).round_sig_figs(6))
     return {"values": rounded.write_csv(), "format": {"type": "csv"}}

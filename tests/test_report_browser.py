@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The report in a browser: charts, switches, sorting and filtering, without a message in the console.
+
+The browser is the system's Chromium, driven by Playwright; `make test` installs both.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import matchbench as mb
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright; `make test` installs it")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DRAWN = """
+() => [...document.querySelectorAll("figure:not([hidden]) .chart")]
+  .every((each) => each.querySelector("svg.marks"))
+"""
+SIZE: ViewportSize = {"width": 1100, "height": 900}
+MARKS = "figure:not([hidden]) svg.marks path[aria-label]"
+ENGINES = ["ideal", "linear:qsnet2", "linear:bgp", "microcode:hemmert2007"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed; `xtask/setup.sh browser` installs one")
+    # The sandbox of Chromium refuses to run as root.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(halo: mb.Trace, deep: mb.Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("report") / "r"
+    mb.compare([halo, deep], ENGINES).write(directory)
+    return directory / "report.html"
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, report: Path) -> Iterator[tuple[Page, list[str]]]:
+    """Open the report without network, and list its messages in the console and what it loads."""
+    context = browser.new_context(offline=True, viewport=SIZE)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: said.append(request.url))
+    page.goto(report.as_uri())
+    page.wait_for_function(DRAWN)
+    assert said.pop(0) == report.as_uri()
+    yield page, said
+    context.close()
+
+
+@pytest.fixture
+def page(opened: tuple[Page, list[str]]) -> Iterator[Page]:
+    """Give the report with all engines, all rows and its first trace; a message fails the test."""
+    page, said = opened
+    page.get_by_role("button", name="all", exact=True).click()
+    page.get_by_label("Rows that contain").fill("")
+    page.get_by_role("combobox", name="Trace").select_option("deep")
+    yield page
+    page.set_viewport_size(SIZE)
+    page.emulate_media(color_scheme="light", media="screen")
+    assert said == []
+
+
+def column(page: Page, table: str, at: int) -> list[str]:
+    """List the visible cells of a column."""
+    rows = page.locator(f"{table} tbody tr:visible")
+    return [rows.nth(row).locator("th, td").nth(at).inner_text() for row in range(rows.count())]
+
+
+def test_a_click_and_a_key_on_a_heading_sort(page: Page) -> None:
+    worst = page.locator("table.matrix thead th").last
+    assert worst.get_attribute("aria-sort") is None
+    before = column(page, "table.matrix", -1)
+    worst.get_by_role("button").click()
+    assert worst.get_attribute("aria-sort") == "ascending"
+    assert column(page, "table.matrix", -1) == sorted(before, key=float)
+    worst.get_by_role("button").press("Enter")
+    assert worst.get_attribute("aria-sort") == "descending"
+    assert column(page, "table.matrix", -1) == sorted(before, key=float, reverse=True)
+    # Times are sorted by their value, not by their digits.
+    latency = page.locator("table.sortable").nth(2).locator("thead th").nth(5)
+    latency.get_by_role("button").click()
+    cells = page.locator("table.sortable").nth(2).locator("tbody tr td:nth-child(6)").all_inner_texts()
+    scale = {"ns": 1.0, "us": 1e3, "ms": 1e6}
+    times = [float(cell.rpartition(" ")[0]) * scale[cell.rpartition(" ")[2]] for cell in cells]
+    assert times == sorted(times)
+    assert {cell.rpartition(" ")[2] for cell in cells} >= {"ns", "us"}
+
+
+def test_a_filter_leaves_the_rows_that_contain_every_word(page: Page) -> None:
+    whole = page.locator("tr[data-engine]").count()
+    assert page.locator("tr[data-engine]:visible").count() == whole == 3 * len(ENGINES)
+    page.get_by_label("Rows that contain").fill("LINEAR bgp")
+    assert column(page, "table.matrix", 0) == ["linear:bgp"]
+    assert page.get_by_role("status").inner_text() == f"3 of {whole} rows"
+    page.get_by_label("Rows that contain").fill("")
+    assert page.locator("tr[data-engine]:visible").count() == whole
+
+
+def test_an_engine_is_switched_off_in_every_chart_and_table(page: Page) -> None:
+    def lines() -> set[str]:
+        labels = page.locator(MARKS).evaluate_all(
+            "marks => marks.map((mark) => mark.getAttribute('aria-label'))"
+        )
+        return {
+            engine for engine in ("linear:qsnet2", "linear:bgp") if any(engine in each for each in labels)
+        }
+
+    assert lines() == {"linear:qsnet2", "linear:bgp"}
+    switch = page.get_by_role("button", name="linear:bgp")
+    switch.click()
+    assert switch.get_attribute("aria-pressed") == "false"
+    page.locator(f"{MARKS}[aria-label*='linear:bgp']").first.wait_for(state="detached")
+    assert lines() == {"linear:qsnet2"}
+    assert "linear:bgp" not in column(page, "table.matrix", 0)
+    switch.press("Space")
+    page.locator(f"{MARKS}[aria-label*='linear:bgp']").first.wait_for(state="attached")
+    assert lines() == {"linear:qsnet2", "linear:bgp"}
+    page.get_by_role("button", name="microcode:hemmert2007").dblclick()
+    assert column(page, "table.matrix", 0) == ["microcode:hemmert2007"]
+    page.get_by_role("button", name="all", exact=True).click()
+    assert len(column(page, "table.matrix", 0)) == len(ENGINES)
+
+
+def test_a_trace_is_chosen_and_a_mark_shows_its_values(page: Page) -> None:
+    visible = page.locator("figure:not([hidden])[data-trace='halo']")
+    assert visible.count() == 0
+    page.get_by_role("combobox", name="Trace").select_option("halo")
+    page.wait_for_function(DRAWN)
+    assert visible.count() > 0
+    assert page.locator("figure:not([hidden])[data-trace='deep']").count() == 0
+    page.locator(f"{MARKS}[aria-roledescription='bar']").first.hover()
+    page.locator("#vg-tooltip-element.visible").wait_for()
+    assert "slowdown" in page.locator("#vg-tooltip-element").inner_text()
+
+
+def test_the_wheel_with_the_shift_key_zooms(page: Page) -> None:
+    figure = page.locator("figure:not([hidden])", has_text="match latency against search depth")
+    chart = figure.locator("svg.marks")
+    before = chart.text_content()
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.keyboard.down("Shift")
+    page.mouse.wheel(0, -300)
+    page.keyboard.up("Shift")
+    # The axes lose the ticks that are out of view.
+    page.wait_for_function("([svg, text]) => svg.textContent !== text", arg=[chart.element_handle(), before])
+
+
+def test_a_chart_has_a_description_and_its_data_as_a_table(page: Page) -> None:
+    chart = page.locator("figure:not([hidden])", has_text="match latency against search depth")
+    described = chart.locator("[role=graphics-document]").first.get_attribute("aria-label") or ""
+    assert described.startswith(
+        "deep: match latency against search depth. Lines: 4 engines, searches of up to "
+    )
+    chart.get_by_text("Data of this chart as a table").click()
+    assert chart.locator("table th").first.inner_text() == "label"
+    assert chart.locator("table tr").count() > len(ENGINES)
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_the_page_fits_its_window(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_function(
+        "() => document.querySelector('figure:not([hidden]) svg').clientWidth <= innerWidth"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_charts_take_the_ink_of_the_screen_and_of_paper(page: Page) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.mark-text.role-axis-title text')).fill"
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(ink) == "rgb(216, 216, 216)"
+    page.emulate_media(color_scheme="dark", media="print")
+    assert page.evaluate(ink) == "rgb(0, 0, 0)"
+    assert not page.get_by_label("Rows that contain").is_visible()
+
+
+def test_without_scripts_the_tables_and_the_answer_are_there(browser: Browser, report: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator(".answer li").count() == 5
+    assert page.locator("table.matrix tbody tr:visible").count() == len(ENGINES)
+    assert not page.locator("#controls").is_visible()
+    assert page.locator("thead button").count() == 0
+    context.close()
