@@ -287,6 +287,11 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
     assert matchbench(*words, "--force").returncode == 0
 
 
+def test_all_and_an_engine_exclude_each_other(matchbench: Command, halo: mb.Trace) -> None:
+    done = matchbench("compare", halo.path, "--all", "-e", "ideal")
+    assert_refused(done, "--all: found together with --engine, expected one of them")
+
+
 def test_a_comparison_without_charts_has_tables_only(halo: mb.Trace, tmp_path: Path) -> None:
     """And imports nothing that draws."""
     code = (

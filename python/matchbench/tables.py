@@ -10,6 +10,7 @@ import io
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -85,6 +86,16 @@ def line(text: str = "", *, style: str = "") -> None:
     from rich.text import Text
 
     _print(Text("\n".join(map(printable, text.split("\n"))), style=style))
+
+
+def paragraph(text: str) -> None:
+    """Print a sentence, on a terminal broken between words."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    if console.is_terminal:
+        text = textwrap.fill(printable(text), console.width, break_long_words=False, break_on_hyphens=False)
+    line(text)
 
 
 def printable(text: str) -> str:

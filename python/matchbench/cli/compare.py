@@ -177,7 +177,7 @@ def _show(comparison: Comparison) -> None:
 
     with tables.ignoring_closed_pipe():
         for text in comparison.answer.sentences.values():
-            tables.line(text)
+            tables.paragraph(text)
         tables.line()
         for block in summary.blocks(comparison.results, comparison.measured):
             if block.note:
