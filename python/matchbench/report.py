@@ -133,9 +133,7 @@ def _without_interrupts() -> Iterator[None]:
 
 def _switches(results: pl.DataFrame) -> list[dict[str, str]]:
     """Give each engine preset with the colour of its lines."""
-    colours = report_charts.colours(results)
-    labels = report_charts.labels(results)
-    return [{"label": label, "colour": colours[label.partition(":")[0]]} for label in labels]
+    return [{"label": label, "colour": colour} for label, colour in report_charts.colours(results).items()]
 
 
 def _parameters(parameters: pl.DataFrame) -> list[dict[str, object]]:

@@ -15,8 +15,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -68,17 +68,22 @@ class Selected:
         What the chart shows, without the name of the trace.
     table
         The rows of this trace: `results`, `depths` or `timeline`.
+    colours
+        Colours of lines by `engine:preset`; those of the table alone if there are none.
     """
 
     trace: str
     kind: str
     title: str
     table: pl.DataFrame
+    colours: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> Spec:
         """The Vega-Lite specification."""
-        return _SPECS[self.kind](self.table)
+        if self.kind == "latency":
+            return _latency(self.table, self.colours or colours(self.table))
+        return (_slowdown if self.kind == "slowdown" else _queues)(self.table)
 
     @property
     def description(self) -> str:
@@ -112,6 +117,7 @@ def select(
         "queues": (timeline, "queue lengths over time"),
     }
     selected: list[Selected] = []
+    palette = colours(results)
     left_out: dict[str, list[str]] = {}
     for trace in results["trace"].unique(maintain_order=True):
         for kind, (table, title) in kinds.items():
@@ -121,7 +127,7 @@ def select(
             if kind in _SIZES and all(rows[column].max() in {0, 1, None} for column in _SIZES[kind][0]):
                 left_out.setdefault(trace, []).append(f"No plot of {title}: {_SIZES[kind][1]}.")
             else:
-                selected.append(Selected(trace=trace, kind=kind, title=title, table=rows))
+                selected.append(Selected(trace=trace, kind=kind, title=title, table=rows, colours=palette))
     return selected, left_out
 
 
@@ -130,23 +136,29 @@ def found_only(depths: pl.DataFrame) -> pl.DataFrame:
     return depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
 
 
-def labels(results: pl.DataFrame) -> list[str]:
-    """Give the engines as `engine:preset`, in the order of the rows."""
-    return results.select(_LABEL).to_series().unique(maintain_order=True).to_list()
+def colours(table: pl.DataFrame) -> dict[str, str]:
+    """Give each `engine:preset` of a table the colour of its lines.
 
-
-def colours(results: pl.DataFrame) -> dict[str, str]:
-    """Give each engine of a table the colour of its lines, the same for its presets and in every report.
+    The first preset of an engine has the same colour in every report, and the others have free colours while
+    there are any, then that of their engine.
 
     Parameters
     ----------
-    results
-        A table with the column `engine`.
+    table
+        A table with the columns `engine` and `preset`; the best preset of an engine first.
     """
-    engines = results["engine"].unique().sort().to_list()
+    pairs = table.select("engine", "preset").unique(maintain_order=True).rows()
     known = [card["name"] for card in _native.engines()]
-    known += [engine for engine in engines if engine not in known]
-    return {engine: _PALETTE[known.index(engine) % len(_PALETTE)] for engine in engines}
+    known += sorted({engine for engine, _ in pairs} - set(known))
+    base = {engine: _PALETTE[known.index(engine) % len(_PALETTE)] for engine, _ in pairs}
+    free = [colour for colour in _PALETTE if colour not in base.values()]
+    found: dict[str, str] = {}
+    seen = set()
+    for engine, preset in pairs:
+        is_first = engine not in seen
+        seen.add(engine)
+        found[f"{engine}:{preset}"] = base[engine] if is_first or not free else free.pop(0)
+    return found
 
 
 def library() -> str:
@@ -255,7 +267,7 @@ def _slowdown(results: pl.DataFrame) -> Spec:
     }
 
 
-def _latency(depths: pl.DataFrame) -> Spec:
+def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
     """Draw a line for each engine preset through the bin centres of the depth."""
     rows = depths.select(
         _LABEL.alias("label"),
@@ -278,7 +290,6 @@ def _latency(depths: pl.DataFrame) -> Spec:
         }
     engines = switches(rows["label"].unique(maintain_order=True).to_list(), margin=90)
     view = {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"}
-    palette = colours(rows)
     return {
         **engines,
         "params": [*engines["params"], view],
@@ -302,13 +313,12 @@ def _latency(depths: pl.DataFrame) -> Spec:
                 "title": "match latency, mean [ns]",
             },
             "color": {
-                "field": "engine",
+                "field": "label",
                 "type": "nominal",
-                "title": "engine family",
+                "title": "engine",
                 "scale": {"domain": list(palette), "range": list(palette.values())},
                 "legend": None,
             },
-            "detail": {"field": "label"},
             "strokeDash": {
                 "field": "timing",
                 "type": "nominal",
@@ -447,9 +457,6 @@ def strips(parts: Sequence[tuple[str, pl.DataFrame]], what: str, title: str) -> 
             },
         },
     }
-
-
-_SPECS = {"slowdown": _slowdown, "latency": _latency, "queues": _queues}
 
 
 def _describe_slowdown(results: pl.DataFrame) -> str:
