@@ -14,7 +14,7 @@ mod cells;
 mod session;
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
-use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths};
+use mb_core::{CapacityEvents, Clock, Cycles, Delays, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths};
 use mb_kit::{InputQueue, MatchLists, Served, Server, Service};
 
 pub use cells::Cells;
@@ -45,7 +45,7 @@ pub struct AlpuParameters {
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
     /// Cells of each of the two units.
-    #[parameter(range = 1..=65_536)]
+    #[parameter(range = 1..=65_536, holds = OldestOfQueue)]
     pub cells: usize,
     /// Cells of a block; a hole passes one block per cycle.
     #[parameter(range = 1..=Cells::LARGEST_BLOCK)]
@@ -115,6 +115,11 @@ pub struct Alpu {
     /// When the last answer reached the unit that waited for it.
     reported: Picos,
     queue: InputQueue,
+    /// Cells of a unit.
+    size: usize,
+    /// Entries that the processor compared in the last search.
+    walked: usize,
+    events: CapacityEvents,
 }
 
 impl Alpu {
@@ -145,6 +150,9 @@ impl Alpu {
             answered: Picos::ZERO,
             reported: Picos::ZERO,
             queue: InputQueue::new(commands),
+            size: cells,
+            walked: 0,
+            events: CapacityEvents::default(),
         })
     }
 
@@ -169,6 +177,7 @@ impl Alpu {
         let in_session = self.run_session(list, edge);
         if !in_session && self.cells(list).occupied() == 0 {
             self.end_session();
+            self.walked = visits_of_a_walk;
             let walk = self.entry * visits_of_a_walk as u64;
             return (visits_of_a_walk, start.max(self.processor) + self.operation + walk);
         }
@@ -190,6 +199,7 @@ impl Alpu {
         } else {
             visits_of_a_walk - compared
         };
+        self.walked = walked;
         self.end_session();
         let at = self.interface.time(known).max(self.processor) + self.interface.read + self.operation;
         (compared + walked, at + self.entry * walked as u64)
@@ -257,6 +267,7 @@ impl Service for Alpu {
         let QueueLengths { posted, unexpected } = self.lists.queue_lengths();
         let (outcome, rank) = self.lists.apply(op);
         let rank = rank as usize;
+        self.walked = 0;
         let (list, length, other) = match op {
             Op::Arrive { .. } => (List::Posted, posted, List::Unexpected),
             _ => (List::Unexpected, unexpected, List::Posted),
@@ -277,16 +288,28 @@ impl Service for Alpu {
             Outcome::Cancelled(_) => (0, self.cancel(start, Some(rank))),
             Outcome::NotCancelled(_) => (0, self.cancel(start, None)),
         };
+        match outcome {
+            Outcome::Posted(_) => self.events.posted_overflows += u64::from(posted >= self.size),
+            Outcome::Unexpected(_) => {
+                self.events.unexpected_overflows += u64::from(unexpected >= self.size);
+            }
+            _ => {}
+        }
         self.answered = at;
         self.queue.push(start);
         let since = now.max(self.reported);
         self.reported = at + self.offload;
         // Busy for as long as this is the oldest operation without an answer.
-        let completion = Completion { at: self.reported, outcome, visits: visits as u32 };
+        let delays = Delays { waiting: start - now, beyond: self.entry * self.walked as u64 };
+        let completion = Completion { at: self.reported, outcome, visits: visits as u32, delays };
         Served { completion, busy: self.reported - since }
     }
 
     fn queue_lengths(&self) -> QueueLengths {
         self.lists.queue_lengths()
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        self.events
     }
 }

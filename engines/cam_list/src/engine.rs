@@ -12,11 +12,13 @@
 //! Cost: that of [`mb_kit::lists`], and for several lists a scan of a two-hundredth of the entries in them.
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing};
-use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, ParameterSet, Parameters, Picos, QueueLengths};
+use mb_core::{
+    CapacityEvents, Clock, Cycles, Delays, Op, Outcome, ParameterError, ParameterSet, Parameters, Picos, QueueLengths,
+};
 use mb_kit::{InputQueue, PostedReceives, Served, Server, Service, UnexpectedMessages};
 
 use crate::hardware::Corrections;
-use crate::levels::Levels;
+use crate::levels::{Inserted, Levels};
 use crate::parameters::{Arbiter, CamListParameters, HardwareConfig, Order};
 use crate::stepped::Stepped;
 
@@ -115,6 +117,7 @@ pub struct CamList {
     queues: [InputQueue; 2],
     last_at: Picos,
     counters: Counters,
+    events: CapacityEvents,
 }
 
 impl CamList {
@@ -136,6 +139,7 @@ impl CamList {
             queues: [queue.clone(), queue],
             last_at: Picos::ZERO,
             counters: Counters::default(),
+            events: CapacityEvents::default(),
         })
     }
 
@@ -208,6 +212,7 @@ impl Service for CamList {
         let effect = result.max(self.effective);
         let mut answered = effect;
         let mut finished = effect;
+        let mut beyond = begin - ready + search.cycles - hardware.cam_search;
         if let Some(rank) = rank.filter(|_| taken) {
             finished += hardware.remove;
             let moved = levels.remove(hardware, rank, finished);
@@ -218,7 +223,14 @@ impl Service for CamList {
             let other = &mut self.levels[1 - side];
             let from = effect.max(other.movers_free);
             self.counters.waiting_for_mover += from - effect;
-            answered = from + other.insert(hardware, from);
+            beyond += from - effect;
+            let Inserted { cycles, overflows, spills } = other.insert(hardware, from);
+            match outcome {
+                Outcome::Posted(_) => self.events.posted_overflows += u64::from(overflows),
+                _ => self.events.unexpected_overflows += u64::from(overflows),
+            }
+            self.events.spilled += u64::from(spills);
+            answered = from + cycles;
             finished = answered;
         }
         self.free[side] = finished;
@@ -228,14 +240,21 @@ impl Service for CamList {
         self.counters.waiting_for_order += effect - result;
         self.counters.waiting_for_mover += begin - ready;
         self.counters.completed += u64::from(matches!(outcome, Outcome::Matched(..)));
-        let [start, at] = [start, answered].map(|cycle| self.clock.span(Cycles(cycle)));
+        let waiting = effect - result;
+        let [start, at, waiting, beyond] =
+            [start, answered, waiting, beyond].map(|cycle| self.clock.span(Cycles(cycle)));
+        let delays = Delays { waiting: start - now + waiting, beyond };
         self.queues[side].push(start);
         let busy = at - start.max(self.last_at);
         self.last_at = at;
-        Served { completion: Completion { at, outcome, visits: search.compared }, busy }
+        Served { completion: Completion { at, outcome, visits: search.compared, delays }, busy }
     }
 
     fn queue_lengths(&self) -> QueueLengths {
         QueueLengths { posted: self.posted.len(), unexpected: self.unexpected.len() }
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        self.events
     }
 }

@@ -37,6 +37,17 @@ pub(crate) struct Moved {
     pub(crate) to_list: bool,
 }
 
+/// What an insertion did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Inserted {
+    /// Cycles that it takes.
+    pub(crate) cycles: u64,
+    /// The CAM is full.
+    pub(crate) overflows: bool,
+    /// The lists are full too.
+    pub(crate) spills: bool,
+}
+
 /// One queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
@@ -125,21 +136,20 @@ impl Levels {
         moved
     }
 
-    /// The cycles of an insertion, and makes it: the entry is in place at `begin` and those.
-    pub(crate) fn insert(&mut self, parameters: &HardwareConfig, begin: u64) -> u64 {
-        let cycles = if self.in_cam < parameters.cam {
-            self.in_cam += 1;
-            parameters.cam_insert
+    /// Makes an insertion: the entry is in place its cycles after `begin`.
+    pub(crate) fn insert(&mut self, parameters: &HardwareConfig, begin: u64) -> Inserted {
+        let overflows = self.in_cam == parameters.cam;
+        let spills = overflows && self.lanes.len() == parameters.lists * parameters.entries_per_list;
+        if spills {
+            self.spilled += 1;
+        } else if overflows {
+            self.append_to_list(parameters);
         } else {
-            if self.lanes.len() < parameters.lists * parameters.entries_per_list {
-                self.append_to_list(parameters);
-            } else {
-                self.spilled += 1;
-            }
-            parameters.list_insert
-        };
+            self.in_cam += 1;
+        }
+        let cycles = if overflows { parameters.list_insert } else { parameters.cam_insert };
         self.fresh.push_back(begin + cycles);
-        cycles
+        Inserted { cycles, overflows, spills }
     }
 
     /// Appends to the next list in turn with a free entry; there is one.

@@ -13,7 +13,7 @@ pub struct CamListParameters {
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
     /// Entries of each queue's CAM.
-    #[parameter(range = 1..=1_000_000)]
+    #[parameter(range = 1..=1_000_000, holds = OldestOfQueue)]
     pub cam: usize,
     /// Lists behind each CAM, filled in turn and walked side by side.
     #[parameter(range = 1..=256)]

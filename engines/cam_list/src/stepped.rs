@@ -2,15 +2,15 @@
 //! The stepped hardware as an engine: what a published design does to MPI's order, on any stream of operations.
 //!
 //! Contract: that of [`crate::CamList`], but for outcomes where a correction is missing; with all
-//! of them it gives the same completions, busy answers apart. Answers are known when their cycle
-//! has been stepped, so none is handed out ahead of time, and the lengths of the queues are those
-//! of the entries in place. Cost: a transition of a machine for each cycle in which something
-//! happens, and a look at every slot of a CAM for each search.
+//! of them it gives the same completions, busy answers and delays apart: it tells no delays. Answers
+//! are known when their cycle has been stepped, so none is handed out ahead of time, and the lengths
+//! of the queues are those of the entries in place. Cost: a transition of a machine for each cycle
+//! in which something happens, and a look at every slot of a CAM for each search.
 
 use std::collections::VecDeque;
 
 use mb_core::engine::{Accepted, Completion, Engine, Measurable, QueueLengths, Shortcuts};
-use mb_core::{Clock, Cycles, Op, ParameterError, Picos};
+use mb_core::{CapacityEvents, Clock, Cycles, Delays, Op, ParameterError, Picos};
 
 use crate::hardware::{Corrections, Machine};
 use crate::parameters::{CamListParameters, HardwareConfig};
@@ -51,6 +51,7 @@ impl Stepped {
             at: clock.span(Cycles(done.at)),
             outcome: done.outcome,
             visits: done.compared,
+            delays: Delays::default(),
         });
         self.pending.extend(answers);
     }
@@ -89,6 +90,10 @@ impl Engine for Stepped {
 
     fn busy(&self) -> Picos {
         self.time(self.machine.busy())
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        self.machine.capacity_events()
     }
 }
 

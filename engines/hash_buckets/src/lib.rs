@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
-use mb_core::{Clock, Cycles, MsgId, Op, Outcome, Parameters, Pattern, Picos, QueueLengths, RecvId};
+use mb_core::{
+    CapacityEvents, Clock, Cycles, Delays, MsgId, Op, Outcome, Parameters, Pattern, Picos, QueueLengths, RecvId,
+};
 use mb_kit::{InputQueue, Served, Server, Service};
 
 use memory::Memory;
@@ -103,7 +105,7 @@ pub struct HashBucketsParameters {
     #[parameter(range = 0..=1_000_000)]
     pub remove: Cycles,
     /// Elements of the memory, both queues together; more are in host memory.
-    #[parameter(range = 0..=2_000_000_000)]
+    #[parameter(range = 0..=2_000_000_000, holds = PlacesOfBoth)]
     pub capacity: u32,
     /// Cost of each element read in host memory.
     #[parameter(range = 0..=1_000_000)]
@@ -145,6 +147,7 @@ pub struct HashBuckets {
     free: u64,
     answered: Picos,
     queue: InputQueue,
+    events: CapacityEvents,
 }
 
 impl HashBuckets {
@@ -162,18 +165,20 @@ impl HashBuckets {
             free: 0,
             answered: Picos::ZERO,
             queue: InputQueue::new(commands),
+            events: CapacityEvents::default(),
         }
     }
 
     fn apply(&mut self, op: Op) -> Applied {
         self.ages += 1;
-        let Self { memory, posted, unexpected, .. } = self;
+        let Self { memory, posted, unexpected, events, .. } = self;
         let HashBucketsParameters { insert: Cycles(insert), remove: Cycles(remove), links, .. } = self.parameters;
         match op {
             Op::Arrive { msg, envelope } => {
                 let (found, effort) = posted.find_receive(memory, &envelope);
                 let Some(slot) = found else {
-                    unexpected.append(memory, msg.0, Pattern::exactly(envelope), self.ages);
+                    let slot = unexpected.append(memory, msg.0, Pattern::exactly(envelope), self.ages);
+                    events.unexpected_overflows += u64::from(memory.is_spilled(slot));
                     return Applied { outcome: Outcome::Unexpected(msg), effort, after: insert };
                 };
                 let name = memory.get(slot).name;
@@ -185,6 +190,7 @@ impl HashBuckets {
                 let (found, effort) = unexpected.find_message(memory, &pattern);
                 let Some(slot) = found else {
                     let slot = posted.append(memory, recv.0, pattern, self.ages);
+                    events.posted_overflows += u64::from(memory.is_spilled(slot));
                     self.handles.insert(recv.0, slot);
                     return Applied { outcome: Outcome::Posted(recv), effort, after: insert };
                 };
@@ -232,10 +238,17 @@ impl Service for HashBuckets {
         self.queue.push(clock.span(Cycles(begin)));
         let (start, at) = (now.max(self.answered), clock.span(Cycles(end)));
         self.answered = at;
-        Served { completion: Completion { at, outcome, visits: effort.elements() as u32 }, busy: at - start }
+        let waiting = clock.span(Cycles(begin)) - now;
+        let delays = Delays { waiting, beyond: clock.span(self.parameters.spill * effort.spilled) };
+        let completion = Completion { at, outcome, visits: effort.elements() as u32, delays };
+        Served { completion, busy: at - start }
     }
 
     fn queue_lengths(&self) -> QueueLengths {
         QueueLengths { posted: self.posted.len(), unexpected: self.unexpected.len() }
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        CapacityEvents { spilled: self.events.overflows(), ..self.events }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use mb_core::engine::{BareRun, Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
-use mb_core::{MsgId, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths, RecvId};
+use mb_core::{Delays, MsgId, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths, RecvId};
 use mb_kit::{MatchLists, Served, Server, Service};
 use mbmatch::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
 
@@ -178,7 +178,7 @@ impl Service for HostNative {
         let outcome = self.perform(op);
         let (expected, visits) = self.lists.apply(op);
         assert_eq!(outcome, expected, "mbmatch: the structure {} has another outcome than a list", self.make.structure);
-        Served { completion: Completion { at: now, outcome, visits }, busy: Picos::ZERO }
+        Served { completion: Completion { at: now, outcome, visits, delays: Delays::default() }, busy: Picos::ZERO }
     }
 
     fn queue_lengths(&self) -> QueueLengths {

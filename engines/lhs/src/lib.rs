@@ -17,14 +17,16 @@ mod queue;
 mod search;
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
-use mb_core::{Cycles, Envelope, MsgId, Op, Outcome, ParameterError, Parameters, Pattern, Picos, QueueLengths};
+use mb_core::{
+    CapacityEvents, Cycles, Envelope, MsgId, Op, Outcome, ParameterError, Parameters, Pattern, Picos, QueueLengths,
+};
 use mb_kit::{InTurn, PostedReceives, Served, Server, Service};
 
 pub use divider::{Divider, ENVELOPE, Registers, Store, WORD};
 use parameters::Design;
 pub use parameters::{Attribute, LhsParameters};
 use queue::{Group, Message};
-use search::Searcher;
+use search::{Search, Searcher};
 
 /// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -65,6 +67,10 @@ pub struct Lhs {
     /// The first cycle of the NIC in which the controller can take a word.
     controller: u64,
     turn: InTurn,
+    /// Part of the last operation that went to reads of the large memory.
+    beyond: Picos,
+    /// Unexpected messages that found no slot.
+    overflows: u64,
 }
 
 impl Lhs {
@@ -81,6 +87,8 @@ impl Lhs {
             age: 0,
             controller: 0,
             turn: InTurn::new(),
+            beyond: Picos::ZERO,
+            overflows: 0,
             design,
         })
     }
@@ -147,7 +155,10 @@ impl Lhs {
         let visible = Cycles(first) + registers.visible_after(message, has_slot);
         // The NIC has just written it, so no cache has it.
         let read = match attribute {
-            _ if !has_slot => large,
+            _ if !has_slot => {
+                self.beyond += large;
+                large
+            }
             Attribute::Uncacheable => uncached,
             Attribute::WriteBack | Attribute::Cached => cache.latency,
         };
@@ -157,6 +168,7 @@ impl Lhs {
     fn keep(&mut self, msg: MsgId, envelope: Envelope) -> Outcome {
         self.age += 1;
         let group = self.group_of(envelope);
+        self.overflows += u64::from(!self.groups[group].has_slot());
         self.groups[group].append(Message { age: self.age, msg, envelope });
         Outcome::Unexpected(msg)
     }
@@ -168,7 +180,8 @@ impl Lhs {
     /// The oldest message that `pattern` accepts, which leaves if it is taken; the messages
     /// compared, and the time of that.
     fn find(&mut self, pattern: &Pattern, takes: bool) -> (Option<MsgId>, u32, Picos) {
-        let (hit, visits, span) = self.searcher.find(&self.design, &self.groups, pattern);
+        let Search { hit, visits, span, beyond } = self.searcher.find(&self.design, &self.groups, pattern);
+        self.beyond += beyond;
         let found = hit.map(|hit| {
             let group = &mut self.groups[hit.group];
             let msg = group.at(hit.place);
@@ -183,11 +196,18 @@ impl Lhs {
 
 impl Service for Lhs {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
+        self.beyond = Picos::ZERO;
         let (outcome, visits, start, span) = self.perform(now, op);
-        self.turn.serve(start, span, outcome, visits)
+        let mut served = self.turn.serve(start, span, outcome, visits);
+        served.completion.delays.beyond = self.beyond;
+        served
     }
 
     fn queue_lengths(&self) -> QueueLengths {
         QueueLengths { posted: self.posted.len(), unexpected: self.groups.iter().map(Group::len).sum() }
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        CapacityEvents { unexpected_overflows: self.overflows, ..CapacityEvents::default() }
     }
 }

@@ -17,7 +17,7 @@ pub struct LhsParameters {
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
     /// Entries of all LH buffers together; none: the NIC does not separate heads.
-    #[parameter(range = 0..=1_048_576)]
+    #[parameter(range = 0..=1_048_576, holds = ByOtherRule)]
     pub slots: usize,
     /// Bytes of an LH buffer entry (entry length register); a power of two.
     #[parameter(range = ENVELOPE..=4096)]

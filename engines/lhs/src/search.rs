@@ -36,6 +36,19 @@ struct Walk {
     stream: Stream,
     best: Option<Hit>,
     visits: u32,
+    /// Part of `now` that went to reads of the large memory.
+    beyond: Picos,
+}
+
+/// What a search found and what it took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search {
+    pub(crate) hit: Option<Hit>,
+    /// Messages read.
+    pub(crate) visits: u32,
+    pub(crate) span: Picos,
+    /// Part of `span` in which the core that ended last read the large memory.
+    pub(crate) beyond: Picos,
 }
 
 /// The host's cores and what they read through.
@@ -53,8 +66,8 @@ impl Searcher {
         Self { bus: Bus::new(design.cache), lines, walks: Vec::new() }
     }
 
-    /// Searches for the oldest message that `pattern` accepts: it, the messages read, and how long that takes.
-    pub(crate) fn find(&mut self, design: &Design, groups: &[Group], pattern: &Pattern) -> (Option<Hit>, u32, Picos) {
+    /// Searches for the oldest message that `pattern` accepts.
+    pub(crate) fn find(&mut self, design: &Design, groups: &[Group], pattern: &Pattern) -> Search {
         self.bus.begin();
         let walk = Walk {
             now: Picos::ZERO,
@@ -66,6 +79,7 @@ impl Searcher {
             stream: Stream::default(),
             best: None,
             visits: 0,
+            beyond: Picos::ZERO,
         };
         let cores = if pattern.initiator.is_some() { 1 } else { design.cores.min(groups.len()) };
         if cores == 1 {
@@ -74,11 +88,11 @@ impl Searcher {
                 None => Walk { stride: 1, ..walk },
             };
             while walk.step(design, &mut self.bus, &mut self.lines, groups, pattern) {}
-            return (walk.best, walk.visits, walk.now);
+            return Search { hit: walk.best, visits: walk.visits, span: walk.now, beyond: walk.beyond };
         }
         self.walks.clear();
         self.walks.extend((0..cores).map(|group| Walk { group, stride: cores, ..walk }));
-        let (mut best, mut visits, mut end): (Option<Hit>, _, _) = (None, 0, Picos::ZERO);
+        let (mut best, mut visits, mut last): (Option<Hit>, _, _) = (None, 0, (Picos::ZERO, Picos::ZERO));
         // The core that is least far on goes next, so that the bus gets its requests in order.
         while let Some(next) = (0..self.walks.len()).min_by_key(|core| self.walks[*core].now) {
             if !self.walks[next].step(design, &mut self.bus, &mut self.lines, groups, pattern) {
@@ -87,10 +101,10 @@ impl Searcher {
                     best = done.best;
                 }
                 visits += done.visits;
-                end = end.max(done.now);
+                last = last.max((done.now, done.beyond));
             }
         }
-        (best, visits, end + design.join)
+        Search { hit: best, visits, span: last.0 + design.join, beyond: last.1 }
     }
 }
 
@@ -181,6 +195,7 @@ impl Walk {
             }
         }
         self.now += (design.large + design.entry) * compared;
+        self.beyond += design.large * compared;
         self.visits += compared as u32;
         found
     }

@@ -13,7 +13,7 @@ use mb_core::engine::{
     Accepted, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, Shortcuts, Timing,
     keeps_order,
 };
-use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, Picos};
+use mb_core::{Clock, Cycles, Delays, Op, Outcome, ParameterError, Picos};
 
 use crate::machine::Machine;
 use crate::parameters::{ListOooParameters, Parameters};
@@ -79,7 +79,8 @@ impl ListOoo {
             Outcome::NotCancelled(_) | Outcome::Probed(..) => {}
         }
         let [start, at] = [served.start, served.at].map(|Cycles(cycle)| self.clock.span(Cycles(cycle)));
-        (Completion { at, outcome: served.outcome, visits: served.visits }, at - start)
+        let delays = Delays { waiting: start.saturating_sub(now), beyond: Picos::ZERO };
+        (Completion { at, outcome: served.outcome, visits: served.visits, delays }, at - start)
     }
 
     fn hand_out_first(&mut self, done: &mut Vec<Completion>) {

@@ -13,7 +13,8 @@
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
 use mb_core::{
-    Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Parameters, Pattern, Picos, QueueLengths, RecvId,
+    CapacityEvents, Clock, Cycles, Delays, Envelope, Initiator, MsgId, Op, Outcome, Parameters, Pattern, Picos,
+    QueueLengths, RecvId,
 };
 use mb_kit::{InputQueue, Served, Server, Service};
 
@@ -66,7 +67,7 @@ pub struct MicrocodeParameters {
     #[parameter(range = 2..=4096)]
     pub fifo: usize,
     /// Items that local memory holds, both lists together; the rest is in host memory.
-    #[parameter(range = 0..=1_000_000_000)]
+    #[parameter(range = 0..=1_000_000_000, holds = PlacesOfBoth)]
     pub capacity: usize,
     /// From a request to host memory to its first word.
     #[parameter(range = 1..=1_000_000)]
@@ -125,6 +126,7 @@ pub struct Microcode {
     clock: Clock,
     machine: MatchProcessor,
     queue: InputQueue,
+    events: CapacityEvents,
 }
 
 impl Microcode {
@@ -139,6 +141,7 @@ impl Microcode {
             clock: parameters.clock,
             machine: MatchProcessor::new(&words, parameters.memory()).expect("the program waits for a header"),
             queue: InputQueue::new(parameters.commands),
+            events: CapacityEvents::default(),
         }
     }
 
@@ -177,7 +180,8 @@ impl Microcode {
                     Outcome::Matched(RecvId(recv), msg)
                 } else {
                     let lists = self.machine.lists_mut();
-                    lists.append(List::Unexpected, envelope_item(&envelope), msg.0, answer.at);
+                    let spilled = lists.append(List::Unexpected, envelope_item(&envelope), msg.0, answer.at);
+                    self.events.unexpected_overflows += u64::from(spilled);
                     Outcome::Unexpected(msg)
                 };
                 (outcome, answer.visits, answer.at)
@@ -185,7 +189,9 @@ impl Microcode {
             Op::Post { recv, pattern } => match self.find_message(&pattern, true, start) {
                 (Some(msg), answer) => (Outcome::Matched(recv, msg), answer.visits, answer.at),
                 (None, answer) => {
-                    self.machine.lists_mut().append(List::Posted, pattern_item(&pattern), recv.0, answer.at);
+                    let lists = self.machine.lists_mut();
+                    let spilled = lists.append(List::Posted, pattern_item(&pattern), recv.0, answer.at);
+                    self.events.posted_overflows += u64::from(spilled);
                     (Outcome::Posted(recv), answer.visits, answer.at)
                 }
             },
@@ -219,15 +225,23 @@ impl Service for Microcode {
 
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let start = self.clock.edge_at_or_after(now).0.max(self.machine.lists().free_at());
+        let host_stalls = self.machine.lists().host_stalls();
         let (outcome, visits, end) = self.perform(op, start);
+        // The stream can wait longer than the unit, which still has items in its FIFO.
+        let beyond = Cycles((self.machine.lists().host_stalls() - host_stalls).min(end - start));
         let [start, at] = [start, end].map(|cycle| self.clock.span(Cycles(cycle)));
         self.queue.push(start);
-        Served { completion: Completion { at, outcome, visits }, busy: at - start }
+        let delays = Delays { waiting: start - now, beyond: self.clock.span(beyond) };
+        Served { completion: Completion { at, outcome, visits, delays }, busy: at - start }
     }
 
     fn queue_lengths(&self) -> QueueLengths {
         let lists = self.machine.lists();
         QueueLengths { posted: lists.len(List::Posted), unexpected: lists.len(List::Unexpected) }
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        CapacityEvents { spilled: self.events.overflows(), ..self.events }
     }
 }
 

@@ -8,7 +8,7 @@
 //! operation is refused. Cost on the host: a look at every entry of the table, in back-off that of [`mb_kit::lists`].
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing};
-use mb_core::{Clock, Cycles, Op, Outcome, ParameterSet, Parameters, Picos, QueueLengths};
+use mb_core::{CapacityEvents, Clock, Cycles, Delays, Op, Outcome, ParameterSet, Parameters, Picos, QueueLengths};
 use mb_kit::{Served, Server, Service};
 use mb_moped::parameters::{Backoff, Order};
 
@@ -95,6 +95,7 @@ pub struct MopedEngine {
     /// When the last operation is answered.
     answered: Picos,
     counters: Counters,
+    events: CapacityEvents,
 }
 
 impl MopedEngine {
@@ -125,6 +126,7 @@ impl MopedEngine {
             free: 0,
             answered: Picos::ZERO,
             counters: Counters::default(),
+            events: CapacityEvents::default(),
         }
     }
 
@@ -265,6 +267,7 @@ impl MopedEngine {
         };
         self.software.adopt(descriptor.operation());
         self.counters.moved += 1;
+        self.events.spilled += 1;
         true
     }
 
@@ -286,6 +289,12 @@ impl MopedEngine {
     fn in_software(&mut self, now: Picos, op: Op) -> (Outcome, u32, Picos) {
         self.counters.in_software += 1;
         let (outcome, visits, at) = self.software.serve(now, op);
+        match outcome {
+            Outcome::Posted(_) => self.events.posted_overflows += 1,
+            Outcome::Unexpected(_) => self.events.unexpected_overflows += 1,
+            _ => {}
+        }
+        self.events.spilled += u64::from(matches!(outcome, Outcome::Posted(_) | Outcome::Unexpected(_)));
         if self.mode == Mode::Software && self.software.lengths() == QueueLengths::default() {
             let resumed = self.clock.edge_at_or_after(at + self.barrier).0 + self.port + self.steps.leave();
             (self.arrived, self.free) = (resumed, resumed);
@@ -299,17 +308,25 @@ impl MopedEngine {
 impl Service for MopedEngine {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         self.revoke(self.clock.edge_at_or_after(now).0);
+        let in_software = self.counters.in_software;
+        let start = now.max(self.answered);
         let (outcome, visits, at) =
             if self.mode == Mode::Table { self.in_table(now, op) } else { self.in_software(now, op) };
         let at = at.max(self.answered);
         // Busy for as long as this is the oldest operation without an answer.
-        let busy = at - now.max(self.answered);
+        let busy = at - start;
         self.answered = at;
-        Served { completion: Completion { at, outcome, visits }, busy }
+        let beyond = if self.counters.in_software > in_software { busy } else { Picos::ZERO };
+        let delays = Delays { waiting: start - now, beyond };
+        Served { completion: Completion { at, outcome, visits, delays }, busy }
     }
 
     fn queue_lengths(&self) -> QueueLengths {
         let (table, software) = (self.table.lengths(), self.software.lengths());
         QueueLengths { posted: table.posted + software.posted, unexpected: table.unexpected + software.unexpected }
+    }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        self.events
     }
 }

@@ -24,7 +24,7 @@ pub struct MopedEngineParameters {
     #[parameter(range = 1..=255)]
     pub hash_factor: u64,
     /// Entries of the table of the matching MOPED.
-    #[parameter(range = 1..=256)]
+    #[parameter(range = 1..=256, holds = ByOtherRule)]
     pub descriptors: usize,
     /// Which of several descriptors that match is taken.
     #[parameter]

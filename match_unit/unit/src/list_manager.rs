@@ -45,6 +45,7 @@ pub struct ListManager {
     last_cause: StallCause,
     /// First cycle in which the next operation can start.
     free: u64,
+    host_stalls: u64,
 }
 
 impl ListManager {
@@ -68,6 +69,7 @@ impl ListManager {
             last_entered: 0,
             last_cause: StallCause::Idle,
             free: 0,
+            host_stalls: 0,
         }
     }
 
@@ -93,6 +95,13 @@ impl ListManager {
     #[must_use]
     pub fn spilled(&self) -> usize {
         self.items.spilled_items()
+    }
+
+    /// Cycles for which items of host memory have kept the stream waiting longer than items of local memory would
+    /// have.
+    #[must_use]
+    pub const fn host_stalls(&self) -> u64 {
+        self.host_stalls
     }
 
     /// First cycle in which the next operation can start.
@@ -133,17 +142,19 @@ impl ListManager {
         self.items.list(list).slots.iter().position(|&slot| self.items.slots[slot as usize].id == id)
     }
 
-    /// Appends `item` under `id` from cycle `at` on and writes the number of its slot into its handle.
+    /// Appends `item` under `id` from cycle `at` on and writes the number of its slot into its handle; returns
+    /// whether it is in host memory.
     ///
     /// # Panics
     /// When both lists together would hold more than 2^32 - 1 items.
-    pub fn append(&mut self, list: List, mut item: Item, id: u64, at: u64) {
+    pub fn append(&mut self, list: List, mut item: Item, id: u64, at: u64) -> bool {
         let (slot, spilled) = self.items.reserve(self.parameters.capacity);
         item.handle = u32::try_from(slot + 1).expect("handles have 32 bits");
         let done = at + self.parameters.item_cycles();
         self.free = self.free.max(done);
         let stored = ItemSlot { words: item.words(), id, spilled };
         self.items.append(list, slot, stored, self.parameters.head_cache, done);
+        spilled
     }
 
     /// Unlinks the item at `position` from cycle `at` on; returns its id.

@@ -5,6 +5,7 @@
 //! change them. (Test: `stretching_offered_times_never_changes_outcomes` in `matching/testkit`, run
 //! on every engine.)
 
+use crate::capacity::{CapacityEvents, Delays};
 use crate::matching::{Op, Outcome};
 use crate::parameters::{Choice, ParameterError, ParameterSet, ParameterSpec};
 use crate::time::Picos;
@@ -32,6 +33,8 @@ pub struct Completion {
     /// List entries visited: how many entries this engine compared, or the modelled list walk would have
     /// compared, to find the answer; the matching entry included.
     pub visits: u32,
+    /// Parts of the time since the acceptance that are not search; together at most that time.
+    pub delays: Delays,
 }
 
 /// Entries in the lists of a receiver.
@@ -65,6 +68,13 @@ pub trait Engine: Send {
     /// The time spent on operations: the union of the busy intervals of the operations whose completions were handed
     /// out.
     fn busy(&self) -> Picos;
+
+    /// How often the structure of the engine was full, for the operations accepted so far. Offers that are refused
+    /// are no part of it: they are answered [`Accepted::Busy`]. The default is that of an engine whose lists have no
+    /// limit.
+    fn capacity_events(&self) -> CapacityEvents {
+        CapacityEvents::default()
+    }
 }
 
 /// Faster ways to the same completions. The defaults are right for every engine.

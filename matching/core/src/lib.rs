@@ -5,6 +5,7 @@
 //! - [`matching`]: envelopes, patterns, operations and outcomes (`spec/matching.md`).
 //! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
 //! - [`random`]: the generator of random numbers; every stream starts from a seed that the caller gives.
+//! - [`capacity`]: what happens when the structure of an engine is full.
 //! - [`engine`]: the [`Engine`] trait and what the catalog holds of an engine.
 //! - [`parameters`]: typed parameters, and their values with sources.
 //!
@@ -12,6 +13,7 @@
 
 extern crate self as mb_core;
 
+pub mod capacity;
 pub mod engine;
 pub mod matching;
 pub mod mpi;
@@ -19,6 +21,7 @@ pub mod parameters;
 pub mod random;
 pub mod time;
 
+pub use capacity::{CapacityEvents, Delays, Holds};
 pub use engine::{
     Accepted, BareRun, Completion, Engine, EngineCard, EngineEntry, Measurable, Placement, QueueLengths, ReplayEngine,
     Shortcuts, Timing,

@@ -58,7 +58,7 @@ fn message(key: &str, text: &str) -> String {
 #[test]
 fn the_specifications_follow_from_the_fields() {
     let range = |unit, low, high| Domain::Range { unit, low, high };
-    let spec = |key, domain, meaning| ParameterSpec { key, domain, meaning };
+    let spec = |key, domain, meaning| ParameterSpec { key, domain, meaning, holds: None };
     assert_eq!(
         Walk::SPECS,
         [

@@ -15,6 +15,7 @@ use syn::{
 ///
 /// Every field has a doc comment, which is the parameter's meaning, and `#[parameter(...)]` with
 /// - `range = LOW..=HIGH`, in the unit of the field's type, for a number; nothing for a choice,
+/// - `holds = VARIANT` for the number of entries of the engine's structure: a variant of `mb_core::Holds`,
 /// - `key = "..."` where presets write another word than the field's name,
 /// - `nested`, alone or with `prefix = "..."`, where the field's type is itself a parameter struct. Its parameters
 ///   stand in the place of the field, each key behind the prefix. Its doc comment is for readers of the code only.
@@ -113,7 +114,7 @@ struct Parameter<'a> {
 
 /// What a field is.
 enum Kind {
-    One { key: String, domain: TokenStream },
+    One { key: String, domain: TokenStream, holds: TokenStream },
     Nested { prefix: String },
 }
 
@@ -129,15 +130,22 @@ impl<'a> Parameter<'a> {
             ));
         };
         let kind = match Attributes::read(attribute)? {
-            Attributes { key: None, range: None, nested: true, prefix } => {
+            Attributes { key: None, range: None, holds: None, nested: true, prefix } => {
                 Kind::Nested { prefix: prefix.unwrap_or_default() }
             }
-            Attributes { key, range, nested: false, prefix: None } => {
+            Attributes { key, range, holds, nested: false, prefix: None } => {
                 let key = key.unwrap_or_else(|| field.ident.as_ref().map_or_else(String::new, key_of));
-                Kind::One { key, domain: domain(&field.ty, range) }
+                let holds = holds.map_or_else(
+                    || quote! { ::std::option::Option::None },
+                    |variant| quote! { ::std::option::Option::Some(::mb_core::Holds::#variant) },
+                );
+                Kind::One { key, domain: domain(&field.ty, range), holds }
             }
             Attributes { nested: true, .. } => {
-                return Err(Error::new(attribute.span(), "a nested parameter struct has neither `key` nor `range`"));
+                return Err(Error::new(
+                    attribute.span(),
+                    "a nested parameter struct has neither `key`, `range` nor `holds`",
+                ));
             }
             Attributes { nested: false, .. } => {
                 return Err(Error::new(attribute.span(), "`prefix` belongs to `nested`"));
@@ -167,8 +175,15 @@ impl<'a> Parameter<'a> {
     fn specs(&self) -> TokenStream {
         let (ty, meaning, length) = (self.ty(), &self.meaning, self.length());
         match &self.kind {
-            Kind::One { key, domain } => {
-                quote! { &[::mb_core::parameters::ParameterSpec { key: #key, domain: #domain, meaning: #meaning }] }
+            Kind::One { key, domain, holds } => {
+                quote! {
+                    &[::mb_core::parameters::ParameterSpec {
+                        key: #key,
+                        domain: #domain,
+                        meaning: #meaning,
+                        holds: #holds,
+                    }]
+                }
             }
             Kind::Nested { prefix } if prefix.is_empty() => {
                 quote! { <#ty as ::mb_core::parameters::Parameters>::SPECS }
@@ -254,6 +269,7 @@ fn key_of(ident: &Ident) -> String {
 struct Attributes {
     key: Option<String>,
     range: Option<(Expr, Expr)>,
+    holds: Option<Ident>,
     nested: bool,
     prefix: Option<String>,
 }
@@ -267,6 +283,9 @@ impl Attributes {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("key") {
                 found.key = Some(meta.value()?.parse::<LitStr>()?.value());
+                Ok(())
+            } else if meta.path.is_ident("holds") {
+                found.holds = Some(meta.value()?.parse()?);
                 Ok(())
             } else if meta.path.is_ident("nested") {
                 found.nested = true;
@@ -284,7 +303,9 @@ impl Attributes {
                     _ => Err(meta.error("expected a range LOW..=HIGH")),
                 }
             } else {
-                Err(meta.error("expected `range = LOW..=HIGH`, `key = \"...\"`, `nested` or `prefix = \"...\"`"))
+                Err(meta.error(
+                    "expected `range = LOW..=HIGH`, `key = \"...\"`, `holds = VARIANT`, `nested` or `prefix = \"...\"`",
+                ))
             }
         })?;
         Ok(found)
@@ -370,10 +391,10 @@ mod tests {
 
     #[test]
     fn a_nested_struct_has_a_prefix_only() {
-        for other in [quote! { key = "a" }, quote! { range = 0..=1 }] {
+        for other in [quote! { key = "a" }, quote! { range = 0..=1 }, quote! { holds = OldestOfQueue }] {
             assert_eq!(
                 refused(quote! { struct P { #[doc = "D."] #[parameter(nested, #other)] walk: Walk } }, parameters),
-                "a nested parameter struct has neither `key` nor `range`"
+                "a nested parameter struct has neither `key`, `range` nor `holds`"
             );
         }
         assert_eq!(
@@ -382,7 +403,7 @@ mod tests {
         );
         assert_eq!(
             refused(quote! { struct P { #[doc = "D."] #[parameter(nest)] walk: Walk } }, parameters),
-            "expected `range = LOW..=HIGH`, `key = \"...\"`, `nested` or `prefix = \"...\"`"
+            "expected `range = LOW..=HIGH`, `key = \"...\"`, `holds = VARIANT`, `nested` or `prefix = \"...\"`"
         );
     }
 

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use mb_core::engine::{Accepted, Completion, Engine, Measurable, QueueLengths, ReplayEngine, Shortcuts};
-use mb_core::{Clock, Cycles, Op, Outcome, ParameterError, Picos};
+use mb_core::{Clock, Cycles, Delays, Op, Outcome, ParameterError, Picos};
 
 use crate::{BusyTime, MatchLists};
 
@@ -119,7 +119,7 @@ impl<M: OverlappingMachine> Overlapping<M> {
     fn collect(&mut self) {
         while let Some(Answered { outcome, visits, start, at }) = self.machine.answered() {
             self.under_way -= 1;
-            let completion = Completion { at: self.clock.span(at), outcome, visits };
+            let completion = Completion { at: self.clock.span(at), outcome, visits, delays: Delays::default() };
             self.pending.push_back((completion, self.clock.span(start)));
         }
     }

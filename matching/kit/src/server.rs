@@ -8,7 +8,10 @@
 
 use std::collections::VecDeque;
 
-use mb_core::{Accepted, BareRun, Completion, Engine, Measurable, Op, Outcome, Picos, QueueLengths, Shortcuts};
+use mb_core::{
+    Accepted, BareRun, CapacityEvents, Completion, Delays, Engine, Measurable, Op, Outcome, Picos, QueueLengths,
+    Shortcuts,
+};
 
 /// The answer to an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +36,11 @@ pub trait Service: Send {
 
     /// As [`Engine::queue_lengths`].
     fn queue_lengths(&self) -> QueueLengths;
+
+    /// As [`Engine::capacity_events`].
+    fn capacity_events(&self) -> CapacityEvents {
+        CapacityEvents::default()
+    }
 
     /// As [`Measurable::bare_run`].
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
@@ -120,6 +128,10 @@ impl<S: Service> Engine for Server<S> {
     fn busy(&self) -> Picos {
         self.busy
     }
+
+    fn capacity_events(&self) -> CapacityEvents {
+        self.service.capacity_events()
+    }
 }
 
 impl<S: Service> Shortcuts for Server<S> {
@@ -166,9 +178,11 @@ impl InTurn {
     /// Serves an operation that can start at `start` and takes `span`.
     #[inline]
     pub fn serve(&mut self, start: Picos, span: Picos, outcome: Outcome, visits: u32) -> Served {
-        let at = self.free.max(start) + span;
+        let begin = self.free.max(start);
+        let at = begin + span;
         self.free = at;
-        Served { completion: Completion { at, outcome, visits }, busy: span }
+        let delays = Delays { waiting: begin - start, beyond: Picos::ZERO };
+        Served { completion: Completion { at, outcome, visits, delays }, busy: span }
     }
 }
 

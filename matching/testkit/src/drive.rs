@@ -271,6 +271,11 @@ impl<'a> Run<'a> {
         if completion.at < expected.accepted {
             return Err(format!("{who}: answered at {}, but accepted at {}", completion.at, expected.accepted));
         }
+        let delays = completion.delays.waiting + completion.delays.beyond;
+        if delays > completion.at - expected.accepted {
+            let open = completion.at - expected.accepted;
+            return Err(format!("{who}: waiting and beyond are {delays} together, but it was open for {open}"));
+        }
         if self.visits == Visits::OfAWalk && completion.visits != expected.visits {
             return Err(format!("{who}: {} visits, but a walk has {}", completion.visits, expected.visits));
         }

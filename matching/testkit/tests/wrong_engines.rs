@@ -2,8 +2,8 @@
 //! The judges judge: engines with one defect each, kept for good, which corpus and streams must reject.
 
 use mb_core::{
-    Accepted, Completion, Engine, Envelope, Measurable, MsgId, Op, Outcome, Pattern, Picos, QueueLengths, RecvId,
-    ReplayEngine, Shortcuts,
+    Accepted, Completion, Delays, Engine, Envelope, Measurable, MsgId, Op, Outcome, Pattern, Picos, QueueLengths,
+    RecvId, ReplayEngine, Shortcuts,
 };
 use mb_testkit::cases;
 use mb_testkit::drive::Visits;
@@ -166,7 +166,7 @@ impl Engine for Engineered {
             self.busy += at - now;
         }
         if !(self.defect == Defect::Forgets && matches!(outcome, Outcome::NotCancelled(_))) {
-            self.pending.push(Completion { at, outcome, visits });
+            self.pending.push(Completion { at, outcome, visits, delays: Delays::default() });
         }
         Accepted::Yes
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mb_core::{
-    Accepted, BareRun, Completion, Engine, Envelope, Initiator, Measurable, MsgId, Op, Outcome, Pattern, Picos,
+    Accepted, BareRun, Completion, Delays, Engine, Envelope, Initiator, Measurable, MsgId, Op, Outcome, Pattern, Picos,
     ProbeId, QueueLengths, RecvId, ReplayEngine, Shortcuts,
 };
 use mb_kit::MatchLists;
@@ -93,7 +93,7 @@ impl Engine for TestEngine {
 impl Shortcuts for TestEngine {
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
         let (outcome, visits) = self.lists.apply(op);
-        Some(Completion { at: now, outcome, visits })
+        Some(Completion { at: now, outcome, visits, delays: Delays::default() })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use mb_catalog::{ENGINES, EngineChoice};
+use mb_core::Holds;
 use mb_core::parameters::{Choice, ParameterSet, Source};
 use mb_replay::network::NETWORKS;
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ pub(crate) struct Parameter {
     help: &'static str,
     source: &'static str,
     detail: String,
+    holds: Option<&'static str>,
 }
 
 pub(crate) fn parameters(set: &ParameterSet) -> Vec<Parameter> {
@@ -31,6 +33,7 @@ pub(crate) fn parameters(set: &ParameterSet) -> Vec<Parameter> {
             help: spec.meaning,
             source: parameter.source.kind(),
             detail: parameter.source.detail(),
+            holds: spec.holds.map(Holds::as_str),
         })
         .collect()
 }

@@ -21,6 +21,7 @@ mod progress;
 mod replay;
 mod report;
 mod reproduce;
+mod sizing;
 mod stats;
 mod trace;
 

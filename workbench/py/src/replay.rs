@@ -21,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) free_wildcards: bool,
     pub(crate) collectives: Vec<(String, String)>,
     pub(crate) watched: Vec<u32>,
+    /// Whether to count entries for sizes, and numbers of buckets.
+    pub(crate) sizing: Option<Vec<u32>>,
 }
 
 /// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
@@ -64,6 +66,10 @@ pub(crate) fn run(
     let mut config = ReplayConfig::new(network.network.clone());
     config.cpu_scale = options.cpu_scale;
     config.watched.clone_from(&options.watched);
+    if options.sizing.as_ref().is_some_and(|buckets| buckets.contains(&0)) {
+        return Err(bad_input("buckets: 0 found, expected at least 1"));
+    }
+    config.sizing.clone_from(&options.sizing);
     config.wildcards = if options.free_wildcards { Wildcards::Free } else { Wildcards::Recorded };
     for (collective, algorithm) in &options.collectives {
         config.collectives.set(collective, algorithm).map_err(bad_input)?;

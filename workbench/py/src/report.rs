@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::columns::columns;
 use crate::replay::Replayed;
+use crate::sizing;
 
 /// Nanoseconds, as all result tables have them.
 fn ns(time: Picos) -> f64 {
@@ -26,15 +27,24 @@ fn totals<'py>(py: Python<'py>, rows: &[&Totals]) -> PyResult<Bound<'py, PyDict>
         "match_latency_mean_ns" => latency(row, |row| row.match_latency.mean()),
         "match_latency_median_ns" => latency(row, |row| row.match_latency.quantile(0.5)),
         "match_latency_p99_ns" => latency(row, |row| row.match_latency.quantile(0.99)),
+        "match_latency_p999_ns" => latency(row, |row| row.match_latency.quantile(0.999)),
         "match_latency_max_ns" => latency(row, |row| row.match_latency.max()),
+        "match_search_mean_ns" => part(row, row.match_search()),
+        "match_waiting_mean_ns" => part(row, row.match_waiting),
+        "match_refused_mean_ns" => part(row, row.match_refused),
+        "match_beyond_mean_ns" => part(row, row.match_beyond),
         "matches" => row.match_latency.count(),
         "searches" => row.searches,
         "visits" => row.visits,
-        "depth_mean" => (row.searches > 0).then(|| row.visits as f64 / row.searches as f64),
-        "depth_max" => row.visits_max,
+        "visits_mean" => (row.searches > 0).then(|| row.visits as f64 / row.searches as f64),
+        "visits_max" => row.visits_max,
         "posted_max" => row.posted_max,
         "unexpected_max" => row.unexpected_max,
         "operations" => row.operations,
+        "posted_overflows" => row.capacity.posted_overflows,
+        "unexpected_overflows" => row.capacity.unexpected_overflows,
+        "spilled" => row.capacity.spilled,
+        "refused" => row.refused,
         "busy_answers" => row.busy_answers,
         "engine_busy_ns" => ns(row.engine_busy),
         "sent" => row.sent,
@@ -61,6 +71,12 @@ fn latency(row: &Totals, of: impl Fn(&Totals) -> Picos) -> Option<f64> {
     (row.match_latency.count() > 0).then(|| ns(of(row)))
 }
 
+/// The mean of a part of the latency, ns; nothing when there was no match.
+fn part(row: &Totals, sum: Picos) -> Option<f64> {
+    let matches = row.match_latency.count();
+    (matches > 0).then(|| ns(sum) / matches as f64)
+}
+
 /// The whole report.
 pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<Bound<'py, PyDict>> {
     let Replayed { report, measured } = replayed;
@@ -72,8 +88,11 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
         "visits_from" => bin.visits_from,
         "visits_to" => bin.visits_to,
         "matches" => bin.matches,
-        "match_latency_mean_ns" => (bin.matches > 0).then(|| ns(bin.latency_sum) / bin.matches as f64),
-        "match_latency_max_ns" => (bin.matches > 0).then(|| ns(bin.latency_max)),
+        "match_latency_mean_ns" => (bin.matches > 0).then(|| ns(bin.latency.sum()) / bin.matches as f64),
+        "match_latency_median_ns" => (bin.matches > 0).then(|| ns(bin.latency.quantile(0.5))),
+        "match_latency_p99_ns" => (bin.matches > 0).then(|| ns(bin.latency.quantile(0.99))),
+        "match_latency_p999_ns" => (bin.matches > 0).then(|| ns(bin.latency.quantile(0.999))),
+        "match_latency_max_ns" => (bin.matches > 0).then(|| ns(bin.latency.max())),
     });
 
     let timeline = PyDict::new(py);
@@ -113,6 +132,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
     all.set_item("unfinished", unfinished)?;
     all.set_item("cycle", &report.cycle)?;
     all.set_item("notes", &report.notes)?;
+    let sizing = if report.sizing.is_empty() { None } else { Some(sizing::to_python(py, &report.sizing)?) };
+    all.set_item("sizing", sizing)?;
     all.set_item("measured", measured.as_ref().map(|(found, core)| measurement(py, found, *core)).transpose()?)?;
     Ok(all)
 }

@@ -137,8 +137,9 @@ impl Trace {
         Ok(dict)
     }
 
-    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one.
-    #[pyo3(signature = (engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), progress=None))]
+    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Counts entries for sizes
+    /// if `sizing` gives numbers of buckets, maybe none.
+    #[pyo3(signature = (engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), sizing=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn replay<'py>(
         &self,
@@ -149,9 +150,10 @@ impl Trace {
         free_wildcards: bool,
         collectives: Vec<(String, String)>,
         watched: Vec<u32>,
+        sizing: Option<Vec<u32>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = Options { cpu_scale, free_wildcards, collectives, watched };
+        let options = Options { cpu_scale, free_wildcards, collectives, watched, sizing };
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 

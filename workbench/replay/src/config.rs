@@ -122,6 +122,8 @@ pub struct ReplayConfig {
     pub collectives: Collectives,
     /// World ranks whose queue lengths over time are reported one by one; others are ignored.
     pub watched: Vec<u32>,
+    /// Whether entries are counted for the sizes of structures, and numbers of buckets to divide the queues into.
+    pub sizing: Option<Vec<u32>>,
 }
 
 impl ReplayConfig {
@@ -134,6 +136,7 @@ impl ReplayConfig {
             wildcards: Wildcards::default(),
             collectives: Collectives::default(),
             watched: Vec::new(),
+            sizing: None,
         }
     }
 }

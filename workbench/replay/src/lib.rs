@@ -11,6 +11,7 @@ mod rank;
 pub mod report;
 mod requests;
 mod sim;
+pub mod sizing;
 mod slab;
 mod stats;
 
@@ -18,3 +19,4 @@ pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
 pub use network::{NETWORKS, Network};
 pub use report::{DepthBin, Histogram, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};
+pub use sizing::{Sizer, Sizing};

@@ -2,7 +2,10 @@
 //! The result of a replay: totals, one row per rank, distributions. Everything is counted; nothing
 //! is sampled.
 
+use mb_core::capacity::CapacityEvents;
 use mb_core::time::Picos;
+
+use crate::sizing::Sizing;
 
 /// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept
 /// exactly.
@@ -104,8 +107,8 @@ impl Histogram {
     }
 }
 
-/// Matches at one search depth.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Matches whose searches visited about as many entries.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DepthBin {
     /// Smallest number of entries visited in this bin.
     pub visits_from: u32,
@@ -113,10 +116,8 @@ pub struct DepthBin {
     pub visits_to: u32,
     /// Searches that ended with a match.
     pub matches: u64,
-    /// Sum of their match latencies.
-    pub latency_sum: Picos,
-    /// Largest of their match latencies.
-    pub latency_max: Picos,
+    /// Their match latencies.
+    pub latency: Histogram,
 }
 
 /// Queue lengths within one span of simulated time.
@@ -180,6 +181,10 @@ pub struct Totals {
     pub operations: u64,
     /// Times the engine answered "busy".
     pub busy_answers: u64,
+    /// Operations that were not accepted when they were first offered.
+    pub refused: u64,
+    /// How often the structure of the engine was full.
+    pub capacity: CapacityEvents,
     /// Time the engine worked.
     pub engine_busy: Picos,
     /// Entries visited by all searches.
@@ -195,6 +200,12 @@ pub struct Totals {
     /// From the time at which the later of receive and message was offered to the engine until the
     /// match.
     pub match_latency: Histogram,
+    /// Part of the sum of `match_latency` before the later of receive and message was accepted.
+    pub match_refused: Picos,
+    /// Part in which the engine worked on older operations.
+    pub match_waiting: Picos,
+    /// Part that was spent beyond the structure of the engine. What is left is search.
+    pub match_beyond: Picos,
 }
 
 /// Adds to a sum of spans; saturates at 213 days.
@@ -228,12 +239,24 @@ impl Totals {
         self.collectives_skipped += other.collectives_skipped;
         self.operations += other.operations;
         self.busy_answers += other.busy_answers;
+        self.refused += other.refused;
+        self.capacity.add(&other.capacity);
         self.visits += other.visits;
         self.visits_max = self.visits_max.max(other.visits_max);
         self.searches += other.searches;
         self.posted_max = self.posted_max.max(other.posted_max);
         self.unexpected_max = self.unexpected_max.max(other.unexpected_max);
         self.match_latency.merge(&other.match_latency);
+        accumulate(&mut self.match_refused, other.match_refused);
+        accumulate(&mut self.match_waiting, other.match_waiting);
+        accumulate(&mut self.match_beyond, other.match_beyond);
+    }
+
+    /// The part of the sum of `match_latency` that is neither refusal nor waiting nor beyond the structure.
+    #[must_use]
+    pub fn match_search(&self) -> Picos {
+        let rest = self.match_latency.sum().saturating_sub(self.match_refused);
+        rest.saturating_sub(self.match_waiting).saturating_sub(self.match_beyond)
     }
 }
 
@@ -277,7 +300,7 @@ pub struct Report {
     pub total: Totals,
     /// By rank.
     pub ranks: Vec<RankReport>,
-    /// Matches by search depth, in bins that grow by powers of two.
+    /// Matches by entries visited, in bins that grow by powers of two.
     pub depths: Vec<DepthBin>,
     /// Queue lengths over time; up to 1024 bins.
     pub timeline: Vec<TimeBin>,
@@ -289,6 +312,8 @@ pub struct Report {
     pub cycle: Vec<u32>,
     /// Remarks for the user, one sentence each.
     pub notes: Vec<String>,
+    /// By rank, if it was asked for.
+    pub sizing: Vec<Sizing>,
 }
 
 #[cfg(test)]

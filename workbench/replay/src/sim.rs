@@ -160,6 +160,7 @@ fn report(world: &World, mut ranks: Vec<Rank>, out: SharedSink) -> Report {
             report.unfinished.push(Unfinished { rank: rank.id, record, since, waits, waits_for });
         }
         report.total.add(&rank.totals);
+        report.sizing.extend(rank.sizer.take().map(|sizer| sizer.finish(rank.totals.time)));
     }
     report.cycle = find_cycle(&report.unfinished);
     report.notes = notes(&report.total, world.config.wildcards);

@@ -41,8 +41,7 @@ impl Depths {
         }
         let bin = &mut self.bins[bin];
         bin.matches += 1;
-        bin.latency_sum = Picos(bin.latency_sum.0.saturating_add(latency.0));
-        bin.latency_max = bin.latency_max.max(latency);
+        bin.latency.add(latency);
     }
 
     /// The bins with matches.

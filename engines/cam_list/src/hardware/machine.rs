@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::task::Poll;
 
-use mb_core::{Op, Outcome, QueueLengths, RecvId};
+use mb_core::{CapacityEvents, Op, Outcome, QueueLengths, RecvId};
 
 use super::queue::{Entry, Insertion, Place, Queue, Search, Wanted, What};
 use super::{Corrections, Hazard};
@@ -173,6 +173,14 @@ impl Machine {
     #[must_use]
     pub fn queue_lengths(&self) -> QueueLengths {
         QueueLengths { posted: self.queues[NETWORK].len(), unexpected: self.queues[COMMAND].len() }
+    }
+
+    /// Insertions behind the CAMs so far.
+    #[must_use]
+    pub const fn capacity_events(&self) -> CapacityEvents {
+        let (posted_overflows, posted_spilled) = self.queues[NETWORK].overflows();
+        let (unexpected_overflows, unexpected_spilled) = self.queues[COMMAND].overflows();
+        CapacityEvents { posted_overflows, unexpected_overflows, spilled: posted_spilled + unexpected_spilled }
     }
 
     /// The posted receives in list `list`, its head first: slot and name of each.

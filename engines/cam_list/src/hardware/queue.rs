@@ -90,6 +90,9 @@ pub(super) struct Queue {
     insert_turn: usize,
     refill_turn: usize,
     mover: Mover,
+    /// Insertions behind the CAM, and those of them into host memory.
+    overflows: u64,
+    spilled: u64,
 }
 
 impl Queue {
@@ -105,7 +108,14 @@ impl Queue {
             insert_turn: 0,
             refill_turn: 0,
             mover: Mover::Idle,
+            overflows: 0,
+            spilled: 0,
         }
+    }
+
+    /// Insertions behind the CAM, and those of them into host memory.
+    pub(super) const fn overflows(&self) -> (u64, u64) {
+        (self.overflows, self.spilled)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -225,6 +235,8 @@ impl Queue {
     }
 
     pub(super) fn insert(&mut self, insertion: Insertion, entry: Entry) {
+        self.overflows += u64::from(!matches!(insertion, Insertion::Cam(_)));
+        self.spilled += u64::from(matches!(insertion, Insertion::Host));
         match insertion {
             Insertion::Cam(slot) => self.fill(slot, entry),
             Insertion::List => self.append_to_list(entry),

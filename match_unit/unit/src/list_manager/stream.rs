@@ -106,6 +106,10 @@ impl ListManager {
             other => other,
         };
         if earliest > entered {
+            if cause == StallCause::Memory && self.search.slot as usize >= self.parameters.capacity {
+                let slower = self.parameters.spill_latency.saturating_sub(self.parameters.latency);
+                self.host_stalls += (earliest - entered).min(slower);
+            }
             entered = earliest;
             stall = cause;
         }

@@ -71,7 +71,7 @@ pub const fn with_keys<const N: usize>(specs: &[ParameterSpec], keys: &'static [
     renamed
 }
 
-const EMPTY: ParameterSpec = ParameterSpec { key: "", domain: super::Domain::Choice(&[]), meaning: "" };
+const EMPTY: ParameterSpec = ParameterSpec { key: "", domain: super::Domain::Choice(&[]), meaning: "", holds: None };
 
 /// The specifications of all fields of a struct.
 ///

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::ParameterError;
+use crate::capacity::Holds;
 use crate::time::Picos;
 
 /// The unit of a number without a suffix.
@@ -126,6 +127,8 @@ pub struct ParameterSpec {
     pub domain: Domain,
     /// One sentence.
     pub meaning: &'static str,
+    /// For the number of entries of the engine's structure: which entries it holds.
+    pub holds: Option<Holds>,
 }
 
 impl ParameterSpec {

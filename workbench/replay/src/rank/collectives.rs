@@ -121,6 +121,7 @@ impl Rank<'_> {
                 let slot = self.receives.insert(Receive {
                     target,
                     offered: now,
+                    accepted: now,
                     room: u64::MAX,
                     ordinal: u32::MAX,
                     posting_thread: None,

@@ -5,6 +5,7 @@
 //! of the completion, not when it becomes known. So an engine that computes completions ahead of
 //! time is replayed like one that does not.
 
+use mb_core::capacity::Delays;
 use mb_core::engine::{Accepted, Completion};
 use mb_core::matching::{MsgId, Op, Outcome, RecvId};
 use mb_core::mpi::Traffic;
@@ -18,6 +19,7 @@ impl Rank<'_> {
     #[inline(always)]
     pub(super) fn offer(&mut self, world: &World, now: Picos, op: Op, out: &mut SharedSink) {
         if !self.backlog.is_empty() {
+            self.totals.refused += 1;
             self.backlog.push_back(op);
             return;
         }
@@ -25,10 +27,15 @@ impl Rank<'_> {
             && let Some(completion) = self.engine.answer(now, op)
         {
             self.totals.operations += 1;
+            if let Some(sizer) = &mut self.sizer {
+                sizer.apply(now, op);
+            }
             self.handle_completion(world, completion, out);
             return;
         }
-        self.offer_now(world, now, op, out);
+        if !self.offer_now(world, now, op, out) {
+            self.totals.refused += 1;
+        }
     }
 
     #[inline]
@@ -36,6 +43,9 @@ impl Rank<'_> {
         match self.engine.offer(now, op) {
             Accepted::Yes => {
                 self.totals.operations += 1;
+                if let Some(sizer) = &mut self.sizer {
+                    sizer.apply(now, op);
+                }
                 self.engine.settle(&mut out.done);
                 self.handle_completions(world, out);
                 true
@@ -57,6 +67,11 @@ impl Rank<'_> {
             self.find_rare();
         }
         while let Some(op) = self.backlog.pop_front() {
+            match op {
+                Op::Post { recv, .. } => self.receives.at(recv.0 as u32).accepted = now,
+                Op::Arrive { msg, .. } => self.messages.at(msg.0 as u32).accepted = now,
+                Op::Cancel { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => {}
+            }
             if !self.offer_now(world, now, op, out) {
                 return;
             }
@@ -77,7 +92,7 @@ impl Rank<'_> {
     pub(super) fn handle_completion(
         &mut self,
         world: &World,
-        Completion { at, outcome, visits }: Completion,
+        Completion { at, outcome, visits, delays }: Completion,
         out: &mut SharedSink,
     ) {
         let searched = !matches!(outcome, Outcome::Cancelled(_) | Outcome::NotCancelled(_));
@@ -106,7 +121,7 @@ impl Rank<'_> {
                     self.wake_probes(world, envelope, at);
                 }
             }
-            Outcome::Matched(recv, msg) => self.matched(world, recv, msg, at, visits, out),
+            Outcome::Matched(recv, msg) => self.matched(world, recv, msg, (at, visits, delays), out),
             Outcome::Cancelled(recv) => {
                 let receive = self.receives.remove(recv.0 as u32);
                 self.posted -= 1;
@@ -131,8 +146,7 @@ impl Rank<'_> {
         world: &World,
         recv: RecvId,
         msg: MsgId,
-        at: Picos,
-        visits: u32,
+        (at, visits, delays): (Picos, u32, Delays),
         out: &mut SharedSink,
     ) {
         let receive = self.receives.remove(recv.0 as u32);
@@ -144,6 +158,9 @@ impl Rank<'_> {
         self.totals.truncated += u64::from(message.bytes > receive.room);
         let latency = at - offered;
         self.totals.match_latency.add(latency);
+        accumulate(&mut self.totals.match_refused, receive.accepted.max(message.accepted) - offered);
+        accumulate(&mut self.totals.match_waiting, delays.waiting);
+        accumulate(&mut self.totals.match_beyond, delays.beyond);
         out.depths.add(visits, latency);
         let ordinals = (receive.ordinal, message.ordinal);
         if receive.ordinal != u32::MAX && self.assignment.is_some() {

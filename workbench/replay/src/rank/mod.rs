@@ -37,6 +37,7 @@ use crate::config::ReplayConfig;
 use crate::network::NetworkParameters;
 use crate::report::Totals;
 use crate::requests::Requests;
+use crate::sizing::Sizer;
 use crate::slab::Slab;
 use crate::stats::{Depths, Timeline};
 
@@ -132,6 +133,8 @@ enum CompletionTarget {
 struct Receive {
     target: CompletionTarget,
     offered: Picos,
+    /// Later than `offered` if the engine refused the post, or an operation before it.
+    accepted: Picos,
     room: u64,
     /// Position among the receives of the rank, in posting order.
     ordinal: u32,
@@ -146,6 +149,8 @@ struct Message {
     envelope: Envelope,
     bytes: u64,
     offered: Picos,
+    /// Later than `offered` if the engine refused the arrival, or an operation before it.
+    accepted: Picos,
     /// When the data of an eager message has arrived.
     ready: Picos,
     /// Ordinal of the receive that took it in the recording.
@@ -291,6 +296,7 @@ pub(crate) struct Rank<'a> {
     posted: u32,
     unexpected: u32,
     pub(crate) totals: Totals,
+    pub(crate) sizer: Option<Box<Sizer>>,
 }
 
 impl<'a> Rank<'a> {
@@ -328,6 +334,7 @@ impl<'a> Rank<'a> {
             posted: 0,
             unexpected: 0,
             totals: Totals::default(),
+            sizer: world.config.sizing.as_ref().map(|buckets| Box::new(Sizer::new(buckets))),
         };
         rank.find_next_record(world);
         rank

@@ -156,6 +156,7 @@ impl Rank<'_> {
             envelope,
             bytes: item.bytes,
             offered: now,
+            accepted: now,
             ready: after(since, taken),
             ordinal,
             token: item.token,

@@ -175,7 +175,15 @@ impl Rank<'_> {
         } else {
             self.ordinal += 1;
             let posting_thread = (world.host && !blocking).then_some(thread);
-            let receive = Receive { target, offered: now, room: record.bytes, ordinal, posting_thread, queued: false };
+            let receive = Receive {
+                target,
+                offered: now,
+                accepted: now,
+                room: record.bytes,
+                ordinal,
+                posting_thread,
+                queued: false,
+            };
             let slot = self.receives.insert(receive);
             self.requests.insert(record.request, RequestState::Receiving(slot));
             Some(slot)

@@ -25,6 +25,7 @@ impl Rank<'_> {
         self.totals.never_received = (held + left + in_flight) as u64;
         self.totals.never_matched = self.receives.len() as u64;
         self.totals.engine_busy = self.engine.busy();
+        self.totals.capacity = self.engine.capacity_events();
         if !self.finished {
             self.totals.time = self.threads.iter().map(|thread| thread.clock).max().unwrap_or(Picos::ZERO);
         }
