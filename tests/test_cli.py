@@ -385,7 +385,7 @@ def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Com
         for line in done.stdout.splitlines()
         if styled.sub("", line).startswith("linear:qsnet2")
     ]
-    assert [len(row) for row in rows] == [15, 10, 6]
+    assert [len(row) for row in rows] == [18, 11, 7]
     assert set(rows[2]) <= set(rows[1]) <= set(rows[0])
 
 

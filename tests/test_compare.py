@@ -220,7 +220,7 @@ def test_a_plot_that_would_show_nothing_is_left_out_and_the_report_says_why(
     quiet.write(tmp_path / "r", plots=True)
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     reason = "no search that found its partner visited more than one entry"
-    assert page.count(f"No plot of match latency against search depth: {reason}.") == 1
+    assert page.count(f"No plot of match latency against entries visited: {reason}.") == 1
     assert page.count("No plot of queue lengths over time: no queue held more than one entry.") == 2
     assert sorted(path.name for path in (tmp_path / "r" / "plots").glob("*.svg")) == [
         "deep.latency.svg",

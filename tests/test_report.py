@@ -141,7 +141,7 @@ def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison,
         "halo: application slowdown by engine",
         "halo: queue lengths over time",
         "deep: application slowdown by engine",
-        "deep: match latency against search depth",
+        "deep: match latency against entries visited",
         "deep: queue lengths over time",
     ]
     for each in page.charts:

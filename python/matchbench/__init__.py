@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matchbench.replay_config import ReplayConfig
     from matchbench.reproduce import Reproduction, reproduce
     from matchbench.selection import choose_engines, engine
+    from matchbench.sizing import Sizings, size
     from matchbench.sweep.api import sweep
     from matchbench.trace import Trace, TraceStats
 
@@ -36,6 +37,7 @@ __all__ = [
     "Remark",
     "ReplayConfig",
     "Reproduction",
+    "Sizings",
     "Trace",
     "TraceError",
     "TraceStats",
@@ -49,6 +51,7 @@ __all__ = [
     "record",
     "reproduce",
     "revision",
+    "size",
     "sweep",
 ]
 
@@ -62,6 +65,7 @@ _LAZY = {
     "reproduce": ("Reproduction", "reproduce"),
     "selection": ("choose_engines", "engine"),
     "sweep.api": ("sweep",),
+    "sizing": ("Sizings", "size"),
     "trace": ("Trace", "TraceStats"),
 }
 """Names that are imported at their first use, by submodule."""

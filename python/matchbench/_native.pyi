@@ -120,6 +120,7 @@ class Trace:
         free_wildcards: bool,
         collectives: Sequence[tuple[str, str]],
         watched: Sequence[int] = (),
+        sizing: Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> Report: ...
 

@@ -36,16 +36,35 @@ _MATCHING = {
     ),
     "match_latency_median_ns": Column(_F64, "ns", "its median, at most 1/16 too high"),
     "match_latency_p99_ns": Column(_F64, "ns", "its 99th percentile, at most 1/16 too high"),
+    "match_latency_p999_ns": Column(_F64, "ns", "its 99.9th percentile, at most 1/16 too high"),
     "match_latency_max_ns": Column(_F64, "ns", "its maximum, exact"),
+    "match_search_mean_ns": Column(_F64, "ns", "part of the mean that is none of the next three: search"),
+    "match_waiting_mean_ns": Column(
+        _F64, "ns", "part of the mean in which the engine worked on older operations"
+    ),
+    "match_refused_mean_ns": Column(
+        _F64, "ns", "part of the mean before the later of receive and message was accepted"
+    ),
+    "match_beyond_mean_ns": Column(
+        _F64, "ns", "part of the mean that was spent on entries beyond the structure of the engine"
+    ),
     "matches": Column(_I64, "", "matches of a receive with a message"),
     "searches": Column(_I64, "", "searches of a list: posts, arrivals and probes"),
     "visits": Column(_I64, "entries", "entries visited by all searches"),
-    "depth_mean": Column(_F64, "entries", "`visits` over `searches`"),
-    "depth_max": Column(_I64, "entries", "most entries visited by one search"),
+    "visits_mean": Column(_F64, "entries", "`visits` over `searches`"),
+    "visits_max": Column(_I64, "entries", "most entries visited by one search"),
     "posted_max": Column(_I64, "entries", "longest posted-receive queue (PRQ) of any rank"),
     "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue (UMQ) of any rank"),
     "operations": Column(_I64, "", "operations given to the engines"),
-    "busy_answers": Column(_I64, "", "offers that an engine refused because it was busy"),
+    "posted_overflows": Column(
+        _I64, "receives", "posted receives inserted while the structure of the engine was full"
+    ),
+    "unexpected_overflows": Column(
+        _I64, "messages", "unexpected messages inserted while the structure of the engine was full"
+    ),
+    "spilled": Column(_I64, "entries", "entries that went to host memory or to lists of software"),
+    "refused": Column(_I64, "", "operations that an engine did not accept when they were first offered"),
+    "busy_answers": Column(_I64, "", "offers that an engine refused, repeated ones included"),
     "engine_busy_ns": Column(_F64, "ns", "time that the engines were busy, summed over ranks"),
     "sent": Column(_I64, "messages", "messages sent, including those of expanded collectives"),
     "sent_bytes": Column(_I64, "B", "bytes sent"),
@@ -147,10 +166,13 @@ RANKS = {
 
 DEPTHS = {
     **_repeated(*_IDENTITY, "timing"),
-    "visits_from": Column(_I64, "entries", "smallest search depth in this bin"),
-    "visits_to": Column(_I64, "entries", "largest search depth in this bin"),
-    "matches": Column(_I64, "", "searches of this depth that ended with a match"),
+    "visits_from": Column(_I64, "entries", "smallest number of entries visited in this bin"),
+    "visits_to": Column(_I64, "entries", "largest number of entries visited in this bin"),
+    "matches": Column(_I64, "", "searches with so many visits that ended with a match"),
     "match_latency_mean_ns": Column(_F64, "ns", "mean of their match latencies"),
+    "match_latency_median_ns": Column(_F64, "ns", "median of their match latencies, at most 1/16 too high"),
+    "match_latency_p99_ns": Column(_F64, "ns", "99th percentile, at most 1/16 too high"),
+    "match_latency_p999_ns": Column(_F64, "ns", "99.9th percentile, at most 1/16 too high"),
     "match_latency_max_ns": Column(_F64, "ns", "largest of their match latencies"),
 }
 
@@ -322,3 +344,66 @@ STATS = {
 
 STATS_SCHEMA = pl.Schema({name: column.type for name, column in STATS.items()})
 """Names and types of these numbers."""
+
+_NEED = "entries that cover {} of it"
+
+SIZING = {
+    "curves": {
+        "trace": RESULTS["trace"],
+        "rank": Column(_I64, "", "world rank; null for the sum of all ranks"),
+        "queue": Column(_STR, "", "`posted` or `unexpected`"),
+        "measure": Column(
+            _STR,
+            "",
+            "`oldest_of_queue` or `places_of_both`: overflows of a structure that holds these; "
+            "`searches`: searches that go on beyond the oldest `entries`; `time`: time with a longer queue",
+        ),
+        "entries": Column(_I64, "entries", "size from which on the value holds, up to the next row"),
+        "value": Column(_F64, "", "count, or ns for `time`"),
+    },
+    "needs": {
+        "trace": RESULTS["trace"],
+        "rank": Column(_I64, "", "world rank; null for all ranks"),
+        "communicator": Column(_I64, "", "number of the communicator; null for all of them"),
+        "queue": Column(_STR, "", "`posted` or `unexpected`"),
+        "of": Column(_STR, "", "what is covered: `searches`, `time` or `insertions`"),
+        "total": Column(_F64, "", "all of it: a count, or ns for `time`"),
+        "p50": Column(_I64, "entries", _NEED.format("50 %")),
+        "p90": Column(_I64, "entries", _NEED.format("90 %")),
+        "p99": Column(_I64, "entries", _NEED.format("99 %")),
+        "p999": Column(_I64, "entries", _NEED.format("99.9 %")),
+        "p100": Column(_I64, "entries", _NEED.format("100 %")),
+    },
+    "buckets": {
+        "trace": RESULTS["trace"],
+        "buckets": Column(
+            _I64, "buckets", "buckets of each queue; an entry is in that of its source modulo them"
+        ),
+        "queue": Column(_STR, "", "`posted` or `unexpected`"),
+        "longest": Column(_I64, "entries", "longest bucket of any rank"),
+        "longest_any": Column(_I64, "entries", "longest list of receives from any source"),
+        "searches": Column(_I64, "", "searches"),
+        "search_p50": Column(_I64, "entries", "entries that a search compares, median"),
+        "search_p99": Column(_I64, "entries", "99th percentile"),
+        "search_max": Column(_I64, "entries", "maximum"),
+    },
+    "costs": {
+        "trace": RESULTS["trace"],
+        "engine": RESULTS["engine"],
+        "preset": RESULTS["preset"],
+        "parameter": Column(_STR, "", "the parameter with the size of the structure"),
+        "entries": Column(_I64, "entries", "its value"),
+        **{
+            name: RESULTS[name]
+            for name in (
+                *("posted_overflows", "unexpected_overflows", "spilled", "refused", "slowdown"),
+                *("match_latency_mean_ns", "match_search_mean_ns", "match_waiting_mean_ns"),
+                *("match_refused_mean_ns", "match_beyond_mean_ns"),
+            )
+        },
+        "beyond_per_overflow_ns": Column(
+            _F64, "ns", "time that matches spent beyond the structure, over the overflows"
+        ),
+    },
+}
+"""Columns of the tables of `matchbench size`."""

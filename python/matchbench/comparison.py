@@ -47,7 +47,7 @@ class Comparison:
     ranks
         One row per trace, engine preset and rank.
     depths
-        Matches by search depth.
+        Matches by entries visited.
     timeline
         Queue lengths over simulated time.
     measured

@@ -30,6 +30,7 @@ class Parameter(TypedDict):
     help: str
     source: Literal["paper", "measured", "assumed", "calibrated", "user"]
     detail: str
+    holds: Literal["oldest_of_queue", "places_of_both", "by_other_rule"] | None
 
 
 class Card(TypedDict):
@@ -210,6 +211,14 @@ class Measured(TypedDict):
     kinds: Columns
 
 
+class Sizing(TypedDict):
+    """Entries counted in a replay; the columns are those of `docs/sizing.md`."""
+
+    curves: Columns
+    needs: Columns
+    buckets: Columns
+
+
 class Report(TypedDict):
     """Result of a replay; the columns are those of `spec/results.md`."""
 
@@ -222,6 +231,7 @@ class Report(TypedDict):
     cycle: list[int]
     notes: list[str]
     measured: Measured | None
+    sizing: Sizing | None
 
 
 class ItemFields(TypedDict):

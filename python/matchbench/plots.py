@@ -80,7 +80,7 @@ def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
 def latency_by_depth(
     ax: Axes, depths: pl.DataFrame, *, colour: Mapping[str, tuple[float, float, float]] | None = None
 ) -> None:
-    """Draw match latency against search depth, one line per engine preset.
+    """Draw match latency against entries visited, one line per engine preset.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _latency(plot: Plot) -> Figure:
         _legend(figure)
     else:
         figure = _latency_panels(found, labels, plot.colour)
-    figure.suptitle(f"{plot.trace}: match latency against search depth")
+    figure.suptitle(f"{plot.trace}: match latency against entries visited")
     return figure
 
 

@@ -113,7 +113,7 @@ def select(
     """
     kinds = {
         "slowdown": (results.filter(pl.col("slowdown").is_not_null()), "application slowdown by engine"),
-        "latency": (found_only(depths), "match latency against search depth"),
+        "latency": (found_only(depths), "match latency against entries visited"),
         "queues": (timeline, "queue lengths over time"),
     }
     selected: list[Selected] = []

@@ -178,7 +178,29 @@ def _lacks(trace: Trace) -> list[str]:
 def _remarks(engine: Engine, report: Report) -> list[str]:
     order = engine.breaks_order
     broken = [] if order is None else [f"breaks MPI's order, {order}; no MPI library could run on it"]
-    return [*broken, *_waiting(report), *disturbed(report["measured"]), *report["notes"]]
+    return [*broken, *_waiting(report), *_full(report), *disturbed(report["measured"]), *report["notes"]]
+
+
+def _full(report: Report) -> list[str]:
+    """Give a remark when a full structure or a full input takes more than half of the match latency."""
+    total = {name: values[0] for name, values in report["total"].items()}
+    latency, refused, beyond = (
+        total[name] or 0.0
+        for name in ("match_latency_mean_ns", "match_refused_mean_ns", "match_beyond_mean_ns")
+    )
+    lines = []
+    if 2 * beyond > latency > 0:
+        overflows = total["posted_overflows"] + total["unexpected_overflows"]
+        lines.append(
+            f"{100 * beyond / latency:.0f} % of the match latency was spent on entries beyond "
+            f"the engine's structure, which overflowed {overflows} times"
+        )
+    if 2 * refused > latency > 0:
+        lines.append(
+            f"{100 * refused / latency:.0f} % of the match latency passed before "
+            f"the engine accepted operations, of which it refused {total['refused']} at first"
+        )
+    return lines
 
 
 def disturbed(measured: Measured | None) -> list[str]:

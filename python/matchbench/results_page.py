@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from matchbench._native import MatchbenchError
-from matchbench.columns import COLUMNS, STATS, Column
+from matchbench.columns import COLUMNS, SIZING, STATS, Column
 
 PAGE = Path("spec/results.md")
 """The page, below the root of the repository."""
@@ -38,7 +38,11 @@ def render(page: str) -> str:
     MatchbenchError
         When a table has no place on the page, or a place names no table.
     """
-    tables: dict[str, Mapping[str, Column]] = {**COLUMNS, "stats": STATS}
+    tables: dict[str, Mapping[str, Column]] = {
+        **COLUMNS,
+        "stats": STATS,
+        **{f"sizing_{name}": table for name, table in SIZING.items()},
+    }
     places = [section[1] for section in _SECTION.finditer(page)]
     if sorted(places) != sorted(tables):
         msg = f"{PAGE}: found places for the tables {', '.join(places)}; expected {', '.join(tables)}"

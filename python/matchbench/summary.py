@@ -24,19 +24,25 @@ HEADINGS = (
     ">median",
     ">p99",
     ">max",
-    ">depth mean",
+    ">visits mean",
     ">max",
     ">posted max",
     ">unexpected max",
+    ">overflows",
+    ">spilled",
+    ">refused",
     ">blocked",
     ">assumed",
 )
 """Headings of the table; a leading `>` marks a column of numbers."""
 
-_DEPTH_MAX = HEADINGS.index(">depth mean") + 1
+_VISITS_MAX = HEADINGS.index(">visits mean") + 1
 SPARE = (
-    (*map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max")), _DEPTH_MAX),
-    tuple(map(HEADINGS.index, (">p99", ">max", ">depth mean", ">assumed"))),
+    (
+        *map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max", ">spilled", ">refused")),
+        _VISITS_MAX,
+    ),
+    tuple(map(HEADINGS.index, (">p99", ">max", ">visits mean", ">assumed"))),
 )
 """Columns that a narrow terminal omits: the first set, then the second."""
 
@@ -67,7 +73,9 @@ MEASURED_SPARE = (
 LEGEND = (
     "application: simulated time of the program; slowdown: its ratio to that on ideal:zero; "
     "match: from the offer of the later of receive and message to the completion; "
-    "depth: entries visited by a search; posted, unexpected: longest PRQ and UMQ; "
+    "visits: entries that the engine compares in a search; posted, unexpected: longest PRQ and UMQ; "
+    "overflows: entries inserted while the structure of the engine was full; spilled: entries that went to "
+    "host memory or software; refused: operations not accepted at first; ! marks those that occurred; "
     "blocked: share of the ranks' time spent waiting for matching; "
     "assumed: share of parameters whose source is an assumption."
 )
@@ -191,13 +199,20 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         tables.time(row["match_latency_median_ns"]),
         tables.time(row["match_latency_p99_ns"]),
         tables.time(row["match_latency_max_ns"]),
-        tables.decimal(row["depth_mean"]),
-        tables.count(row["depth_max"]),
+        tables.decimal(row["visits_mean"]),
+        tables.count(row["visits_max"]),
         tables.count(row["posted_max"]),
         tables.count(row["unexpected_max"]),
+        _marked(row["posted_overflows"] + row["unexpected_overflows"]),
+        _marked(row["spilled"]),
+        _marked(row["refused"]),
         tables.share(row["blocked_share"]),
         tables.share(row["assumed_share"]),
     )
+
+
+def _marked(events: int) -> str:
+    return f"! {tables.count(events)}" if events else "0"
 
 
 def _measured_cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ COMMANDS = {
     "trace": "Inspect a trace: info, check, stats, export.",
     "compare": "Replay traces on engines and report the cost of matching.",
     "sweep": "Replay traces on many variants of engines: best, knee and Pareto front.",
+    "size": "Count how many entries a matching structure needs for a trace.",
     "reproduce": "Compare the claims of a paper with our measurements, claim by claim.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
     "generate": "Generate a trace of any size from a communication pattern.",

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench size`: how many entries a matching structure needs for a trace.
+
+What needs polars is imported when the command runs, so that `--help` is fast.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from matchbench import _native, tables
+from matchbench.cli.progress import progress_bar
+from matchbench.output import reserved_directory
+from matchbench.replay_config import ReplayConfig
+
+if TYPE_CHECKING:
+    from matchbench.sizing import Sizings
+
+MOST_COMMUNICATORS = 8
+"""Communicators in the printed table; the files have all of them."""
+
+
+@click.command(
+    name="size",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench size traces/halo3d-64.tar.xz
+      matchbench size out/mine --on linear:software -o out/sizes
+      matchbench size traces/*.tar.xz --no-costs -o out/sizes
+      matchbench size out/mine -e cam_list -e microcode:mpi --buckets 32
+
+    A structure overflows when an entry is inserted while it is full. docs/sizing.md has the definitions.
+    """,
+)
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--on",
+    "engine",
+    metavar="NAME[:PRESET]",
+    default="ideal:zero",
+    help="The engine whose replay orders posts and arrivals. [ideal:zero]",
+)
+@click.option(
+    "-e",
+    "--engine",
+    "costs",
+    metavar="NAME[:PRESET]",
+    multiple=True,
+    help="An engine to replay with a few sizes; repeatable. [each engine whose structure has a curve]",
+)
+@click.option("--no-costs", is_flag=True, help="Replay no engine with other sizes.")
+@click.option(
+    "--buckets",
+    metavar="N",
+    type=click.IntRange(1, 1 << 20),
+    multiple=True,
+    help="Divide the queues into N buckets by source modulo N; repeatable. [4, 16, 64, 256]",
+)
+@click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]")
+@click.option(
+    "--network-set", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the network; repeatable."
+)
+@click.option(
+    "--cpu-scale",
+    metavar="X",
+    type=float,
+    default=1.0,
+    help="Factor on recorded compute time; 0 replays communication only. [1]",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write tables and a page with charts.",
+)
+@click.option("--table-only", is_flag=True, help="Put no charts into the page.")
+@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+def command(
+    paths: tuple[Path, ...],
+    engine: str,
+    costs: tuple[str, ...],
+    buckets: tuple[int, ...],
+    network: str | None,
+    network_set: tuple[str, ...],
+    cpu_scale: float,
+    output: Path | None,
+    *,
+    no_costs: bool,
+    table_only: bool,
+    force: bool,
+) -> None:
+    """Count how many entries a matching structure needs, and what too few cost.
+
+    One replay gives the overflows of every size; further replays give the costs on engines with a structure.
+    """
+    from matchbench.selection import parse_assignments
+    from matchbench.sizing import BUCKETS, size
+    from matchbench.trace import Trace
+
+    if no_costs and costs:
+        msg = "--no-costs: found together with --engine, expected one of them"
+        raise _native.MatchbenchError(msg)
+    config = ReplayConfig(
+        network=network or _native.networks()[0][0],
+        network_parameters=parse_assignments(network_set, option="--network-set"),
+        cpu_scale=cpu_scale,
+    )
+    with ExitStack() as stack:
+        if output is not None:
+            stack.enter_context(reserved_directory(output, marker="sizing.json", force=force))
+        traces = [stack.enter_context(Trace.open(path)) for path in paths]
+        with progress_bar("replaying") as progress:
+            sizings = size(
+                traces,
+                engine=engine,
+                costs=[] if no_costs else costs or None,
+                buckets=buckets or BUCKETS,
+                config=config,
+                progress=progress,
+            )
+        with tables.ignoring_closed_pipe():
+            _show(sizings)
+        if output is not None:
+            sizings.write(output, force=force, charts=not table_only)
+    if output is not None:
+        tables.line(f"results: {output}/sizing.html")
+
+
+def _show(sizings: Sizings) -> None:
+    from matchbench import sizing_page
+
+    for text in sizings.answer():
+        tables.line(text)
+    for trace in sizings.traces:
+        blocks: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = [
+            (
+                f"{trace}: entries that cover a share",
+                sizing_page.NEEDS,
+                sizing_page.need_rows(sizings, trace),
+            ),
+            (
+                "entries that cover the searches of a communicator",
+                sizing_page.COMMUNICATORS,
+                sizing_page.communicator_rows(sizings, trace, MOST_COMMUNICATORS),
+            ),
+            (
+                "queues in buckets: source modulo their number",
+                sizing_page.BUCKETS,
+                sizing_page.bucket_rows(sizings, trace),
+            ),
+            ("engines with a structure of a size", sizing_page.COSTS, sizing_page.cost_rows(sizings, trace)),
+        ]
+        for title, headings, rows in blocks:
+            if rows:
+                tables.line()
+                tables.show(title, headings, rows)

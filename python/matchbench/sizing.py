@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How many entries a matching structure needs for a trace, and what too few cost on engines that have one.
+
+Counts come from one replay of each trace (`mb_replay::sizing`); `docs/sizing.md` defines them. Costs come
+from replays with other sizes. Nothing is fitted or interpolated here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from matchbench import _native, columns
+from matchbench._native import Engine, MatchbenchError, Network
+from matchbench.native_types import Progress, Report
+from matchbench.output import whole_directory, write_file, write_table
+from matchbench.replay_config import ReplayConfig
+from matchbench.result_tables import REFERENCE, label_of
+from matchbench.trace import Trace
+
+BUCKETS = (4, 16, 64, 256)
+"""Numbers of buckets into which the queues are divided by default."""
+
+QUEUES = {"posted": "posted receives", "unexpected": "unexpected messages"}
+
+_COST_SHARES = ("p50", "p99", "p100")
+"""Shares of insertions for whose sizes the costs are replayed."""
+
+_WITHOUT_CURVE = "by_other_rule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sizings:
+    """Sizes of matching structures, each table as `docs/sizing.md` says.
+
+    Parameters
+    ----------
+    curves
+        Overflows, and searches and time beyond a structure, at every number of entries; of each rank, and of
+        all with a null `rank`.
+    needs
+        Entries that cover 50, 90, 99, 99.9 and 100 %; by rank, and by communicator.
+    buckets
+        Longest bucket and search length with the queues divided by source.
+    costs
+        Replays on engines with a structure of a few sizes.
+    engine
+        The engine whose replay gave the first three, as `engine:preset`.
+    """
+
+    curves: pl.DataFrame
+    needs: pl.DataFrame
+    buckets: pl.DataFrame
+    costs: pl.DataFrame
+    engine: str
+
+    def overflows(
+        self, entries: int, *, trace: str, queue: str, rank: int | None = None, holds: str = "oldest_of_queue"
+    ) -> int:
+        """Give the overflows of a structure of `entries`.
+
+        Parameters
+        ----------
+        entries
+            Its size, 0 or more.
+        trace, queue, rank
+            The curve: a trace's name, `posted` or `unexpected`, and a rank; all ranks without one.
+        holds
+            What it holds: `oldest_of_queue` or `places_of_both`.
+
+        Raises
+        ------
+        MatchbenchError
+            When there is no such curve.
+        """
+        if entries < 0:
+            msg = f"entries: {entries} found, expected at least 0"
+            raise MatchbenchError(msg)
+        curve = self.curves.filter(
+            pl.col("trace") == trace,
+            pl.col("queue") == queue,
+            pl.col("measure") == holds,
+            pl.col("rank").eq_missing(pl.lit(rank, dtype=pl.Int64)),
+            pl.col("entries") <= entries,
+        )
+        if curve.is_empty():
+            msg = f"no curve `{holds}` of trace `{trace}`, queue `{queue}`, rank {rank}"
+            raise MatchbenchError(msg)
+        return int(curve["value"][-1])
+
+    def answer(self) -> list[str]:
+        """Say for each trace and queue what covers almost all searches, and what the worst rank needs."""
+        return [line for trace in self.traces for line in _answer(self.needs.filter(trace=trace))]
+
+    @property
+    def traces(self) -> list[str]:
+        """Names of the traces."""
+        return self.needs["trace"].unique(maintain_order=True).to_list()
+
+    def write(self, directory: str | os.PathLike[str], *, force: bool = False, charts: bool = True) -> None:
+        """Write tables, `sizing.json` and `sizing.html` to `directory`, atomically.
+
+        Parameters
+        ----------
+        directory
+            A directory that does not exist or is empty.
+        force
+            Replace earlier results there.
+        charts
+            Put the curves into the page as interactive charts.
+
+        Raises
+        ------
+        MatchbenchError
+            When the directory is in use.
+        OSError
+            When a file cannot be written.
+        """
+        # Imported here because it imports this module.
+        from matchbench.sizing_page import page
+
+        tables = {f"sizing_{name}": getattr(self, name) for name in columns.SIZING}
+        with whole_directory(Path(directory), marker="sizing.json", force=force) as partial:
+            for name, table in tables.items():
+                write_table(table, partial, name)
+            everything = {
+                "engine": self.engine,
+                "version": _native.version(),
+                "answer": self.answer(),
+                "needs": self.needs.to_dicts(),
+                "buckets": self.buckets.to_dicts(),
+                "costs": self.costs.to_dicts(),
+            }
+            write_file(partial / "sizing.json", json.dumps(everything, indent=1) + "\n")
+            write_file(partial / "sizing.html", page(self, charts=charts))
+
+    def __repr__(self) -> str:
+        """Give the traces, and the rows of the table of costs."""
+        return f"Sizings({', '.join(self.traces)}; {self.costs.height} costs)"
+
+
+def size(
+    traces: Trace | Sequence[Trace],
+    *,
+    engine: str | Engine = REFERENCE,
+    costs: Sequence[str | Engine] | None = None,
+    buckets: Sequence[int] = BUCKETS,
+    config: ReplayConfig | None = None,
+    progress: Progress | None = None,
+) -> Sizings:
+    r"""Count how many entries a matching structure needs.
+
+    Parameters
+    ----------
+    traces
+        What to replay; each is checked first.
+    engine
+        The engine whose replay orders posts and arrivals. A slower one makes the queues longer.
+    costs
+        Engines with a structure of limited size, which are also replayed with a few sizes; by default the
+        first preset of each whose structure has a curve.
+    buckets
+        Numbers of buckets, each at least 1, into which the queues are divided by source.
+    config
+        How to replay.
+    progress
+        Called as `progress(done, total)` in thousandths of replays.
+
+    Raises
+    ------
+    MatchbenchError
+        When a trace is defective, or an engine or a parameter is wrong.
+
+    Examples
+    --------
+    >>> trace = Trace.open("traces/halo3d-64.tar.xz")  # doctest: +SKIP
+    >>> print(*size(trace).answer(), sep="\n")  # doctest: +SKIP
+    """
+    config = config or ReplayConfig()
+    traces = [traces] if isinstance(traces, Trace) else list(traces)
+    names = [trace.name for trace in traces]
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
+        raise MatchbenchError(msg)
+    chosen = engine if isinstance(engine, Engine) else Engine(engine)
+    limited = [_limited(each) for each in (_with_structure() if costs is None else costs)]
+    network = Network(config.network, **config.network_parameters)
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in columns.SIZING}
+    replays = _Replays(network, config, len(traces) * (2 + len(limited) * len(_COST_SHARES)), progress)
+    for trace in traces:
+        trace.check()
+        first = replays.run(trace, chosen, list(buckets))
+        sizing = first["sizing"]
+        if sizing is None:
+            msg = f"{trace.name}: no rank in the trace"
+            raise MatchbenchError(msg)
+        counted = {name: sizing[name] for name in ("curves", "needs", "buckets")}
+        tables = {
+            name: pl.DataFrame(table, schema_overrides=_schema(name)) for name, table in counted.items()
+        }
+        needs = tables["needs"]
+        is_reference = not limited or label_of(chosen) == REFERENCE
+        reference = first if is_reference else replays.run(trace, Engine(REFERENCE), None)
+        rows = [
+            _cost(replays.run(trace, changed, None), changed, key, reference["total"]["time_ns"][0])
+            for each, key in limited
+            for changed in _of_sizes(each, key, _sizes(needs))
+        ]
+        tables["costs"] = pl.DataFrame(
+            rows, schema_overrides=_schema("costs"), schema=_without_trace("costs")
+        )
+        for name, table in tables.items():
+            named = table.with_columns(trace=pl.lit(trace.name, dtype=pl.String()))
+            found[name].append(named.select(columns.SIZING[name].keys()))
+    replays.end()
+    joined = {
+        name: pl.concat([pl.DataFrame(schema=_schema(name)), *frames]) for name, frames in found.items()
+    }
+    return Sizings(engine=label_of(chosen), **joined)
+
+
+def _schema(table: str) -> dict[str, pl.DataType]:
+    return {name: column.type for name, column in columns.SIZING[table].items()}
+
+
+def _without_trace(table: str) -> dict[str, pl.DataType]:
+    return {name: kind for name, kind in _schema(table).items() if name != "trace"}
+
+
+class _Replays:
+    """Replays of one command, and how many are done."""
+
+    def __init__(self, network: Network, config: ReplayConfig, total: int, progress: Progress | None) -> None:
+        self.network = network
+        self.config = config
+        self.total = total
+        self.progress = progress
+        self.done = 0
+
+    def run(self, trace: Trace, engine: Engine, buckets: list[int] | None) -> Report:
+        def tell(done: int, total: int) -> None:
+            if self.progress:
+                self.progress(1000 * self.done + 1000 * done // max(total, 1), 1000 * self.total)
+
+        report = trace.native.replay(
+            engine,
+            self.network,
+            cpu_scale=self.config.cpu_scale,
+            free_wildcards=self.config.free_wildcards,
+            collectives=list(self.config.collectives.items()),
+            sizing=buckets,
+            progress=tell,
+        )
+        self.done = min(self.done + 1, self.total)
+        return report
+
+    def end(self) -> None:
+        if self.progress:
+            self.progress(1000 * self.total, 1000 * self.total)
+
+
+def _structure(engine: Engine) -> tuple[str, str] | None:
+    """Name the parameter with the size of an engine's structure, and what that holds."""
+    sized = [each for each in engine.parameters() if each["holds"]]
+    return (sized[0]["name"], str(sized[0]["holds"])) if sized else None
+
+
+def _with_structure() -> list[Engine]:
+    """Give the first preset of each engine for whose structure there is a curve."""
+    every = [Engine(card["name"]) for card in _native.engines()]
+    return [each for each in every if (_structure(each) or ("", _WITHOUT_CURVE))[1] != _WITHOUT_CURVE]
+
+
+def _limited(engine: str | Engine) -> tuple[Engine, str]:
+    engine = engine if isinstance(engine, Engine) else Engine(engine)
+    structure = _structure(engine)
+    if structure is None:
+        known = [card["name"] for card in _native.engines() if _structure(Engine(card["name"]))]
+        msg = f"engine `{engine.name}`: has no structure of limited size; expected one of: {', '.join(known)}"
+        raise MatchbenchError(msg)
+    return engine, structure[0]
+
+
+def _sizes(needs: pl.DataFrame) -> list[int]:
+    """Give sizes that hold a half, 99 % and all of the insertions into either queue."""
+    rows = needs.filter(pl.col("rank").is_null(), pl.col("communicator").is_null(), of="insertions")
+    return sorted({max(1, *rows[share].to_list()) for share in _COST_SHARES})
+
+
+def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine]:
+    """Give the engine with each size that its parameter can have; cells come in whole blocks."""
+    values: dict[str, Any] = {each["name"]: each["value"] for each in engine.parameters()}
+    given: dict[str, Any] = {
+        each["name"]: each["value"] for each in engine.parameters() if each["source"] == "user"
+    }
+    block = int(values.get("block", 1))
+    seen = set()
+    for entries in sizes:
+        whole = -(-entries // block) * block
+        if whole in seen:
+            continue
+        seen.add(whole)
+        try:
+            yield Engine(engine.name, preset=engine.preset, **(given | {key: whole}))
+        except MatchbenchError:
+            # Larger than the structure can be.
+            return
+
+
+def _cost(report: Report, engine: Engine, key: str, reference_ns: float) -> dict[str, Any]:
+    """Make a row of `costs`."""
+    total = {name: values[0] for name, values in report["total"].items()}
+    value = next(each["value"] for each in engine.parameters() if each["name"] == key)
+    overflows = total["posted_overflows"] + total["unexpected_overflows"]
+    beyond_ns = (total["match_beyond_mean_ns"] or 0.0) * total["matches"]
+    return {
+        "engine": engine.name,
+        "preset": engine.preset,
+        "parameter": key,
+        "entries": int(value),
+        "posted_overflows": total["posted_overflows"],
+        "unexpected_overflows": total["unexpected_overflows"],
+        "spilled": total["spilled"],
+        "refused": total["refused"],
+        "slowdown": total["time_ns"] / reference_ns if reference_ns else None,
+        "match_latency_mean_ns": total["match_latency_mean_ns"],
+        "match_search_mean_ns": total["match_search_mean_ns"],
+        "match_waiting_mean_ns": total["match_waiting_mean_ns"],
+        "match_refused_mean_ns": total["match_refused_mean_ns"],
+        "match_beyond_mean_ns": total["match_beyond_mean_ns"],
+        "beyond_per_overflow_ns": beyond_ns / overflows if overflows else None,
+    }
+
+
+def _answer(needs: pl.DataFrame) -> Iterator[str]:
+    trace = needs["trace"][0]
+    for queue, name in QUEUES.items():
+        rows = needs.filter(pl.col("communicator").is_null(), queue=queue)
+        everywhere = {row["of"]: row for row in rows.filter(pl.col("rank").is_null()).iter_rows(named=True)}
+        if not everywhere["insertions"]["total"]:
+            yield f"{trace}: no {name.removesuffix('s')} ever waits in the queue: it needs no entry."
+            continue
+        worst = worst_rank(rows, "insertions")
+        covering = everywhere["searches"]["p999"]
+        entries = "entry covers" if covering == 1 else "entries cover"
+        yield (
+            f"{trace}: {covering} {queue} {entries} 99.9 % of searches; "
+            f"rank {worst['rank']} needs {worst['p100']} to hold its {name} at all times."
+        )
+
+
+def worst_rank(needs: pl.DataFrame, of: str) -> dict[str, Any]:
+    """Give the row of the rank that needs the most entries; the first of several.
+
+    Parameters
+    ----------
+    needs
+        Rows of one trace and queue of the table `needs`.
+    of
+        `searches`, `time` or `insertions`.
+    """
+    ranks = needs.filter(pl.col("rank").is_not_null(), of=of)
+    return ranks.sort("p100", "rank", descending=[True, False]).row(0, named=True)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Sizes of matching structures: curves against replays with these sizes, the command, its files and page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import matchbench as mb
+from matchbench import columns, sizing_page
+
+if TYPE_CHECKING:
+    from matchbench.native_types import Report
+
+ROOT = Path(__file__).parent.parent
+SMALL = ROOT / "traces/halo3d-64.tar.xz"
+SHARED = ROOT / "traces/tasks-16.tar.xz"
+
+
+def _replay(trace: mb.Trace, engine: mb.Engine) -> Report:
+    network = mb.Network(mb.networks()[0][0])
+    return trace.native.replay(engine, network, cpu_scale=1.0, free_wildcards=False, collectives=[])
+
+
+def _overflows(report: Report) -> tuple[int, int]:
+    total = report["total"]
+    return total["posted_overflows"][0], total["unexpected_overflows"][0]
+
+
+@pytest.mark.parametrize("path", [SMALL, SHARED], ids=["halo3d", "tasks"])
+def test_one_curve_says_how_often_replays_of_three_sizes_overflow(path: Path) -> None:
+    # Host memory is as fast as that of the engine: the size changes no time, and one curve holds for all.
+    parameters: dict[str, Any] = {"element": 5, "spill": 5}
+    with mb.Trace.open(path) as trace:
+        engine = mb.engine("hash_buckets", **parameters)
+        found = mb.size(trace, engine=engine, costs=[])
+        longest = max(found.needs.filter(pl.col("rank").is_null(), of="insertions")["p100"].to_list())
+        sizes = [1, 3, longest]
+        for entries in sizes:
+            replayed = _replay(trace, mb.engine("hash_buckets", capacity=entries, **parameters))
+            expected = tuple(
+                found.overflows(entries, trace=trace.name, queue=queue, holds="places_of_both")
+                for queue in ("posted", "unexpected")
+            )
+            assert _overflows(replayed) == expected
+        assert _overflows(_replay(trace, mb.engine("hash_buckets", capacity=1, **parameters))) != (0, 0)
+
+
+@pytest.mark.parametrize("engine", ["cam_list", "alpu", "microcode", "hash_buckets"])
+def test_a_replay_overflows_as_the_curve_of_that_replay_says(engine: str) -> None:
+    engines: dict[str, tuple[dict[str, Any], str]] = {
+        "cam_list": ({"cam": 2}, "oldest_of_queue"),
+        "alpu": ({"cells": 2, "block": 1}, "oldest_of_queue"),
+        "microcode": ({"capacity": 2}, "places_of_both"),
+        "hash_buckets": ({"capacity": 2}, "places_of_both"),
+    }
+    size, holds = engines[engine]
+    with mb.Trace.open(SHARED) as trace:
+        limited = mb.engine(engine, **size)
+        found = mb.size(trace, engine=limited, costs=[])
+        expected = tuple(
+            found.overflows(2, trace=trace.name, queue=queue, holds=holds)
+            for queue in ("posted", "unexpected")
+        )
+        assert _overflows(_replay(trace, limited)) == expected
+        assert expected != (0, 0)
+
+
+def test_the_command_answers_first_and_writes_tables_and_a_page(tmp_path: Path) -> None:
+    arguments = ["size", str(SHARED), "-e", "alpu", "-o", str(tmp_path / "sizes")]
+    done = subprocess.run(
+        [sys.executable, "-m", "matchbench", *arguments], capture_output=True, text=True, check=True
+    )
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("tasks-16: ")
+    assert ": 1 posted entry covers 99.9 % of searches; rank " in first
+    written = json.loads((tmp_path / "sizes/sizing.json").read_text())
+    assert written["answer"][0] == first
+    assert {row["engine"] for row in written["costs"]} == {"alpu"}
+    assert written["costs"][0]["posted_overflows"] + written["costs"][0]["unexpected_overflows"] > 0
+    for name, table in columns.SIZING.items():
+        found = pl.read_parquet(tmp_path / f"sizes/sizing_{name}.parquet")
+        assert found.columns == list(table)
+        assert found.height > 0
+    page = (tmp_path / "sizes/sizing.html").read_text()
+    assert first in page
+    assert page.count("<figure>") == 2
+
+
+def test_parts_of_the_match_latency_add_up_and_a_full_structure_has_a_mark_and_a_remark() -> None:
+    with mb.Trace.open(SHARED) as trace:
+        found = mb.compare(trace, [mb.Engine("microcode", preset="mpi", capacity=1), "cam_list", "linear"])
+    for row in found.results.iter_rows(named=True):
+        parts = ("search", "waiting", "refused", "beyond")
+        total = sum(row[f"match_{part}_mean_ns"] for part in parts)
+        assert total == pytest.approx(row["match_latency_mean_ns"], abs=0.01)
+        assert row["match_latency_p99_ns"] <= row["match_latency_p999_ns"] <= row["match_latency_max_ns"]
+    full = found.results.filter(engine="microcode").row(0, named=True)
+    assert full["posted_overflows"] + full["unexpected_overflows"] == full["spilled"] > 0
+    assert full["match_beyond_mean_ns"] > 0
+    from matchbench import summary
+
+    (block,) = summary.blocks(found.results, found.measured)
+    marked = {row[0]: row[summary.HEADINGS.index(">overflows")] for row in block.rows}
+    assert marked["microcode:mpi+"].startswith("! ")
+    assert marked["linear:qsnet2"] == "0"
+
+
+def test_wrong_input_is_refused_with_what_was_expected() -> None:
+    with mb.Trace.open(SHARED) as trace:
+        with pytest.raises(
+            mb.MatchbenchError, match="engine `linear`: has no structure of limited size; expected one of: "
+        ):
+            mb.size(trace, costs=["linear"])
+        with pytest.raises(mb.MatchbenchError, match="buckets: 0 found, expected at least 1"):
+            mb.size(trace, costs=[], buckets=[0])
+        found = mb.size(trace, costs=[])
+        with pytest.raises(mb.MatchbenchError, match="entries: -1 found, expected at least 0"):
+            found.overflows(-1, trace=trace.name, queue="posted")
+        with pytest.raises(mb.MatchbenchError, match="no curve `oldest_of_queue` of trace `other`"):
+            found.overflows(1, trace="other", queue="posted")
+    assert sizing_page.cost_rows(found, trace.name) == []
