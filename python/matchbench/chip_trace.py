@@ -58,7 +58,10 @@ class ChipTrace:
         """
         check_unused(self.directory)
         if _MARK not in self.file:
-            msg = f"{self.program}: found no recorder in it, which --trace needs; link it with `mpicc-chip --record`"
+            msg = (
+                f"{self.program}: found no recorder in it, which --trace needs; link it with "
+                "`mpicc-chip --record`"
+            )
             raise MatchbenchError(msg)
         if self.ranks > self.cores:
             msg = (
