@@ -202,6 +202,36 @@ fn every_curve_is_that_of_plain_lists() {
     assert_eq!(judged, Ok(()));
 }
 
+#[test]
+fn a_communicator_has_the_curves_of_its_operations_alone() {
+    let context = |op: &Op| match op {
+        Op::Post { pattern, .. } | Op::Probe { pattern, .. } | Op::MatchedProbe { pattern, .. } => {
+            (pattern.ignore >> 33 == 0).then_some(pattern.bits >> 33)
+        }
+        Op::Arrive { envelope, .. } => Some(envelope.bits >> 33),
+        Op::Cancel { .. } => Some(0),
+    };
+    let judged = streams::check(200, |offers| {
+        // MPI leaves no bit of the communicator open.
+        let ops: Vec<_> =
+            offers.iter().map(|offer| (offer.at, offer.op)).filter(|(_, op)| context(op).is_some()).collect();
+        let end = ops.last().map_or(Picos::ZERO, |(at, _)| *at);
+        for (communicator, queues) in &measured(ops.iter().copied()).communicators {
+            let is_mine = |op: &Op| matches!(op, Op::Cancel { .. }) || context(op) == Some(u64::from(*communicator));
+            let mut alone = Sizer::new(&[]);
+            for (at, op) in ops.iter().filter(|(_, op)| is_mine(op)) {
+                alone.apply(*at, *op);
+            }
+            let alone = alone.finish(end).queues;
+            if *queues != alone {
+                return Err(format!("communicator {communicator}: {queues:?}, alone {alone:?}"));
+            }
+        }
+        Ok(())
+    });
+    assert_eq!(judged, Ok(()));
+}
+
 /// Messages of many ranks to one.
 fn many_to_one() -> Trace {
     let settings = [("messages".to_owned(), "6".to_owned())].into();
