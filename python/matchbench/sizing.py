@@ -294,23 +294,31 @@ def _sizes(needs: pl.DataFrame) -> list[int]:
 
 
 def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine]:
-    """Give the engine with each size that its parameter can have; cells come in whole blocks."""
+    """Give the engine with each size that its parameter can have; cells come in whole blocks.
+
+    Raises
+    ------
+    MatchbenchError
+        When it can have none of them.
+    """
     values: dict[str, Any] = {each["name"]: each["value"] for each in engine.parameters()}
     given: dict[str, Any] = {
         each["name"]: each["value"] for each in engine.parameters() if each["source"] == "user"
     }
     block = int(values.get("block", 1))
-    seen = set()
+    seen: set[int] = set()
     for entries in sizes:
         whole = -(-entries // block) * block
         if whole in seen:
             continue
-        seen.add(whole)
         try:
             yield Engine(engine.name, preset=engine.preset, **(given | {key: whole}))
         except MatchbenchError:
+            if not seen:
+                raise
             # Larger than the structure can be.
             return
+        seen.add(whole)
 
 
 def _cost(report: Report, engine: Engine, key: str, reference_ns: float) -> dict[str, Any]:
