@@ -45,6 +45,8 @@ enum Defect {
     Forgets,
     /// Time in a queue is counted as work.
     BusyWhileWaiting,
+    /// All of the time is waiting, and a picosecond more.
+    WaitsTooLong,
 }
 
 /// A list engine that takes a nanosecond for each visit and one for each operation.
@@ -166,7 +168,8 @@ impl Engine for Engineered {
             self.busy += at - now;
         }
         if !(self.defect == Defect::Forgets && matches!(outcome, Outcome::NotCancelled(_))) {
-            self.pending.push(Completion { at, outcome, visits, delays: Delays::default() });
+            let waiting = if self.defect == Defect::WaitsTooLong { at - now + Picos(1) } else { at - now };
+            self.pending.push(Completion { at, outcome, visits, delays: Delays { waiting, beyond: Picos::ZERO } });
         }
         Accepted::Yes
     }
@@ -275,6 +278,10 @@ fn wrong_times_are_rejected() {
     assert_rejected(streams_say(Defect::SettlesTwice), "which answers no open operation");
     assert_rejected(streams_say(Defect::SlowWhenSettled), "by run_until");
     assert_rejected(streams_say(Defect::RunsPast), "came out at once");
+    assert_rejected(
+        streams_say(Defect::WaitsTooLong),
+        "waiting and beyond are 1001 ps together, but it was open for 1000 ps",
+    );
     assert_rejected(
         streams_say(Defect::BusyWhileWaiting),
         "the engine was busy for 3000 ps, but had something to do for 2000 ps only",
