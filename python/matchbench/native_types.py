@@ -328,10 +328,11 @@ class Totals(TypedDict):
 
 
 class Stopped(TypedDict):
-    """Why the debugger stopped, with the last word issued or the error."""
+    """Why the debugger stopped, with the last word issued, the watched register that changed, or the error."""
 
-    why: Literal["stepped", "breakpoint", "reached", "answered", "idle", "broken"]
+    why: Literal["stepped", "breakpoint", "reached", "changed", "answered", "idle", "broken"]
     row: Row | None
+    changed: tuple[str, int, int] | None
     broken: str | None
 
 

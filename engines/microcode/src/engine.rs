@@ -10,16 +10,18 @@
 //! Cost: that of the words the unit issues, see [`mb_unit::match_processor`]; items that fail alike
 //! cost a few nanoseconds.
 
+use mb_asm::MatchProgram;
+use mb_asm::program::DEFAULT_ITEM_WORDS;
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
 use mb_core::{
-    CapacityEvents, Clock, Cycles, Delays, Envelope, Initiator, MsgId, Op, Outcome, Parameters, Pattern, Picos,
-    QueueLengths, RecvId,
+    CapacityEvents, Clock, Cycles, Delays, EngineFault, Envelope, Initiator, MsgId, Op, Outcome, Parameters, Pattern,
+    Picos, QueueLengths, RecvId,
 };
 use mb_kit::{InputQueue, Served, Server, Service};
 
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
-use mb_unit::list_manager::{List, ListManagerParameters, MAX_HEAD_CACHE, SearchResult};
+use mb_unit::list_manager::{List, ListManagerParameters, MAX_HEAD_CACHE, ProtocolError, SearchResult};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
 
@@ -116,6 +118,7 @@ impl MicrocodeParameters {
             fifo: self.fifo,
             capacity: self.capacity,
             spill_latency: self.spill_latency.0,
+            item_words: DEFAULT_ITEM_WORDS,
         }
     }
 }
@@ -136,13 +139,25 @@ impl Microcode {
     /// When a program of `ucode/` is wrong, which the tests exclude.
     #[must_use]
     pub fn new(parameters: &MicrocodeParameters) -> Self {
-        let words = parameters.program.builtin().assemble().words;
-        Self {
+        let program = parameters.program.builtin().assemble();
+        Self::with_program(&program, parameters).expect("the program waits for a header")
+    }
+
+    /// An engine with empty lists that runs `program` in place of the one that the parameters name. Items have the size
+    /// that the program declares.
+    ///
+    /// A program that violates the protocol of the list manager in a later search raises an [`EngineFault`].
+    ///
+    /// # Errors
+    /// When the program does not reach the wait for its first header.
+    pub fn with_program(program: &MatchProgram, parameters: &MicrocodeParameters) -> Result<Self, ProtocolError> {
+        let memory = ListManagerParameters { item_words: program.item_words, ..parameters.memory() };
+        Ok(Self {
             clock: parameters.clock,
-            machine: MatchProcessor::new(&words, parameters.memory()).expect("the program waits for a header"),
+            machine: MatchProcessor::new(&program.words, memory)?,
             queue: InputQueue::new(parameters.commands),
             events: CapacityEvents::default(),
-        }
+        })
     }
 
     /// The machine inside.
@@ -154,7 +169,7 @@ impl Microcode {
     fn search(&mut self, list: List, header: Header, start: u64) -> SearchResult {
         self.machine
             .search_fast(list, header.words(), start)
-            .expect("the programs of ucode/ keep the protocol of the list manager")
+            .unwrap_or_else(|error| EngineFault(error.to_string()).raise())
     }
 
     /// Searches the unexpected list for `pattern`; takes what it finds if `take` says so.

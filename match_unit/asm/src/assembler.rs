@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::layout::{CompareOp, ComputeOp, PermuteOp, Rule, STORE_WORDS};
 use crate::lexer::{SourceError, Token, TokenKind, tokens};
-use crate::program::{MatchProgram, ProgramFault, Segment, SourceLine};
+use crate::program::{DEFAULT_ITEM_WORDS, ITEM_WORDS, MatchProgram, ProgramFault, Segment, SourceLine};
 use crate::word::{Address, AluReg, Predicate, Register, Slot, TernaryReg, Word, WordFault};
 use cursor::Cursor;
 
@@ -96,6 +96,7 @@ struct Assembler {
     segments: Vec<(String, usize)>,
     segment_names: BTreeSet<String>,
     store: Option<usize>,
+    item_words: Option<usize>,
     problems: Vec<SourceError>,
 }
 
@@ -252,8 +253,20 @@ impl Assembler {
                 }
                 self.store = Some(words as usize);
             }
+            "items" => {
+                let place = cursor.here();
+                let words = self.expression(cursor)?;
+                if self.item_words.is_some() {
+                    return Err(directive.problem(Rule::Names, "found `.items` twice; expected it once"));
+                }
+                let Some(known) = ITEM_WORDS.into_iter().find(|&known| known as u64 == words) else {
+                    let message = format!("found items of {words} words; expected 4, 8 or 16");
+                    return Err(SourceError { span: place, message, rule: Rule::Range });
+                };
+                self.item_words = Some(known);
+            }
             other => {
-                let known = "`.const`, `.reg`, `.segment` or `.store`";
+                let known = "`.const`, `.items`, `.reg`, `.segment` or `.store`";
                 return Err(directive
                     .problem(Rule::Syntax, &format!("found the unknown directive `.{other}`; expected {known}")));
             }
@@ -321,6 +334,7 @@ impl Assembler {
         self.check_words();
         let mut program = MatchProgram::from_words(name, self.words.iter().map(|draft| draft.word).collect());
         program.store = self.store.unwrap_or(STORE_WORDS);
+        program.item_words = self.item_words.unwrap_or(DEFAULT_ITEM_WORDS);
         for (name, (meaning, _)) in &self.names {
             match *meaning {
                 Symbol::Constant(value) => drop(program.constants.insert(name.clone(), value)),

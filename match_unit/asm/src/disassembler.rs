@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use crate::layout::{Combine, ComputeOp, Half, MaskMode, STORE_WORDS};
-use crate::program::MatchProgram;
+use crate::program::{DEFAULT_ITEM_WORDS, MatchProgram};
 use crate::word::{
     Address, Alu, AluReg, Branch, ByteSelect, ByteSource, Chain, Condition, DataCopy, FieldPermute, Input, Merge,
     Operand2, Output, Predicate, Sections, Slot, Ternary, Word,
@@ -47,6 +47,9 @@ pub fn disassemble(program: &MatchProgram) -> String {
     let mut out = String::new();
     if program.store != STORE_WORDS {
         let _ = writeln!(out, ".store {}", program.store);
+    }
+    if program.item_words != DEFAULT_ITEM_WORDS {
+        let _ = writeln!(out, ".items {}", program.item_words);
     }
     let margin = labels.values().flatten().map(|name| name.len() + 2).max().unwrap_or(0);
     for (at, word) in program.words.iter().enumerate() {
@@ -106,7 +109,11 @@ fn name_of(labels: &BTreeMap<usize, Vec<String>>, target: Address) -> String {
 pub fn listing(program: &MatchProgram) -> String {
     let labels = labels(program);
     let name = |target| name_of(&labels, target);
-    let mut out = format!("; {}: {} words, store of {}\n", program.name, program.words.len(), program.store);
+    let mut out = format!("; {}: {} words, store of {}", program.name, program.words.len(), program.store);
+    if program.item_words != DEFAULT_ITEM_WORDS {
+        let _ = write!(out, ", items of {} words", program.item_words);
+    }
+    out.push('\n');
     let _ = writeln!(out, "{:>4}  {:41}  slots   {:>5}  text", "addr", "encoding", "line");
     for (at, word) in program.words.iter().enumerate() {
         for segment in program.segments.iter().filter(|segment| segment.first == at) {

@@ -4,7 +4,7 @@
 //! Contract: the reader accepts exactly the output of the writer, and no program that the assembler rejects.
 
 use crate::layout::STORE_WORDS;
-use crate::program::{MatchProgram, ProgramFault};
+use crate::program::{DEFAULT_ITEM_WORDS, ITEM_WORDS, MatchProgram, ProgramFault};
 use crate::word::{DecodeError, Encoded, Word};
 
 /// The first eight bytes of an image.
@@ -82,7 +82,8 @@ pub fn write(program: &MatchProgram) -> Vec<u8> {
     assert!(program.words.len() <= STORE_WORDS, "a program fits the largest store");
     let mut bytes = Vec::with_capacity(HEADER + WORD * program.words.len() + CHECKSUM);
     bytes.extend(MAGIC);
-    for value in [VERSION, program.store as u32, program.words.len() as u32, 0] {
+    let item_words = if program.item_words == DEFAULT_ITEM_WORDS { 0 } else { program.item_words as u32 };
+    for value in [VERSION, program.store as u32, program.words.len() as u32, item_words] {
         bytes.extend(value.to_le_bytes());
     }
     for word in &program.words {
@@ -106,13 +107,20 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<MatchProgram, ImageError> {
         return Err(ImageError::Length { found: bytes.len(), expected: least });
     }
     let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let (version, store, count, reserved) = (number(8), number(12), number(16), number(20));
+    let (version, store, count, item_words) = (number(8), number(12), number(16), number(20));
     if version != VERSION {
         return Err(ImageError::Version { found: version });
     }
     check_count("size of the store", store, 1, STORE_WORDS as u32)?;
     check_count("number of words", count, 1, store)?;
-    check_count("reserved field", reserved, 0, 0)?;
+    let item_words = match item_words as usize {
+        0 => DEFAULT_ITEM_WORDS,
+        other if other != DEFAULT_ITEM_WORDS && ITEM_WORDS.contains(&other) => other,
+        _ => {
+            let expected = "0, which stands for 8, 4 or 16".to_owned();
+            return Err(ImageError::Count { field: "words of an item", found: item_words, expected });
+        }
+    };
     let end = HEADER + WORD * count as usize;
     if bytes.len() != end + CHECKSUM {
         return Err(ImageError::Length { found: bytes.len(), expected: end + CHECKSUM });
@@ -133,6 +141,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<MatchProgram, ImageError> {
     }
     let mut program = MatchProgram::from_words(name, words);
     program.store = store as usize;
+    program.item_words = item_words;
     match program.faults().first() {
         Some(&fault) => Err(fault.into()),
         None => Ok(program),

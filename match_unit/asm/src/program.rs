@@ -27,7 +27,15 @@ pub struct MatchProgram {
     pub lines: Vec<SourceLine>,
     /// Words the microcode store holds.
     pub store: usize,
+    /// Words of the list items that the program reads, one of [`ITEM_WORDS`].
+    pub item_words: usize,
 }
+
+/// The sizes that list items can have, in words.
+pub const ITEM_WORDS: [usize; 3] = [4, 8, 16];
+
+/// Words of an item of a program that declares no size.
+pub const DEFAULT_ITEM_WORDS: usize = 8;
 
 /// A named run of words, from one `.segment` to the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -141,6 +149,7 @@ impl MatchProgram {
             segments: Vec::new(),
             lines: Vec::new(),
             store: STORE_WORDS,
+            item_words: DEFAULT_ITEM_WORDS,
         }
     }
 

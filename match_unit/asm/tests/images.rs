@@ -80,7 +80,8 @@ fn damage_is_reported_with_its_reason() {
         (damaged(8, 2), "version: found 2; expected 1"),
         (damaged(13, 8), "size of the store: found 2064; expected 1 to 1024"),
         (damaged(16, 17), "number of words: found 17; expected 1 to 16"),
-        (damaged(20, 1), "reserved field: found 1; expected 0"),
+        (damaged(20, 1), "words of an item: found 1; expected 0, which stands for 8, 4 or 16"),
+        (damaged(20, 8), "words of an item: found 8; expected 0, which stands for 8, 4 or 16"),
         (damaged(30, 1), "checksum: found 0xaffb63bf; expected 0x4f9e6578, computed from the bytes before it"),
         (forged(45, 1), "word 0: found padding that is not zero; expected 3 zero bytes"),
         (forged(44, 0xff), "word 0: bits above bit 163 are set"),
@@ -92,6 +93,20 @@ fn damage_is_reported_with_its_reason() {
         ),
     ] {
         assert_eq!(refusal(&image), reason);
+    }
+}
+
+#[test]
+fn the_size_of_items_survives_text_and_image() {
+    for words in [4, 8, 16] {
+        let text = format!(".items {words}\nloop: wait || a1 = in || goto loop\nnop\nnop\n");
+        let program = mb_asm::assemble("loop.mb", &text).expect("a sound program");
+        assert_eq!(program.item_words, words);
+        let again = read("loop.mb", &write(&program)).expect("a sound image");
+        assert_eq!(again.item_words, words);
+        let shown = disassemble(&again);
+        assert_eq!(mb_asm::assemble("loop.mb", &shown).expect("its own text").item_words, words);
+        assert_eq!(shown.contains(".items"), words != 8);
     }
 }
 

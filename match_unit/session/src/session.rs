@@ -8,8 +8,9 @@
 use std::collections::VecDeque;
 
 use mb_asm::MatchProgram;
+use mb_asm::word::Register;
 
-use mb_unit::layout::{Header, Item, Words, flags};
+use mb_unit::layout::{Header, Item, ItemWords, Words, flags};
 use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, SearchResult};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor, Observer, StallCycles, StepResult};
 use mb_unit::unit::{OutputWord, WRITE_STAGE};
@@ -22,7 +23,12 @@ pub enum AfterMatch {
     Keep,
     /// Remove it from its list.
     Remove,
+    /// As an MPI receiver: remove it from its list, and append a header that matched nothing to the other list.
+    Append,
 }
+
+/// Ids of items that a session appended: this number and the index of the header in the order of arrival.
+pub const APPENDED: u64 = 1 << 32;
 
 /// The completed search of one header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,14 +56,23 @@ pub enum SessionStep {
     Idle,
 }
 
+/// A header in the queue.
+#[derive(Clone, Copy, Debug)]
+struct QueuedHeader {
+    list: List,
+    words: Words,
+    arrival: u64,
+    after_match: AfterMatch,
+}
+
 /// A match processor with a queue of headers.
 #[derive(Clone, Debug)]
 pub struct Session {
     processor: MatchProcessor,
     after_match: AfterMatch,
-    headers: VecDeque<(List, Words, u64)>,
-    /// The list being searched, and the first cycle of the search.
-    current: Option<(List, u64)>,
+    headers: VecDeque<QueuedHeader>,
+    /// The header whose search has begun, and the first cycle of the search.
+    current: Option<(QueuedHeader, u64)>,
     answers: Vec<CompletedSearch>,
     /// Sent words that the list manager has not acted on, with the cycle in which each reaches the output FIFO.
     leaving: VecDeque<(u64, OutputWord)>,
@@ -77,11 +92,14 @@ pub struct RunReport {
 }
 
 impl Session {
-    /// A session in reset, with empty lists and no headers.
+    /// A session in reset, with empty lists and no headers. Items have the size that the program declares.
     #[must_use]
     pub fn new(program: &MatchProgram, parameters: ListManagerParameters, after_match: AfterMatch) -> Self {
         Self {
-            processor: MatchProcessor::in_reset(&program.words, parameters),
+            processor: MatchProcessor::in_reset(
+                &program.words,
+                ListManagerParameters { item_words: program.item_words, ..parameters },
+            ),
             after_match,
             headers: VecDeque::new(),
             current: None,
@@ -95,6 +113,11 @@ impl Session {
         self.processor.lists_mut().append(list, item, id, 0);
     }
 
+    /// Appends an item of any layout under `id` at cycle 0; words beyond the size of an item are not read.
+    pub fn append_words(&mut self, list: List, item: ItemWords, id: u64) {
+        self.processor.lists_mut().append_words(list, item, id, 0);
+    }
+
     /// Queues a header that is available from cycle `arrival` on. Its flags select the list.
     pub fn arrive(&mut self, header: Header, arrival: u64) {
         let list = if header.flags & flags::SEARCH == 0 { List::Posted } else { List::Unexpected };
@@ -103,7 +126,12 @@ impl Session {
 
     /// Queues a header of any layout that searches `list` and is available from cycle `arrival` on.
     pub fn arrive_words(&mut self, list: List, header: Words, arrival: u64) {
-        self.headers.push_back((list, header, arrival));
+        self.arrive_as(list, header, arrival, self.after_match);
+    }
+
+    /// As [`Session::arrive_words`], with what becomes of the matching item.
+    pub fn arrive_as(&mut self, list: List, words: Words, arrival: u64, after_match: AfterMatch) {
+        self.headers.push_back(QueuedHeader { list, words, arrival, after_match });
     }
 
     /// Number of headers whose search has not started.
@@ -115,7 +143,7 @@ impl Session {
     /// The current search: index of its header in the order of arrival, and the list.
     #[must_use]
     pub fn searching(&self) -> Option<(usize, List)> {
-        self.current.map(|(list, _)| (self.answers.len(), list))
+        self.current.map(|(header, _)| (self.answers.len(), header.list))
     }
 
     /// Issues one word or completes a search.
@@ -128,12 +156,12 @@ impl Session {
                 self.note_sent(&event);
                 return Ok(SessionStep::Issued(event));
             }
-            if let Some((list, begun)) = self.current.take() {
-                return self.finish(list, begun).map(SessionStep::SearchDone);
+            if let Some((header, begun)) = self.current.take() {
+                return self.finish(&header, begun).map(SessionStep::SearchDone);
             }
-            let Some((list, header, arrival)) = self.headers.pop_front() else { return Ok(SessionStep::Idle) };
-            let begun = self.processor.lists_mut().begin(list, header, arrival);
-            self.current = Some((list, begun));
+            let Some(header) = self.headers.pop_front() else { return Ok(SessionStep::Idle) };
+            let begun = self.processor.lists_mut().begin(header.list, header.words, header.arrival);
+            self.current = Some((header, begun));
         }
     }
 
@@ -151,13 +179,22 @@ impl Session {
         self.leaving.iter().copied()
     }
 
-    fn finish(&mut self, list: List, begun: u64) -> Result<CompletedSearch, ProtocolError> {
+    fn finish(&mut self, header: &QueuedHeader, begun: u64) -> Result<CompletedSearch, ProtocolError> {
+        let list = header.list;
         let lists = self.processor.lists();
         let unanswered = ProtocolError::Unanswered { pc: self.processor.unit().pc(), item: lists.answered() };
         let result = *lists.result().ok_or(unanswered)?;
         let item = result.found.map(|position| lists.item(list, position).1);
-        if let (AfterMatch::Remove, Some(position)) = (self.after_match, result.found) {
-            self.processor.lists_mut().remove(list, position, result.at);
+        match (header.after_match, result.found) {
+            (AfterMatch::Remove | AfterMatch::Append, Some(position)) => {
+                self.processor.lists_mut().remove(list, position, result.at);
+            }
+            (AfterMatch::Append, None) => {
+                let id = APPENDED + self.answers.len() as u64;
+                let (other, item) = Header::from_words(&header.words).item_of(list);
+                self.processor.lists_mut().append(other, item, id, result.at);
+            }
+            _ => {}
         }
         let completed = CompletedSearch { header: self.answers.len(), list, begun, item, result };
         self.answers.push(completed);
@@ -183,6 +220,11 @@ impl Session {
     #[must_use]
     pub fn answers(&self) -> &[CompletedSearch] {
         &self.answers
+    }
+
+    /// Writes a register or predicate between two words; false for those that cannot be written.
+    pub fn write(&mut self, register: Register, value: u64) -> bool {
+        self.processor.write(register, value)
     }
 
     /// The match processor.

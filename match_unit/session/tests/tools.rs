@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use mb_asm::word::{Slot, Word};
+use mb_asm::word::{Register, Slot, Word};
 use mb_core::Clock;
-use mb_session::debugger::{Debugger, StopReason, UnknownAddress};
+use mb_session::debugger::{Condition, Debugger, Relation, StopReason, UnknownAddress};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
-use mb_session::session::{AfterMatch, Session, SessionStep};
+use mb_session::session::{APPENDED, AfterMatch, Session, SessionStep};
 use mb_session::trace::{Tracer, value};
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, StallCause};
@@ -117,7 +117,7 @@ fn a_debugger_steps_breaks_and_shows_the_state() {
     assert_eq!(debugger.last().unwrap().stall, Some((97, StallCause::Idle)));
 
     let decide = debugger.address_of("decide").unwrap();
-    debugger.set_breakpoint(decide);
+    debugger.set_breakpoint(decide, None);
     assert_eq!(debugger.resume(), Ok(StopReason::Breakpoint(decide)));
     let processor = debugger.session().processor();
     assert_eq!(processor.lists().answered(), 3, "two items have failed and the answer to the third has begun");
@@ -133,6 +133,50 @@ fn a_debugger_steps_breaks_and_shows_the_state() {
     assert_eq!(debugger.run_to(unexpected), Ok(StopReason::Reached(unexpected)));
     assert!(matches!(debugger.resume(), Ok(StopReason::SearchDone(_))));
     assert_eq!(debugger.resume(), Ok(StopReason::Idle));
+}
+
+#[test]
+fn conditions_watches_and_writes_stop_and_change_a_run() {
+    let program = BuiltinProgram::Mpi.assemble();
+    let register = |name: &str| program.registers[name];
+    let (ours, handle) = (register("ours"), register("handle"));
+    let start = || Debugger::new(program.clone(), session(BuiltinProgram::Mpi, MEMORY, AfterMatch::Keep));
+    let mut debugger = start();
+    let posted = debugger.address_of("posted").unwrap();
+    let third = Condition { register: ours, relation: Relation::GreaterEqual, value: 3 };
+    debugger.set_breakpoint(posted, Some(third));
+    assert_eq!(debugger.run_to_end(), Ok(StopReason::Breakpoint(posted)));
+    assert_eq!(value(&debugger.session().processor().unit().state(), ours), 3, "items 1 and 2 do not stop it");
+    assert!(debugger.clear_breakpoint(posted));
+
+    assert!(debugger.watch(handle, true) && !debugger.watch(handle, true));
+    // Slots are given to both lists in turn, so the third posted item has handle 5.
+    assert_eq!(debugger.run_to_end(), Ok(StopReason::Changed { register: handle, before: 3, after: 5 }));
+    assert!(debugger.watch(handle, false) && !debugger.watch(handle, false));
+    assert_eq!(debugger.run_to_end(), Ok(StopReason::Idle));
+    let found = |debugger: &Debugger| debugger.session().answers().iter().map(|done| done.item).collect::<Vec<_>>();
+    assert_eq!(found(&debugger), [Some(3), None, Some(20)]);
+
+    // With other match bits in the register, the first header finds another item.
+    let mut debugger = start();
+    assert_eq!(debugger.run_to(posted), Ok(StopReason::Reached(posted)));
+    assert!(debugger.write(register("bits"), 4) && !debugger.write(Register::from_name("a0").unwrap(), 4));
+    assert_eq!(debugger.run_to_end(), Ok(StopReason::Idle));
+    assert_eq!(found(&debugger), [Some(4), None, Some(20)]);
+}
+
+#[test]
+fn a_header_without_a_match_is_appended_as_in_an_mpi_receiver() {
+    let mut session = Session::new(&BuiltinProgram::Mpi.assemble(), MEMORY, AfterMatch::Append);
+    let search = |bits| Header { flags: flags::SEARCH | flags::ANY_SOURCE, length: u64::MAX, ..header(bits) };
+    // A message before its receive, a receive before its message, and each of them once.
+    for arrived in [header(1), search(1), search(2), header(2), header(1)] {
+        session.arrive(arrived, 0);
+    }
+    let found: Vec<_> = session.run(&mut ()).unwrap().answers.iter().map(|done| done.item).collect();
+    assert_eq!(found, [None, Some(APPENDED), None, Some(APPENDED + 2), None]);
+    let lists = session.processor().lists();
+    assert_eq!((lists.len(List::Posted), lists.len(List::Unexpected)), (0, 1));
 }
 
 #[test]

@@ -3,25 +3,26 @@
 //!
 //! Most items of a search execute the same path, which is the sequence of words from the first word of one item to the
 //! first word of the next. If two consecutive items took the same path without a stall, and the stream has the same
-//! [`StreamPhase`] after both, all times repeat with a period of eight cycles for as long as the path repeats.
+//! [`StreamPhase`] after both, all times repeat with a period of one cycle for each word of an item for as long as the path repeats.
 //! The path of an item depends on the predicates of its branches and outputs. A [`PathPlan`] computes these predicates
-//! from the item's eight words and from registers that the path does not write. No plan exists if any other state is
-//! carried from item to item. Each skipped item takes eight cycles; the state afterwards is that of the last one.
+//! from the item's words and from registers that the path does not write. No plan exists if any other state is
+//! carried from item to item. Each skipped item takes a cycle for each word; the state afterwards is that of the last one.
 //! `match_unit/unit/tests/fast_forward.rs` compares with searches that issue every word.
 //!
 //! Cost: a few nanoseconds per skipped item.
 
 use mb_asm::layout::Combine;
 
-use crate::layout::{WORDS, Words};
+use crate::layout::MAX_ITEM_WORDS;
 use crate::list_manager::{ListManager, StreamPhase};
 use crate::match_processor::{IssueEvent, Observer};
 use crate::unit::{
     AluKind, BranchKind, DELAY_SLOTS, DecodedWord, FifoHead, FifoTag, IDENTITY, MatchUnit, NOWHERE, permute_fields,
 };
 
-/// Addresses of the words from the first word of one item to that of the next.
-type Path = [u16; WORDS];
+/// Addresses of the words from the first word of one item to that of the next, one for each word of an item; those
+/// beyond are zero.
+type Path = [u16; MAX_ITEM_WORDS];
 
 /// Source of a comparison operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,8 @@ enum Node {
 #[derive(Clone, Debug)]
 struct PathPlan {
     path: Path,
+    /// Words of an item.
+    length: usize,
     /// In topological order.
     nodes: Vec<Node>,
     /// Nodes that decide branches and outputs, with their values on the path.
@@ -68,7 +71,7 @@ pub(crate) struct FastForward {
     length: usize,
     clean: bool,
     /// Words of the path that sent something.
-    sent: u8,
+    sent: u16,
     before: Option<(Path, StreamPhase)>,
     /// Plans of earlier paths; `None` for a path without a plan.
     plans: Vec<(Path, Option<PathPlan>)>,
@@ -77,9 +80,9 @@ pub(crate) struct FastForward {
 impl Observer for FastForward {
     #[inline]
     fn issued(&mut self, event: &IssueEvent, _: &MatchUnit) {
-        if self.length < WORDS {
+        if self.length < MAX_ITEM_WORDS {
             self.path[self.length] = event.issued.at;
-            self.sent |= u8::from(event.issued.sent.is_some()) << self.length;
+            self.sent |= u16::from(event.issued.sent.is_some()) << self.length;
         }
         self.length += 1;
         self.clean &= event.stall.is_none() && event.issued.popped;
@@ -94,6 +97,7 @@ impl FastForward {
     }
 
     fn begin_path(&mut self, clean: bool) {
+        self.path = [0; MAX_ITEM_WORDS];
         self.length = 0;
         self.sent = 0;
         self.clean = clean;
@@ -102,7 +106,8 @@ impl FastForward {
     /// Skips the items that take the same path as the last two; returns their number. To be called right after the pop
     /// of an item's first word.
     pub(crate) fn skip(&mut self, unit: &mut MatchUnit, lists: &mut ListManager, now: u64) -> usize {
-        let whole = self.clean && self.length == WORDS && unit.pc() == self.path[0] && !unit.in_shadow();
+        let length = lists.parameters().item_words;
+        let whole = self.clean && self.length == length && unit.pc() == self.path[0] && !unit.in_shadow();
         let (path, sent) = (self.path, self.sent);
         self.begin_path(true);
         if !whole {
@@ -119,7 +124,7 @@ impl FastForward {
             return 0;
         }
         let place = self.plans.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
-            self.plans.push((path, PathPlan::new(unit, path, sent)));
+            self.plans.push((path, PathPlan::new(unit, path, length, sent)));
             self.plans.len() - 1
         });
         let Some(plan) = &self.plans[place].1 else { return 0 };
@@ -134,14 +139,14 @@ impl FastForward {
 
 impl PathPlan {
     /// The plan of a path; `sent` is the bit set of its words that sent output.
-    fn new(unit: &MatchUnit, path: Path, sent: u8) -> Option<Self> {
-        let words = path.map(|at| unit.micro(at));
+    fn new(unit: &MatchUnit, path: Path, length: usize, sent: u16) -> Option<Self> {
+        let words: Vec<_> = path[..length].iter().map(|&at| unit.micro(at)).collect();
         let mut analysis = Analysis::new(&words);
         for (place, word) in words.into_iter().enumerate() {
-            analysis.branch(word, place, &path)?;
+            analysis.branch(word, place, &path[..length])?;
             analysis.word(word, place, sent >> place & 1 == 1)?;
         }
-        Self { path, nodes: analysis.nodes, decisions: analysis.decisions }.pruned()
+        Self { path, length, nodes: analysis.nodes, decisions: analysis.decisions }.pruned()
     }
 
     /// Removes the nodes that no decision depends on; `None` if a decision depends on an unknown node.
@@ -164,12 +169,12 @@ impl PathPlan {
             });
         }
         let decisions = self.decisions.into_iter().map(|(node, value)| (places[node], value)).collect();
-        (nodes.len() <= 64).then_some(Self { path: self.path, nodes, decisions })
+        (nodes.len() <= 64).then_some(Self { nodes, decisions, ..self })
     }
 
     /// Whether an item takes the path.
     #[inline]
-    fn holds(&self, unit: &MatchUnit, item: &Words) -> bool {
+    fn holds(&self, unit: &MatchUnit, item: &[u64]) -> bool {
         let mut values = 0_u64;
         for (index, node) in self.nodes.iter().enumerate() {
             let value = match *node {
@@ -200,9 +205,9 @@ impl PathPlan {
     }
 
     /// Brings the unit into the state after the last skipped item; `next` is the first word of the following item.
-    fn replay(&self, unit: &mut MatchUnit, last: &Words, next: u64) {
-        unit.repeat_pop(self.path[WORDS - 1], last[0]);
-        for &word in last[1..].iter().chain(std::iter::once(&next)) {
+    fn replay(&self, unit: &mut MatchUnit, last: &[u64], next: u64) {
+        unit.repeat_pop(self.path[self.length - 1], last[0]);
+        for &word in last[1..self.length].iter().chain(std::iter::once(&next)) {
             unit.issue(FifoHead { word, tag: FifoTag::Item });
         }
     }
@@ -222,7 +227,7 @@ struct Analysis {
 }
 
 impl Analysis {
-    fn new(words: &[&DecodedWord; WORDS]) -> Self {
+    fn new(words: &[&DecodedWord]) -> Self {
         let kept = std::array::from_fn(|index| Operand::Kept(index as u8));
         let mut analysis = Self {
             alu: kept,
@@ -241,7 +246,7 @@ impl Analysis {
             analysis.written |= word.written_predicates();
         }
         // The last word of the path pops the first word of the item.
-        analysis.pop(words[WORDS - 1], 0);
+        analysis.pop(words[words.len() - 1], 0);
         analysis
     }
 
@@ -260,7 +265,7 @@ impl Analysis {
     }
 
     /// Records the decision of a branch; `None` if it is undetermined.
-    fn branch(&mut self, word: &DecodedWord, place: usize, path: &Path) -> Option<()> {
+    fn branch(&mut self, word: &DecodedWord, place: usize, path: &[u16]) -> Option<()> {
         if self.shadow > 0 {
             self.shadow -= 1;
             return Some(());
@@ -274,7 +279,7 @@ impl Analysis {
         if word.target == path[place] + 1 + u16::from(DELAY_SLOTS) {
             return None;
         }
-        let taken = path[(place + 1 + usize::from(DELAY_SLOTS)) % WORDS] == word.target;
+        let taken = path[(place + 1 + usize::from(DELAY_SLOTS)) % path.len()] == word.target;
         let node = self.node(word.predicate)?;
         self.decisions.push((node, taken == (word.branch == BranchKind::If)));
         if taken {

@@ -13,15 +13,32 @@
 //!   w7   start address
 //! ```
 //!
+//! A program declares items of 4, 8 or 16 words. Those of 4 have w0 to w2, and w6 in the place of w3: what MPI matching
+//! needs. Those of 16 begin as above; the list manager passes on w8 to w15 as they are.
+//!
 //! Source: the fields of hemmert2007 figure 1, in the order in which the function tests them. The
 //! packing is ours, since the paper prints none. It differs between header and item, because
 //! hemmert2007 4.3 describes header code that rearranges fields.
 
-/// Words of an item and of a header: 64 bytes (hemmert2007 3.1).
+use crate::list_manager::List;
+
+/// Words of a header, and of an item unless the program declares another number: 64 bytes (hemmert2007 3.1).
 pub const WORDS: usize = 8;
 
-/// The words of an item or a header in the order in which they enter the input FIFO.
+/// The words of a header or of an item of that size, in the order in which they enter the input FIFO.
 pub type Words = [u64; WORDS];
+
+/// Words of the longest item.
+pub const MAX_ITEM_WORDS: usize = 16;
+
+/// Words of an item of any size; those beyond its size are zero.
+pub type ItemWords = [u64; MAX_ITEM_WORDS];
+
+/// The word that holds event queue and handle in items of `item_words` words.
+#[must_use]
+pub const fn handle_word(item_words: usize) -> usize {
+    if item_words < WORDS { 3 } else { 6 }
+}
 
 /// Network id that accepts any (`ANY` of hemmert2007 figure 1).
 pub const ANY_NID: u32 = u32::MAX;
@@ -114,6 +131,17 @@ impl Item {
         ]
     }
 
+    /// The words of the item in a program with items of `item_words` words.
+    #[must_use]
+    pub fn encode(&self, item_words: usize) -> ItemWords {
+        let words = self.words();
+        let mut all = [0; MAX_ITEM_WORDS];
+        let kept = item_words.min(WORDS);
+        all[..kept].copy_from_slice(&words[..kept]);
+        all[handle_word(item_words)] = words[handle_word(WORDS)];
+        all
+    }
+
     /// The fields of eight words.
     #[must_use]
     pub const fn from_words(words: &Words) -> Self {
@@ -159,6 +187,22 @@ impl Item {
     }
 }
 
+/// An item without any field.
+const EMPTY: Item = Item {
+    bits: 0,
+    care: 0,
+    nid: 0,
+    pid: 0,
+    options: 0,
+    length: 0,
+    local_offset: 0,
+    max_size: 0,
+    threshold: 0,
+    event_queue: 0,
+    handle: 0,
+    start: 0,
+};
+
 /// A header by its fields. Sizes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
@@ -186,5 +230,38 @@ impl Header {
     pub const fn words(&self) -> Words {
         let first = (self.op as u64) << 56 | (self.flags as u64) << 48 | (self.pid as u64) << 32 | self.nid as u64;
         [first, self.bits, self.length, self.remote_offset, self.data, 0, 0, 0]
+    }
+
+    /// The fields of eight words.
+    #[must_use]
+    pub const fn from_words(words: &Words) -> Self {
+        Self {
+            op: (words[0] >> 56) as u8,
+            flags: (words[0] >> 48) as u8,
+            pid: (words[0] >> 32) as u16,
+            nid: words[0] as u32,
+            bits: words[1],
+            length: words[2],
+            remote_offset: words[3],
+            data: words[4],
+        }
+    }
+
+    /// The item of an MPI receiver for a header that found nothing in `list`, and the list that it is appended to: an
+    /// unexpected message, or a posted receive with one use, any length and offset zero.
+    #[must_use]
+    pub const fn item_of(&self, list: List) -> (List, Item) {
+        let Self { bits, nid, pid, .. } = *self;
+        let item = Item { bits, care: u64::MAX, nid, pid, ..EMPTY };
+        match list {
+            List::Posted => (List::Unexpected, item),
+            List::Unexpected => {
+                let any = self.flags & flags::ANY_SOURCE != 0;
+                let (nid, pid) = if any { (ANY_NID, ANY_PID) } else { (nid, pid) };
+                let any = if any { options::ANY_SOURCE } else { 0 };
+                let options = options::VALID | options::PUT | options::TRUNCATE | options::USE_ONCE | any;
+                (List::Posted, Item { care: self.length, nid, pid, options, threshold: 1, ..item })
+            }
+        }
     }
 }

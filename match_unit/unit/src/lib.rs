@@ -5,7 +5,8 @@
 //! - [`list_manager`]: both lists, their stream into the unit, and the unit's answers.
 //! - [`match_processor`]: the unit with its list manager; searches in, results and cycles out.
 //! - [`programs`]: the match programs of `ucode/`; [`golden`]: reference functions for them.
-//! - [`layout`]: the fields of items and headers, 64 bytes each.
+//! - [`template`]: a match program to start from.
+//! - [`layout`]: the fields of items and headers.
 //!
 //! Source: Hemmert et al. (`hemmert2007`); `engines/microcode/README.md` separates the paper's parameters from ours.
 
@@ -15,4 +16,5 @@ pub mod layout;
 pub mod list_manager;
 pub mod match_processor;
 pub mod programs;
+pub mod template;
 pub mod unit;

@@ -17,7 +17,7 @@ mod protocol;
 mod steady;
 mod stream;
 
-use crate::layout::{Item, Words};
+use crate::layout::{Item, ItemWords, Words, handle_word};
 use crate::unit::{FifoTag, OutputWord};
 use items::{ItemMemory, ItemSlot};
 pub use parameters::{ListManagerParameters, MAX_HEAD_CACHE};
@@ -30,6 +30,8 @@ use stream::{Search, StreamPosition};
 pub struct ListManager {
     parameters: ListManagerParameters,
     items: ItemMemory,
+    /// The item that marks the end of a list.
+    end: ItemWords,
     search: Search,
     /// The last end mark, and the number of marks at the head of the FIFO.
     mark: FifoWord,
@@ -58,7 +60,8 @@ impl ListManager {
         parameters.assert_valid();
         Self {
             parameters,
-            items: ItemMemory::default(),
+            items: ItemMemory::new(parameters.item_words),
+            end: Item::end().encode(parameters.item_words),
             search: Search::none(),
             mark: FifoWord { entered: 0, word: 0, tag: FifoTag::End, cause: StallCause::Idle },
             marks: 0,
@@ -115,9 +118,9 @@ impl ListManager {
     /// # Panics
     /// When `position` is not in the list.
     #[must_use]
-    pub fn item(&self, list: List, position: usize) -> (&Words, u64) {
-        let slot = self.items.slot(list, position);
-        (&slot.words, slot.id)
+    pub fn item(&self, list: List, position: usize) -> (&[u64], u64) {
+        let slot = self.items.list(list).slots[position];
+        (self.items.words(slot), self.items.slots[slot as usize].id)
     }
 
     /// Whether the item at `position` is in host memory.
@@ -147,13 +150,23 @@ impl ListManager {
     ///
     /// # Panics
     /// When both lists together would hold more than 2^32 - 1 items.
-    pub fn append(&mut self, list: List, mut item: Item, id: u64, at: u64) -> bool {
+    pub fn append(&mut self, list: List, item: Item, id: u64, at: u64) -> bool {
+        self.append_words(list, item.encode(self.parameters.item_words), id, at)
+    }
+
+    /// As [`ListManager::append`], for an item of any layout; words beyond the size of an item are not read. The handle
+    /// is written into the lower half of its word ([`handle_word`]).
+    ///
+    /// # Panics
+    /// As [`ListManager::append`].
+    pub fn append_words(&mut self, list: List, mut words: ItemWords, id: u64, at: u64) -> bool {
         let (slot, spilled) = self.items.reserve(self.parameters.capacity);
-        item.handle = u32::try_from(slot + 1).expect("handles have 32 bits");
+        let handle = u32::try_from(slot + 1).expect("handles have 32 bits");
+        let place = &mut words[handle_word(self.parameters.item_words)];
+        *place = *place >> 32 << 32 | u64::from(handle);
         let done = at + self.parameters.item_cycles();
         self.free = self.free.max(done);
-        let stored = ItemSlot { words: item.words(), id, spilled };
-        self.items.append(list, slot, stored, self.parameters.head_cache, done);
+        self.items.append(list, slot, ItemSlot { id, spilled }, &words, self.parameters.head_cache, done);
         spilled
     }
 

@@ -6,10 +6,10 @@
 //! simulation.
 //! Cost: proportional to the words issued. Stall cycles cost nothing.
 
-use mb_asm::word::Word;
+use mb_asm::word::{Register, Word};
 
 use crate::fast_forward::FastForward;
-use crate::layout::{WORDS, Words};
+use crate::layout::Words;
 use crate::list_manager::{
     FifoWord, List, ListManager, ListManagerParameters, ProtocolError, SearchResult, StallCause,
 };
@@ -234,8 +234,9 @@ impl MatchProcessor {
         while self.advance(fast_forward)? {
             if self.lists.item_begun() {
                 let items = fast_forward.skip(&mut self.unit, &mut self.lists, self.next) as u64;
-                self.next += WORDS as u64 * items;
-                self.issued += WORDS as u64 * items;
+                let words = self.lists.parameters().item_words as u64 * items;
+                self.next += words;
+                self.issued += words;
                 self.skipped_items += items;
             }
         }
@@ -257,6 +258,11 @@ impl MatchProcessor {
     #[must_use]
     pub const fn unit(&self) -> &MatchUnit {
         &self.unit
+    }
+
+    /// Writes a register or predicate between two words; see [`MatchUnit::write`].
+    pub fn write(&mut self, register: Register, value: u64) -> bool {
+        self.unit.write(register, value)
     }
 
     /// First cycle in which the next word can issue.

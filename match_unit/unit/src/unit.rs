@@ -13,7 +13,7 @@
 mod decoded;
 
 use mb_asm::layout::Combine;
-use mb_asm::word::{Output, Word};
+use mb_asm::word::{Output, Register, Word};
 
 pub(crate) use decoded::{AluKind, BranchKind, DecodedWord, Groups, IDENTITY};
 
@@ -167,6 +167,21 @@ impl MatchUnit {
         let micro = &self.store[usize::from(at)];
         self.alu[usize::from(micro.pop_alu)] = word;
         self.ternary[usize::from(micro.pop_ternary)] = permute_fields(micro.permute, word);
+    }
+
+    /// Writes a register or predicate from outside; a predicate takes the lowest bit of `value`. False, without effect,
+    /// for registers that cannot be written.
+    pub fn write(&mut self, register: Register, value: u64) -> bool {
+        match register {
+            Register::Alu(reg) if !reg.is_constant() => self.alu[reg.index()] = value,
+            Register::Ternary(reg) if !reg.is_constant() => self.ternary[reg.index()] = value,
+            Register::Predicate(reg) if !reg.is_constant() => {
+                let bit = 1 << reg.index();
+                self.predicates = if value & 1 == 1 { self.predicates | bit } else { self.predicates & !bit };
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Address of the next word.

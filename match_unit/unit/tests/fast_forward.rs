@@ -2,16 +2,17 @@
 //! Fast-forward leaves the state of a search that issues every word: same results, cycles, words, stalls, registers and
 //! predicates, for the programs of `ucode/` and for programs that carry state from item to item.
 
-use mb_asm::word::Word;
+use mb_asm::MatchProgram;
 use mb_core::random::Random;
 use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
+use mb_unit::template::template;
 
 /// Runs the same searches word by word and with fast-forward, and changes the lists between them as an engine does.
 /// Returns the number of skipped items of the posted list.
-fn compare(words: &[Word], seed: u64) -> u64 {
+fn compare(program: &MatchProgram, seed: u64) -> u64 {
     let mut random = Random::of(seed, &[]);
     let memory = ListManagerParameters {
         latency: random.pick(&[1, 10, 16, 17, 40]),
@@ -22,8 +23,9 @@ fn compare(words: &[Word], seed: u64) -> u64 {
         fifo: random.pick(&[2, 8, 9, 16, 64, 100]),
         capacity: random.pick(&[30, 60, 1024, 1024]),
         spill_latency: random.pick(&[10, 250]),
+        item_words: program.item_words,
     };
-    let mut slow = MatchProcessor::new(words, memory).unwrap();
+    let mut slow = MatchProcessor::new(&program.words, memory).unwrap();
     let variety = random.pick(&[2, 30, 1000]);
     for id in 0..20 + random.below(100) {
         let item = Item {
@@ -79,17 +81,27 @@ fn compare(words: &[Word], seed: u64) -> u64 {
 #[test]
 fn fast_forward_equals_issuing_every_word() {
     for program in BuiltinProgram::ALL {
-        let words = program.assemble().words;
-        let skipped: u64 = (1..=400).map(|seed| compare(&words, seed)).sum();
+        let assembled = program.assemble();
+        let skipped: u64 = (1..=400).map(|seed| compare(&assembled, seed)).sum();
         assert!(skipped > 10_000, "{program:?} skipped {skipped}");
     }
 }
 
+#[test]
+fn fast_forward_knows_items_of_every_size() {
+    for (item_words, least) in [(4, 0), (8, 10_000), (16, 10_000)] {
+        let program = mb_asm::assemble("template.mb", &template(item_words)).unwrap();
+        let skipped: u64 = (1..=200).map(|seed| compare(&program, seed)).sum();
+        // With items of four words, the words that decide pop nothing, and every one is issued.
+        assert!(skipped >= least && (least > 0) == (skipped > 0), "items of {item_words} words: {skipped} skipped");
+    }
+}
+
 /// `mpi` with one line replaced.
-fn changed(line: &str, by: &str) -> Vec<Word> {
+fn changed(line: &str, by: &str) -> MatchProgram {
     let text = BuiltinProgram::Mpi.text();
     assert_eq!(text.matches(line).count(), 1, "the line occurs once");
-    mb_asm::assemble("changed.mb", &text.replace(line, by)).unwrap().words
+    mb_asm::assemble("changed.mb", &text.replace(line, by)).unwrap()
 }
 
 #[test]
@@ -106,8 +118,8 @@ fn state_carried_from_item_to_item_prevents_fast_forward() {
         // A ternary register that holds a word of the previous item.
         "posted: wait || item_mask = in || t9 = item_id",
     ] {
-        let words = changed(line, by);
-        let skipped: u64 = (1..=60).map(|seed| compare(&words, seed)).sum();
+        let program = changed(line, by);
+        let skipped: u64 = (1..=60).map(|seed| compare(&program, seed)).sum();
         assert_eq!(skipped, 0, "{by}");
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! `MICROCODE_ROUNDS` sets the number of random lists per program (default 3000; each is searched eight times).
 
+use mb_asm::MatchProgram;
 use mb_core::random;
 use mb_unit::golden::{self, GoldenMatch};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, handle_word, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
+use mb_unit::template::template;
 
 const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
@@ -333,43 +335,52 @@ fn rounds() -> u64 {
 #[test]
 fn random_lists_are_answered_as_the_golden_functions_do() {
     for program in BuiltinProgram::ALL {
-        let words = program.assemble().words;
-        let golden = golden_of(program);
-        let mut matches = [0_u64; 3];
-        for seed in 0..rounds() {
-            let mut random = Random(random::Random::of(seed, &[]));
-            let mut machine =
-                MatchProcessor::new(&words, ListManagerParameters { latency: 1 + seed % 30, ..MEMORY }).unwrap();
-            let mut lists = [Vec::new(), Vec::new()];
-            for (which, list) in [List::Posted, List::Unexpected].into_iter().zip(&mut lists) {
-                for id in 0..random.below(6) {
-                    let mut item = random.item();
-                    machine.lists_mut().append(which, item, id, 0);
-                    item.handle = machine.lists().item(which, id as usize).0[6] as u32;
-                    list.push(item);
-                }
-            }
-            for _ in 0..8 {
-                let mut header = random.header();
-                let search = random.below(3) == 0;
-                let (list, expected) = if search {
-                    header.flags = flags::SEARCH | random.of(&[0, flags::ANY_SOURCE]);
-                    header.length = random.of(&[u64::MAX, 0, !1, 0xffff_ffff]);
-                    (List::Unexpected, golden::unexpected(&lists[1], &header))
-                } else {
-                    (List::Posted, golden(&lists[0], &header))
-                };
-                let arrival = machine.now() + random.below(3) * random.below(40);
-                let answer = machine.search(list, header.words(), arrival, &mut ()).unwrap();
-                let (found, words) = expected.map_or((None, [0; 4]), |found| (Some(found.position), found.words));
-                assert_eq!(
-                    (answer.found, answer.words),
-                    (found, words),
-                    "{program:?}, seed {seed}: {header:#?} {lists:#?}"
-                );
-                matches[if found.is_none() { 0 } else { 1 + usize::from(search) }] += 1;
+        answers_random_lists(&program.assemble(), golden_of(program), rounds());
+    }
+}
+
+#[test]
+fn a_template_is_answered_as_mpi_in_every_size_of_items() {
+    for item_words in mb_asm::program::ITEM_WORDS {
+        let program = mb_asm::assemble("template.mb", &template(item_words)).unwrap();
+        assert_eq!(program.item_words, item_words);
+        answers_random_lists(&program, golden::mpi, rounds() / 3);
+    }
+}
+
+fn answers_random_lists(program: &MatchProgram, golden: Golden, rounds: u64) {
+    let (name, item_words) = (&program.name, program.item_words);
+    let mut matches = [0_u64; 3];
+    for seed in 0..rounds {
+        let mut random = Random(random::Random::of(seed, &[]));
+        let mut machine =
+            MatchProcessor::new(&program.words, ListManagerParameters { latency: 1 + seed % 30, item_words, ..MEMORY })
+                .unwrap();
+        let mut lists = [Vec::new(), Vec::new()];
+        for (which, list) in [List::Posted, List::Unexpected].into_iter().zip(&mut lists) {
+            for id in 0..random.below(6) {
+                let mut item = random.item();
+                machine.lists_mut().append(which, item, id, 0);
+                item.handle = machine.lists().item(which, id as usize).0[handle_word(item_words)] as u32;
+                list.push(item);
             }
         }
-        assert!(matches.iter().all(|&count| count > rounds() / 2), "{program:?} misses, matches, found: {matches:?}");
+        for _ in 0..8 {
+            let mut header = random.header();
+            let search = random.below(3) == 0;
+            let (list, expected) = if search {
+                header.flags = flags::SEARCH | random.of(&[0, flags::ANY_SOURCE]);
+                header.length = random.of(&[u64::MAX, 0, !1, 0xffff_ffff]);
+                (List::Unexpected, golden::unexpected(&lists[1], &header))
+            } else {
+                (List::Posted, golden(&lists[0], &header))
+            };
+            let arrival = machine.now() + random.below(3) * random.below(40);
+            let answer = machine.search(list, header.words(), arrival, &mut ()).unwrap();
+            let (found, words) = expected.map_or((None, [0; 4]), |found| (Some(found.position), found.words));
+            assert_eq!((answer.found, answer.words), (found, words), "{name}, seed {seed}: {header:#?} {lists:#?}");
+            matches[if found.is_none() { 0 } else { 1 + usize::from(search) }] += 1;
+        }
     }
+    assert!(matches.iter().all(|&count| count > rounds / 2), "{name} misses, matches, found: {matches:?}");
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The list manager computes when each word enters the FIFO. Here it is held against a model that
 //! goes cycle by cycle: a queue of words, a memory with requests in flight, and answers on their
-//! way; each search at a random time, with every program and memories fast and slow.
+//! way; each search at a random time, with every program, items of every size, and memories fast and slow.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use mb_asm::MatchProgram;
 use mb_core::random::Random;
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, Words, flags, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, ItemWords, WORDS, Words, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::programs::BuiltinProgram;
+use mb_unit::template::template;
 use mb_unit::unit::{FifoHead, FifoTag, InputNeed, MatchUnit, OutputWord, WRITE_STAGE};
 
 /// Issue cycles and addresses of one run, and for each search the position found and the cycle of the answer.
@@ -25,7 +27,8 @@ struct Request {
 
 /// The list manager, cycle by cycle, during one search.
 struct Stream<'a> {
-    items: &'a [Words],
+    items: &'a [ItemWords],
+    item_words: usize,
     header: Words,
     start: u64,
     /// Next word: header words first, then item by item.
@@ -47,7 +50,7 @@ impl Stream<'_> {
 
     /// Asks memory for the next item beyond the head cache, if its port and a place in flight are free.
     fn ask(&mut self, now: u64, memory: &ListManagerParameters) {
-        let cycles = 8_u64.div_ceil(memory.words_per_cycle);
+        let cycles = (memory.item_words as u64).div_ceil(memory.words_per_cycle);
         let next = self.asked.keys().next_back().map_or(memory.head_cache, |last| last + 1);
         if next >= self.items.len() || now < self.start {
             return;
@@ -84,7 +87,7 @@ impl Stream<'_> {
             }
         }
         if item == self.items.len() {
-            return Some((FifoTag::Item, Item::end().words()[self.place]));
+            return Some((FifoTag::Item, Item::end().encode(self.item_words)[self.place]));
         }
         let after = memory.latency + self.place as u64 / memory.words_per_cycle;
         let there = item < memory.head_cache || self.asked.get(&item).is_some_and(|asked| *asked + after <= now);
@@ -102,7 +105,8 @@ impl Stream<'_> {
             }
             _ => {}
         }
-        self.place = (self.place + 1) % 8;
+        let size = if self.item.is_none() { WORDS } else { self.item_words };
+        self.place = (self.place + 1) % size;
         if self.place == 0 {
             self.item = Some(self.item.map_or(0, |item| item + 1));
         }
@@ -124,12 +128,12 @@ impl Stream<'_> {
 }
 
 fn run_stepped(
-    program: BuiltinProgram,
+    program: &MatchProgram,
     memory: ListManagerParameters,
-    lists: &[Vec<Words>; 2],
+    lists: &[Vec<ItemWords>; 2],
     requests: &[Request],
 ) -> Seen {
-    let mut unit = MatchUnit::new(&program.assemble().words);
+    let mut unit = MatchUnit::new(&program.words);
     let mut fifo: VecDeque<(u64, FifoTag, u64)> = VecDeque::new();
     let (mut issues, mut answers) = (Vec::new(), Vec::new());
     let mut requests: VecDeque<Request> = requests.iter().copied().collect();
@@ -153,6 +157,7 @@ fn run_stepped(
             requests.pop_front();
             stream = Some(Stream {
                 items: &lists[usize::from(request.list == List::Unexpected)],
+                item_words: memory.item_words,
                 header: request.header,
                 start: now,
                 item: None,
@@ -208,15 +213,15 @@ fn issue(
 }
 
 fn run_machine(
-    program: BuiltinProgram,
+    program: &MatchProgram,
     memory: ListManagerParameters,
-    lists: &[Vec<Words>; 2],
+    lists: &[Vec<ItemWords>; 2],
     requests: &[Request],
 ) -> Seen {
-    let mut machine = MatchProcessor::in_reset(&program.assemble().words, memory);
+    let mut machine = MatchProcessor::in_reset(&program.words, memory);
     for (list, items) in [List::Posted, List::Unexpected].into_iter().zip(lists) {
         for (id, words) in items.iter().enumerate() {
-            machine.lists_mut().append(list, Item::from_words(words), id as u64, 0);
+            machine.lists_mut().append_words(list, *words, id as u64, 0);
         }
     }
     let mut issues = Vec::new();
@@ -232,6 +237,8 @@ fn run_machine(
 
 #[test]
 fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
+    let sizes = [4, 8, 16].map(|size| mb_asm::assemble("template.mb", &template(size)).unwrap());
+    let programs: Vec<_> = BuiltinProgram::ALL.map(BuiltinProgram::assemble).into_iter().chain(sizes).collect();
     let mut late = 0;
     for seed in 1..=600 {
         let mut random = Random::of(seed, &[]);
@@ -244,6 +251,7 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
             fifo: random.pick(&[2, 3, 7, 8, 9, 16, 64]),
             capacity: 1024,
             spill_latency: 250,
+            item_words: WORDS,
         };
         // Slots are given out in order, so the handles are known.
         let mut slots = 0;
@@ -266,9 +274,9 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
                         handle: slots,
                         ..Item::default()
                     };
-                    item.words()
+                    item
                 })
-                .collect::<Vec<Words>>()
+                .collect::<Vec<Item>>()
         });
         let mut arrival = 300;
         let requests: Vec<Request> = (0..6)
@@ -286,11 +294,14 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
                 Request { list: if search { List::Unexpected } else { List::Posted }, header: header.words(), arrival }
             })
             .collect();
-        for program in BuiltinProgram::ALL {
-            let stepped = run_stepped(program, memory, &lists, &requests);
-            let computed = run_machine(program, memory, &lists, &requests);
-            assert_eq!(computed.1, stepped.1, "seed {seed}, {program:?}, {memory:?}: {lists:?} {requests:?}");
-            assert_eq!(computed.0, stepped.0, "seed {seed}, {program:?}, {memory:?}: {lists:?} {requests:?}");
+        for program in &programs {
+            let memory = ListManagerParameters { item_words: program.item_words, ..memory };
+            let encoded = lists.clone().map(|list| list.iter().map(|item| item.encode(program.item_words)).collect());
+            let stepped = run_stepped(program, memory, &encoded, &requests);
+            let computed = run_machine(program, memory, &encoded, &requests);
+            let name = &program.name;
+            assert_eq!(computed.1, stepped.1, "seed {seed}, {name}, {memory:?}: {lists:?} {requests:?}");
+            assert_eq!(computed.0, stepped.0, "seed {seed}, {name}, {memory:?}: {lists:?} {requests:?}");
             late += computed.0.windows(2).filter(|pair| pair[1].0 > pair[0].0 + 1).count();
         }
     }

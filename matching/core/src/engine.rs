@@ -266,8 +266,51 @@ macro_rules! presets {
     };
 }
 
+/// What a user's engine did against the interface or against its own rules. It ends the run: [`EngineFault::raise`]
+/// unwinds to [`EngineFault::catch`], around the work that drives the engine.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct EngineFault(pub String);
+
+impl EngineFault {
+    /// Ends the run of the engine.
+    pub fn raise(self) -> ! {
+        std::panic::resume_unwind(Box::new(self))
+    }
+
+    /// Does `work`, and returns the fault if an engine raised one.
+    ///
+    /// # Errors
+    /// The fault.
+    pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Self> {
+        // What `work` leaves behind is dropped or not used again.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|cause| match cause.downcast::<Self>() {
+            Ok(fault) => *fault,
+            Err(other) => std::panic::resume_unwind(other),
+        })
+    }
+}
+
 /// Builds one engine from a complete parameter set.
 pub type BuildEngine = fn(&ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
+
+/// What builds an engine in place of its catalog entry: a match program of the user's.
+pub trait BuildOwn: Send + Sync + std::fmt::Debug {
+    /// Makes one engine.
+    ///
+    /// # Errors
+    /// When the parameters do not go with it.
+    fn build(&self, parameters: &ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
+
+    /// The parameter that it stands for.
+    fn parameter(&self) -> &'static str;
+
+    /// What tables show as the value of that parameter: it differs between different contents.
+    fn value(&self) -> String;
+
+    /// The source of that value in words.
+    fn detail(&self) -> String;
+}
 
 /// The outcomes are those of `spec/matching.md` with any parameters.
 #[must_use]

@@ -18,6 +18,8 @@ from matchbench.native_types import Answer, State, Stopped
 PROMPT = "(mu) "
 AROUND = 4  # words before and after the one that is shown
 REGISTERS = 16
+RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
+CONDITION_WORDS = 4  # if NAME OP NUMBER
 
 
 class InvalidCommandError(MatchbenchError):
@@ -47,18 +49,29 @@ class Debugger:
         self.unit = setup.unit()
         self.reported = 0
         self.broken: str | None = None
+        self.conditions: dict[int, tuple[str, str, int] | None] = {}
+        self.watched: list[str] = []
+        self.written: list[tuple[int, str, int]] = []
         self.rejected = False
         self.done = False
         self.commands = {
             "step": Command("step [N]", "Issue N words, one by default, and show their effects.", self._step),
-            "continue": Command("continue", "Run to a breakpoint or to the end of a search.", self._continue),
+            "continue": Command(
+                "continue [N]", "Run to a breakpoint or to the end of a search, N times.", self._continue
+            ),
+            "finish": Command("finish", "Run to the end; breakpoints and watches stop it.", self._finish),
             "run-to": Command("run-to PLACE", "Run until the word at PLACE is next.", self._run_to),
             "back": Command("back [N]", "Undo N words, one by default.", self._back),
             "restart": Command("restart", "Restart from reset; breakpoints stay.", self._restart),
             "break": Command(
-                "break [PLACE]", "Set a breakpoint at PLACE; without PLACE: list breakpoints.", self._break
+                "break [PLACE [if NAME OP NUMBER]]",
+                "Set a breakpoint at PLACE, with a condition; without PLACE: list breakpoints.",
+                self._break,
             ),
             "delete": Command("delete PLACE|all", "Delete the breakpoint at PLACE, or all.", self._delete),
+            "watch": Command("watch [NAME]", "Stop when NAME changes; without NAME: list watches.", self._watch),
+            "unwatch": Command("unwatch NAME", "Watch NAME no longer.", self._unwatch),
+            "set": Command("set NAME NUMBER", "Write a register or predicate.", self._set),
             "print": Command("print NAME...", "Show registers, predicates or items by name.", self._print),
             "registers": Command("registers", "Show all registers.", self._registers),
             "predicates": Command("predicates", "Show all predicates.", self._predicates),
@@ -129,8 +142,14 @@ class Debugger:
         self._next_word()
 
     def _continue(self, words: list[str]) -> None:
+        for _ in range(_number(words)):
+            if self._moved(self.unit.resume)["why"] not in {"answered", "breakpoint"}:
+                break
+        self._next_word()
+
+    def _finish(self, words: list[str]) -> None:
         _nothing(words)
-        self._moved(self.unit.resume)
+        self._moved(self.unit.run_to_end)
         self._next_word()
 
     def _run_to(self, words: list[str]) -> None:
@@ -149,6 +168,10 @@ class Debugger:
             self.reported += 1
         if stopped["why"] == "breakpoint":
             tables.line("breakpoint")
+        elif stopped["changed"]:
+            register, before, after = stopped["changed"]
+            old = before if register.startswith("p") else hex(before)
+            tables.line(f"changed: {write_text(self.setup, register, after)}, {old} before")
         elif stopped["why"] == "idle":
             tables.line("no header is left")
         elif stopped["broken"]:
@@ -172,12 +195,18 @@ class Debugger:
         self._anew(0)
 
     def _anew(self, words: int) -> None:
-        breakpoints = self.unit.breakpoints()
         self.unit = self.setup.unit()
         self.broken = None
-        for address in breakpoints:
-            self.unit.set_breakpoint(address, stop=True)
+        # What was written is part of the run up to the word at which it was.
+        self.written = [write for write in self.written if write[0] <= words]
+        for issued, register, value in self.written:
+            self.unit.skip(issued)
+            self.unit.write_register(register, value)
         self.unit.skip(words)
+        for address, condition in self.conditions.items():
+            self.unit.set_breakpoint(address, stop=True, condition=condition)
+        for register in self.watched:
+            self.unit.watch_register(register, stop=True)
         self.reported = len(self.unit.answers(0))
         self._next_word()
 
@@ -186,20 +215,84 @@ class Debugger:
     def _break(self, words: list[str]) -> None:
         if not words:
             for address in self.unit.breakpoints():
-                tables.line(self._word(address))
+                tables.line(f"{self._word(address)}{self._condition_text(address)}")
             if not self.unit.breakpoints():
                 tables.line("no breakpoints")
             return
-        address = self._place(words)
-        is_new = self.unit.set_breakpoint(address, stop=True)
-        tables.line(f"{'breakpoint' if is_new else 'already a breakpoint'} at {self._word(address)}")
+        address = self._place(words[:1])
+        condition = self._condition(words[1:])
+        is_new = self.unit.set_breakpoint(address, stop=True, condition=condition)
+        known = "already a breakpoint" if condition == self.conditions.get(address) else "changed breakpoint"
+        self.conditions[address] = condition
+        what = "breakpoint" if is_new else known
+        tables.line(f"{what} at {self._word(address)}{self._condition_text(address)}")
+
+    def _condition(self, words: list[str]) -> tuple[str, str, int] | None:
+        if not words:
+            return None
+        if len(words) != CONDITION_WORDS or words[0] != "if" or words[2] not in RELATIONS:
+            msg = f"found `{' '.join(words)}`; expected if NAME OP NUMBER, with OP one of: {' '.join(RELATIONS)}"
+            raise InvalidCommandError(msg)
+        return self._register(words[1]), words[2], _value(words[3])
+
+    def _condition_text(self, address: int) -> str:
+        if (condition := self.conditions.get(address)) is None:
+            return ""
+        register, relation, value = condition
+        return f", if {self.setup.register_name(register)} {relation} {value:#x}"
+
+    def _register(self, name: str) -> str:
+        """Return the register that a name of the program, or the register's own name, stands for."""
+        register = self.setup.registers.get(name, name)
+        kind, number = register[:1], register[1:]
+        if not (kind and kind in "atp" and number.isdecimal() and int(number) < REGISTERS):
+            named = "".join(f", {known}" for known in self.setup.registers)
+            msg = f"name `{name}`: unknown; expected one of: a0 to a15, t0 to t15, p0 to p15{named}"
+            raise InvalidCommandError(msg)
+        return f"{kind}{int(number)}"
+
+    def _watch(self, words: list[str]) -> None:
+        if not words:
+            for register in self.watched:
+                tables.line(self._value(register))
+            if not self.watched:
+                tables.line("no watches")
+            return
+        register = self._register(_only(words, "a register"))
+        if self.unit.watch_register(register, stop=True):
+            self.watched.append(register)
+        tables.line(f"watch {self._value(register)}")
+
+    def _unwatch(self, words: list[str]) -> None:
+        register = self._register(_only(words, "a register"))
+        if not self.unit.watch_register(register, stop=False):
+            msg = f"{self.setup.register_name(register)}: not watched; `watch` lists what is"
+            raise InvalidCommandError(msg)
+        self.watched.remove(register)
+
+    def _set(self, words: list[str]) -> None:
+        words = [word for word in words if word != "="]
+        if len(words) != 2:  # noqa: PLR2004 - a name and a number
+            msg = f"found {len(words)} arguments; expected NAME NUMBER"
+            raise InvalidCommandError(msg)
+        register, value = self._register(words[0]), _value(words[1])
+        if register.startswith("p") and value > 1:
+            msg = f"predicate `{words[0]}`: found {value}; expected 0 or 1"
+            raise InvalidCommandError(msg)
+        if not self.unit.write_register(register, value):
+            msg = f"`{words[0]}`: is a constant; expected a register from 1 to 15"
+            raise InvalidCommandError(msg)
+        self.written.append((self.unit.totals()["words"], register, value))
+        tables.line(self._value(register))
 
     def _delete(self, words: list[str]) -> None:
         if words == ["all"]:
             for address in self.unit.breakpoints():
                 self.unit.set_breakpoint(address, stop=False)
+            self.conditions.clear()
             return
         address = self._place(words)
+        self.conditions.pop(address, None)
         if not self.unit.set_breakpoint(address, stop=False):
             msg = f"{self.setup.place(address)}: no breakpoint; `break` lists them"
             raise InvalidCommandError(msg)
@@ -404,6 +497,24 @@ def _nothing(words: list[str]) -> None:
     if words:
         msg = f"found `{words[0]}`; expected no argument"
         raise InvalidCommandError(msg)
+
+
+def _only(words: list[str], what: str) -> str:
+    if len(words) != 1:
+        msg = f"found {len(words)} arguments; expected {what}"
+        raise InvalidCommandError(msg)
+    return words[0]
+
+
+def _value(text: str) -> int:
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 64:
+        msg = f"found `{text}`; expected a number from 0 to {(1 << 64) - 1}"
+        raise InvalidCommandError(msg)
+    return value
 
 
 def _number(words: list[str]) -> int:

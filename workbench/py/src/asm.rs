@@ -76,6 +76,12 @@ impl MatchProgram {
         self.0.words.len()
     }
 
+    /// Words of the list items that the program reads.
+    #[getter]
+    fn item_words(&self) -> usize {
+        self.0.item_words
+    }
+
     /// Words that the microcode store holds.
     #[getter]
     fn store(&self) -> usize {

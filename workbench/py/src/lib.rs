@@ -43,7 +43,7 @@ mod _native {
     #[pymodule_export]
     use super::generate::{generate, patterns};
     #[pymodule_export]
-    use super::match_unit::{MatchUnit, match_codes, match_programs};
+    use super::match_unit::{MatchUnit, match_codes, match_programs, match_template};
     #[pymodule_export]
     use super::netproc::{
         NetworkProcessor, check_program, describe_packets, generate_packets, handler_commands, network_processors,

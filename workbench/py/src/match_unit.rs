@@ -3,17 +3,20 @@
 
 mod shapes;
 
+use mb_asm::program::ITEM_WORDS;
+use mb_asm::word::Register;
 use mb_core::Clock;
 use mb_microcode::MicrocodeParameters;
-use mb_session::debugger::{Debugger, StopReason};
+use mb_session::debugger::{Condition, Debugger, Relation, StopReason};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
 use mb_session::session::{AfterMatch, Session, SessionStep};
 use mb_session::trace::Tracer;
-use mb_unit::layout::{Item, flags, op, options};
+use mb_unit::layout::{flags, handle_word, op, options};
 use mb_unit::list_manager::{List, StallCause};
 use mb_unit::match_processor::{IssueEvent, Observer as _};
 use mb_unit::programs::BuiltinProgram;
+use mb_unit::template::template;
 use mb_unit::unit;
 use pyo3::prelude::*;
 
@@ -61,7 +64,11 @@ impl MatchUnit {
 
     /// Appends an item to a list under an id.
     fn append(&mut self, list: &str, item: ItemInput, id: u64) -> PyResult<()> {
-        self.debugger.session_mut().append(list_of(list)?, item.into(), id);
+        let item_words = self.debugger.program().item_words;
+        let Some(words) = item.encode(item_words) else {
+            return Err(bad_input(format!("found an item of another size, expected {item_words} words")));
+        };
+        self.debugger.session_mut().append_words(list_of(list)?, words, id);
         Ok(())
     }
 
@@ -128,14 +135,25 @@ impl MatchUnit {
         self.debugger.address_of(text).map_err(bad_input)
     }
 
-    /// Sets or clears a breakpoint; returns whether that changed anything.
-    fn set_breakpoint(&mut self, address: u16, stop: bool) -> bool {
+    /// Sets or clears a breakpoint; returns whether it was not there, or was. The condition is register, relation and
+    /// value.
+    #[pyo3(signature = (address, stop, condition=None))]
+    fn set_breakpoint(&mut self, address: u16, stop: bool, condition: Option<(String, String, u64)>) -> PyResult<bool> {
         if !stop {
-            return self.debugger.clear_breakpoint(address);
+            return Ok(self.debugger.clear_breakpoint(address));
         }
         let is_new = self.debugger.breakpoints().all(|known| known != address);
-        self.debugger.set_breakpoint(address);
-        is_new
+        let condition = match condition {
+            None => None,
+            Some((register, relation, value)) => {
+                let register = register_of(&register)?;
+                let found = Relation::ALL.into_iter().find(|(text, _)| *text == relation);
+                let relation = found.ok_or_else(|| bad_input(format!("relation `{relation}`: unknown")))?.1;
+                Some(Condition { register, relation, value })
+            }
+        };
+        self.debugger.set_breakpoint(address, condition);
+        Ok(is_new)
     }
 
     /// The breakpoints in the order of addresses.
@@ -174,6 +192,21 @@ impl MatchUnit {
         Stopped::new(py.detach(|| self.debugger.run_to(address)), None)
     }
 
+    /// Runs until no header is left; stops at breakpoints and changes of watched registers too.
+    fn run_to_end(&mut self, py: Python<'_>) -> Stopped {
+        Stopped::new(py.detach(|| self.debugger.run_to_end()), None)
+    }
+
+    /// Stops behind each word that changes a register, or no longer; returns whether that is a change.
+    fn watch_register(&mut self, register: &str, stop: bool) -> PyResult<bool> {
+        Ok(self.debugger.watch(register_of(register)?, stop))
+    }
+
+    /// Writes a register or predicate between two words; false for those that cannot be written.
+    fn write_register(&mut self, register: &str, value: u64) -> PyResult<bool> {
+        Ok(self.debugger.write(register_of(register)?, value))
+    }
+
     /// Registers, predicates, the pending branch, FIFOs and the current search.
     fn state(&self) -> StateShape {
         let session = self.debugger.session();
@@ -205,7 +238,7 @@ impl MatchUnit {
             ListEntryShape {
                 item: id,
                 words: words.to_vec(),
-                handle: Item::from_words(words).handle,
+                handle: words[handle_word(words.len())] as u32,
                 cached_since: lists.cached_since(list, position),
                 spilled: lists.is_spilled(list, position),
             }
@@ -266,6 +299,10 @@ impl MatchUnit {
     }
 }
 
+fn register_of(name: &str) -> PyResult<Register> {
+    Register::from_name(name).ok_or_else(|| bad_input(format!("register `{name}`: unknown")))
+}
+
 fn list_of(name: &str) -> PyResult<List> {
     match name {
         "posted" => Ok(List::Posted),
@@ -278,6 +315,15 @@ fn list_of(name: &str) -> PyResult<List> {
 #[pyfunction]
 pub(crate) fn match_programs() -> Vec<(&'static str, &'static str)> {
     BuiltinProgram::ALL.map(|program| (program.name(), program.text())).to_vec()
+}
+
+/// The text of a match program to start from, for items of 4, 8 or 16 words.
+#[pyfunction]
+pub(crate) fn match_template(item_words: usize) -> PyResult<String> {
+    if !ITEM_WORDS.contains(&item_words) {
+        return Err(bad_input(format!("items: found {item_words} words, expected 4, 8 or 16")));
+    }
+    Ok(template(item_words))
 }
 
 /// Options of an item, operations and flags of a header: names and codes.

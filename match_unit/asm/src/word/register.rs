@@ -111,6 +111,22 @@ pub enum Register {
     Predicate(Predicate),
 }
 
+impl Register {
+    /// The register with this name: `a3`, `t15`, `p0`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let (file, number) = name.split_at_checked(1)?;
+        let is_number = !number.is_empty() && number.len() <= 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+        let index = number.parse().ok().filter(|_| is_number && (number == "0" || !number.starts_with('0')))?;
+        match file {
+            "a" => AluReg::new(index).map(Self::Alu),
+            "t" => TernaryReg::new(index).map(Self::Ternary),
+            "p" => Predicate::new(index).map(Self::Predicate),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Register {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

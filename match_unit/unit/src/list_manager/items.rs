@@ -3,12 +3,11 @@
 
 use super::parameters::{ListManagerParameters, MAX_HEAD_CACHE};
 use super::protocol::List;
-use crate::layout::{WORDS, Words};
+use crate::layout::ItemWords;
 
 /// A slot of item memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ItemSlot {
-    pub(super) words: Words,
     pub(super) id: u64,
     pub(super) spilled: bool,
 }
@@ -28,9 +27,12 @@ struct FreeList {
 }
 
 /// Both lists and the slots that hold their items. Slots from `capacity` on are in host memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ItemMemory {
     pub(super) slots: Vec<ItemSlot>,
+    /// The words of every slot, one slot after the other.
+    words: Vec<u64>,
+    item_words: usize,
     local: FreeList,
     spilled: FreeList,
     posted: ItemList,
@@ -38,6 +40,25 @@ pub(super) struct ItemMemory {
 }
 
 impl ItemMemory {
+    pub(super) fn new(item_words: usize) -> Self {
+        Self {
+            slots: Vec::new(),
+            words: Vec::new(),
+            item_words,
+            local: FreeList::default(),
+            spilled: FreeList::default(),
+            posted: ItemList::default(),
+            unexpected: ItemList::default(),
+        }
+    }
+
+    /// The words of a slot.
+    #[inline]
+    pub(super) fn words(&self, slot: u32) -> &[u64] {
+        let first = slot as usize * self.item_words;
+        &self.words[first..first + self.item_words]
+    }
+
     #[inline]
     pub(super) const fn list(&self, list: List) -> &ItemList {
         match list {
@@ -73,12 +94,22 @@ impl ItemMemory {
     }
 
     /// Writes `slot` and appends it to `list`; the item is available from cycle `done` on.
-    pub(super) fn append(&mut self, list: List, slot: usize, item: ItemSlot, head_cache: usize, done: u64) {
+    pub(super) fn append(
+        &mut self,
+        list: List,
+        slot: usize,
+        item: ItemSlot,
+        words: &ItemWords,
+        head_cache: usize,
+        done: u64,
+    ) {
         // Host allocation is lazy for both memories and does not affect simulated times.
-        while self.slots.len() <= slot {
-            self.slots.push(ItemSlot { words: [0; WORDS], id: 0, spilled: false });
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, ItemSlot { id: 0, spilled: false });
+            self.words.resize((slot + 1) * self.item_words, 0);
         }
         self.slots[slot] = item;
+        self.words[slot * self.item_words..][..self.item_words].copy_from_slice(&words[..self.item_words]);
         let list = self.list_mut(list);
         if list.slots.len() < head_cache {
             list.ready[list.slots.len()] = done;

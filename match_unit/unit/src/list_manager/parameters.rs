@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Parameters of the list manager, of its FIFO and of the memories behind it.
 
-use crate::layout::WORDS;
+use crate::layout::{MAX_ITEM_WORDS, WORDS};
 
 /// Largest head cache, in items.
 pub const MAX_HEAD_CACHE: usize = 16;
@@ -25,6 +25,8 @@ pub struct ListManagerParameters {
     pub capacity: usize,
     /// Cycles from a request to its first word in host memory, at least 1.
     pub spill_latency: u64,
+    /// Words of an item, as the program declares: 4 to [`MAX_ITEM_WORDS`].
+    pub item_words: usize,
 }
 
 impl ListManagerParameters {
@@ -38,11 +40,12 @@ impl ListManagerParameters {
         fifo: 16,
         capacity: 4096,
         spill_latency: 250,
+        item_words: WORDS,
     };
 
     /// Cycles for which one item occupies the port of the memory.
     pub(super) const fn item_cycles(&self) -> u64 {
-        (WORDS as u64).div_ceil(self.words_per_cycle)
+        (self.item_words as u64).div_ceil(self.words_per_cycle)
     }
 
     /// Panics when a parameter is outside its documented range.
@@ -50,6 +53,7 @@ impl ListManagerParameters {
         assert!(self.latency > 0 && self.spill_latency > 0 && self.reaction > 0, "delays are at least one cycle");
         assert!((1..=8).contains(&self.words_per_cycle), "memory delivers 1 to 8 words per cycle");
         assert!((1..=MAX_HEAD_CACHE).contains(&self.head_cache), "the head cache has 1 to {MAX_HEAD_CACHE} items");
+        assert!((4..=MAX_ITEM_WORDS).contains(&self.item_words), "items have 4 to {MAX_ITEM_WORDS} words");
         assert!(self.fifo >= 2, "the input FIFO holds at least two words");
     }
 }

@@ -4,7 +4,7 @@
 use super::parameters::MAX_HEAD_CACHE;
 use super::stream::StreamPosition;
 use super::{ListManager, StallCause};
-use crate::layout::{WORDS, Words};
+use crate::layout::{ItemWords, MAX_ITEM_WORDS};
 
 /// Deepest FIFO for which a phase exists.
 const PHASE_WORDS: usize = 64;
@@ -62,18 +62,19 @@ impl ListManager {
 
     /// Number of consecutive items, from the current one on, that satisfy `holds` and are followed by an item in local
     /// memory.
-    pub(crate) fn count_items_while(&self, holds: impl Fn(&Words) -> bool) -> usize {
+    pub(crate) fn count_items_while(&self, holds: impl Fn(&[u64]) -> bool) -> usize {
         let StreamPosition::Item(item, _) = self.search.cursor else { return 0 };
         let slots = &self.items.list(self.search.list).slots[item..];
         let local = |slot: u32| (slot as usize) < self.parameters.capacity;
-        slots.windows(2).take_while(|pair| local(pair[1]) && holds(&self.items.slots[pair[0] as usize].words)).count()
+        slots.windows(2).take_while(|pair| local(pair[1]) && holds(self.items.words(pair[0]))).count()
     }
 
-    /// Advances by `items` items that fail after eight cycles each; returns the words of the last
-    /// one and the first word of the following item.
-    pub(crate) fn skip(&mut self, items: usize) -> (Words, u64) {
+    /// Advances by `items` items that fail after a cycle for each of their words; returns the words of the last one and
+    /// the first word of the following item.
+    pub(crate) fn skip(&mut self, items: usize) -> (ItemWords, u64) {
         let StreamPosition::Item(item, _) = self.search.cursor else { unreachable!("an item has begun") };
-        let (words, cycles) = (WORDS * items, (WORDS * items) as u64);
+        let words = self.parameters.item_words * items;
+        let cycles = words as u64;
         let mask = self.left_at.len() - 1;
         let mut left_at = [0; PHASE_WORDS];
         for (back, time) in left_at[..self.parameters.fifo].iter_mut().enumerate() {
@@ -85,7 +86,9 @@ impl ListManager {
         for (back, time) in left_at[..self.parameters.fifo].iter().enumerate() {
             self.left_at[(self.left - 1 - back) & mask] = *time;
         }
-        let last = self.items.slots[self.items.list(self.search.list).slots[item + items - 1] as usize].words;
+        let mut last = [0; MAX_ITEM_WORDS];
+        last[..self.parameters.item_words]
+            .copy_from_slice(self.items.words(self.items.list(self.search.list).slots[item + items - 1]));
         let slot = self.items.list(self.search.list).slots[item + items];
         let search = &mut self.search;
         let (began, answered_at) = (search.began, search.answered_at);
@@ -100,6 +103,6 @@ impl ListManager {
         search.answered += items;
         search.slot = slot;
         search.cursor = StreamPosition::Item(item + items, 1);
-        (last, self.items.slots[slot as usize].words[0])
+        (last, self.items.words(slot)[0])
     }
 }

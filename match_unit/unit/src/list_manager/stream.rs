@@ -3,7 +3,7 @@
 
 use super::parameters::MAX_HEAD_CACHE;
 use super::{ANSWER_WORDS, FifoWord, List, ListManager, ProtocolError, SearchResult, StallCause};
-use crate::layout::{Item, WORDS, Words};
+use crate::layout::{WORDS, Words};
 use crate::unit::FifoTag;
 
 /// Slot number of the end-of-list item, which is not in item memory.
@@ -89,7 +89,7 @@ impl ListManager {
                 }
             }
             StreamPosition::Item(item, place) => {
-                self.search.cursor = if place + 1 < WORDS {
+                self.search.cursor = if place + 1 < self.parameters.item_words {
                     StreamPosition::Item(item, place + 1)
                 } else {
                     StreamPosition::Item(item + 1, 0)
@@ -182,10 +182,9 @@ impl ListManager {
 
     #[inline]
     fn item_word(&self, place: usize) -> u64 {
-        const END: Words = Item::end().words();
-        match self.items.slots.get(self.search.slot as usize) {
-            Some(slot) => slot.words[place],
-            None => END[place],
+        match self.search.slot {
+            NO_SLOT => self.end[place],
+            slot => self.items.words(slot)[place],
         }
     }
 }

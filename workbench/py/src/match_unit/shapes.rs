@@ -4,7 +4,7 @@
 use mb_session::debugger::StopReason;
 use mb_session::session::CompletedSearch;
 use mb_session::trace::TraceRow;
-use mb_unit::layout::{Header, Item, Words};
+use mb_unit::layout::{Header, Item, MAX_ITEM_WORDS, Words};
 use mb_unit::list_manager::{List, ProtocolError, StallCause};
 use mb_unit::match_processor::{IssueEvent, StallCycles};
 use mb_unit::unit::FifoTag;
@@ -30,28 +30,40 @@ pub(crate) struct ItemFields {
 /// An item by its words or by its fields.
 #[derive(FromPyObject)]
 pub(crate) enum ItemInput {
-    Words(Words),
+    Words(Vec<u64>),
     Fields(ItemFields),
 }
 
-impl From<ItemInput> for Item {
-    fn from(input: ItemInput) -> Self {
-        match input {
-            ItemInput::Words(words) => Self::from_words(&words),
-            ItemInput::Fields(fields) => Self {
-                bits: fields.bits,
-                care: fields.care,
-                nid: fields.nid,
-                pid: fields.pid,
-                options: fields.options,
-                length: fields.length,
-                local_offset: fields.local_offset,
-                max_size: fields.max_size,
-                threshold: fields.threshold,
-                event_queue: fields.event_queue,
-                handle: 0,
-                start: fields.start,
-            },
+impl ItemInput {
+    /// The item for a program with items of `item_words` words; `None` for another number of words.
+    pub(super) fn encode(self, item_words: usize) -> Option<[u64; MAX_ITEM_WORDS]> {
+        match self {
+            Self::Words(words) if words.len() == item_words => {
+                let mut all = [0; MAX_ITEM_WORDS];
+                all[..item_words].copy_from_slice(&words);
+                Some(all)
+            }
+            Self::Words(_) => None,
+            Self::Fields(fields) => Some(Item::from(fields).encode(item_words)),
+        }
+    }
+}
+
+impl From<ItemFields> for Item {
+    fn from(fields: ItemFields) -> Self {
+        Self {
+            bits: fields.bits,
+            care: fields.care,
+            nid: fields.nid,
+            pid: fields.pid,
+            options: fields.options,
+            length: fields.length,
+            local_offset: fields.local_offset,
+            max_size: fields.max_size,
+            threshold: fields.threshold,
+            event_queue: fields.event_queue,
+            handle: 0,
+            start: fields.start,
         }
     }
 }
@@ -198,6 +210,8 @@ pub(crate) struct Totals {
 pub(crate) struct Stopped {
     pub(super) why: &'static str,
     pub(super) row: Option<RowShape>,
+    /// A watched register that changed, with its value before and after.
+    pub(super) changed: Option<(String, u64, u64)>,
     pub(super) broken: Option<String>,
 }
 
@@ -233,12 +247,17 @@ impl Stopped {
             Ok(StopReason::Stepped) => "stepped",
             Ok(StopReason::Breakpoint(_)) => "breakpoint",
             Ok(StopReason::Reached(_)) => "reached",
+            Ok(StopReason::Changed { .. }) => "changed",
             Ok(StopReason::SearchDone(_)) => "answered",
             Ok(StopReason::Idle) => "idle",
             Err(_) => "broken",
         };
+        let changed = match stop {
+            Ok(StopReason::Changed { register, before, after }) => Some((register.to_string(), before, after)),
+            _ => None,
+        };
         let broken = stop.err().map(|error| error.to_string());
-        Self { why, row: row.map(RowShape::from), broken }
+        Self { why, row: row.map(RowShape::from), changed, broken }
     }
 }
 
