@@ -8,6 +8,7 @@ mod assembler;
 mod bench;
 mod explore;
 mod formulas;
+mod host;
 mod litmus;
 mod model;
 mod programs;
