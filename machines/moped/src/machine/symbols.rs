@@ -93,8 +93,9 @@ impl Symbols {
         self.functions.iter().filter(|(_, _, name)| is_copy(name)).map(|(start, end, _)| *start..*end).collect()
     }
 
-    /// The function that a return address belongs to, and its first address; none for words that are no return address.
-    /// One that is the first address of a function belongs to a call without return at the end of the function before.
+    /// The function that a return address belongs to, and its first address; none for words that are no return
+    /// address. One that is the first address of a function belongs to a call without return at the end of the function
+    /// before.
     fn returns_to(&self, address: u64) -> Option<(&str, u64)> {
         self.find(address).filter(|(_, start)| address > *start && self.follows_call(address))
     }
