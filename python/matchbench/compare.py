@@ -56,7 +56,8 @@ def compare(
     Raises
     ------
     MatchbenchError
-        When a trace is defective, or an engine or a parameter is wrong.
+        When a trace is defective, or an engine or a parameter is wrong, or an engine of the user's does not
+        keep MPI's order.
 
     Examples
     --------
@@ -77,6 +78,8 @@ def compare(
         chosen.insert(0, Engine(REFERENCE))
     for trace in traces:
         trace.check()
+    for each in chosen:
+        each.check()
     pairs = [(trace, engine) for trace in traces for engine in chosen]
     reports = _replay_all(pairs, network, config, jobs, progress)
     replays = [(trace, engine, report) for (trace, engine), report in zip(pairs, reports, strict=True)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The match unit by itself: a match program, two lists and a queue of headers, run cycle by cycle."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,12 @@ class ProtocolError(MatchbenchError):
     """A match program violates the protocol of the list manager; the message names the word."""
 
 
-def load_program(program: str) -> _native.MatchProgram:
+def load_program(
+    program: str, seen: Callable[[bytes], object] = lambda _data: None
+) -> _native.MatchProgram:
     """Return a built-in program by its name, or the program of a file: an image or source text.
+
+    `seen` receives the bytes of the file.
 
     Raises
     ------
@@ -34,6 +38,7 @@ def load_program(program: str) -> _native.MatchProgram:
         msg = f"program `{program}`: unknown; expected one of: {', '.join(builtin)}, or a file"
         raise MatchbenchError(msg)
     data = path.read_bytes()
+    seen(data)
     if data.startswith(b"mb-ucode"):
         return _native.MatchProgram.load(program, data)
     return _native.MatchProgram.assemble(program, data)
@@ -103,6 +108,12 @@ class Setup:
         """Return a unit in reset with the lists and the headers."""
         unit = _native.MatchUnit(self.program, self.engine, self.remove)
         for number, item in enumerate(self.items):
+            if isinstance(item.content, list) and len(item.content) != self.program.item_words:
+                msg = (
+                    f"item `{item.name}`: found {len(item.content)} words, "
+                    f"expected {self.program.item_words}, as the program declares"
+                )
+                raise MatchbenchError(msg)
             unit.append(item.list_name, item.content, number)
         for header in self.headers:
             unit.arrive(header.list_name, header.content, header.arrival)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Chooses engines by name and replaces their parameters."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError
+from matchbench.match_unit import load_program
 from matchbench.mpi.costs import software_costs
 from matchbench.native_types import Value
 
@@ -23,6 +25,7 @@ def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> E
         Name of the preset; by default the engine's first one.
     **parameters
         Values that replace the preset's: a number in the parameter's unit, or text with a unit or without.
+        `program` of `microcode` may be the path of a match program of your own: source text or an image.
 
     Raises
     ------
@@ -34,8 +37,7 @@ def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> E
     >>> engine("linear", preset="qsnet2", entry="25 ns")
     Engine("linear:qsnet2", entry="25 ns")
     """
-    values: dict[str, Any] = dict(parameters)
-    return Engine(name, preset=preset, **values)
+    return _made(name, dict(parameters), preset=preset)
 
 
 def parse_assignments(texts: Iterable[str], *, option: str = "--set") -> dict[str, Value]:
@@ -99,10 +101,29 @@ def choose_engines(
     labels = [f"{each.name}:{each.preset}" for each in chosen]
     costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
     found = [
-        Engine(label, measured=costs.get(label, ()), **given[each.name])
+        _made(label, given[each.name], measured=costs.get(label, ()))
         for label, each in zip(labels, chosen, strict=True)
     ]
     return list({(each.name, each.preset, each.changed): each for each in found}.values())
+
+
+def _made(
+    spec: str,
+    values: dict[str, Any],
+    *,
+    preset: str | None = None,
+    measured: Sequence[tuple[str, str, str]] = (),
+) -> Engine:
+    """Return an engine; `program` of the engine `microcode` may be the path of a match program."""
+    own = None
+    program = values.get("program")
+    builtin = dict(_native.match_programs())
+    if spec.partition(":")[0] == "microcode" and isinstance(program, str | os.PathLike) and program not in builtin:
+        path = os.fspath(program)
+        digest = hashlib.sha256()
+        own = (load_program(path, digest.update), path, digest.hexdigest())
+        values = {key: value for key, value in values.items() if key != "program"}
+    return Engine(spec, preset=preset, measured=measured, own_program=own, **values)
 
 
 def by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Any]]:

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use mb_core::mpi::{self, ANY_SOURCE, ANY_TAG, Context, PROC_NULL, Traffic};
-use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, QueueLengths, RecvId};
+use mb_core::{EngineFault, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, QueueLengths, RecvId};
 use mb_oracle::Oracle;
 use serde::Deserialize;
 
@@ -188,6 +188,27 @@ pub fn check_clauses(contract: &str, cases: &[Case]) -> Result<(), String> {
     if objections.is_empty() { Ok(()) } else { Err(objections.join("\n")) }
 }
 
+/// The files of `spec/cases/`, for programs that run without the repository.
+const FILES: &[(&str, &str)] = &[
+    ("spec/cases/cancel.toml", include_str!("../../../spec/cases/cancel.toml")),
+    ("spec/cases/general.toml", include_str!("../../../spec/cases/general.toml")),
+    ("spec/cases/mpi.toml", include_str!("../../../spec/cases/mpi.toml")),
+    ("spec/cases/order.toml", include_str!("../../../spec/cases/order.toml")),
+    ("spec/cases/probe.toml", include_str!("../../../spec/cases/probe.toml")),
+    ("spec/cases/proc_null.toml", include_str!("../../../spec/cases/proc_null.toml")),
+    ("spec/cases/special.toml", include_str!("../../../spec/cases/special.toml")),
+    ("spec/cases/visits.toml", include_str!("../../../spec/cases/visits.toml")),
+];
+
+/// As [`corpus`], from the files as they were when this library was built.
+///
+/// # Errors
+/// As [`corpus`].
+pub fn built_in() -> Result<Vec<Case>, String> {
+    let cases: Result<Vec<_>, String> = FILES.iter().map(|(name, text)| read(name, text)).collect();
+    Ok(cases?.into_iter().flatten().collect())
+}
+
 /// Runs `cases` on engines made by `make`: one operation at a time, and all offered at once.
 ///
 /// # Errors
@@ -195,9 +216,12 @@ pub fn check_clauses(contract: &str, cases: &[Case]) -> Result<(), String> {
 pub fn run(cases: &[Case], make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
     for case in cases {
         let named = |error| format!("{}: {error}", case.name);
-        judge_one_by_one(make().as_mut(), &case.ops, visits).map_err(named)?;
         let offers: Vec<_> = case.ops.iter().map(|&op| Offer { at: Picos::ZERO, op }).collect();
-        judge(make().as_mut(), &offers, Fetch::RunUntil, visits).map_err(named)?;
+        let judged = EngineFault::catch(|| {
+            judge_one_by_one(make().as_mut(), &case.ops, visits)?;
+            judge(make().as_mut(), &offers, Fetch::RunUntil, visits)
+        });
+        judged.unwrap_or_else(|fault| Err(fault.0)).map_err(named)?;
     }
     Ok(())
 }

@@ -173,6 +173,8 @@ impl<'a> Run<'a> {
         self.open.entry(outcome).or_default().push_back(index);
         let (found, expected) = (self.engine.queue_lengths(), self.oracle.queue_lengths());
         if found != expected {
+            // A wrong outcome says more than a wrong length.
+            self.drain()?;
             return Err(format!(
                 "{}: the engine's lists have {} and {} entries, the oracle's {} and {}",
                 describe(index, op),

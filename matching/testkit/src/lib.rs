@@ -37,12 +37,21 @@ pub fn checked<P: Parameters>(parameters: &P) -> &P {
 /// When there is no such preset, or `P` describes another engine.
 #[must_use]
 pub fn preset<P: Parameters>(entry: &EngineEntry, name: &str) -> P {
+    preset_set(entry, name).typed()
+}
+
+/// The parameters of a preset of `entry`.
+///
+/// # Panics
+/// When there is no such preset.
+#[must_use]
+pub fn preset_set(entry: &EngineEntry, name: &str) -> ParameterSet {
     let preset = entry.presets.iter().find(|preset| preset.name == name);
     let table: toml::Table = preset.expect("the engine has the preset").toml.parse().expect("presets are TOML");
     let values = table.iter().map(|(key, fields)| (key.as_str(), fields["value"].as_str().expect("values are text")));
     let values = values.map(|(key, text)| (key, text, Source::User));
     let set = ParameterSet::complete(entry.parameters, values);
-    set.unwrap_or_else(|error| panic!("preset {name}: {error}")).typed()
+    set.unwrap_or_else(|error| panic!("preset {name}: {error}"))
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 //! The number of streams is an eighth of proptest's `cases` (256, or `PROPTEST_CASES`); seed 0 unless
 //! `PROPTEST_RNG_SEED` says otherwise.
 
-use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_core::{EngineFault, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
+use mb_oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
@@ -140,6 +141,8 @@ impl Amount {
     }
 
     fn check(self, length: usize, objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
+        let objection =
+            |offers: &[Offer]| EngineFault::catch(|| objection(offers)).unwrap_or_else(|fault| Err(fault.0));
         let default = Config::default();
         let rng_seed = match default.rng_seed {
             RngSeed::Random => RngSeed::Fixed(0),
@@ -150,6 +153,8 @@ impl Amount {
             rng_seed,
             failure_persistence: None,
             max_shrink_iters: 50_000,
+            // Milliseconds; what is left is shortened operation by operation.
+            max_shrink_time: 5_000,
             ..default
         };
         let result =
@@ -255,6 +260,29 @@ fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), S
         }
     }
     let reason = objection(&offers).err().unwrap_or_default();
-    let lines: Vec<_> = offers.iter().map(|offer| format!("  {} {:?}", offer.at, offer.op)).collect();
-    format!("{reason}, in the stream\n{}", lines.join("\n"))
+    format!("{reason}, in the stream\n{}", listing(offers.iter().map(|offer| offer.op)))
+}
+
+/// One line for each operation: its number, what it is, and the outcome that the oracle gives it.
+#[must_use]
+pub fn listing(ops: impl IntoIterator<Item = Op>) -> String {
+    let mut oracle = Oracle::new();
+    let pattern = |pattern: Pattern| {
+        let initiator = pattern.initiator.map_or_else(|| "any initiator".to_owned(), |from| format!("from {}", from.0));
+        format!("bits {:#x}, ignore {:#x}, {initiator}", pattern.bits, pattern.ignore)
+    };
+    let line = |(number, op): (usize, Op)| {
+        let what = match op {
+            Op::Post { recv, pattern: wanted } => format!("post of receive {}: {}", recv.0, pattern(wanted)),
+            Op::Arrive { msg, envelope: Envelope { bits, initiator } } => {
+                format!("arrival of message {}: bits {bits:#x}, from {}", msg.0, initiator.0)
+            }
+            Op::Cancel { recv } => format!("cancel of receive {}", recv.0),
+            Op::Probe { probe, pattern: wanted } => format!("probe {}: {}", probe.0, pattern(wanted)),
+            Op::MatchedProbe { probe, pattern: wanted } => format!("matched probe {}: {}", probe.0, pattern(wanted)),
+        };
+        format!("  {number}  {what}; expected `{}`", oracle.apply(op).0)
+    };
+    let lines: Vec<_> = (1..).zip(ops).map(line).collect();
+    lines.join("\n")
 }

@@ -35,7 +35,7 @@ COMMANDS = {
     "chip": "Run MPI programs on a simulated chip with MOPED: run.",
     "netproc": "Run packet handlers on network processors: run, compare, build, generate.",
     "cpu": "Run static RISC-V programs for Linux on core models: run, show, cores.",
-    "mu": "Run a match program on the match unit: run, trace, debug, profile.",
+    "mu": "Write and run a match program on the match unit: new, run, trace, debug, profile.",
 }
 """Command -> its line in the overview; its module is `matchbench.cli.<command>`."""
 

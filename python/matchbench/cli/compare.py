@@ -38,6 +38,7 @@ CHECK_FAILED = 1
       matchbench compare out/mine --all
       matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
       matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
+      matchbench compare out/mine --engine microcode --set program=./mine.mb
       matchbench compare out/mine --collective allreduce=ring --network-set latency=600
       matchbench compare out/mine --engine host_native --engine linear:software --mpi-bench out/bench
 
@@ -135,6 +136,7 @@ def command(
     Prints an answer in five sentences and one table per trace, and writes tables and an HTML report with
     interactive charts to DIR.
     """
+    from matchbench.cli.mu_common import reported_errors
     from matchbench.compare import compare
     from matchbench.selection import choose_engines, parse_assignments
     from matchbench.trace import Trace
@@ -147,7 +149,10 @@ def command(
     if every and engines:
         msg = "--all: found together with --engine, expected one of them"
         raise MatchbenchError(msg)
-    chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench, every=every)
+    with reported_errors():
+        chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench, every=every)
+        for each in chosen:
+            each.check()
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
         network_parameters=parse_assignments(network_set, option="--network-set"),

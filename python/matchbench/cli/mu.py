@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from matchbench import MatchbenchError, tables
+from matchbench import MatchbenchError, _native, tables
 from matchbench.cli.mu_common import (
     BAD_INPUT,
     CHECK_FAILED,
@@ -35,6 +35,7 @@ from matchbench.output import whole_file
     \b
       matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench mu profile mine.mb --list list.toml --headers headers.toml
+      matchbench mu new mine.mb
 
     PROGRAM is mpi, portals_hemmert2007, portals_lean, portals4, or a file: source text or an image.
     `docs/match_unit.md` is a tour and describes the files of items and headers.
@@ -134,6 +135,31 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
     if commands is None and script is None:
         mu_debug.run_script(debugger, sys.stdin)
     return BAD_INPUT if debugger.rejected else CHECK_FAILED if debugger.broken else 0
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu new mine.mb
+      matchbench mu new small.mb --items 4
+      matchbench compare traces/halo3d-64.tar.xz --engine microcode --set program=mine.mb
+    """
+)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--items",
+    type=click.Choice(["4", "8", "16"]),
+    default="8",
+    help="Words of a list item. [8]",
+)
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
+def new(path: Path, items: str, *, force: bool) -> None:
+    """Write a match program to start from: MPI matching on both lists."""
+    with whole_file(path, force=force) as partial:
+        partial.write_text(_native.match_template(int(items)), encoding="utf-8")
+    tables.line(f"{path}: MPI matching with items of {items} words")
 
 
 command.add_command(trace)

@@ -9,7 +9,9 @@ mod engines;
 mod parameters;
 mod preset;
 
-use mb_core::{EngineEntry, ParameterError, ParameterSet, Parameters, Placement, ReplayEngine, Source};
+use std::sync::Arc;
+
+use mb_core::{BuildOwn, EngineEntry, ParameterError, ParameterSet, Parameters, Placement, ReplayEngine, Source};
 
 pub use engines::ENGINES;
 pub use parameters::parameters_table;
@@ -86,6 +88,8 @@ pub struct EngineChoice {
     pub parameters: ParameterSet,
     /// Whether parameters differ from those of the preset.
     pub changed: bool,
+    /// What builds the engine in place of `entry`, if the user gave it.
+    pub own: Option<Arc<dyn BuildOwn>>,
 }
 
 /// Finds the engine and preset that `spec` names: `engine` (its first preset) or `engine:preset`.
@@ -125,7 +129,7 @@ pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<
         preset: preset.name,
         error,
     })?;
-    Ok(EngineChoice { entry, preset: preset.name, parameters, changed: false })
+    Ok(EngineChoice { entry, preset: preset.name, parameters, changed: false, own: None })
 }
 
 /// Every engine with every one of its presets that keeps MPI's order.
@@ -184,7 +188,11 @@ impl EngineChoice {
     /// # Errors
     /// When the parameters contradict each other.
     pub fn build(&self) -> Result<Box<dyn ReplayEngine>, CatalogError> {
-        (self.entry.build)(&self.parameters).map_err(|error| self.parameter_error(error))
+        let built = match &self.own {
+            Some(own) => own.build(&self.parameters),
+            None => (self.entry.build)(&self.parameters),
+        };
+        built.map_err(|error| self.parameter_error(error))
     }
 
     /// What makes many engines, in less time than [`build`](Self::build) if their firmware has to boot.

@@ -2,14 +2,18 @@
 //! Engines and networks with their parameters, as Python sees them.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::Holds;
 use mb_core::parameters::{Choice, ParameterSet, Source};
+use mb_microcode::MicrocodeParameters;
+use mb_own::OwnProgram;
 use mb_replay::network::NETWORKS;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::asm::MatchProgram;
 use crate::errors::bad_input;
 
 /// One parameter with its value and source; a dictionary in Python.
@@ -120,7 +124,8 @@ pub(crate) struct Engine {
 impl PartialEq for Engine {
     fn eq(&self, other: &Self) -> bool {
         let (mine, others) = (&self.choice, &other.choice);
-        mine.spec() == others.spec() && mine.parameters == others.parameters
+        let own = |choice: &EngineChoice| choice.own.as_ref().map(|own| own.value());
+        mine.spec() == others.spec() && mine.parameters == others.parameters && own(mine) == own(others)
     }
 }
 
@@ -129,11 +134,15 @@ impl Engine {
     /// Finds `engine` or `engine:preset`, replaces parameters by measured ones (key, value and
     /// how), and then by those given as keywords.
     #[new]
-    #[pyo3(signature = (spec, /, *, preset=None, measured=Vec::new(), **parameters))]
+    ///
+    /// `own_program`: a match program that the engine runs in place of the one that its parameters name, with its path
+    /// and SHA-256.
+    #[pyo3(signature = (spec, /, *, preset=None, measured=Vec::new(), own_program=None, **parameters))]
     fn new(
         spec: &str,
         preset: Option<&str>,
         measured: Vec<(String, String, String)>,
+        own_program: Option<(PyRef<'_, MatchProgram>, String, String)>,
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let spec = match preset {
@@ -149,6 +158,14 @@ impl Engine {
         }
         for (key, value) in keywords(parameters)? {
             choice.set(&key, &value, Source::User).map_err(bad_input)?;
+        }
+        if let Some((program, path, sha256)) = own_program {
+            if choice.parameters.try_typed::<MicrocodeParameters>().is_none() {
+                let spec = choice.spec();
+                return Err(bad_input(format!("engine `{spec}`: has no match unit; expected `microcode`")));
+            }
+            choice.own = Some(Arc::new(OwnProgram { program: program.program().clone(), path, sha256 }));
+            choice.changed = true;
         }
         choice.build().map_err(bad_input)?;
         Ok(Self { choice })
@@ -192,7 +209,21 @@ impl Engine {
 
     /// Every parameter with its value and source.
     fn parameters(&self) -> Vec<Parameter> {
-        parameters(&self.choice.parameters)
+        let mut all = parameters(&self.choice.parameters);
+        if let Some(own) = &self.choice.own
+            && let Some(parameter) = all.iter_mut().find(|parameter| parameter.name == own.parameter())
+        {
+            (parameter.value, parameter.detail) = (own.value(), own.detail());
+            parameter.source = Source::User.kind();
+        }
+        all
+    }
+
+    /// Raises unless an engine of the user's gives the outcomes of the contract on the case corpus and on random
+    /// streams.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(own) = &self.choice.own else { return Ok(()) };
+        py.detach(|| mb_own::check(own.as_ref(), &self.choice.parameters)).map_err(bad_input)
     }
 }
 

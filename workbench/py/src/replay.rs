@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::ControlFlow;
 
-use mb_core::Timing;
+use mb_core::{EngineFault, Timing};
 use mb_measure::{Effort, Found, HostClock, MeasureError, NextEngine, PASSES, closed_loop, host};
 use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards};
 use pyo3::prelude::*;
@@ -78,7 +78,7 @@ pub(crate) fn run(
     let replay = |build: &mut NextEngine<'_>, tell: &mut dyn FnMut(u64, u64) -> ControlFlow<()>| {
         mb_replay::replay(&trace.trace, communicators, build, engine.choice.placement(), &config, tell)
     };
-    let replayed = py.detach(|| {
+    let work = || {
         // `Engine::new` has built one from the same parameters, so this cannot fail.
         let builder = engine.choice.builder().expect("the parameters were checked when they were chosen");
         let build = || builder.build();
@@ -102,7 +102,8 @@ pub(crate) fn run(
         let Found { replay, measurement, same_order } = found;
         let measured = Some((Found { replay: (), measurement, same_order }, pinned.core));
         Ok::<_, Refused>(Replayed { report: replay, measured })
-    });
+    };
+    let replayed = py.detach(|| EngineFault::catch(work));
     progress.finish()?;
-    replayed.map_err(bad_input)
+    replayed.map_err(|fault| bad_input(format!("engine `{}`: {fault}", engine.choice.spec())))?.map_err(bad_input)
 }
