@@ -135,7 +135,7 @@ BAD_LISTS = [
         "posted[0]: fields `max_size` and `min_free`: found both; "
         "expected one, as they share a field of the item",
     ),
-    ("[[posted]]\nwords = [1, 2]", "posted[0]: field `words`: found 2 words, expected 8 words"),
+    ("[[posted]]\nwords = [1, 2]", "posted[0]: field `words`: found 2 words, expected 4 or 8 or 16 words"),
     (
         "[[posted]]\nwords = [1, 2, 3, 4, 5, 6, 7, 'x']",
         f"posted[0]: field `words`: found `x`, {NUMBER}18446744073709551615",
@@ -189,6 +189,34 @@ def test_a_wrong_header_is_rejected_at_its_entry(tmp_path: Path, text: str, mess
     with pytest.raises(mb.MatchbenchError) as caught:
         read_headers(tmp_path / "headers.toml")
     assert str(caught.value) == f"{tmp_path / 'headers.toml'}: {message}"
+
+
+def test_names_are_unique_and_both_places_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text("[[posted]]\nname = 'a'\n\n[[unexpected]] # one more\nname = 'a'\n")
+    with pytest.raises(mb.MatchbenchError) as caught:
+        read_list(path)
+    assert str(caught.value) == (
+        f"{path}: unexpected[0]: field `name`: found `a` in line 4, the name of posted[0] in line 1 too; "
+        "expected different names"
+    )
+    (tmp_path / "headers.csv").write_text("name,bits\none,1\ntwo,2\none,3\n")
+    with pytest.raises(mb.MatchbenchError, match="line 4: field `name`: found `one`, the name of line 2 too"):
+        read_headers(tmp_path / "headers.csv")
+    path.write_text("[[posted]]\nname = 'no match'\n")
+    with pytest.raises(mb.MatchbenchError, match="which stands for no item; expected another name"):
+        read_list(path)
+
+
+def test_a_cell_of_a_csv_file_can_hold_words(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("list,words\nposted,1 2 3 4 5 6 7 0xff\nunexpected,0 0 0 0 0 0 0 0\n")
+    assert [item.content for item in read_list(tmp_path / "list.csv")] == [[1, 2, 3, 4, 5, 6, 7, 255], [0] * 8]
+    (tmp_path / "headers.csv").write_text("words,list,arrival\n8 7 6 5 4 3 2 1,unexpected,9\n")
+    (header,) = read_headers(tmp_path / "headers.csv")
+    assert (header.content, header.list_name, header.arrival) == ([8, 7, 6, 5, 4, 3, 2, 1], "unexpected", 9)
+    (tmp_path / "list.csv").write_text("words\n1 2 3\n")
+    with pytest.raises(mb.MatchbenchError, match="line 2: field `words`: found 3 words, expected 4 or 8 or 16 words"):
+        read_list(tmp_path / "list.csv")
 
 
 BAD_CSV = [

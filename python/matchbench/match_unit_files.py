@@ -7,6 +7,7 @@ the value found and the value expected.
 
 import csv
 import io
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from matchbench.native_types import HeaderFields, ItemFields
 ListName: TypeAlias = Literal["posted", "unexpected"]
 
 WORDS = 8
+ITEM_WORDS = (4, 8, 16)
+NO_MATCH = "no match"
+"""What tables show in place of an item."""
 LATEST_ARRIVAL = 10**12  # cycles: half an hour at 500 MHz
 
 ITEM_BITS = {
@@ -76,12 +80,13 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class _FileEntry:
-    """One entry of a file: place, table, index and fields."""
+    """One entry of a file: place, table, index, fields, and its line."""
 
     where: str
     table: str
     number: int
     fields: dict[str, Any]
+    line: str = ""  # where `where` does not give it
 
     def reject(self, what: str) -> NoReturn:
         msg = f"{self.where}: {what}"
@@ -105,11 +110,14 @@ class _FileEntry:
             self.reject(f"field `{name}`: found {_show(value)}, expected a number from 0 to {limit}")
         return number
 
-    def words(self) -> list[int]:
+    def words(self, sizes: Sequence[int] = (WORDS,)) -> list[int]:
         words = self.fields["words"]
-        if not isinstance(words, list) or len(words) != WORDS:
+        if isinstance(words, str):
+            words = words.split()  # a cell of a CSV file
+        if not isinstance(words, list) or len(words) not in sizes:
             found = f"{len(words)} words" if isinstance(words, list) else _show(words)
-            self.reject(f"field `words`: found {found}, expected {WORDS} words")
+            expected = " or ".join(map(str, sizes))
+            self.reject(f"field `words`: found {found}, expected {expected} words")
         inner = [_FileEntry(self.where, self.table, self.number, {"words": word}) for word in words]
         return [entry.number_of("words", (1 << 64) - 1, 0) for entry in inner]
 
@@ -117,6 +125,8 @@ class _FileEntry:
         name = self.fields.get("name", f"{self.table}[{self.number}]")
         if not isinstance(name, str) or not name or not name.isprintable():
             self.reject(f"field `name`: found {_show(name)}, expected a printable text")
+        if name == NO_MATCH:
+            self.reject(f"field `name`: found {_show(name)}, which stands for no item; expected another name")
         return name
 
     def choice(self, name: str, known: Sequence[str], default: str) -> str:
@@ -139,7 +149,7 @@ def read_list(path: Path) -> list[Item]:
     MatchbenchError
         When the file is not what `docs/match_unit.md` describes.
     """
-    return [_item(entry) for entry in _entries(path, ("posted", "unexpected"))]
+    return [_item(entry) for entry in _named(_entries(path, ("posted", "unexpected")))]
 
 
 def read_headers(path: Path) -> list[Header]:
@@ -150,7 +160,7 @@ def read_headers(path: Path) -> list[Header]:
     MatchbenchError
         When the file is not what `docs/match_unit.md` describes.
     """
-    return [_header(entry) for entry in _entries(path, ("header",))]
+    return [_header(entry) for entry in _named(_entries(path, ("header",)))]
 
 
 def _item(entry: _FileEntry) -> Item:
@@ -158,7 +168,7 @@ def _item(entry: _FileEntry) -> Item:
     where: ListName = "posted" if entry.table == "posted" else "unexpected"
     if "words" in entry.fields:
         entry.check_names(("name", "words"))
-        return Item(name, where, entry.words())
+        return Item(name, where, entry.words(ITEM_WORDS))
     entry.check_names(("name", *ITEM_BITS, "options"))
     numbers = {
         key: entry.number_of(key, (1 << bits) - 1, 1 if key == "threshold" else 0)
@@ -261,6 +271,19 @@ def _header(entry: _FileEntry) -> Header:
     )
 
 
+def _named(entries: Iterator[_FileEntry]) -> Iterator[_FileEntry]:
+    """Yield the entries; two of the same name are an error that gives both places."""
+    places: dict[str, str] = {}
+    for entry in entries:
+        name = entry.name()
+        if name in places:
+            found = f"found {_show(name)}{entry.line}, the name of {places[name]} too"
+            entry.reject(f"field `name`: {found}; expected different names")
+        # The file is named once, in front.
+        places[name] = entry.where.partition(": ")[2] + entry.line
+        yield entry
+
+
 def _entries(path: Path, tables: Sequence[str]) -> Iterator[_FileEntry]:
     """Yield the entries of a TOML or CSV file; in CSV the column `list` names the table."""
     if path.suffix not in {".toml", ".csv"}:
@@ -299,8 +322,16 @@ def _toml(path: Path, text: str, tables: Sequence[str]) -> Iterator[_FileEntry]:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             msg = f"{path}: `{table}` is not an array of tables; expected {expected}"
             raise MatchbenchError(msg)
+        lines = _lines_of(text, table)
         for number, fields in enumerate(entries):
-            yield _FileEntry(f"{path}: {table}[{number}]", table, number, fields)
+            line = f" in line {lines[number]}" if len(lines) == len(entries) else ""
+            yield _FileEntry(f"{path}: {table}[{number}]", table, number, fields, line)
+
+
+def _lines_of(text: str, table: str) -> list[int]:
+    """Return the lines of the headings of a table; the reader of TOML gives no lines."""
+    heading = re.compile(rf"\s*\[\[\s*[\"']?{table}[\"']?\s*\]\]\s*(#.*)?")
+    return [number for number, line in enumerate(text.split("\n"), 1) if heading.fullmatch(line)]
 
 
 def _csv(path: Path, text: str, tables: Sequence[str]) -> Iterator[_FileEntry]:

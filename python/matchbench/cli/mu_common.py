@@ -11,7 +11,7 @@ import click
 
 from matchbench import MatchbenchError, tables
 from matchbench.match_unit import ProtocolError, Report, Setup
-from matchbench.match_unit_files import read_headers, read_list
+from matchbench.match_unit_files import NO_MATCH, read_headers, read_list
 from matchbench.native_types import Answer, Row
 from matchbench.selection import parse_assignments
 
@@ -106,7 +106,7 @@ def answer_row(setup: Setup, answer: Answer) -> list[object]:
     return [
         setup.headers[answer["header"]].name,
         answer["list_name"],
-        "no match" if answer["item"] is None else setup.items[answer["item"]].name,
+        NO_MATCH if answer["item"] is None else setup.items[answer["item"]].name,
         words[1] if matched and len(words) > 1 else "",
         words[2] if matched and len(words) > 2 else "",
         result,
