@@ -210,12 +210,17 @@ def test_names_are_unique_and_both_places_are_told(tmp_path: Path) -> None:
 
 def test_a_cell_of_a_csv_file_can_hold_words(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("list,words\nposted,1 2 3 4 5 6 7 0xff\nunexpected,0 0 0 0 0 0 0 0\n")
-    assert [item.content for item in read_list(tmp_path / "list.csv")] == [[1, 2, 3, 4, 5, 6, 7, 255], [0] * 8]
+    assert [item.content for item in read_list(tmp_path / "list.csv")] == [
+        [1, 2, 3, 4, 5, 6, 7, 255],
+        [0] * 8,
+    ]
     (tmp_path / "headers.csv").write_text("words,list,arrival\n8 7 6 5 4 3 2 1,unexpected,9\n")
     (header,) = read_headers(tmp_path / "headers.csv")
     assert (header.content, header.list_name, header.arrival) == ([8, 7, 6, 5, 4, 3, 2, 1], "unexpected", 9)
     (tmp_path / "list.csv").write_text("words\n1 2 3\n")
-    with pytest.raises(mb.MatchbenchError, match="line 2: field `words`: found 3 words, expected 4 or 8 or 16 words"):
+    with pytest.raises(
+        mb.MatchbenchError, match="line 2: field `words`: found 3 words, expected 4 or 8 or 16 words"
+    ):
         read_list(tmp_path / "list.csv")
 
 

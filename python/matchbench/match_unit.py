@@ -18,9 +18,7 @@ class ProtocolError(MatchbenchError):
     """A match program violates the protocol of the list manager; the message names the word."""
 
 
-def load_program(
-    program: str, seen: Callable[[bytes], object] = lambda _data: None
-) -> _native.MatchProgram:
+def load_program(program: str, seen: Callable[[bytes], object] = lambda _data: None) -> _native.MatchProgram:
     """Return a built-in program by its name, or the program of a file: an image or source text.
 
     `seen` receives the bytes of the file.
