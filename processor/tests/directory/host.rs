@@ -31,7 +31,7 @@ fn all_copies_have_what_the_host_writes() {
                     let other = request(core, 0, BASE + place, RequestKind::Load);
                     bench.memory.request(bench.now, other);
                     bench.to(bench.now + random.below(60));
-                    let bytes: Vec<u8> = (0..1 + random.below(150)).map(|_| random.next() as u8).collect();
+                    let bytes: Vec<u8> = (0..=random.below(150)).map(|_| random.next() as u8).collect();
                     let bytes = &bytes[..bytes.len().min(LENGTH - at)];
                     assert!(bench.memory.set_bytes(BASE + place, bytes));
                     model[at..at + bytes.len()].copy_from_slice(bytes);
