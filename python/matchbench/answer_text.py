@@ -107,7 +107,7 @@ def _rank_text(ranks: Ranks) -> str:
 def _engines(answer: Answer) -> str:
     classes = answer.classes
     if not classes:
-        return "No simulated engine was compared."
+        return "No simulated engine was compared to the end of a trace."
     threshold = percent(answer.threshold)
     limit = (
         f"differ by less than {threshold}"

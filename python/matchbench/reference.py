@@ -137,7 +137,9 @@ def _reference(setup: _Setup, report: Report, zero_ns: float | None) -> dict[str
 
 
 def _cost_of(time_ns: float | None, zero_ns: float | None) -> dict[str, float | None]:
-    share = 1 - zero_ns / time_ns if time_ns and zero_ns is not None else None
+    share = None
+    if time_ns is not None and zero_ns is not None:
+        share = 1 - zero_ns / time_ns if time_ns else 0.0
     return {"time_ns": time_ns, "zero_ns": zero_ns, "cost_share": share}
 
 
