@@ -194,6 +194,8 @@ def test_charts_take_the_ink_of_the_screen_and_of_paper(page: Page) -> None:
     assert page.evaluate(ink) == "rgb(216, 216, 216)"
     page.emulate_media(color_scheme="dark", media="print")
     assert page.evaluate(ink) == "rgb(0, 0, 0)"
+    back = "() => getComputedStyle(document.querySelector('button.engine')).backgroundColor"
+    assert page.evaluate(back) == "rgb(255, 255, 255)"
     assert not page.get_by_label("Rows that contain").is_visible()
 
 
