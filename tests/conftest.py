@@ -9,8 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import matchbench as mb
+
+# Other tests run at the same time: the wall time of an example says nothing.
+settings.register_profile("shared processors", deadline=None)
+settings.load_profile("shared processors")
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
