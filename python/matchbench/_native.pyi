@@ -63,7 +63,7 @@ class Engine:
     ) -> None: ...
     def parameters(self) -> list[Parameter]: ...
     def check(self) -> None:
-        """Raise unless an engine of the user's keeps MPI's order, on cases and on random streams."""
+        """Raise unless an engine of the user's keeps MPI's order: on the corpus and on random streams."""
 
 class TestPrograms:
     """Random programs for the user's MPI, in the order in which one run performs them."""

@@ -328,7 +328,7 @@ class Totals(TypedDict):
 
 
 class Stopped(TypedDict):
-    """Why the debugger stopped: the last word issued, the register that changed, or the error."""
+    """Why the debugger stopped: with the last word issued, a watched register, or the error."""
 
     why: Literal["stepped", "breakpoint", "reached", "changed", "answered", "idle", "broken"]
     row: Row | None

@@ -117,8 +117,12 @@ def _made(
     """Return an engine; `program` of the engine `microcode` may be the path of a match program."""
     own = None
     program = values.get("program")
-    is_text = spec.partition(":")[0] == "microcode" and isinstance(program, str | os.PathLike)
-    if is_text and program not in dict(_native.match_programs()):
+    builtin = dict(_native.match_programs())
+    if (
+        spec.partition(":")[0] == "microcode"
+        and isinstance(program, str | os.PathLike)
+        and program not in builtin
+    ):
         path = os.fspath(program)
         digest = hashlib.sha256()
         own = (load_program(path, digest.update), path, digest.hexdigest())

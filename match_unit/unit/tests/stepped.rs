@@ -260,7 +260,7 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
             (0..length)
                 .map(|_| {
                     slots += 1;
-                    let item = Item {
+                    Item {
                         bits: random.below(8),
                         care: u64::MAX,
                         nid: random.pick(&[1, 2, ANY_NID]),
@@ -273,8 +273,7 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
                         threshold: 1,
                         handle: slots,
                         ..Item::default()
-                    };
-                    item
+                    }
                 })
                 .collect::<Vec<Item>>()
         });

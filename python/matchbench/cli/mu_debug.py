@@ -69,7 +69,9 @@ class Debugger:
                 self._break,
             ),
             "delete": Command("delete PLACE|all", "Delete the breakpoint at PLACE, or all.", self._delete),
-            "watch": Command("watch [NAME]", "Stop when NAME changes; or list watches.", self._watch),
+            "watch": Command(
+                "watch [NAME]", "Stop when NAME changes; without NAME: list watches.", self._watch
+            ),
             "unwatch": Command("unwatch NAME", "Watch NAME no longer.", self._unwatch),
             "set": Command("set NAME NUMBER", "Write a register or predicate.", self._set),
             "print": Command("print NAME...", "Show registers, predicates or items by name.", self._print),
@@ -231,8 +233,8 @@ class Debugger:
         if not words:
             return None
         if len(words) != CONDITION_WORDS or words[0] != "if" or words[2] not in RELATIONS:
-            relations = " ".join(RELATIONS)
-            msg = f"found `{' '.join(words)}`; expected if NAME OP NUMBER, with OP one of: {relations}"
+            expected = f"if NAME OP NUMBER, with OP one of: {' '.join(RELATIONS)}"
+            msg = f"found `{' '.join(words)}`; expected {expected}"
             raise InvalidCommandError(msg)
         return self._register(words[1]), words[2], _value(words[3])
 

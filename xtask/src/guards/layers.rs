@@ -25,7 +25,8 @@ pub(crate) const LAYERS: &[&[&str]] = &[
 const TOOLS: &[&str] = &["xtask"];
 
 /// Crates that exist for tests, and the crates that may contain them all the same.
-const FOR_TESTS: &[(&str, &[&str])] = &[("mb-oracle", &["mb-conform", "mb-ideal", "mb-testkit"]), ("mb-testkit", &["mb-own"])];
+const FOR_TESTS: &[(&str, &[&str])] =
+    &[("mb-oracle", &["mb-conform", "mb-ideal", "mb-testkit"]), ("mb-testkit", &["mb-own"])];
 
 /// Objects to every dependency that breaks a rule and to crates that are not named after their folder.
 pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
