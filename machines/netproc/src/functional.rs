@@ -34,8 +34,6 @@ struct Hart {
     instructions: u64,
     /// First byte of the granule that it has reserved.
     reservation: Option<u64>,
-    /// In wrs, until the reservation is lost.
-    waits: bool,
     decoded: Vec<Option<(u64, Operation)>>,
 }
 
@@ -44,6 +42,10 @@ struct Hart {
 pub struct FunctionalHarts {
     memory: Memory,
     harts: Vec<Hart>,
+    /// Harts in wrs until their reservation is lost, as bits.
+    waiting: u64,
+    /// All harts, as bits.
+    all: u64,
     cycle: u64,
     /// The hart that executes next, if an event interrupted a cycle.
     next: usize,
@@ -66,7 +68,7 @@ enum Next {
 }
 
 impl FunctionalHarts {
-    /// `harts` harts at `entry` with their numbers in a0 and their count in a1.
+    /// `harts` harts (1 to 64) at `entry` with their numbers in a0 and their count in a1.
     #[must_use]
     pub fn new(memory: Memory, entry: u64, harts: u32, rules: HandlerRules) -> Self {
         let hart = |number: u32| {
@@ -79,13 +81,14 @@ impl FunctionalHarts {
                 float_status: FloatStatus::default(),
                 instructions: 0,
                 reservation: None,
-                waits: false,
                 decoded: vec![None; DECODED],
             }
         };
         Self {
             memory,
             harts: (0..harts).map(hart).collect(),
+            waiting: 0,
+            all: u64::MAX >> (u64::BITS - harts),
             cycle: 0,
             next: 0,
             protection: Protection::new(rules, harts),
@@ -180,6 +183,16 @@ impl FunctionalHarts {
         &self.console
     }
 
+    /// The next hart that executes an instruction in this cycle.
+    #[inline]
+    const fn next_running(&self) -> Option<usize> {
+        if self.next >= self.harts.len() {
+            return None;
+        }
+        let running = self.all & !self.waiting & u64::MAX << self.next;
+        if running == 0 { None } else { Some(running.trailing_zeros() as usize) }
+    }
+
     fn step(&mut self, number: usize) -> Result<Next, HartError> {
         let hart = &mut self.harts[number];
         let pc = hart.pc;
@@ -229,7 +242,9 @@ impl FunctionalHarts {
             }
             Effect::Fence(_) | Effect::Pause => {}
             Effect::FenceInstruction => hart.decoded.fill(None),
-            Effect::WaitOnReservation { short } => hart.waits = !short && hart.reservation.is_some(),
+            Effect::WaitOnReservation { short } => {
+                self.waiting |= u64::from(!short && hart.reservation.is_some()) << number;
+            }
             Effect::Csr(access) => {
                 let value = match access.counter() {
                     Some(Counter::Cycle | Counter::Time) => Some(self.cycle),
@@ -278,7 +293,7 @@ impl FunctionalHarts {
         for (number, hart) in self.harts.iter_mut().enumerate() {
             if Some(number) != writer && hart.reservation.is_some_and(|held| touched.contains(&held)) {
                 hart.reservation = None;
-                hart.waits = false;
+                self.waiting &= !(1 << number);
             }
         }
     }
@@ -354,21 +369,17 @@ impl Processor for FunctionalHarts {
                 if !events.is_empty() || cycle > until {
                     return Ok(());
                 }
-                if self.harts.iter().all(|hart| hart.waits) {
+                if self.waiting == self.all {
                     // Nothing happens before the controller acts.
                     self.cycle = until + 1;
                     return Ok(());
                 }
             }
-            while self.next < self.harts.len() {
-                let number = self.next;
+            while let Some(number) = self.next_running() {
                 if number == 0 && self.stop == Some(self.harts[0].pc) {
                     return Ok(());
                 }
-                self.next += 1;
-                if self.harts[number].waits {
-                    continue;
-                }
+                self.next = number + 1;
                 match self.step(number) {
                     Ok(Next::Instruction) => {}
                     Ok(Next::Store(store)) => {
@@ -410,7 +421,7 @@ impl Processor for FunctionalHarts {
     }
 
     fn is_idle(&self) -> bool {
-        self.start.is_empty() && self.finished.is_empty() && self.harts.iter().all(|hart| hart.waits)
+        self.start.is_empty() && self.finished.is_empty() && self.waiting == self.all
     }
 
     fn counts(&self) -> Counts {
@@ -446,8 +457,11 @@ fn decode(memory: &Memory, pc: u64) -> Result<Operation, Fault> {
 }
 
 fn load(memory: &Memory, pc: u64, address: u64, width: u8) -> Result<u64, Fault> {
-    let bytes = memory.get(address, width.into()).ok_or(Fault::Access { pc, address, bytes: width })?;
-    let mut value = [0; 8];
-    value[..bytes.len()].copy_from_slice(bytes);
-    Ok(u64::from_le_bytes(value))
+    let value = match width {
+        1 => memory.read(address).map(|bytes| u8::from_le_bytes(bytes).into()),
+        2 => memory.read(address).map(|bytes| u16::from_le_bytes(bytes).into()),
+        4 => memory.read(address).map(|bytes| u32::from_le_bytes(bytes).into()),
+        _ => memory.read(address).map(u64::from_le_bytes),
+    };
+    value.ok_or(Fault::Access { pc, address, bytes: width })
 }

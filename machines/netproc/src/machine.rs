@@ -141,6 +141,11 @@ impl Image {
         &self.memory
     }
 
+    /// A copy of the memory at the start; its heap is zero.
+    pub(crate) fn fresh_memory(&self) -> Memory {
+        self.memory.copy_up_to(self.heap.start)
+    }
+
     /// The number of harts.
     #[must_use]
     pub const fn harts(&self) -> u32 {

@@ -41,7 +41,7 @@ impl Image {
         limits: Limits,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Started, Box<RunError>> {
-        let (memory, entry) = (self.memory().clone(), self.program().entry());
+        let (memory, entry) = (self.fresh_memory(), self.program().entry());
         let mut harts = FunctionalHarts::new(memory, entry, self.harts(), self.handler_rules());
         let allocate = self.program().symbol("np_allocate").map(|found| found.address);
         let (mut stores, mut events) = (Vec::new(), Vec::new());

@@ -104,6 +104,16 @@ impl Memory {
         Self { base, bytes, code, reservations: Vec::new() }
     }
 
+    /// A copy in which the bytes from address `end` on are zero. The host allocates those only when they
+    /// are written, so that a large heap costs what is used of it.
+    #[must_use]
+    pub fn copy_up_to(&self, end: u64) -> Self {
+        let kept = (end.saturating_sub(self.base) as usize).min(self.bytes.len());
+        let mut bytes = vec![0; self.bytes.len()];
+        bytes[..kept].copy_from_slice(&self.bytes[..kept]);
+        Self { base: self.base, bytes, code: self.code.clone(), reservations: self.reservations.clone() }
+    }
+
     /// The addresses of all bytes.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
