@@ -361,7 +361,7 @@ impl<D: Device> MemorySystem for SharedL2<D> {
         cache.allocate(line).waiting.push(context.into());
         statistics.misses += 1;
         self.requests[core].lines.push_back((at, Which::Instruction, line));
-        self.wakes_bus(at);
+        self.wakes_bus(core, at);
         FetchAnswer::Pending
     }
 

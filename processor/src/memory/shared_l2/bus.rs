@@ -29,7 +29,7 @@ pub(super) struct Requests {
 impl Requests {
     /// The cycle from which the oldest request can take the bus, and whether it is a write. At equal
     /// times, a request for a line precedes a write.
-    fn next(&self) -> Option<(u64, bool)> {
+    pub(super) fn next(&self) -> Option<(u64, bool)> {
         let line = self.lines.front().map(|request| (request.0, false));
         let write = self.writes.next().map(|entry| (entry.ready, true));
         match (line, write) {
@@ -49,6 +49,9 @@ pub(super) struct Bus {
     /// the L2; each in order of time.
     pub(super) early: VecDeque<(u64, Response)>,
     pub(super) late: VecDeque<(u64, Response)>,
+    /// For each core, the cycle from which its oldest request can take the bus; the highest number if
+    /// there is none.
+    ready: Vec<u64>,
     /// The core that had a request granted last.
     last: usize,
     pub(super) statistics: BusStatistics,
@@ -62,19 +65,26 @@ impl Bus {
             line,
             early: VecDeque::new(),
             late: VecDeque::new(),
+            ready: vec![u64::MAX; cores],
             last: cores - 1,
             statistics: BusStatistics::default(),
         }
     }
 
     /// The next cycle in which the bus is released or taken.
-    pub(super) fn next_event(&self, requests: &[Requests]) -> u64 {
+    pub(super) fn next_event(&self) -> u64 {
         if let Some((end, _)) = self.current {
             return end;
         }
-        let responses = [&self.early, &self.late].into_iter().filter_map(|queue| queue.front().map(|first| first.0));
-        let requests = requests.iter().filter_map(|core| core.next().map(|next| next.0));
-        responses.chain(requests).min().unwrap_or(u64::MAX)
+        let response = |queue: &VecDeque<(u64, Response)>| queue.front().map_or(u64::MAX, |first| first.0);
+        let requests = self.ready.iter().fold(u64::MAX, |first, &ready| first.min(ready));
+        requests.min(response(&self.early)).min(response(&self.late))
+    }
+
+    /// The requests of a core have changed.
+    #[inline]
+    pub(super) fn update(&mut self, core: usize, requests: &Requests) {
+        self.ready[core] = requests.next().map_or(u64::MAX, |next| next.0);
     }
 
     /// Gives the free bus to a message that is ready: to the oldest response, or, if there is none,
@@ -98,21 +108,21 @@ impl Bus {
             self.current = Some((cycle + cycles, Message::ToCore(response)));
             return;
         }
-        let cores = requests.len();
-        for turn in 1..=cores {
-            let core = (self.last + turn) % cores;
-            let Some((_, is_write)) = requests[core].next().filter(|next| next.0 <= cycle) else { continue };
-            self.last = core;
-            let (message, cycles) = if is_write {
-                self.write(core, &mut requests[core].writes)
-            } else {
-                let (_, which, line) = requests[core].lines.pop_front().expect("a request for a line");
-                self.statistics.requests += 1;
-                (Message::ToL2(Work::Line { core, which, line }), 1)
-            };
-            self.current = Some((cycle + cycles, message));
-            return;
-        }
+        let (before, after) = self.ready.split_at(self.last + 1);
+        let ready = |&ready: &u64| ready <= cycle;
+        let after_last = after.iter().position(ready).map(|place| self.last + 1 + place);
+        let Some(core) = after_last.or_else(|| before.iter().position(ready)) else { return };
+        let Some((_, is_write)) = requests[core].next() else { return };
+        self.last = core;
+        let (message, cycles) = if is_write {
+            self.write(core, &mut requests[core].writes)
+        } else {
+            let (_, which, line) = requests[core].lines.pop_front().expect("a request for a line");
+            self.statistics.requests += 1;
+            (Message::ToL2(Work::Line { core, which, line }), 1)
+        };
+        self.update(core, &requests[core]);
+        self.current = Some((cycle + cycles, message));
     }
 
     /// Sends the next write of a core.

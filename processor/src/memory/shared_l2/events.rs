@@ -56,7 +56,7 @@ impl<D: Device> SharedL2<D> {
     fn next_cycle(&self) -> u64 {
         let l2 = if self.l2.queue.is_empty() || self.l2.blocked { u64::MAX } else { self.l2.free };
         let devices = self.accesses.iter().map(|access| access.0).min().unwrap_or(u64::MAX);
-        l2.min(devices).min(self.bus.next_event(&self.requests)).min(self.memory.next_event(&self.l2))
+        l2.min(devices).min(self.bus.next_event()).min(self.memory.next_event(&self.l2))
     }
 
     /// Begins an access to the L2, unless it has to wait.
@@ -77,15 +77,21 @@ impl<D: Device> SharedL2<D> {
                 if !self.begin_write(cycle, core, &entry) {
                     return;
                 }
-                self.requests[core].writes.pop();
-                let hart = self.hart(core, entry.context);
-                self.undrained[hart] -= 1;
+                self.end_write(core, entry.context);
             }
         }
         self.l2.queue.pop_front();
         // Also after a store-conditional that lost its reservation while it waited.
         self.l2.blocked = false;
         self.l2.free = cycle + self.config.l2_interval;
+    }
+
+    /// The oldest entry of a write buffer is performed.
+    fn end_write(&mut self, core: usize, context: u8) {
+        self.requests[core].writes.pop();
+        self.bus.update(core, &self.requests[core]);
+        let hart = self.hart(core, context);
+        self.undrained[hart] -= 1;
     }
 
     /// Whether the L2 can access these lines.
@@ -239,9 +245,7 @@ impl<D: Device> SharedL2<D> {
                 let response = Response::Value { core, context, tag, value, device: true };
                 self.bus.early.push_back((cycle, response));
             }
-            self.requests[core].writes.pop();
-            let hart = self.hart(core, context);
-            self.undrained[hart] -= 1;
+            self.end_write(core, context);
             false
         });
         self.accesses = accesses;

@@ -8,9 +8,10 @@ use crate::memory::backing::mask;
 use crate::memory::system::{Answer, Device, MemorySystem, Region, Request, RequestKind};
 
 impl<D: Device> SharedL2<D> {
-    /// A request for a line, or a write, can take the bus from this cycle on.
+    /// A core has a new request for a line or a write, which can take the bus from this cycle on.
     #[inline]
-    pub(super) fn wakes_bus(&mut self, ready: u64) {
+    pub(super) fn wakes_bus(&mut self, core: usize, ready: u64) {
+        self.bus.update(core, &self.requests[core]);
         // The end of the current message is an event already.
         if self.bus.current.is_none() {
             self.next = self.next.min(ready);
@@ -97,7 +98,7 @@ impl<D: Device> SharedL2<D> {
                 self.requests[core].lines.push_back((ready, Which::Data, line));
             }
         }
-        self.wakes_bus(ready);
+        self.wakes_bus(core, ready);
         Some(Answer::Pending)
     }
 
@@ -127,7 +128,7 @@ impl<D: Device> SharedL2<D> {
         }
         self.requests[core].writes.push(Entry { address, value, ready: at, tag, context, width, kind });
         self.undrained[hart] += 1;
-        self.wakes_bus(at);
+        self.wakes_bus(core, at);
         if stores { Answer::Ready { at, value: 0 } } else { Answer::Pending }
     }
 
