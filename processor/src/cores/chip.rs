@@ -458,20 +458,20 @@ impl Chip {
                 active: false,
                 interrupts: &mut self.interrupts,
             };
-            let (mut next, mut polls) = (u64::MAX, false);
+            let (mut next, mut waits) = (u64::MAX, false);
             ended = false;
             let count = self.cores.len();
             let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
             for _ in 0..count {
                 let core = &mut self.cores[index];
-                if core.next <= now || core.polls || self.every_cycle {
+                if core.next <= now || core.waits() && core.may_continue(environment.memory) || self.every_cycle {
                     core.step(now, &self.completions, &mut environment);
                     if let Some(fault) = core.fault {
                         return Err(fault);
                     }
                 }
                 next = next.min(core.next);
-                polls |= core.polls;
+                waits |= core.waits();
                 ended |= !core.exits.is_empty() || !core.stops.is_empty();
                 index = if index + 1 == count { 0 } else { index + 1 };
             }
@@ -484,7 +484,7 @@ impl Chip {
                 self.cores[core].next = now + 1;
                 next = now + 1;
             }
-            if polls && active || self.every_cycle || ended {
+            if waits && active || self.every_cycle || ended {
                 next = now + 1;
             } else if let Some(event) = memory.next_event() {
                 next = next.min(event);

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub use self::csr::{Counter, CsrAccess, CsrKind, FloatStatus};
 pub use self::effect::{AtomicKind, Effect, Extension, FenceOrder, extend};
 pub use self::float::Rounding;
-use self::operation::Actions;
+pub(crate) use self::operation::Actions;
 pub use self::operation::Operation;
 use super::decoded_text::DecodedText;
 use super::{Hart, InstructionClass, Retired, StaticInstruction, Step};

@@ -268,9 +268,14 @@ impl Core {
                 self.execute_atomic(index, number, width, kind, now, environment);
                 return;
             }
-            Effect::Fence(order) => !order.writes_before_reads() || drained(environment.memory),
+            Effect::Fence(order) => {
+                let may_execute = !order.writes_before_reads() || drained(environment.memory);
+                self.draining |= u8::from(!may_execute) << index;
+                may_execute
+            }
             Effect::FenceInstruction => {
                 let drained = drained(environment.memory);
+                self.draining |= u8::from(!drained) << index;
                 if drained {
                     environment.memory.invalidate_instructions(self.number);
                     for context in &mut self.contexts {
@@ -286,6 +291,7 @@ impl Core {
                 let deadline = if short { context.entry(number).address } else { u64::MAX };
                 let ends = now >= deadline || !environment.memory.reserved(self.number, index as u8);
                 if !ends {
+                    self.reserving |= 1 << index;
                     self.deadline = self.deadline.min(deadline);
                 }
                 self.contexts[index].waits = !ends;
@@ -303,7 +309,7 @@ impl Core {
             }
             _ => {
                 if !drained(environment.memory) {
-                    self.polls = true;
+                    self.draining |= 1 << index;
                     return;
                 }
                 environment.active = true;
@@ -345,8 +351,6 @@ impl Core {
             context.serial &= !bit(number);
             context.entry_mut(number).accessed = now;
             self.schedule(index, number, now, end);
-        } else {
-            self.polls = true;
         }
     }
 

@@ -129,6 +129,12 @@ pub(super) struct Place {
 }
 
 impl Block {
+    /// Whether it was decoded from there.
+    #[inline]
+    pub(super) fn is_at(&self, place: &Place) -> bool {
+        (self.address, self.physical, self.version) == (place.address, place.physical, place.version)
+    }
+
     #[inline]
     fn place(&self, pc: u64) -> usize {
         (pc / 2) as usize & (self.instructions.len() - 1)
@@ -167,11 +173,11 @@ impl Code {
     }
 
     /// The block at a place, of which the core has a copy of this version.
-    pub(super) fn block<M: MemorySystem>(&mut self, config: &ChipConfig, memory: &M, place: Place) -> Arc<Block> {
-        let Place { core, address, physical, version } = place;
+    pub(super) fn block<M: MemorySystem>(&mut self, config: &ChipConfig, memory: &M, place: &Place) -> Arc<Block> {
+        let Place { core, address, physical, version } = *place;
         let slot = &mut self.blocks[(physical / config.fetch_block) as usize % Self::BLOCKS];
         if let Some(block) = slot
-            && (block.address, block.physical, block.version) == (address, physical, version)
+            && block.is_at(place)
         {
             return Arc::clone(block);
         }

@@ -44,17 +44,25 @@ impl Core {
         if number == context.renamed || context.done & own == 0 || context.waiting[1] & own != 0 {
             return false;
         }
-        let Ok(continues) = self.special(index, now, environment) else { return false };
-        let context = &mut self.contexts[index];
         let slot = context.slot(number);
         let entry = &context.entries[slot];
         let hart = self.number * environment.config.contexts + index;
-        let fault = if continues.is_some() { None } else { fault_of(entry, context.float_status.rounding) };
-        let failed = |fault| ChipFault { hart, core: self.number, context: index, cycle: now, fault };
-        if let Some(fault) = fault {
-            self.fault = Some(failed(fault));
-            return false;
+        let core = self.number;
+        let failed = |fault| ChipFault { hart, core, context: index, cycle: now, fault };
+        let mut continues = None;
+        if entry.fails || matches!(entry.kind, Kind::Illegal | Kind::Outside) {
+            let Ok(next) = self.special(index, now, environment) else { return false };
+            continues = next;
+            let context = &self.contexts[index];
+            if continues.is_none()
+                && let Some(fault) = fault_of(context.entry(number), context.float_status.rounding)
+            {
+                self.fault = Some(failed(fault));
+                return false;
+            }
         }
+        let context = &mut self.contexts[index];
+        let entry = &context.entries[slot];
         if entry.kind == Kind::Store {
             let value = self.registers.values[usize::from(entry.sources[1])];
             let (address, width) = (entry.address, entry.width);
@@ -97,8 +105,13 @@ impl Core {
         if entry.destination != 0 {
             self.registers.free.push(entry.previous);
         }
+        let others = !own;
         if entry.kind.accesses_memory() {
             context.accesses -= 1;
+            context.stores &= others;
+            context.late_data &= others;
+            context.loads &= others;
+            context.performed &= others;
         }
         if entry.kind.ends_fetch() {
             context.fetch.stopped = false;
@@ -115,12 +128,7 @@ impl Core {
         context.head += 1;
         context.retired += 1;
         context.statistics.committed += 1;
-        let others = !own;
         context.done &= others;
-        context.stores &= others;
-        context.late_data &= others;
-        context.loads &= others;
-        context.performed &= others;
         if let Some(next) = continues {
             context.waits = false;
             context.redirect(next, now);

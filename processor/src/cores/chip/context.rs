@@ -26,16 +26,36 @@ pub(super) struct Times {
     pub(super) written: u64,
 }
 
-/// An instruction in flight, in whole cache lines of the host.
+/// An instruction in flight. The first 64 bytes, a cache line of the host, are what every instruction
+/// uses. What follows has no meaning for instructions of [`Kind::Integer`], unless
+/// their core has several contexts or supervisor mode.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Entry {
     pub(super) operation: Operation,
     pub(super) pc: u64,
-    /// Address of the next instruction: predicted until the instruction executes.
-    pub(super) next: u64,
     /// Cycle of its fetch.
     pub(super) fetched: u64,
+    /// The register that it writes.
+    pub(super) physical: Physical,
+    /// The register that held the value before.
+    pub(super) previous: Physical,
+    /// The registers that it reads.
+    pub(super) sources: [Physical; 3],
+    pub(super) architectural: [u8; 3],
+    pub(super) kind: Kind,
+    pub(super) branch: BranchKind,
+    /// Architectural destination, or 0.
+    pub(super) destination: u8,
+    pub(super) latency: u8,
+    /// Floating-point exceptions that it raises.
+    pub(super) flags: u8,
+    /// Whether its branch prediction was wrong.
+    pub(super) mispredicted: bool,
+    /// Whether its access is invalid, which is a fault when the instruction is the oldest.
+    pub(super) fails: bool,
+    /// Address of the next instruction: predicted until the instruction executes.
+    pub(super) next: u64,
     /// Order of fetch in its core.
     pub(super) age: u64,
     /// Address of its access. The deadline of a wrs.sto.
@@ -52,30 +72,12 @@ pub(super) struct Entry {
     pub(super) counter: u32,
     /// Tag of its request.
     pub(super) tag: u32,
-    /// The register that it writes.
-    pub(super) physical: Physical,
-    /// The register that held the value before.
-    pub(super) previous: Physical,
-    /// The registers that it reads.
-    pub(super) sources: [Physical; 3],
-    pub(super) kind: Kind,
-    pub(super) branch: BranchKind,
-    /// Architectural destination, or 0.
-    pub(super) destination: u8,
-    pub(super) architectural: [u8; 3],
-    pub(super) latency: u8,
     /// Length of its access.
     pub(super) width: u8,
     /// What the register above the value of its load becomes.
     pub(super) extension: Extension,
-    /// Floating-point exceptions that it raises.
-    pub(super) flags: u8,
     /// Whether it is a taken branch.
     pub(super) taken: bool,
-    /// Whether its branch prediction was wrong.
-    pub(super) mispredicted: bool,
-    /// Whether its access is invalid, which is a fault when the instruction is the oldest.
-    pub(super) fails: bool,
     /// The exception of a context with supervisor mode, if it is not that of an invalid access.
     pub(super) trap: Option<Exception>,
 }
@@ -127,8 +129,9 @@ pub(super) struct Fetch {
     pub(super) stopped: bool,
     /// The address of the block in the fetch buffer.
     pub(super) block: u64,
-    /// The block.
-    pub(super) decoded: Option<Arc<Block>>,
+    /// The blocks that were fetched last, by their addresses; the one in the fetch buffer is at `place`.
+    pub(super) recent: [Option<Arc<Block>>; Fetch::RECENT],
+    pub(super) place: usize,
     /// The first two bytes of the instruction at `pc`, if it crosses the end of a block that has
     /// been fetched.
     pub(super) half: Option<u16>,
@@ -144,6 +147,9 @@ pub(super) struct Fetch {
 impl Fetch {
     /// No block: block addresses are multiples of 4.
     pub(super) const NO_BLOCK: u64 = 1;
+
+    /// Blocks that a context keeps. It affects the speed of the simulation only.
+    pub(super) const RECENT: usize = 16;
 }
 
 /// A context.
@@ -261,7 +267,8 @@ impl Context {
                 pending: false,
                 stopped: false,
                 block: Fetch::NO_BLOCK,
-                decoded: None,
+                recent: [const { None }; Fetch::RECENT],
+                place: 0,
                 half: None,
                 misfetch: None,
                 recovers: false,
@@ -336,8 +343,13 @@ impl Context {
     /// The age of the next instruction to be renamed, or the highest number if there is none.
     #[inline]
     pub(super) fn next_to_rename(&self, config: &ChipConfig, now: u64) -> u64 {
-        let entry = self.entry(self.renamed);
-        if self.renamed < self.tail && entry.fetched + config.front_end <= now { entry.age } else { u64::MAX }
+        if self.can_rename(config, now) { self.entry(self.renamed).age } else { u64::MAX }
+    }
+
+    /// Whether the next instruction has passed the front end.
+    #[inline]
+    pub(super) fn can_rename(&self, config: &ChipConfig, now: u64) -> bool {
+        self.renamed < self.tail && self.entry(self.renamed).fetched + config.front_end <= now
     }
 
     /// Whether the context can fetch, apart from the time.
@@ -355,16 +367,17 @@ impl Context {
         let slot = self.slot(number);
         let (entry, times) = (&self.entries[slot], &self.times[slot]);
         let is_renamed = number < self.renamed;
+        let (address, accessed) = if entry.kind == Kind::Integer { (0, 0) } else { (entry.address, entry.accessed) };
         Passage {
             hart,
             pc: entry.pc,
             instruction: entry.operation.instruction(),
-            address: entry.address,
+            address,
             mispredicted: entry.mispredicted,
             fetched: entry.fetched,
             renamed: if is_renamed { times.renamed } else { 0 },
             issued: if is_renamed && self.queued & bit(number) == 0 { times.issued } else { 0 },
-            accessed: entry.accessed,
+            accessed,
             written: if is_renamed && self.done & bit(number) != 0 { times.written } else { 0 },
             left: now,
         }

@@ -62,8 +62,10 @@ pub(super) struct Core {
     pub(super) late: Vec<(u64, usize, u64)>,
     /// A request was refused and is repeated in the next cycle.
     pub(super) retry: bool,
-    /// An instruction waits for something that the memory or another core changes.
-    pub(super) polls: bool,
+    /// Contexts, as bits, whose oldest instruction waits until their stores are performed.
+    pub(super) draining: u8,
+    /// Contexts, as bits, whose oldest instruction waits for the loss of their reservation.
+    pub(super) reserving: u8,
     /// The earliest deadline of a wrs.sto that waits.
     pub(super) deadline: u64,
     /// Rename stopped at its width.
@@ -112,7 +114,8 @@ impl Core {
             occupied: 0,
             late: Vec::new(),
             retry: false,
-            polls: false,
+            draining: 0,
+            reserving: 0,
             deadline: u64::MAX,
             rename_more: false,
             next: 0,
@@ -197,6 +200,28 @@ impl Core {
         }
     }
 
+    /// Whether an instruction waits for something that the memory or another core changes.
+    #[inline]
+    pub(super) const fn waits(&self) -> bool {
+        self.draining | self.reserving != 0
+    }
+
+    /// Whether what an instruction waits for may have happened.
+    #[inline]
+    pub(super) fn may_continue<M: MemorySystem>(&self, memory: &M) -> bool {
+        let any = |mut contexts: u8, happened: &dyn Fn(u8) -> bool| {
+            while contexts != 0 {
+                if happened(contexts.trailing_zeros() as u8) {
+                    return true;
+                }
+                contexts &= contexts - 1;
+            }
+            false
+        };
+        any(self.draining, &|context| memory.drained(self.number, context))
+            || any(self.reserving, &|context| !memory.reserved(self.number, context))
+    }
+
     /// Simulates cycle `now`.
     pub(super) fn step<M: MemorySystem, H: CallHandler, O: ChipObserver>(
         &mut self,
@@ -211,7 +236,7 @@ impl Core {
             }
         }
         self.retry = false;
-        self.polls = false;
+        (self.draining, self.reserving) = (0, 0);
         self.deadline = u64::MAX;
         self.commit(now, environment);
         self.write_back(now, environment);
@@ -249,7 +274,9 @@ impl Core {
                 next = next.min(supervisor.next_timer().max(soon));
             }
             if context.head < context.renamed {
-                let complete = context.done & head != 0 && context.waiting[1] & context.late_data & head == 0;
+                // wfi is complete and waits.
+                let complete =
+                    context.done & head != 0 && context.waiting[1] & context.late_data & head == 0 && !context.waits;
                 if complete || Self::candidate(context, config).is_some() {
                     return soon;
                 }

@@ -2,7 +2,7 @@
 //! Fetch, branch prediction and rename.
 
 use super::code::{Decoded, Kind, Place};
-use super::context::{Entry, Full, bit};
+use super::context::{Fetch, Full, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
@@ -23,7 +23,7 @@ impl Core {
         if self.contexts.len() == 1 {
             self.redirect_misfetched(0, now, environment);
             let mut left = config.rename_width;
-            while left > 0 && self.contexts[0].next_to_rename(config, now) != u64::MAX {
+            while left > 0 && self.contexts[0].can_rename(config, now) {
                 let full = self.full(0, config);
                 if full != Full::Nothing {
                     self.contexts[0].full = full;
@@ -208,6 +208,7 @@ impl Core {
     }
 
     /// Fetches up to `left` instructions of a context from one block.
+    #[expect(clippy::too_many_lines, reason = "one loop, each step of which can end the fetch")]
     fn fetch_context<M: MemorySystem, H: CallHandler, O: ChipObserver>(
         &mut self,
         index: usize,
@@ -217,6 +218,7 @@ impl Core {
     ) {
         let config = environment.config;
         let block_of = |address: u64| address & !(config.fetch_block - 1);
+        let whole = self.contexts.len() > 1 || self.translation.is_some();
         let mut accessed = false;
         while *left > 0 {
             let context = &mut self.contexts[index];
@@ -224,6 +226,21 @@ impl Core {
                 return;
             }
             let pc = context.fetch.pc;
+            // The usual case: an instruction that is whole in the fetch buffer.
+            if block_of(pc) == context.fetch.block
+                && context.fetch.half.is_none()
+                && let Some(block) = &context.fetch.recent[context.fetch.place]
+            {
+                let decoded = *block.at(pc);
+                if pc - context.fetch.block + u64::from(decoded.bytes) <= config.fetch_block {
+                    *left -= 1;
+                    context.statistics.fetched += 1;
+                    if self.append(index, &decoded, whole, now, config) {
+                        return;
+                    }
+                    continue;
+                }
+            }
             let second = pc.wrapping_add(2);
             let needed = block_of(if context.fetch.half.is_some() { second } else { pc });
             let mut outside = false;
@@ -256,8 +273,11 @@ impl Core {
                 match answer {
                     FetchAnswer::Ready { at, version } => {
                         let place = Place { core: self.number, address: needed, physical, version };
-                        let block = environment.code.block(config, environment.memory, place);
-                        context.fetch.decoded = Some(block);
+                        context.fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;
+                        let recent = &mut context.fetch.recent[context.fetch.place];
+                        if !recent.as_ref().is_some_and(|block| block.is_at(&place)) {
+                            *recent = Some(environment.code.block(config, environment.memory, &place));
+                        }
                         context.fetch.block = needed;
                         if at > now + 1 {
                             context.fetch.from = at - 1;
@@ -279,7 +299,7 @@ impl Core {
                 }
             }
             let context = &mut self.contexts[index];
-            let decoded = match (&context.fetch.decoded, context.fetch.half) {
+            let decoded = match (&context.fetch.recent[context.fetch.place], context.fetch.half) {
                 (Some(block), Some(half)) if !outside => {
                     let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
                     *environment.code.crossing(config, pc, word)
@@ -297,7 +317,7 @@ impl Core {
             context.fetch.half = None;
             *left -= 1;
             context.statistics.fetched += 1;
-            let ends = self.append(index, &decoded, now, config);
+            let ends = self.append(index, &decoded, whole, now, config);
             if let Some((exception, address)) = trap {
                 let context = &mut self.contexts[index];
                 let number = context.tail - 1;
@@ -311,8 +331,9 @@ impl Core {
     }
 
     /// Appends an instruction to the fetch queue and predicts the next address; returns whether
-    /// fetch from the block ends.
-    fn append(&mut self, index: usize, decoded: &Decoded, now: u64, config: &ChipConfig) -> bool {
+    /// fetch from the block ends. `whole`: all of the entry is used, whatever the instruction is.
+    #[inline]
+    fn append(&mut self, index: usize, decoded: &Decoded, whole: bool, now: u64, config: &ChipConfig) -> bool {
         let context = &mut self.contexts[index];
         let number = context.tail;
         let pc = context.fetch.pc;
@@ -357,34 +378,31 @@ impl Core {
         }
         let slot = context.slot(number);
         let entry = &mut context.entries[slot];
-        *entry = Entry {
-            operation: decoded.operation,
-            pc,
-            next,
-            fetched: now,
-            age: self.age,
-            address: 0,
-            accessed: 0,
-            undo,
-            forwarded: 0,
-            counter,
-            tag: 0,
-            physical: 0,
-            previous: 0,
-            sources: [0; 3],
-            kind: decoded.kind,
-            branch: decoded.branch,
-            destination: decoded.destination,
-            architectural: decoded.sources,
-            latency: decoded.latency,
-            width: 0,
-            extension: Extension::Zero,
-            flags: 0,
-            taken: false,
-            mispredicted: false,
-            fails: false,
-            trap: None,
-        };
+        entry.operation = decoded.operation;
+        entry.pc = pc;
+        entry.fetched = now;
+        entry.architectural = decoded.sources;
+        entry.kind = decoded.kind;
+        entry.branch = decoded.branch;
+        entry.destination = decoded.destination;
+        entry.latency = decoded.latency;
+        entry.flags = 0;
+        entry.mispredicted = false;
+        entry.fails = false;
+        if whole || decoded.kind != Kind::Integer {
+            entry.next = next;
+            entry.age = self.age;
+            entry.address = 0;
+            entry.accessed = 0;
+            entry.undo = undo;
+            entry.forwarded = 0;
+            entry.counter = counter;
+            entry.tag = 0;
+            entry.width = 0;
+            entry.extension = Extension::Zero;
+            entry.taken = false;
+            entry.trap = None;
+        }
         context.tail += 1;
         self.age += 1;
         ends

@@ -2,12 +2,13 @@
 //! Issue, write-back, and the removal of wrong paths.
 
 use super::code::Kind;
-use super::context::{Context, bit};
+use super::context::{Context, Entry, bit};
 use super::core::{Core, Environment, lowest_two};
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::BranchKind;
+use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::Exception;
-use crate::isa::{Effect, Extension};
+use crate::isa::{Effect, Extension, Rounding};
 use crate::memory::system::MemorySystem;
 
 impl Core {
@@ -152,69 +153,19 @@ impl Core {
         }
         let slot = context.slot(number);
         let entry = &mut context.entries[slot];
-        let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
-        let end = now + u64::from(entry.latency);
-        let translates = context.supervisor.is_some();
         if let Some(supervisor) = &context.supervisor
             && !supervisor.has_float()
             && (entry.destination >= 32 || entry.architectural.iter().any(|&source| source >= 32))
         {
             entry.kind = Kind::Illegal;
             (entry.fails, entry.trap) = (true, Some(Exception::Illegal));
+            let end = now + u64::from(entry.latency);
             self.schedule(index, number, now, end);
             return;
         }
-        match entry.operation.evaluate(entry.pc, operands, context.float_status.rounding) {
-            Effect::Value(value) => self.registers.values[usize::from(entry.physical)] = value,
-            Effect::Float { value, flags } => {
-                self.registers.values[usize::from(entry.physical)] = value;
-                entry.flags = flags;
-            }
-            Effect::Branch { taken, next, link } => {
-                self.registers.values[usize::from(entry.physical)] = link;
-                entry.mispredicted = next != entry.next;
-                entry.next = next;
-                entry.taken = taken;
-            }
-            Effect::Load { address, width, extension } => {
-                (entry.address, entry.width, entry.extension) = (address, width, extension);
-                if translates {
-                    self.translate_access(index, number, now);
-                } else {
-                    context.unsent |= own;
-                }
-                return;
-            }
-            // The data is read at commit.
-            Effect::Store { address, width, .. } => {
-                (entry.address, entry.width) = (address, width);
-                if translates {
-                    self.translate_access(index, number, now);
-                    return;
-                }
-            }
-            Effect::Atomic { address, width, .. } => {
-                (entry.address, entry.width, entry.extension) = (address, width, Extension::Sign);
-                if translates {
-                    self.translate_access(index, number, now);
-                } else {
-                    context.serial |= own;
-                }
-                return;
-            }
-            Effect::Fence(_)
-            | Effect::FenceInstruction
-            | Effect::WaitOnReservation { .. }
-            | Effect::Csr(_)
-            | Effect::Call => {
-                context.serial |= own;
-                return;
-            }
-            // An instruction whose dynamic rounding mode is reserved.
-            Effect::Illegal(_) if entry.kind == Kind::Integer => entry.kind = Kind::Illegal,
-            Effect::Pause | Effect::Illegal(_) => {}
-        }
-        self.schedule(index, number, now, end);
+        let (operation, pc) = (entry.operation, entry.pc);
+        let [a, b, third] = entry.sources.map(|source| self.registers.values[usize::from(source)]);
+        operation.apply(pc, a, b, &mut Issued { core: self, index, number, slot, third, now });
     }
 
     /// Removes the instructions of a context from number `first` on.
@@ -276,6 +227,118 @@ impl Core {
         if context.fetch.misfetch.is_some_and(|(number, ..)| number >= first) {
             context.fetch.misfetch = None;
         }
+    }
+}
+
+/// An instruction that begins to execute.
+struct Issued<'a> {
+    core: &'a mut Core,
+    index: usize,
+    number: u64,
+    slot: usize,
+    third: u64,
+    now: u64,
+}
+
+impl Issued<'_> {
+    #[inline]
+    fn entry(&mut self) -> &mut Entry {
+        &mut self.core.contexts[self.index].entries[self.slot]
+    }
+
+    /// The result is ready when the latency has passed.
+    #[inline]
+    fn ends(&mut self, value: u64) {
+        let entry = self.entry();
+        let (physical, latency) = (usize::from(entry.physical), u64::from(entry.latency));
+        self.core.registers.values[physical] = value;
+        self.core.schedule(self.index, self.number, self.now, self.now + latency);
+    }
+
+    /// Sets the address of an access; whether it is to be translated.
+    #[inline]
+    fn accesses(&mut self, address: u64, width: u8, extension: Extension) -> bool {
+        let entry = self.entry();
+        (entry.address, entry.width, entry.extension) = (address, width, extension);
+        let translates = self.core.contexts[self.index].supervisor.is_some();
+        if translates {
+            self.core.translate_access(self.index, self.number, self.now);
+        }
+        translates
+    }
+}
+
+impl Actions for Issued<'_> {
+    type Output = ();
+
+    #[inline]
+    fn third(&self, _: u8) -> u64 {
+        self.third
+    }
+
+    #[inline]
+    fn rounding(&self) -> Rounding {
+        self.core.contexts[self.index].float_status.rounding
+    }
+
+    #[inline]
+    fn value(&mut self, value: u64) {
+        self.ends(value);
+    }
+
+    #[inline]
+    fn float(&mut self, value: u64, flags: u8) {
+        self.entry().flags = flags;
+        self.ends(value);
+    }
+
+    #[inline]
+    fn branch(&mut self, taken: bool, next: u64, link: u64) {
+        let entry = self.entry();
+        entry.mispredicted = next != entry.next;
+        entry.next = next;
+        entry.taken = taken;
+        self.ends(link);
+    }
+
+    #[inline]
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) {
+        if !self.accesses(address, WIDTH, extension) {
+            self.core.contexts[self.index].unsent |= bit(self.number);
+        }
+    }
+
+    /// The data is read at commit.
+    #[inline]
+    fn store<const WIDTH: u8>(&mut self, address: u64, _: u64) {
+        if !self.accesses(address, WIDTH, Extension::Zero) {
+            let latency = u64::from(self.entry().latency);
+            self.core.schedule(self.index, self.number, self.now, self.now + latency);
+        }
+    }
+
+    fn other(&mut self, effect: Effect) {
+        match effect {
+            Effect::Atomic { address, width, .. } => {
+                let translates = self.accesses(address, width, Extension::Sign);
+                if translates {
+                    return;
+                }
+            }
+            Effect::Illegal(_) | Effect::Pause => {
+                let entry = self.entry();
+                // An instruction whose dynamic rounding mode is reserved.
+                if entry.kind == Kind::Integer && effect != Effect::Pause {
+                    entry.kind = Kind::Illegal;
+                    (entry.address, entry.accessed, entry.trap) = (0, 0, None);
+                }
+                let latency = u64::from(entry.latency);
+                self.core.schedule(self.index, self.number, self.now, self.now + latency);
+                return;
+            }
+            _ => {}
+        }
+        self.core.contexts[self.index].serial |= bit(self.number);
     }
 }
 

@@ -74,25 +74,24 @@ impl Core {
         true
     }
 
-    /// Treats the oldest instruction of a context with supervisor mode if it is privileged, or if its
-    /// access failed.
+    /// Treats the oldest instruction of a context, which is privileged, illegal or has failed, if the
+    /// context has supervisor mode.
     ///
     /// It commits if the result is `Ok`; fetch continues at the address, if there is one. `Err`: it
     /// waits, or a trap was taken.
-    #[inline]
+    #[cold]
     pub(super) fn special<M: MemorySystem, H: CallHandler, O: ChipObserver>(
         &mut self,
         index: usize,
         now: u64,
         environment: &mut Environment<'_, M, H, O>,
     ) -> Result<Option<u64>, ()> {
-        let context = &self.contexts[index];
-        let entry = context.entry(context.head);
-        let usual = !entry.fails && !matches!(entry.kind, Kind::Illegal | Kind::Outside);
-        if usual || context.supervisor.is_none() { Ok(None) } else { self.trap_or_execute(index, now, environment) }
+        if self.contexts[index].supervisor.is_none() {
+            return Ok(None);
+        }
+        self.trap_or_execute(index, now, environment)
     }
 
-    #[cold]
     fn trap_or_execute<M: MemorySystem, H: CallHandler, O: ChipObserver>(
         &mut self,
         index: usize,
@@ -129,14 +128,13 @@ impl Core {
                     Some(Privileged::Wait) => {
                         context.waits = !supervisor.wakes(now);
                         if context.waits {
-                            self.polls = true;
                             return Err(());
                         }
                         return Ok(Some(entry.pc.wrapping_add(4)));
                     }
                     Some(Privileged::TranslationFence { address, asid }) => {
                         if !drained {
-                            self.polls = true;
+                            self.draining |= 1 << index;
                             return Err(());
                         }
                         let address = (address != 0).then(|| self.register(index, address.into()));

@@ -128,7 +128,7 @@ pub(super) enum Kind {
 
 /// What receives the effect of an instruction: [`Effect`] as method calls, so that a receiver
 /// needs no second dispatch.
-pub(super) trait Actions {
+pub(crate) trait Actions {
     type Output;
     /// The value of a third operand. Only operations of floating point ask for it.
     fn third(&self, register: u8) -> u64;
@@ -291,7 +291,7 @@ impl Operation {
     #[expect(clippy::too_many_lines, reason = "one match arm for each operation")]
     #[expect(clippy::inline_always, reason = "functional execution is a quarter slower with a second dispatch")]
     #[inline(always)]
-    pub(super) fn apply<A: Actions>(&self, pc: u64, a: u64, b: u64, actions: &mut A) -> A::Output {
+    pub(crate) fn apply<A: Actions>(&self, pc: u64, a: u64, b: u64, actions: &mut A) -> A::Output {
         let imm = self.imm;
         let link = pc.wrapping_add(self.instruction.bytes.into());
         let address = a.wrapping_add(imm);
