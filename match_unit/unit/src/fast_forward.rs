@@ -3,10 +3,12 @@
 //!
 //! Most items of a search execute the same path, which is the sequence of words from the first word of one item to the
 //! first word of the next. If two consecutive items took the same path without a stall, and the stream has the same
-//! [`StreamPhase`] after both, all times repeat with a period of one cycle for each word of an item for as long as the path repeats.
+//! [`StreamPhase`] after both, all times repeat with a period of one cycle for each word of an item for as long as
+//! the path repeats.
 //! The path of an item depends on the predicates of its branches and outputs. A [`PathPlan`] computes these predicates
 //! from the item's words and from registers that the path does not write. No plan exists if any other state is
-//! carried from item to item. Each skipped item takes a cycle for each word; the state afterwards is that of the last one.
+//! carried from item to item. Each skipped item takes a cycle for each word; the state afterwards is that of the last
+//! one.
 //! `match_unit/unit/tests/fast_forward.rs` compares with searches that issue every word.
 //!
 //! Cost: a few nanoseconds per skipped item.

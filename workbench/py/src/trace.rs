@@ -137,9 +137,11 @@ impl Trace {
         Ok(dict)
     }
 
-    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Counts entries for sizes
-    /// if `sizing` gives numbers of buckets, maybe none.
-    #[pyo3(signature = (engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), sizing=None, progress=None))]
+    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Counts entries for
+    /// sizes if `sizing` gives numbers of buckets, maybe none.
+    #[pyo3(signature = (
+        engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), sizing=None, progress=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn replay<'py>(
         &self,

@@ -100,8 +100,8 @@ impl Symbols {
         self.find(address).filter(|(_, start)| address > *start && self.follows_call(address))
     }
 
-    /// The innermost call of MPI, and where the program made it. `addresses` are the return address and the words of the
-    /// stack from its top on.
+    /// The innermost call of MPI, and where the program made it. `addresses` are the return address and the words of
+    /// the stack from its top on.
     pub(super) fn innermost_call(
         &self,
         pc: u64,
