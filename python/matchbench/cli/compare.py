@@ -151,8 +151,6 @@ def command(
         raise MatchbenchError(msg)
     with reported_errors():
         chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench, every=every)
-        for each in chosen:
-            each.check()
     config = ReplayConfig(
         network=network or _native.networks()[0][0],
         network_parameters=parse_assignments(network_set, option="--network-set"),
@@ -167,7 +165,7 @@ def command(
         if plots:
             # matplotlib takes as long to import as a small trace to replay: both at the same time.
             threading.Thread(target=importlib.import_module, args=("matchbench.plots",)).start()
-        with progress_bar("replaying") as progress:
+        with reported_errors(), progress_bar("replaying") as progress:
             comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
         _show(comparison)
         charts = not table_only
