@@ -122,7 +122,7 @@ def _frame(table: str, trace: Trace, values: Mapping[str, Sequence[Any]]) -> pl.
 def _reference(setup: _Setup, report: Report, zero_ns: float | None) -> dict[str, Any]:
     total = {name: values[0] for name, values in report["total"].items()}
     shared = shortfalls.oversubscription(setup.trace.native)
-    kept = ("matches", "operations", "depth_mean", "depth_max", "posted_max", "unexpected_max")
+    kept = ("matches", "operations", "visits_mean", "visits_max", "posted_max", "unexpected_max")
     return {
         "trace": setup.trace.name,
         "engine": setup.engine.name,
