@@ -76,7 +76,7 @@ target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
 	mkdir -p $@/matchbench $@/bin
 	ln -s $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/python/matchbench/*)) $@/matchbench
 	ln -s $(CURDIR)/target/debug/lib_native.so $@/matchbench/_native.abi3.so
-	printf '#!%s\nimport sys\nfrom matchbench.__main__ import main\nsys.exit(main())\n' $(CURDIR)/$(VENV)/python > $@/bin/matchbench
+	printf '#!%s\nimport sys\nfrom matchbench.__main__ import main\nif __name__ == "__main__":\n    sys.exit(main())\n' $(CURDIR)/$(VENV)/python > $@/bin/matchbench
 	chmod +x $@/bin/matchbench
 
 recorder: .venv/python.stamp

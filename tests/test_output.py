@@ -98,7 +98,7 @@ def test_odd_names_are_read_written_and_shown(halo: mb.Trace, tmp_path: Path, ma
     assert done.stdout.count(f"{name}: 8 ranks") == 2
     done = matchbench("compare", ODD, "-e", "ideal", "--plots", "-o", f"{ODD}.r", PYTHONUTF8="1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{name}: 8 ranks")
+    assert f"\n{name}: 8 ranks" in done.stdout
     plots = [plot.name for plot in (tmp_path / f"{ODD}.r" / "plots").iterdir()]
     assert f"{name}.queues.png" in plots
     assert "<i>&" not in (tmp_path / f"{ODD}.r" / "report.html").read_text(encoding="utf-8")
