@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TLBs and walks of chips: what they keep, and what they cost.
 
+use std::ops::Range;
+
 use mb_processor::FixedLatency;
 use mb_processor::chip::{Chip, TranslationConfig, cmp, in_order};
 use mb_processor::rv64::supervisor::number as csr;
-use mb_processor::system::NoDevice;
+use mb_processor::system::{Device, DeviceAnswer, NoDevice};
 
 use crate::assembler::{ECALL, addi, csrrw, ld};
 use crate::harts::{BASE, Calls, DATA, Machine, TABLE, USER, map_gib, trap_of};
@@ -105,5 +107,71 @@ fn cycles_that_are_skipped_change_nothing() {
             (chip.now(), *chip.statistics(0))
         };
         assert_eq!(run(true), run(false));
+    }
+}
+
+/// Counts its loads. Each waits for some cycles.
+#[derive(Default)]
+struct Counter {
+    loads: u64,
+    delay: u64,
+    waited: u64,
+}
+
+impl Device for Counter {
+    fn range(&self) -> Range<u64> {
+        0x1000..0x2000
+    }
+
+    fn read(&mut self, _: u64, _: usize, _: u8, _: u64, _: u8) -> DeviceAnswer {
+        if self.waited < self.delay {
+            self.waited += 1;
+            return DeviceAnswer::Wait;
+        }
+        self.waited = 0;
+        self.loads += 1;
+        DeviceAnswer::Value(self.loads)
+    }
+
+    fn write(&mut self, _: u64, _: usize, _: u8, _: u64, _: u8, _: u64) -> DeviceAnswer {
+        DeviceAnswer::Value(0)
+    }
+}
+
+/// An interrupt at any cycle is taken before a load from a device is performed, or after it has
+/// committed: no load is performed twice, and none is lost.
+#[test]
+fn an_interrupt_does_not_divide_a_load_from_a_device() {
+    const LOADS: u64 = 20;
+    for config in [cmp(1), in_order(cmp(1))] {
+        for delay in [0, 5] {
+            let mut interrupted = 0;
+            for time in (0..200).step_by(3) {
+                let mut machine = Machine::new(1);
+                for load in 0..LOADS {
+                    machine.put(USER + 12 * load, &[ld(10, 0, 5), addi(11, 11, 1), addi(12, 10, 0)]);
+                }
+                machine.put(USER + 12 * LOADS, &[addi(17, 0, 0), ECALL]);
+                let state = machine.start(USER, false, false);
+                state.registers[5] = 0x1000;
+                state.supervisor.write(csr::SIE, 1 << 5);
+                state.supervisor.write(csr::STIMECMP, time);
+                state.supervisor.write(csr::SSTATUS, 2);
+                let device = Counter { delay, ..Counter::default() };
+                let mut memory = FixedLatency::new(machine.memory.clone(), device, 1, 1, 3, 2);
+                let mut chip =
+                    Chip::with_supervisor(&config, &TranslationConfig::default(), &machine.states, 0).expect("a chip");
+                chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
+                let state = chip.state(0).expect("a precise state");
+                let (cause, pc, _) = trap_of(&state);
+                if cause == 1 << 63 | 5 {
+                    let committed = (pc - USER).div_ceil(12).min(LOADS);
+                    let loads = memory.device_mut().loads;
+                    assert_eq!((loads, state.registers[10]), (committed, committed), "{delay} {time}");
+                    interrupted += u64::from((1..LOADS).contains(&committed));
+                }
+            }
+            assert!(interrupted > 15, "{interrupted}");
+        }
     }
 }

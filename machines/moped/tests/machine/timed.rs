@@ -115,7 +115,6 @@ fn a_deadlock_with_time_names_the_calls() {
 }
 
 #[test]
-#[ignore = "fails: a process that shares a core and polls while it moves can wait for ever (README, known defects)"]
 fn programs_share_the_device_with_time() {
     let names = ["pages", "move", "hostile", "bad"].map(|what| ["p", what]);
     let programs: Vec<_> = names.iter().map(|words| program(USER, 2, words, &[])).collect();

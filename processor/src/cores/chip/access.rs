@@ -120,7 +120,10 @@ impl Core {
         }
         match environment.memory.region(load.address, load.width) {
             Region::Memory => {}
-            Region::Device if number == context.head => context.barriers |= own,
+            Region::Device if number == context.head => {
+                context.barriers |= own;
+                context.device_load = number;
+            }
             Region::Device => return Attempt::Blocked,
             Region::Nothing => {
                 self.fail(index, number, now);

@@ -189,6 +189,8 @@ pub(super) struct Context {
     pub(super) serial: u64,
     /// Fences and atomics that are not done: no later load is sent.
     pub(super) barriers: u64,
+    /// The last load that was sent to a device; it was the oldest instruction, and is never squashed.
+    pub(super) device_load: u64,
     /// Instructions in the load/store queue.
     pub(super) accesses: usize,
     pub(super) full: Full,
@@ -259,6 +261,7 @@ impl Context {
             pending: 0,
             serial: 0,
             barriers: 0,
+            device_load: u64::MAX,
             accesses: 0,
             full: Full::Nothing,
             fetch: Fetch {
@@ -401,7 +404,8 @@ impl Context {
             return false;
         }
         let entry = self.entry(self.head);
-        let plain_load = entry.kind == Kind::Load && self.barriers & bit(self.head) == 0;
+        // Until it commits, also when it has its value and is no barrier any more.
+        let plain_load = entry.kind == Kind::Load && self.device_load != self.head;
         entry.accessed != 0 && !plain_load
     }
 
