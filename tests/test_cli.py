@@ -124,12 +124,16 @@ def test_a_closed_pipe_ends_the_command_silently(
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize(("words", "status"), [(("-e", "ideal"), 0), (("-e", "lienar"), BAD_INPUT)])
 def test_a_closed_pipe_does_not_lose_results(
-    halo: mb.Trace, tmp_path: Path, unread: int, words: tuple[str, ...], status: int
+    halo: mb.Trace, tmp_path: Path, unread: int, words: tuple[str, ...], status: int, unbuffered: str
 ) -> None:
     command = [sys.executable, "-m", "matchbench", "compare", str(halo.path), *words, "-o", "r"]
-    done = subprocess.run(command, cwd=tmp_path, stdout=unread, stderr=unread, check=False, timeout=300)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, stdout=unread, stderr=unread, check=False, timeout=300
+    )
     assert (done.returncode, (tmp_path / "r" / "report.html").exists()) == (status, status == 0)
 
 

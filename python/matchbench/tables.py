@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from rich.table import Table
     from rich.text import Text
 
@@ -129,13 +131,17 @@ def ignoring_closed_pipe() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        discard()
+        discard(sys.stdout)
+        try:
+            sys.stderr.flush()
+        except OSError:  # the block printed remarks
+            discard(sys.stderr)
 
 
-def discard() -> None:
-    """Redirect standard output to nowhere, for the output that the interpreter flushes at exit."""
+def discard(stream: TextIO) -> None:
+    """Redirect a stream to nowhere, since the interpreter exits with 120 when its flush fails."""
     with suppress(OSError):  # the stream has no file descriptor
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def count(number: int) -> str:

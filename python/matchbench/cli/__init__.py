@@ -102,8 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(f"{error.format_message()}\n")
-        return BAD_INPUT
+        return _print_error(error.format_message())
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "matchbench"
         return _refuse(f"{error.format_message().rstrip('.')} (see `{where} --help`)")
@@ -112,10 +111,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MatchbenchError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        tables.discard()
+        tables.discard(sys.stdout)
+        tables.discard(sys.stderr)
         return _BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
-        tables.discard()
+        tables.discard(sys.stdout)
         # Errors of files name them (`matchbench.output`).
         where = os.fsdecode(error.filename) if error.filename else "standard output"
         return _refuse(f"{where}: {error.strerror or error}")
@@ -156,6 +156,13 @@ def _orderly_end() -> Iterator[None]:
 
 
 def _refuse(message: str) -> int:
-    with contextlib.suppress(OSError):  # standard error is closed
-        sys.stderr.write(f"matchbench: {tables.printable(' '.join(message.split()))}\n")
+    return _print_error(f"matchbench: {tables.printable(' '.join(message.split()))}")
+
+
+def _print_error(text: str) -> int:
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:  # standard error is closed
+        tables.discard(sys.stderr)
     return BAD_INPUT
