@@ -121,7 +121,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     by_name = {item.nodeid: item for item in run}
     seconds = {name: result["seconds"] for name, result in results.items()}
     config.stash[LEFT_OUT] = len(items) - len(run)
-    items[:] = [by_name[name] for name in unchanged.slowest_first(by_name, group, seconds)]
+    ordered = unchanged.slowest_first(by_name, group, seconds, unchanged.usual_seconds())
+    items[:] = [by_name[name] for name in ordered]
 
 
 LEFT_OUT = pytest.StashKey[int]()

@@ -24,7 +24,7 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    for name in ("conftest.py", "tests/__init__.py", "tests/unchanged.py"):
+    for name in ("conftest.py", "tests/__init__.py", "tests/seconds.json", "tests/unchanged.py"):
         shutil.copy(ROOT / name, folder / name)
 
 
@@ -102,6 +102,16 @@ def test_a_damaged_record_is_none_and_the_slowest_group_is_first(tmp_path: Path)
         assert unchanged.load(damaged) == {}, text
     seconds = {"a:1": 1.0, "a:2": 2.0, "b:1": 5.0}
     ordered = unchanged.slowest_first(
-        ["a:1", "b:1", "a:2", "c:1"], lambda name: name.partition(":")[0], seconds
+        ["a:1", "d:1", "b:1", "a:2", "c:1"],
+        lambda name: name.partition(":")[0],
+        seconds,
+        {"c": 4.0, "b": 1.0},
     )
-    assert ordered == ["c:1", "b:1", "a:1", "a:2"]
+    assert ordered == ["b:1", "c:1", "a:1", "a:2", "d:1"]
+
+
+def test_the_usual_times_are_those_of_files_that_exist() -> None:
+    usual = unchanged.usual_seconds()
+    assert usual
+    for name in usual:
+        assert (ROOT / name.partition("::")[0].partition(" ")[0]).exists(), name

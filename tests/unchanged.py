@@ -4,7 +4,7 @@
 `make test` sets MATCHBENCH_PASSED to a file of results. A test that has passed is left out as long as its key
 is the same: a digest of the files that its result can depend on, of the compilers and MPIs, and of the
 variables of the environment that change tests. With MATCHBENCH_ALL every test runs. The recorded times order
-the tests, the longest group first.
+the tests, the longest group first; without them, those of `tests/seconds.json` do.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from typing import TypedDict
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "MATCHBENCH_PASSED"
+_USUAL = ROOT / "tests" / "seconds.json"
 RUN_ALL = "MATCHBENCH_ALL"
 # Tests call these; their version is part of a key.
 TOOLS = (
@@ -102,10 +103,27 @@ def key(depends_on: Callable[[str], bool], files: Iterable[Path] = ()) -> str:
     return digest.hexdigest()
 
 
-def slowest_first(names: Iterable[str], group: Callable[[str], str], seconds: dict[str, float]) -> list[str]:
-    """Order groups by the sum of their recorded seconds, and keep the order within each.
+def usual_seconds() -> dict[str, float]:
+    """Return the times of the longest groups, for a clone without a record.
 
-    A group without a record comes first, since it may be long.
+    From a run on two cores; only their order matters.
+    """
+    return {name: float(seconds) for name, seconds in json.loads(_USUAL.read_text(encoding="utf-8")).items()}
+
+
+def slowest_first(
+    names: Iterable[str], group: Callable[[str], str], seconds: dict[str, float], usual: dict[str, float]
+) -> list[str]:
+    """Order groups by the sum of their seconds, and keep the order within each.
+
+    Parameters
+    ----------
+    names, group
+        The tests, and the group of each.
+    seconds
+        Recorded times of tests.
+    usual
+        Times of groups of which nothing is recorded. The others of these come last.
     """
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -113,7 +131,7 @@ def slowest_first(names: Iterable[str], group: Callable[[str], str], seconds: di
 
     def total(members: list[str]) -> float:
         known = [seconds[name] for name in members if name in seconds]
-        return sum(known) if known else float("inf")
+        return sum(known) if known else usual.get(group(members[0]), 0.0)
 
     def flat() -> Iterator[str]:
         for members in sorted(groups.values(), key=total, reverse=True):
