@@ -34,7 +34,29 @@ struct Hart {
     instructions: u64,
     /// First byte of the granule that it has reserved.
     reservation: Option<u64>,
-    decoded: Vec<Option<(u64, Operation)>>,
+    decoded: Box<[Decoded; DECODED]>,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+struct Decoded {
+    pc: u64,
+    operation: Operation,
+    sources: [u8; 3],
+    destination: u8,
+    bytes: u8,
+}
+
+impl Decoded {
+    fn new(operation: Operation, pc: u64) -> Self {
+        let bytes = operation.instruction().bytes;
+        Self { pc, operation, sources: operation.sources(), destination: operation.destination(), bytes }
+    }
+
+    /// No instruction: addresses of instructions are even.
+    fn none() -> Self {
+        Self::new(Operation::decode(0, 0), 1)
+    }
 }
 
 /// Harts without timing.
@@ -61,12 +83,6 @@ pub struct FunctionalHarts {
     console: Vec<u8>,
 }
 
-/// What an instruction leads to.
-enum Next {
-    Instruction,
-    Store(DeviceStore),
-}
-
 impl FunctionalHarts {
     /// `harts` harts (1 to 64) at `entry` with their numbers in a0 and their count in a1.
     #[must_use]
@@ -81,7 +97,7 @@ impl FunctionalHarts {
                 float_status: FloatStatus::default(),
                 instructions: 0,
                 reservation: None,
-                decoded: vec![None; DECODED],
+                decoded: Box::new([Decoded::none(); DECODED]),
             }
         };
         Self {
@@ -186,31 +202,28 @@ impl FunctionalHarts {
     /// The next hart that executes an instruction in this cycle.
     #[inline]
     const fn next_running(&self) -> Option<usize> {
-        if self.next >= self.harts.len() {
-            return None;
-        }
-        let running = self.all & !self.waiting & u64::MAX << self.next;
+        // No hart has number 64.
+        let from = if self.next < u64::BITS as usize { u64::MAX << self.next } else { 0 };
+        let running = self.all & !self.waiting & from;
         if running == 0 { None } else { Some(running.trailing_zeros() as usize) }
     }
 
-    fn step(&mut self, number: usize) -> Result<Next, HartError> {
+    /// Executes an instruction; returns its store, if it is to the controller.
+    #[inline]
+    fn step(&mut self, number: usize) -> Result<Option<DeviceStore>, HartError> {
         let hart = &mut self.harts[number];
         let pc = hart.pc;
         let place = (pc / 2) as usize % DECODED;
-        let operation = match hart.decoded[place] {
-            Some((known, operation)) if known == pc => operation,
-            _ => {
-                let operation = decode(&self.memory, pc).map_err(HartError::Fault)?;
-                hart.decoded[place] = Some((pc, operation));
-                self.touch(pc, false);
-                operation
-            }
-        };
+        if hart.decoded[place].pc != pc {
+            hart.decoded[place] = Decoded::new(decode(&self.memory, pc).map_err(HartError::Fault)?, pc);
+            self.touch(pc, false);
+        }
         let hart = &mut self.harts[number];
-        let operands = operation.sources().map(|source| hart.registers[usize::from(source)]);
-        let mut next = pc.wrapping_add(operation.instruction().bytes.into());
+        let Decoded { operation, sources, destination, bytes, .. } = &hart.decoded[place];
+        let operands = sources.map(|source| hart.registers[usize::from(source % 64)]);
+        let (destination, mut next) = (usize::from(destination % 64), pc.wrapping_add((*bytes).into()));
         let mut result = 0;
-        let mut event = Next::Instruction;
+        let mut event = None;
         match operation.evaluate(pc, operands, hart.float_status.rounding) {
             Effect::Value(value) => result = value,
             Effect::Float { value, flags } => {
@@ -228,7 +241,7 @@ impl FunctionalHarts {
             Effect::Store { address, width, value } if is_device(address) => {
                 self.check(number, pc, address, width)?;
                 let offset = address - DEVICE;
-                event = Next::Store(DeviceStore { cycle: self.cycle, hart: number as u32, pc, offset, width, value });
+                event = Some(DeviceStore { cycle: self.cycle, hart: number as u32, pc, offset, width, value });
             }
             Effect::Store { address, width, value } => {
                 self.check(number, pc, address, width)?;
@@ -241,7 +254,7 @@ impl FunctionalHarts {
                 self.touch(address, kind != AtomicKind::LoadReserved);
             }
             Effect::Fence(_) | Effect::Pause => {}
-            Effect::FenceInstruction => hart.decoded.fill(None),
+            Effect::FenceInstruction => hart.decoded.fill(Decoded::none()),
             Effect::WaitOnReservation { short } => {
                 self.waiting |= u64::from(!short && hart.reservation.is_some()) << number;
             }
@@ -257,7 +270,6 @@ impl FunctionalHarts {
             Effect::Illegal(word) => return Err(HartError::Fault(Fault::Illegal { pc, word })),
         }
         let hart = &mut self.harts[number];
-        let destination = usize::from(operation.destination());
         if destination != 0 {
             hart.registers[destination] = result;
         }
@@ -381,8 +393,8 @@ impl Processor for FunctionalHarts {
                 }
                 self.next = number + 1;
                 match self.step(number) {
-                    Ok(Next::Instruction) => {}
-                    Ok(Next::Store(store)) => {
+                    Ok(None) => {}
+                    Ok(Some(store)) => {
                         events.push(Event::Store(store));
                         return Ok(());
                     }
