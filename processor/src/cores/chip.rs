@@ -86,7 +86,7 @@ mod translation;
 use mb_core::ParameterError;
 
 use self::code::Code;
-use self::core::{Core, Environment};
+use self::core::{Core, Environment, Fixed, Setting};
 use super::functional::{HostAnswer, HostCall};
 use crate::isa::FloatStatus;
 use crate::memory::system::{Completion, MemorySystem, Source};
@@ -411,19 +411,24 @@ impl Chip {
         host: &mut H,
         observer: &mut O,
     ) -> Result<Stop, ChipFault> {
-        let result = self.run(until, memory, host, observer);
+        let result = match (self.config.contexts, self.config.order) {
+            (1, IssueOrder::OutOfOrder) => self.run::<Fixed<M, H, O, true, false>>(until, memory, host, observer),
+            (1, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, true, true>>(until, memory, host, observer),
+            (_, IssueOrder::OutOfOrder) => self.run::<Fixed<M, H, O, false, false>>(until, memory, host, observer),
+            (_, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, false, true>>(until, memory, host, observer),
+        };
         for core in &mut self.cores {
             core.account_until(&self.config, self.now);
         }
         result
     }
 
-    fn run<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    fn run<S: Setting>(
         &mut self,
         until: u64,
-        memory: &mut M,
-        host: &mut H,
-        observer: &mut O,
+        memory: &mut S::Memory,
+        host: &mut S::Host,
+        observer: &mut S::Observer,
     ) -> Result<Stop, ChipFault> {
         // A hart ends in a step, or was halted between two runs.
         let mut ended = true;
@@ -449,33 +454,36 @@ impl Chip {
                     self.cores[completion.core].next = now;
                 }
             }
-            let mut environment = Environment {
+            let mut environment = Environment::<S> {
                 config: &self.config,
                 code: &mut self.code,
                 memory,
                 host,
                 observer,
                 active: false,
+                ended: false,
                 interrupts: &mut self.interrupts,
             };
             let (mut next, mut waits) = (u64::MAX, false);
-            ended = false;
-            let count = self.cores.len();
-            let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
-            for _ in 0..count {
-                let core = &mut self.cores[index];
-                if core.next <= now || core.waits() && core.may_continue(environment.memory) || self.every_cycle {
-                    core.step(now, &self.completions, &mut environment);
-                    if let Some(fault) = core.fault {
-                        return Err(fault);
+            // Cores take turns: the first one advances by 1 in each cycle.
+            let turn = (now % self.cores.len() as u64) as usize;
+            let (last, first) = self.cores.split_at_mut(turn);
+            for cores in [first, last] {
+                for core in cores {
+                    if core.next <= now || core.waits() && core.may_continue(environment.memory) || self.every_cycle {
+                        core.step(now, &self.completions, &mut environment);
+                        if environment.ended
+                            && let Some(fault) = core.fault
+                        {
+                            return Err(fault);
+                        }
                     }
+                    next = next.min(core.next);
+                    waits |= core.waits();
                 }
-                next = next.min(core.next);
-                waits |= core.waits();
-                ended |= !core.exits.is_empty() || !core.stops.is_empty();
-                index = if index + 1 == count { 0 } else { index + 1 };
             }
             let active = environment.active;
+            ended = environment.ended;
             while let Some(hart) = self.interrupts.pop() {
                 let (core, context) = self.place(hart);
                 if let Some(supervisor) = &mut self.cores[core].contexts[context].supervisor {

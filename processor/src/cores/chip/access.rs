@@ -3,7 +3,7 @@
 
 use super::code::Kind;
 use super::context::{Full, bit};
-use super::core::{Core, Environment, lowest_two};
+use super::core::{Core, Environment, Setting, lowest_two};
 use super::translation::WALK_TAG;
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::isa::rv64::supervisor::number::SATP;
@@ -23,22 +23,28 @@ enum Attempt {
 impl Core {
     /// Executes instructions that are the oldest of their context and execute alone, contexts in
     /// turns, and sends loads, the older first.
-    pub(super) fn access<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    pub(super) fn access<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         if self.contexts.iter().all(|context| context.serial | context.unsent == 0) {
             return;
         }
-        let count = self.contexts.len();
-        let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
+        let (count, mut index) = (self.count::<S>(), self.first::<S>(now));
         for _ in 0..count {
             let context = &self.contexts[index];
             if context.serial != 0 && context.serial & bit(context.head) != 0 {
                 self.execute_alone(index, now, environment);
             }
             index = if index + 1 == count { 0 } else { index + 1 };
+        }
+        if S::SINGLE {
+            let mut unsent = self.contexts[0].unsent;
+            while unsent != 0 {
+                let number = self.contexts[0].oldest(unsent);
+                let attempt = self.send_load(0, number, now, environment);
+                self.retry |= matches!(attempt, Attempt::Refused);
+                // The load may have removed younger ones.
+                unsent &= !bit(number) & self.contexts[0].unsent;
+            }
+            return;
         }
         let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
         let ages = &mut all[..count];
@@ -72,34 +78,35 @@ impl Core {
         }
     }
 
-    fn send_load<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    fn send_load<S: Setting>(
         &mut self,
         index: usize,
         number: u64,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) -> Attempt {
-        let context = &mut self.contexts[index];
+        let context = &self.contexts[index];
         let own = bit(number);
         let older = context.before(number);
         // Every older store must have an address.
         if older & (context.barriers | context.stores & (context.queued | context.untranslated)) != 0 {
             return Attempt::Blocked;
         }
-        let load = *context.entry(number);
+        let load = context.entry(number);
         let mut stores = context.stores & older;
         while stores != 0 {
             let other = context.youngest(stores);
             let store = context.entry(other);
-            if store.overlaps(&load) {
-                let ready = context.waiting[1] & bit(other) == 0;
+            if store.overlaps(load) {
+                let ready = self.has_second::<S>(index, other);
                 // A device answers each of its loads itself.
                 let device = environment.memory.region(load.address, load.width) == Region::Device;
-                if store.kind != Kind::Store || !store.covers(&load) || !ready || device {
+                if store.decoded.kind != Kind::Store || !store.covers(load) || !ready || device {
                     return Attempt::Blocked;
                 }
-                let data = self.registers.values[usize::from(store.sources[1])];
+                let data = self.registers.values[store.sources[1]];
                 let value = data >> (8 * load.address.wrapping_sub(store.address));
+                let context = &mut self.contexts[index];
                 context.unsent &= !own;
                 context.statistics.forwarded += 1;
                 let entry = context.entry_mut(number);
@@ -113,7 +120,7 @@ impl Core {
         let mut loads = older & context.loads & !context.performed & !context.queued & !context.untranslated;
         while loads != 0 {
             let other = context.oldest(loads);
-            if context.entry(other).overlaps(&load) {
+            if context.entry(other).overlaps(load) {
                 return Attempt::Blocked;
             }
             loads &= !bit(other);
@@ -121,12 +128,13 @@ impl Core {
         match environment.memory.region(load.address, load.width) {
             Region::Memory => {}
             Region::Device if number == context.head => {
+                let context = &mut self.contexts[index];
                 context.barriers |= own;
                 context.device_load = number;
             }
             Region::Device => return Attempt::Blocked,
             Region::Nothing => {
-                self.fail(index, number, now);
+                self.fail::<S>(index, number, now);
                 return Attempt::Sent;
             }
         }
@@ -144,33 +152,33 @@ impl Core {
             }
             Answer::Retry => Attempt::Refused,
             Answer::Fault => {
-                self.fail(index, number, now);
+                self.fail::<S>(index, number, now);
                 Attempt::Sent
             }
         }
     }
 
     /// Ends an access to an invalid address; it faults if it becomes the oldest instruction.
-    fn fail(&mut self, index: usize, number: u64, now: u64) {
+    fn fail<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
         let context = &mut self.contexts[index];
         let own = bit(number);
         let entry = context.entry_mut(number);
         entry.fails = true;
-        let end = now + u64::from(entry.latency);
+        let end = now + u64::from(entry.decoded.latency);
         context.unsent &= !own;
         context.serial &= !own;
         context.performed |= own & context.loads;
-        self.schedule(index, number, now, end);
+        self.schedule::<S>(index, number, now, end);
     }
 
     /// Sends the access of an instruction.
-    fn request<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    fn request<S: Setting>(
         &mut self,
         index: usize,
         number: u64,
         kind: RequestKind,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) -> Answer {
         let tag = self.tag(number);
         let entry = self.contexts[index].entry_mut(number);
@@ -183,23 +191,24 @@ impl Core {
 
     /// Gives a load or an atomic its value, which is the content of its address in this cycle; later
     /// instructions can use it from cycle `at` on.
-    fn bind<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    fn bind<S: Setting>(
         &mut self,
         index: usize,
         number: u64,
         value: u64,
         now: u64,
         at: u64,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) {
-        let context = &mut self.contexts[index];
-        let entry = *context.entry(number);
-        self.registers.values[usize::from(entry.physical)] = entry.extension.extend(value, entry.width);
-        self.schedule(index, number, now, at.max(entry.accessed + u64::from(entry.latency)));
-        let context = &mut self.contexts[index];
-        if entry.kind != Kind::Load {
+        let entry = self.contexts[index].entry(number);
+        let loads = entry.decoded.kind == Kind::Load;
+        self.registers.values[entry.physical] = entry.extension.extend(value, entry.width);
+        let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
+        self.schedule::<S>(index, number, now, end);
+        if !loads {
             return;
         }
+        let context = &mut self.contexts[index];
         context.performed |= bit(number);
         // A younger load of the same address may have an older value.
         let mut younger =
@@ -207,8 +216,9 @@ impl Core {
         while younger != 0 {
             let other = context.oldest(younger);
             let load = context.entry(other);
-            if load.overlaps(&entry) && load.forwarded <= number {
+            if load.overlaps(context.entry(number)) && load.forwarded <= number {
                 let pc = load.pc;
+                let context = &mut self.contexts[index];
                 context.statistics.reordered += 1;
                 self.squash(index, other, now, environment.config, environment.observer);
                 self.contexts[index].redirect(pc, now + environment.config.redirect);
@@ -219,11 +229,11 @@ impl Core {
     }
 
     /// Takes a completed request.
-    pub(super) fn complete<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    pub(super) fn complete<S: Setting>(
         &mut self,
         now: u64,
         completion: &Completion,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) {
         let index = usize::from(completion.context);
         if completion.source == Source::Data
@@ -254,19 +264,14 @@ impl Core {
 
     /// Executes the oldest instruction of a context, which has been issued and executes alone, if it
     /// may.
-    fn execute_alone<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        index: usize,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    fn execute_alone<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) {
         let context = &mut self.contexts[index];
         let number = context.head;
         let entry = *context.entry(number);
-        let drained = |memory: &M| memory.drained(self.number, index as u8);
-        let end = now + u64::from(entry.latency);
-        let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
-        let may_execute = match entry.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
+        let drained = |memory: &S::Memory| memory.drained(self.number, index as u8);
+        let end = now + u64::from(entry.decoded.latency);
+        let operands = entry.sources.map(|source| self.registers.values[source]);
+        let may_execute = match entry.decoded.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
             Effect::Atomic { width, kind, .. } => {
                 self.execute_atomic(index, number, width, kind, now, environment);
                 return;
@@ -303,11 +308,11 @@ impl Core {
             Effect::Csr(access) => {
                 let value = self.control(index, &access, now);
                 if value.is_none() {
-                    self.contexts[index].entry_mut(number).kind = Kind::Illegal;
+                    self.contexts[index].entry_mut(number).decoded.kind = Kind::Illegal;
                 } else if access.writes && access.number == SATP {
                     self.report_address_space(index, environment);
                 }
-                self.registers.values[usize::from(entry.physical)] = value.unwrap_or(0);
+                self.registers.values[entry.physical] = value.unwrap_or(0);
                 true
             }
             _ => {
@@ -318,16 +323,16 @@ impl Core {
                 environment.active = true;
                 if context.supervisor.is_some() {
                     let Some(value) = self.supervisor_call(index, now, environment) else { return };
-                    self.registers.values[usize::from(entry.physical)] = value;
+                    self.registers.values[entry.physical] = value;
                     let context = &mut self.contexts[index];
                     context.serial &= !bit(number);
                     context.entry_mut(number).accessed = now;
-                    self.schedule(index, number, now, end);
+                    self.schedule::<S>(index, number, now, end);
                     return;
                 }
                 match self.call(index, now, environment) {
                     SyscallResult::Value(value) => {
-                        self.registers.values[usize::from(entry.physical)] = value;
+                        self.registers.values[entry.physical] = value;
                         self.contexts[index].waits = false;
                         true
                     }
@@ -338,6 +343,7 @@ impl Core {
                     }
                     SyscallResult::Exit(status) => {
                         self.exits.push((index, status));
+                        environment.ended = true;
                         self.squash(index, number, now, environment.config, environment.observer);
                         let context = &mut self.contexts[index];
                         context.fetch.pc = entry.pc;
@@ -353,33 +359,33 @@ impl Core {
             let context = &mut self.contexts[index];
             context.serial &= !bit(number);
             context.entry_mut(number).accessed = now;
-            self.schedule(index, number, now, end);
+            self.schedule::<S>(index, number, now, end);
         }
     }
 
-    fn execute_atomic<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    fn execute_atomic<S: Setting>(
         &mut self,
         index: usize,
         number: u64,
         width: u8,
         kind: AtomicKind,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) {
         let entry = self.contexts[index].entry(number);
         if !entry.address.is_multiple_of(width.into()) {
-            self.fail(index, number, now);
+            self.fail::<S>(index, number, now);
             return;
         }
         let (pc, address) = (entry.pc, entry.address);
         let hart = self.number * environment.config.contexts + index;
         let writes = kind != AtomicKind::LoadReserved;
         if writes && !environment.observer.may_write(hart, pc, address, width) {
-            self.fail(index, number, now);
+            self.fail::<S>(index, number, now);
             return;
         }
         let entry = self.contexts[index].entry(number);
-        let b = self.registers.values[usize::from(entry.sources[1])];
+        let b = self.registers.values[entry.sources[1]];
         let operand = if width == 4 { b as i32 as u64 } else { b };
         let kind = match kind {
             AtomicKind::LoadReserved => RequestKind::LoadReserved,
@@ -397,17 +403,12 @@ impl Core {
                 context.pending |= bit(number);
             }
             Answer::Retry => self.retry = true,
-            Answer::Fault => self.fail(index, number, now),
+            Answer::Fault => self.fail::<S>(index, number, now),
         }
     }
 
     /// Makes the system call of the oldest instruction of a context; nothing younger is renamed.
-    fn call<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        index: usize,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) -> SyscallResult {
+    fn call<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) -> SyscallResult {
         let service = match self.register(index, 17) {
             93 | 94 => Service::Exit,
             64 => Service::Write,

@@ -54,6 +54,7 @@ pub(super) struct Decoded {
     pub(super) branch: BranchKind,
     pub(super) latency: u8,
     pub(super) bytes: u8,
+    /// Architectural destination, or 0.
     pub(super) destination: u8,
     pub(super) sources: [u8; 3],
 }
@@ -114,7 +115,17 @@ pub(super) struct Block {
     address: u64,
     physical: u64,
     version: u32,
-    instructions: Vec<(u16, Decoded)>,
+    /// By address, in parcels, modulo the length.
+    parcels: [Parcel; Self::PARCELS],
+}
+
+/// Two bytes of a fetch block, and the instruction that begins with them.
+#[derive(Clone, Copy, Debug)]
+struct Parcel {
+    bytes: u16,
+    /// Whether the instruction ends in the block.
+    whole: bool,
+    decoded: Decoded,
 }
 
 /// Where a core reads a fetch block.
@@ -135,21 +146,26 @@ impl Block {
         (self.address, self.physical, self.version) == (place.address, place.physical, place.version)
     }
 
+    /// Parcels of the longest fetch block.
+    const PARCELS: usize = 32;
+
+    /// Where the parcel at an address in the block is.
     #[inline]
-    fn place(&self, pc: u64) -> usize {
-        (pc / 2) as usize & (self.instructions.len() - 1)
+    const fn place(pc: u64) -> usize {
+        (pc / 2) as usize % Self::PARCELS
     }
 
     /// The two bytes at an address in the block.
     #[inline]
     pub(super) fn parcel(&self, pc: u64) -> u16 {
-        self.instructions[self.place(pc)].0
+        self.parcels[Self::place(pc)].bytes
     }
 
-    /// The instruction at an address in the block, which must end in the block.
+    /// The instruction at an address in the block, if it ends in the block.
     #[inline]
-    pub(super) fn at(&self, pc: u64) -> &Decoded {
-        &self.instructions[self.place(pc)].1
+    pub(super) fn at(&self, pc: u64) -> Option<&Decoded> {
+        let parcel = &self.parcels[Self::place(pc)];
+        parcel.whole.then_some(&parcel.decoded)
     }
 }
 
@@ -185,11 +201,15 @@ impl Code {
         let parcel = |offset: u64| {
             if offset < config.fetch_block { memory.code(core, physical + offset).unwrap_or(0) } else { 0 }
         };
-        let instructions = (0..config.fetch_block).step_by(2).map(|offset| {
+        let unused = Parcel { bytes: 0, whole: false, decoded: Decoded::outside(config, address) };
+        let mut parcels = [unused; Block::PARCELS];
+        for offset in (0..config.fetch_block).step_by(2) {
             let word = u32::from(parcel(offset)) | u32::from(parcel(offset + 2)) << 16;
-            (word as u16, Decoded::new(config, word, address + offset))
-        });
-        let block = Arc::new(Block { address, physical, version, instructions: instructions.collect() });
+            let decoded = Decoded::new(config, word, address + offset);
+            let whole = offset + u64::from(decoded.bytes) <= config.fetch_block;
+            parcels[Block::place(address + offset)] = Parcel { bytes: word as u16, whole, decoded };
+        }
+        let block = Arc::new(Block { address, physical, version, parcels });
         *slot = Some(Arc::clone(&block));
         block
     }

@@ -2,23 +2,19 @@
 //! Commit: instructions become final, in program order of each context.
 
 use super::code::Kind;
-use super::context::{Entry, Fetch, bit};
-use super::core::{Core, Environment};
-use super::{CallHandler, ChipFault, ChipObserver};
+use super::context::{Context, Entry, Fetch, bit};
+use super::core::{Core, Environment, Setting};
+use super::{ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect, Rounding};
 use crate::memory::system::{Answer, MemorySystem, Request, RequestKind};
 use crate::{BranchKind, Fault};
 
 impl Core {
     /// Commits the oldest instructions whose results are ready, contexts in turns.
-    pub(super) fn commit<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
-        let count = self.contexts.len();
+    #[inline]
+    pub(super) fn commit<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         let mut left = environment.config.commit_width;
-        let mut index = if count == 1 { 0 } else { (now % count as u64) as usize };
+        let (count, mut index) = (self.count::<S>(), self.first::<S>(now));
         for _ in 0..count {
             while left > 0 && self.commit_oldest(index, now, environment) {
                 left -= 1;
@@ -29,106 +25,43 @@ impl Core {
 
     /// Commits the oldest instruction of a context, if it can.
     #[inline]
-    fn commit_oldest<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        index: usize,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) -> bool {
+    fn commit_oldest<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) -> bool {
         if self.translation.is_some() && self.take_interrupt(index, now, environment) {
             return false;
         }
-        let context = &mut self.contexts[index];
+        let context = &self.contexts[index];
         let number = context.head;
         let own = bit(number);
-        if number == context.renamed || context.done & own == 0 || context.waiting[1] & own != 0 {
+        if context.done & own == 0 {
             return false;
         }
-        let slot = context.slot(number);
-        let entry = &context.entries[slot];
-        let hart = self.number * environment.config.contexts + index;
-        let core = self.number;
-        let failed = |fault| ChipFault { hart, core, context: index, cycle: now, fault };
         let mut continues = None;
-        if entry.fails || matches!(entry.kind, Kind::Illegal | Kind::Outside) {
-            let Ok(next) = self.special(index, now, environment) else { return false };
-            continues = next;
-            let context = &self.contexts[index];
-            if continues.is_none()
-                && let Some(fault) = fault_of(context.entry(number), context.float_status.rounding)
-            {
-                self.fault = Some(failed(fault));
-                return false;
+        if context.entry(number).decoded.kind != Kind::Integer {
+            match self.finish_oldest(index, now, environment) {
+                Ok(next) => continues = next,
+                Err(Waits) => return false,
             }
         }
         let context = &mut self.contexts[index];
-        let entry = &context.entries[slot];
-        if entry.kind == Kind::Store {
-            let value = self.registers.values[usize::from(entry.sources[1])];
-            let (address, width) = (entry.address, entry.width);
-            let kind = RequestKind::Store { value };
-            let request = Request { core: self.number, context: index as u8, tag: 0, address, width, kind };
-            environment.active = true;
-            if !environment.observer.may_write(hart, entry.pc, address, width) {
-                self.fault = Some(failed(Fault::Access { pc: entry.pc, address, bytes: width }));
-                return false;
-            }
-            match environment.memory.request(now, request) {
-                Answer::Ready { .. } | Answer::Pending => {
-                    environment.observer.stored(hart, entry.pc, address, width, value);
-                }
-                Answer::Retry => {
-                    self.retry = true;
-                    return false;
-                }
-                Answer::Fault if context.supervisor.is_some() => {
-                    self.store_fails(index, now, environment);
-                    return false;
-                }
-                Answer::Fault => {
-                    self.fault = Some(failed(Fault::Access { pc: entry.pc, address, bytes: width }));
-                    return false;
-                }
-            }
-        }
-        if entry.branch != BranchKind::None {
-            let is_conditional = entry.branch == BranchKind::Conditional;
-            if is_conditional {
-                self.predictor.train(entry.counter, entry.taken);
-            }
-            let by_stack = entry.branch == BranchKind::Return && !context.returns.is_absent();
-            if entry.taken && !by_stack {
-                self.predictor.learn_target(entry.pc, entry.next);
-            }
-            context.statistics.branches += 1;
-        }
-        if entry.destination != 0 {
-            self.registers.free.push(entry.previous);
-        }
-        let others = !own;
-        if entry.kind.accesses_memory() {
-            context.accesses -= 1;
-            context.stores &= others;
-            context.late_data &= others;
-            context.loads &= others;
-            context.performed &= others;
-        }
-        if entry.kind.ends_fetch() {
-            context.fetch.stopped = false;
-            context.fetch.from = now;
-        }
-        if O::ENABLED {
+        if S::Observer::ENABLED {
+            let hart = self.number * environment.config.contexts + index;
             let passage = context.passage(number, hart, now);
             environment.observer.committed(&passage, now);
         }
-        environment.observer.retired(hart, entry.pc, now);
+        let entry = &context.entries[Context::slot(number)];
+        environment.observer.retired(self.number * environment.config.contexts + index, entry.pc, now);
+        if entry.decoded.destination != 0 {
+            self.registers.free.push(entry.previous);
+        }
         context.float_status.flags |= entry.flags;
-        let floats = entry.flags != 0 || entry.destination >= 32;
-        context.note_mode(floats, continues.is_some());
+        if context.supervisor.is_some() {
+            let floats = entry.flags != 0 || entry.decoded.destination >= 32;
+            context.note_mode(floats, continues.is_some());
+        }
         context.head += 1;
         context.retired += 1;
         context.statistics.committed += 1;
-        context.done &= others;
+        context.done &= !own;
         if let Some(next) = continues {
             context.waits = false;
             context.redirect(next, now);
@@ -136,12 +69,114 @@ impl Core {
         }
         true
     }
+
+    /// Does what the oldest instruction of a context, which has ended and is not of [`Kind::Integer`],
+    /// does when it commits: traps, stores, teaches the predictor. Returns the address at which fetch
+    /// continues, if it does not go on.
+    fn finish_oldest<S: Setting>(
+        &mut self,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Result<Option<u64>, Waits> {
+        let mut continues = None;
+        let context = &self.contexts[index];
+        if context.late_data & bit(context.head) != 0 && !self.has_second::<S>(index, context.head) {
+            return Err(Waits);
+        }
+        let entry = context.entry(context.head);
+        if entry.fails || matches!(entry.decoded.kind, Kind::Illegal | Kind::Outside) {
+            continues = self.special(index, now, environment)?;
+            let context = &self.contexts[index];
+            if continues.is_none()
+                && let Some(fault) = fault_of(context.entry(context.head), context.float_status.rounding)
+            {
+                self.fail_hart(index, now, fault, environment);
+                return Err(Waits);
+            }
+        }
+        let context = &self.contexts[index];
+        if context.entry(context.head).decoded.kind == Kind::Store {
+            self.store(index, now, environment)?;
+        }
+        let context = &mut self.contexts[index];
+        let number = context.head;
+        let entry = &context.entries[Context::slot(number)];
+        let branch = entry.decoded.branch;
+        if branch != BranchKind::None {
+            if branch == BranchKind::Conditional {
+                self.predictor.train(entry.counter, entry.taken);
+            }
+            let by_stack = branch == BranchKind::Return && !context.returns.is_absent();
+            if entry.taken && !by_stack {
+                self.predictor.learn_target(entry.pc, entry.next);
+            }
+            context.statistics.branches += 1;
+        }
+        if entry.decoded.kind.accesses_memory() {
+            let others = !bit(number);
+            context.accesses -= 1;
+            context.stores &= others;
+            context.late_data &= others;
+            context.loads &= others;
+            context.performed &= others;
+        }
+        if entry.decoded.kind.ends_fetch() {
+            context.fetch.stopped = false;
+            context.fetch.from = now;
+        }
+        Ok(continues)
+    }
+
+    /// Sends the store that is the oldest instruction of a context to memory.
+    fn store<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) -> Result<(), Waits> {
+        let context = &self.contexts[index];
+        let entry = context.entry(context.head);
+        let value = self.registers.values[entry.sources[1]];
+        let (pc, address, width) = (entry.pc, entry.address, entry.width);
+        let hart = self.number * environment.config.contexts + index;
+        let kind = RequestKind::Store { value };
+        let request = Request { core: self.number, context: index as u8, tag: 0, address, width, kind };
+        environment.active = true;
+        let denied = Fault::Access { pc, address, bytes: width };
+        if !environment.observer.may_write(hart, pc, address, width) {
+            self.fail_hart(index, now, denied, environment);
+            return Err(Waits);
+        }
+        match environment.memory.request(now, request) {
+            Answer::Ready { .. } | Answer::Pending => {
+                environment.observer.stored(hart, pc, address, width, value);
+                return Ok(());
+            }
+            Answer::Retry => self.retry = true,
+            Answer::Fault if context.supervisor.is_some() => self.store_fails(index, now, environment),
+            Answer::Fault => self.fail_hart(index, now, denied, environment),
+        }
+        Err(Waits)
+    }
+
+    /// A hart cannot go on.
+    #[cold]
+    fn fail_hart<S: Setting>(
+        &mut self,
+        context: usize,
+        cycle: u64,
+        fault: Fault,
+        environment: &mut Environment<'_, S>,
+    ) {
+        environment.ended = true;
+        let (core, hart) = (self.number, self.number * self.contexts.len() + context);
+        self.fault = Some(ChipFault { hart, core, context, cycle, fault });
+    }
 }
+
+/// The oldest instruction of a context does not commit in this cycle.
+pub(super) struct Waits;
 
 /// Why an instruction that has executed cannot commit.
 fn fault_of(entry: &Entry, rounding: Rounding) -> Option<Fault> {
-    match entry.kind {
-        Kind::Illegal => match entry.operation.evaluate(entry.pc, [0; 3], rounding) {
+    match entry.decoded.kind {
+        Kind::Illegal => match entry.decoded.operation.evaluate(entry.pc, [0; 3], rounding) {
             Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => Some(Fault::Illegal { pc: entry.pc, word }),
             _ => None,
         },

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use super::code::{Block, Kind};
+use super::code::{Block, Decoded, Kind};
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, ONE, Passage};
-use crate::BranchKind;
 use crate::isa::rv64::supervisor::{Exception, Privilege, Supervisor};
 use crate::isa::rv64::sv39::Access;
-use crate::isa::{AtomicKind, Effect, Extension, FloatStatus, Operation, Rounding};
+use crate::isa::{AtomicKind, Effect, Extension, FloatStatus, Rounding};
 
 /// A physical register, by its index.
 pub(super) type Physical = u16;
@@ -32,7 +31,7 @@ pub(super) struct Times {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Entry {
-    pub(super) operation: Operation,
+    pub(super) decoded: Decoded,
     pub(super) pc: u64,
     /// Cycle of its fetch.
     pub(super) fetched: u64,
@@ -42,12 +41,6 @@ pub(super) struct Entry {
     pub(super) previous: Physical,
     /// The registers that it reads.
     pub(super) sources: [Physical; 3],
-    pub(super) architectural: [u8; 3],
-    pub(super) kind: Kind,
-    pub(super) branch: BranchKind,
-    /// Architectural destination, or 0.
-    pub(super) destination: u8,
-    pub(super) latency: u8,
     /// Floating-point exceptions that it raises.
     pub(super) flags: u8,
     /// Whether its branch prediction was wrong.
@@ -93,7 +86,7 @@ impl Entry {
 
     /// What its access does: an atomic is a store, but for a load-reserved.
     pub(super) fn access(&self) -> Access {
-        let effect = self.operation.evaluate(self.pc, [0; 3], Rounding::NearestEven);
+        let effect = self.decoded.operation.evaluate(self.pc, [0; 3], Rounding::NearestEven);
         match effect {
             Effect::Load { .. } | Effect::Atomic { kind: AtomicKind::LoadReserved, .. } => Access::Load,
             _ => Access::Store,
@@ -138,6 +131,8 @@ pub(super) struct Fetch {
     /// The branch whose target is known only after decoding: its number, the cycle of the
     /// redirection, and the target.
     pub(super) misfetch: Option<(u64, u64, u64)>,
+    /// Why the last instruction of [`Kind::Outside`] could not be fetched: the exception and its address.
+    pub(super) outside: (Exception, u64),
     /// Fetch was redirected, and nothing has been renamed since.
     pub(super) recovers: bool,
     /// The address that waits for a page-table walk.
@@ -150,6 +145,15 @@ impl Fetch {
 
     /// Blocks that a context keeps. It affects the speed of the simulation only.
     pub(super) const RECENT: usize = 16;
+
+    /// The next instruction, if it is whole in the fetch buffer.
+    #[inline]
+    pub(super) fn buffered(&self, config: &ChipConfig) -> Option<&Decoded> {
+        if self.pc & !(config.fetch_block - 1) != self.block || self.half.is_some() {
+            return None;
+        }
+        self.recent[self.place % Self::RECENT].as_ref()?.at(self.pc)
+    }
 }
 
 /// A context.
@@ -215,7 +219,7 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(config: &ChipConfig, pc: u64, map: [Physical; 64]) -> Self {
         let entry = Entry {
-            operation: Operation::decode(0, 0),
+            decoded: Decoded::outside(config, 0),
             pc: 0,
             next: 0,
             fetched: 0,
@@ -229,11 +233,6 @@ impl Context {
             physical: 0,
             previous: 0,
             sources: [0; 3],
-            kind: Kind::Illegal,
-            branch: BranchKind::None,
-            destination: 0,
-            architectural: [0; 3],
-            latency: 1,
             width: 0,
             extension: Extension::Zero,
             flags: 0,
@@ -274,6 +273,7 @@ impl Context {
                 place: 0,
                 half: None,
                 misfetch: None,
+                outside: (Exception::FetchAccess, 0),
                 recovers: false,
                 translates: None,
             },
@@ -290,24 +290,24 @@ impl Context {
     }
 
     #[inline]
-    pub(super) fn slot(&self, number: u64) -> usize {
-        number as usize & (self.entries.len() - 1)
+    pub(super) const fn slot(number: u64) -> usize {
+        number as usize % RING
     }
 
     #[inline]
     pub(super) fn entry(&self, number: u64) -> &Entry {
-        &self.entries[self.slot(number)]
+        &self.entries[Self::slot(number)]
     }
 
     #[inline]
     pub(super) fn entry_mut(&mut self, number: u64) -> &mut Entry {
-        let slot = self.slot(number);
+        let slot = Self::slot(number);
         &mut self.entries[slot]
     }
 
     #[inline]
     pub(super) fn times_mut(&mut self, number: u64) -> &mut Times {
-        let slot = self.slot(number);
+        let slot = Self::slot(number);
         &mut self.times[slot]
     }
 
@@ -367,14 +367,15 @@ impl Context {
 
     /// The passage of an instruction.
     pub(super) fn passage(&self, number: u64, hart: usize, now: u64) -> Passage {
-        let slot = self.slot(number);
+        let slot = Self::slot(number);
         let (entry, times) = (&self.entries[slot], &self.times[slot]);
         let is_renamed = number < self.renamed;
-        let (address, accessed) = if entry.kind == Kind::Integer { (0, 0) } else { (entry.address, entry.accessed) };
+        let (address, accessed) =
+            if entry.decoded.kind == Kind::Integer { (0, 0) } else { (entry.address, entry.accessed) };
         Passage {
             hart,
             pc: entry.pc,
-            instruction: entry.operation.instruction(),
+            instruction: entry.decoded.operation.instruction(),
             address,
             mispredicted: entry.mispredicted,
             fetched: entry.fetched,
@@ -405,7 +406,7 @@ impl Context {
         }
         let entry = self.entry(self.head);
         // Until it commits, also when it has its value and is no barrier any more.
-        let plain_load = entry.kind == Kind::Load && self.device_load != self.head;
+        let plain_load = entry.decoded.kind == Kind::Load && self.device_load != self.head;
         entry.accessed != 0 && !plain_load
     }
 

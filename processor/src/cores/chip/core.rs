@@ -2,6 +2,9 @@
 //! A core: the stages of a cycle, the next cycle in which something happens, and the account of
 //! issue slots.
 
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
 use mb_core::ParameterError;
 
 use super::code::Code;
@@ -12,31 +15,85 @@ use super::{CallHandler, ChipConfig, ChipFault, ChipObserver, IssueOrder};
 use crate::memory::system::{Completion, MemorySystem, Source};
 use crate::predictor::Predictor;
 
+/// What is the same in all cycles of a run. The stages are compiled for each combination, so that a
+/// core with one context or with in-order issue does no work for what it does not have.
+pub(super) trait Setting {
+    type Memory: MemorySystem;
+    type Host: CallHandler;
+    type Observer: ChipObserver;
+    /// Cores have one context.
+    const SINGLE: bool;
+    /// Each context issues in program order: operands are looked at when an instruction is the next to
+    /// be issued, and no list of waiting instructions is kept.
+    const IN_ORDER: bool;
+}
+
+/// The setting with these types and constants.
+pub(super) struct Fixed<M, H, O, const SINGLE: bool, const IN_ORDER: bool>(PhantomData<(M, H, O)>);
+
+impl<M: MemorySystem, H: CallHandler, O: ChipObserver, const SINGLE: bool, const IN_ORDER: bool> Setting
+    for Fixed<M, H, O, SINGLE, IN_ORDER>
+{
+    type Memory = M;
+    type Host = H;
+    type Observer = O;
+    const SINGLE: bool = SINGLE;
+    const IN_ORDER: bool = IN_ORDER;
+}
+
 /// What a core uses in a cycle.
-pub(super) struct Environment<'a, M, H, O> {
+pub(super) struct Environment<'a, S: Setting> {
     pub(super) config: &'a ChipConfig,
     pub(super) code: &'a mut Code,
-    pub(super) memory: &'a mut M,
-    pub(super) host: &'a mut H,
-    pub(super) observer: &'a mut O,
+    pub(super) memory: &'a mut S::Memory,
+    pub(super) host: &'a mut S::Host,
+    pub(super) observer: &'a mut S::Observer,
     /// A core has sent a request, or changed what another may wait for.
     pub(super) active: bool,
+    /// A hart has ended, stops the run, or cannot go on.
+    pub(super) ended: bool,
     /// Harts whose software interrupt becomes pending.
     pub(super) interrupts: &'a mut Vec<usize>,
+}
+
+/// A value for each physical register. The length is a power of two that no configuration exceeds, so that
+/// an index needs no check.
+#[derive(Clone, Debug)]
+pub(super) struct PerRegister<T>(Box<[T; 8192]>);
+
+const _: () = assert!(1 + ARCHITECTURAL * ChipConfig::MAX_CONTEXTS + ChipConfig::MAX_REGISTERS < 8192);
+
+impl<T> Index<Physical> for PerRegister<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, register: Physical) -> &T {
+        &self.0[usize::from(register) % 8192]
+    }
+}
+
+impl<T> IndexMut<Physical> for PerRegister<T> {
+    #[inline]
+    fn index_mut(&mut self, register: Physical) -> &mut T {
+        &mut self.0[usize::from(register) % 8192]
+    }
 }
 
 /// Physical registers of a core. Register 0 is zero; the last one takes results that no instruction
 /// reads.
 #[derive(Clone, Debug)]
 pub(super) struct Registers {
-    pub(super) values: Vec<u64>,
-    pub(super) ready: Vec<bool>,
+    pub(super) values: PerRegister<u64>,
+    pub(super) ready: PerRegister<bool>,
     /// The instructions that wait for the register as their first, second or third operand. All of
-    /// them belong to one context.
+    /// them belong to one context. Not used with in-order issue.
     pub(super) consumers: Vec<[u64; 3]>,
     pub(super) free: Vec<Physical>,
     pub(super) sink: Physical,
 }
+
+/// Masks of instructions that end: 64 cycles of the most contexts.
+pub(super) const FINISH: usize = 64 * ChipConfig::MAX_CONTEXTS;
 
 /// Registers of a context other than x0: x1 to x31, f0 to f31.
 const ARCHITECTURAL: usize = 63;
@@ -55,7 +112,7 @@ pub(super) struct Core {
     /// Requests sent, for tags.
     pub(super) tags: u32,
     /// The masks of instructions that end in a cycle: by the cycle modulo 64, one for each context.
-    pub(super) finish: Vec<u64>,
+    pub(super) finish: Box<[u64; FINISH]>,
     /// The cycles modulo 64 that have such instructions.
     pub(super) occupied: u64,
     /// Instructions that end more than 63 cycles from now: cycle, context, number.
@@ -100,9 +157,9 @@ impl Core {
             number,
             contexts,
             registers: Registers {
-                values: vec![0; sink + 1],
-                ready: vec![true; sink + 1],
-                consumers: vec![[0; 3]; sink + 1],
+                values: PerRegister(Box::new([0; 8192])),
+                ready: PerRegister(Box::new([true; 8192])),
+                consumers: vec![[0; 3]; if config.order == IssueOrder::OutOfOrder { sink + 1 } else { 0 }],
                 free: (1 + architectural..sink).rev().map(|physical| physical as Physical).collect(),
                 sink: sink as Physical,
             },
@@ -110,7 +167,7 @@ impl Core {
             queued: 0,
             age: 0,
             tags: 0,
-            finish: vec![0; 64 * config.contexts],
+            finish: Box::new([0; FINISH]),
             occupied: 0,
             late: Vec::new(),
             retry: false,
@@ -154,20 +211,35 @@ impl Core {
         self.counted += periods * count;
         while self.counted < now {
             self.account(config.issue_width, self.counted);
+            self.counted += 1;
         }
     }
 
     /// Divides the empty slots of a cycle among the harts.
     #[inline]
     fn account(&mut self, empty: u32, now: u64) {
-        self.counted = now + 1;
+        if empty == 0 {
+            return;
+        }
         let count = self.contexts.len();
-        let mut context = if count == 1 { 0 } else { (now % count as u64) as usize };
+        let mut context = (now % count as u64) as usize;
         for _ in 0..empty {
             let cause = Self::cause(&self.contexts[context]);
             self.contexts[context].statistics.empty[cause as usize] += 1;
             context = if context + 1 == count { 0 } else { context + 1 };
         }
+    }
+
+    /// The number of contexts.
+    #[inline]
+    pub(super) const fn count<S: Setting>(&self) -> usize {
+        if S::SINGLE { 1 } else { self.contexts.len() }
+    }
+
+    /// The context that is first in a cycle.
+    #[inline]
+    pub(super) const fn first<S: Setting>(&self, now: u64) -> usize {
+        if S::SINGLE { 0 } else { (now % self.contexts.len() as u64) as usize }
     }
 
     /// Why a hart issues nothing more. It depends on no time, so that it is the same in each cycle
@@ -223,11 +295,11 @@ impl Core {
     }
 
     /// Simulates cycle `now`.
-    pub(super) fn step<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    pub(super) fn step<S: Setting>(
         &mut self,
         now: u64,
         completions: &[Completion],
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) {
         self.account_until(environment.config, now);
         for completion in completions {
@@ -241,16 +313,20 @@ impl Core {
         self.commit(now, environment);
         self.write_back(now, environment);
         let issued = self.issue(now, environment);
-        self.translate(now, environment);
+        if self.translation.is_some() {
+            self.translate(now, environment);
+        }
         self.access(now, environment);
         self.account(environment.config.issue_width - issued, now);
-        self.rename::<M, H, O>(now, environment);
+        self.counted = now + 1;
+        self.rename(now, environment);
         self.fetch(now, environment);
-        self.next = self.following(now, environment.config);
+        // A core that issues is stepped in the next cycle; it is not worth the search whether it has to.
+        self.next = if issued > 0 { now + 1 } else { self.following::<S>(now, environment.config) };
     }
 
     /// The next cycle in which something can happen without an event of the memory.
-    fn following(&self, now: u64, config: &ChipConfig) -> u64 {
+    fn following<S: Setting>(&self, now: u64, config: &ChipConfig) -> u64 {
         let soon = now + 1;
         if self.retry || self.rename_more {
             return soon;
@@ -263,7 +339,7 @@ impl Core {
             // Moved to the masks as soon as they fit.
             next = next.min(self.late.iter().map(|late| late.0 - 63).min().unwrap_or(soon).max(soon));
         }
-        for context in &self.contexts {
+        for (index, context) in self.contexts.iter().enumerate() {
             let head = bit(context.head);
             if let Some(supervisor) = &context.supervisor
                 && !context.halted
@@ -275,9 +351,10 @@ impl Core {
             }
             if context.head < context.renamed {
                 // wfi is complete and waits.
-                let complete =
-                    context.done & head != 0 && context.waiting[1] & context.late_data & head == 0 && !context.waits;
-                if complete || Self::candidate(context, config).is_some() {
+                let ended = context.done & head != 0 && !context.waits;
+                let is_store = || context.late_data & head != 0;
+                let complete = ended && (!is_store() || self.has_second::<S>(index, context.head));
+                if complete || self.candidate::<S>(index).is_some() {
                     return soon;
                 }
             }
@@ -294,17 +371,6 @@ impl Core {
         next.max(soon)
     }
 
-    /// The instruction of a context that is issued next, if there is one.
-    #[inline]
-    pub(super) fn candidate(context: &Context, config: &ChipConfig) -> Option<u64> {
-        let mut ready = context.ready();
-        if config.order == IssueOrder::InOrder && ready != 0 {
-            // Only the oldest in the queue.
-            ready &= bit(context.oldest(context.queued));
-        }
-        (ready != 0).then(|| context.oldest(ready))
-    }
-
     /// Address of the oldest instruction in flight of a context, or of the next one to be fetched.
     pub(super) fn pc(&self, context: usize) -> u64 {
         self.contexts[context].pc()
@@ -312,14 +378,14 @@ impl Core {
 
     /// The register as the oldest instruction in flight reads it.
     pub(super) fn register(&self, context: usize, index: usize) -> u64 {
-        self.registers.values[usize::from(self.committed_map(context)[index])]
+        self.registers.values[self.committed_map(context)[index]]
     }
 
     /// Sets a register of a context without instructions in flight.
     pub(super) fn set_register(&mut self, context: usize, index: usize, value: u64) {
         if index != 0 {
             let physical = self.contexts[context].map[index];
-            self.registers.values[usize::from(physical)] = value;
+            self.registers.values[physical] = value;
         }
     }
 
@@ -328,8 +394,8 @@ impl Core {
         let mut map = context.map;
         for number in (context.head..context.renamed).rev() {
             let entry = context.entry(number);
-            if entry.destination != 0 {
-                map[usize::from(entry.destination)] = entry.previous;
+            if entry.decoded.destination != 0 {
+                map[usize::from(entry.decoded.destination)] = entry.previous;
             }
         }
         map

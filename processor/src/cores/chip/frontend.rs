@@ -2,9 +2,9 @@
 //! Fetch, branch prediction and rename.
 
 use super::code::{Decoded, Kind, Place};
-use super::context::{Fetch, Full, bit};
-use super::core::{Core, Environment, lowest_two};
-use super::{CallHandler, ChipConfig, ChipObserver, FetchPolicy};
+use super::context::{Context, Fetch, Full, bit};
+use super::core::{Core, Environment, Setting, lowest_two};
+use super::{ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
 use crate::isa::Extension;
 use crate::isa::rv64::supervisor::Exception;
@@ -14,13 +14,9 @@ use crate::memory::system::{FetchAnswer, MemorySystem};
 impl Core {
     /// Moves fetched instructions into the instruction queue and the reorder buffer, in the order of
     /// their fetch.
-    pub(super) fn rename<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    pub(super) fn rename<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         let config = environment.config;
-        if self.contexts.len() == 1 {
+        if S::SINGLE {
             self.redirect_misfetched(0, now, environment);
             let mut left = config.rename_width;
             while left > 0 && self.contexts[0].can_rename(config, now) {
@@ -29,7 +25,7 @@ impl Core {
                     self.contexts[0].full = full;
                     break;
                 }
-                self.rename_one::<O>(0, now);
+                self.rename_one::<S>(0, now);
                 left -= 1;
             }
             self.rename_more = left == 0;
@@ -59,7 +55,7 @@ impl Core {
                     oldest = u64::MAX;
                     break;
                 }
-                self.rename_one::<O>(index, now);
+                self.rename_one::<S>(index, now);
                 left -= 1;
                 oldest = self.contexts[index].next_to_rename(config, now);
             }
@@ -78,12 +74,7 @@ impl Core {
 
     /// Begins rename in a context: fetch continues at the target of a misfetched branch that is decoded.
     #[inline]
-    fn redirect_misfetched<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        index: usize,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    fn redirect_misfetched<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) {
         let context = &mut self.contexts[index];
         context.full = Full::Nothing;
         if let Some((number, at, target)) = context.fetch.misfetch
@@ -104,9 +95,9 @@ impl Core {
             Full::Window
         } else if self.queued >= config.instruction_queue {
             Full::Queue
-        } else if entry.destination != 0 && self.registers.free.is_empty() {
+        } else if entry.decoded.destination != 0 && self.registers.free.is_empty() {
             Full::Registers
-        } else if entry.kind.accesses_memory() && context.accesses >= config.load_store_queue {
+        } else if entry.decoded.kind.accesses_memory() && context.accesses >= config.load_store_queue {
             Full::Window
         } else {
             Full::Nothing
@@ -115,31 +106,30 @@ impl Core {
 
     /// Renames the next instruction of a context.
     #[inline]
-    fn rename_one<O: ChipObserver>(&mut self, index: usize, now: u64) {
+    fn rename_one<S: Setting>(&mut self, index: usize, now: u64) {
         let (context, registers) = (&mut self.contexts[index], &mut self.registers);
         let number = context.renamed;
         let own = bit(number);
-        let slot = context.slot(number);
+        let slot = Context::slot(number);
         let entry = &mut context.entries[slot];
         for operand in 0..3 {
-            let source = context.map[usize::from(entry.architectural[operand] & 63)];
+            let source = context.map[usize::from(entry.decoded.sources[operand] & 63)];
             entry.sources[operand] = source;
-            if !registers.ready[usize::from(source)] {
+            if !S::IN_ORDER && !registers.ready[source] {
                 context.waiting[operand] |= own;
                 registers.consumers[usize::from(source)][operand] |= own;
             }
         }
         entry.physical = registers.sink;
-        if entry.destination != 0
+        if entry.decoded.destination != 0
             && let Some(physical) = registers.free.pop()
         {
-            let mapped = &mut context.map[usize::from(entry.destination & 63)];
+            let mapped = &mut context.map[usize::from(entry.decoded.destination & 63)];
             entry.physical = physical;
             entry.previous = std::mem::replace(mapped, physical);
-            registers.ready[usize::from(physical)] = false;
-            registers.consumers[usize::from(physical)] = [0; 3];
+            registers.ready[physical] = false;
         }
-        match entry.kind {
+        match entry.decoded.kind {
             Kind::Load => context.loads |= own,
             Kind::Store => {
                 context.stores |= own;
@@ -152,36 +142,31 @@ impl Core {
             Kind::Fence => context.barriers |= own,
             _ => {}
         }
-        if entry.kind.accesses_memory() {
+        if entry.decoded.kind.accesses_memory() {
             context.accesses += 1;
         }
         context.queued |= own;
         self.queued += 1;
         context.renamed += 1;
         context.fetch.recovers = false;
-        if O::ENABLED {
+        if S::Observer::ENABLED {
             context.times_mut(number).renamed = now;
         }
     }
 
     /// Fetches from up to `fetch_threads` contexts.
-    pub(super) fn fetch<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    pub(super) fn fetch<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         let config = environment.config;
-        if let [context] = &self.contexts[..] {
-            if context.can_fetch(config) && context.fetch.from <= now {
-                let mut left = config.fetch_width;
-                self.fetch_context(0, &mut left, now, environment);
+        if S::SINGLE {
+            if self.contexts[0].fetch.from <= now {
+                self.fetch_context(0, config.fetch_width, now, environment);
             }
             return;
         }
         let count = self.contexts.len();
         let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
         let keys = &mut all[..count];
-        let first = if count == 1 { 0 } else { (now % count as u64) as usize };
+        let first = self.first::<S>(now);
         let mut any = false;
         for (index, context) in self.contexts.iter().enumerate() {
             if context.can_fetch(config) && context.fetch.from <= now {
@@ -203,193 +188,178 @@ impl Core {
             }
             keys[index] = u64::MAX;
             threads -= 1;
-            self.fetch_context(index, &mut left, now, environment);
+            left = self.fetch_context(index, left, now, environment);
         }
     }
 
-    /// Fetches up to `left` instructions of a context from one block.
-    #[expect(clippy::too_many_lines, reason = "one loop, each step of which can end the fetch")]
-    fn fetch_context<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    /// Fetches up to `left` instructions of a context from one block; returns how many more could be.
+    #[inline]
+    fn fetch_context<S: Setting>(
         &mut self,
         index: usize,
-        left: &mut u32,
+        mut left: u32,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+        environment: &mut Environment<'_, S>,
+    ) -> u32 {
+        let mut accessed = false;
+        while left > 0 && self.contexts[index].can_fetch(environment.config) {
+            let Context { fetch, entries, tail, .. } = &mut self.contexts[index];
+            let entry = &mut entries[Context::slot(*tail)];
+            if let Some(decoded) = fetch.buffered(environment.config) {
+                entry.decoded = *decoded;
+            } else {
+                let Some(decoded) = self.read_instruction(index, &mut accessed, now, environment) else { break };
+                let context = &mut self.contexts[index];
+                context.entry_mut(context.tail).decoded = decoded;
+            }
+            left -= 1;
+            if self.append::<S>(index, now, environment.config) {
+                break;
+            }
+        }
+        left
+    }
+
+    /// The next instruction of a context, if it is not whole in the fetch buffer: reads the instruction
+    /// cache, unless this was `accessed` in this cycle.
+    #[inline(never)]
+    fn read_instruction<S: Setting>(
+        &mut self,
+        index: usize,
+        accessed: &mut bool,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Option<Decoded> {
         let config = environment.config;
         let block_of = |address: u64| address & !(config.fetch_block - 1);
-        let whole = self.contexts.len() > 1 || self.translation.is_some();
-        let mut accessed = false;
-        while *left > 0 {
-            let context = &mut self.contexts[index];
-            if !context.can_fetch(config) {
-                return;
-            }
+        loop {
+            let context = &self.contexts[index];
             let pc = context.fetch.pc;
-            // The usual case: an instruction that is whole in the fetch buffer.
-            if block_of(pc) == context.fetch.block
-                && context.fetch.half.is_none()
-                && let Some(block) = &context.fetch.recent[context.fetch.place]
-            {
-                let decoded = *block.at(pc);
-                if pc - context.fetch.block + u64::from(decoded.bytes) <= config.fetch_block {
-                    *left -= 1;
-                    context.statistics.fetched += 1;
-                    if self.append(index, &decoded, whole, now, config) {
-                        return;
-                    }
-                    continue;
-                }
-            }
             let second = pc.wrapping_add(2);
-            let needed = block_of(if context.fetch.half.is_some() { second } else { pc });
-            let mut outside = false;
-            let mut trap = None;
+            let first = if context.fetch.half.is_some() { second } else { pc };
+            let needed = block_of(first);
             if needed != context.fetch.block {
-                if accessed {
-                    return;
+                if std::mem::replace(accessed, true) {
+                    return None;
                 }
-                accessed = true;
-                let first = if context.fetch.half.is_some() { second } else { pc };
-                let physical = match self.find(index, needed, Access::Fetch) {
-                    Ok(Some(physical)) => physical,
-                    Ok(None) => {
-                        self.contexts[index].fetch.translates = Some(needed);
-                        self.retry = true;
-                        return;
-                    }
+                match self.read_block(index, needed, now, environment) {
+                    Ok(true) => {}
+                    Ok(false) => return None,
                     Err(exception) => {
-                        (outside, trap) = (true, Some((exception, first)));
-                        needed
-                    }
-                };
-                environment.active = true;
-                let answer = if outside {
-                    FetchAnswer::Fault
-                } else {
-                    environment.memory.fetch(now, self.number, index as u8, physical)
-                };
-                let context = &mut self.contexts[index];
-                match answer {
-                    FetchAnswer::Ready { at, version } => {
-                        let place = Place { core: self.number, address: needed, physical, version };
-                        context.fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;
-                        let recent = &mut context.fetch.recent[context.fetch.place];
-                        if !recent.as_ref().is_some_and(|block| block.is_at(&place)) {
-                            *recent = Some(environment.code.block(config, environment.memory, &place));
-                        }
-                        context.fetch.block = needed;
-                        if at > now + 1 {
-                            context.fetch.from = at - 1;
-                            return;
-                        }
-                    }
-                    FetchAnswer::Pending => {
-                        context.fetch.pending = true;
-                        return;
-                    }
-                    FetchAnswer::Retry => {
-                        context.fetch.from = now + 1;
-                        return;
-                    }
-                    FetchAnswer::Fault => {
-                        outside = true;
-                        trap = trap.or(Some((Exception::FetchAccess, first)));
+                        let fetch = &mut self.contexts[index].fetch;
+                        (fetch.half, fetch.outside) = (None, (exception, first));
+                        return Some(Decoded::outside(config, pc));
                     }
                 }
             }
             let context = &mut self.contexts[index];
-            let decoded = match (&context.fetch.recent[context.fetch.place], context.fetch.half) {
-                (Some(block), Some(half)) if !outside => {
-                    let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
-                    *environment.code.crossing(config, pc, word)
-                }
-                (Some(block), None) if !outside => {
-                    let parcel = block.parcel(pc);
-                    if parcel & 3 == 3 && block_of(second) != needed {
-                        context.fetch.half = Some(parcel);
-                        continue;
-                    }
-                    *block.at(pc)
-                }
-                _ => Decoded::outside(config, pc),
-            };
-            context.fetch.half = None;
-            *left -= 1;
-            context.statistics.fetched += 1;
-            let ends = self.append(index, &decoded, whole, now, config);
-            if let Some((exception, address)) = trap {
-                let context = &mut self.contexts[index];
-                let number = context.tail - 1;
-                let entry = context.entry_mut(number);
-                (entry.trap, entry.undo) = (Some(exception), address);
+            let block = context.fetch.recent[context.fetch.place].as_ref()?;
+            if let Some(half) = context.fetch.half.take() {
+                let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
+                return Some(*environment.code.crossing(config, pc, word));
             }
-            if ends {
-                return;
+            if let Some(decoded) = block.at(pc) {
+                return Some(*decoded);
             }
+            context.fetch.half = Some(block.parcel(pc));
         }
     }
 
-    /// Appends an instruction to the fetch queue and predicts the next address; returns whether
-    /// fetch from the block ends. `whole`: all of the entry is used, whatever the instruction is.
+    /// Reads a block into the fetch buffer of a context. False: its instructions are not usable in this
+    /// cycle.
+    fn read_block<S: Setting>(
+        &mut self,
+        index: usize,
+        address: u64,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Result<bool, Exception> {
+        let config = environment.config;
+        let found = self.find(index, address, Access::Fetch);
+        let fetch = &mut self.contexts[index].fetch;
+        let Some(physical) = found.inspect_err(|_| environment.active = true)? else {
+            fetch.translates = Some(address);
+            self.retry = true;
+            return Ok(false);
+        };
+        environment.active = true;
+        match environment.memory.fetch(now, self.number, index as u8, physical) {
+            FetchAnswer::Ready { at, version } => {
+                let place = Place { core: self.number, address, physical, version };
+                fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;
+                let recent = &mut fetch.recent[fetch.place];
+                if !recent.as_ref().is_some_and(|block| block.is_at(&place)) {
+                    *recent = Some(environment.code.block(config, environment.memory, &place));
+                }
+                fetch.block = address;
+                if at > now + 1 {
+                    fetch.from = at - 1;
+                }
+                Ok(at <= now + 1)
+            }
+            FetchAnswer::Pending => {
+                fetch.pending = true;
+                Ok(false)
+            }
+            FetchAnswer::Retry => {
+                fetch.from = now + 1;
+                Ok(false)
+            }
+            FetchAnswer::Fault => Err(Exception::FetchAccess),
+        }
+    }
+
+    /// Appends the instruction that is decoded in the next entry to the fetch queue, and predicts the
+    /// next address; returns whether fetch from the block ends.
     #[inline]
-    fn append(&mut self, index: usize, decoded: &Decoded, whole: bool, now: u64, config: &ChipConfig) -> bool {
+    fn append<S: Setting>(&mut self, index: usize, now: u64, config: &ChipConfig) -> bool {
+        let whole = !S::SINGLE || self.translation.is_some();
         let context = &mut self.contexts[index];
         let number = context.tail;
+        let entry = &mut context.entries[Context::slot(number)];
+        let decoded = &entry.decoded;
         let pc = context.fetch.pc;
-        let after = pc.wrapping_add(decoded.bytes.into());
-        let (mut next, mut ends) = (after, decoded.kind.ends_fetch());
-        let (mut undo, mut counter) = (0, 0);
-        let mut taken = false;
-        match decoded.branch {
-            BranchKind::None => {}
-            BranchKind::Conditional => {
-                undo = context.history;
-                (taken, counter) = self.predictor.direction(pc, undo);
-                context.history = undo << 1 | u64::from(taken);
-            }
-            BranchKind::Call => {
-                undo = context.returns.push(after);
-                taken = true;
-            }
-            BranchKind::Return | BranchKind::ConditionalReturn if !context.returns.is_absent() => {
-                next = context.returns.pop() & !1;
-                ends = true;
-            }
-            BranchKind::Return | BranchKind::ConditionalReturn | BranchKind::Jump | BranchKind::Indirect => {
-                taken = true;
-            }
-        }
+        let mut next = pc.wrapping_add(decoded.bytes.into());
         context.fetch.pc = next;
-        if taken {
-            if let Some(target) = self.predictor.target(pc) {
-                (next, ends) = (target, true);
-                context.fetch.pc = target;
-            } else if let Some(target) = decoded.operation.target() {
-                // Fetch goes on after the branch until it is decoded.
-                next = target;
-                if context.fetch.misfetch.is_none() {
-                    context.fetch.misfetch = Some((number, now + config.misfetch, target));
+        let mut ends = false;
+        if whole || decoded.kind != Kind::Integer {
+            let after = next;
+            ends = decoded.kind.ends_fetch();
+            context.fetch.stopped |= ends;
+            let (mut undo, mut counter) = (0, 0);
+            let mut taken = false;
+            match decoded.branch {
+                BranchKind::None => {}
+                BranchKind::Conditional => {
+                    undo = context.history;
+                    (taken, counter) = self.predictor.direction(pc, undo);
+                    context.history = undo << 1 | u64::from(taken);
+                }
+                BranchKind::Call => {
+                    undo = context.returns.push(after);
+                    taken = true;
+                }
+                BranchKind::Return | BranchKind::ConditionalReturn if !context.returns.is_absent() => {
+                    next = context.returns.pop() & !1;
+                    ends = true;
+                }
+                BranchKind::Return | BranchKind::ConditionalReturn | BranchKind::Jump | BranchKind::Indirect => {
+                    taken = true;
                 }
             }
-        }
-        if decoded.kind.ends_fetch() {
-            context.fetch.stopped = true;
-        }
-        let slot = context.slot(number);
-        let entry = &mut context.entries[slot];
-        entry.operation = decoded.operation;
-        entry.pc = pc;
-        entry.fetched = now;
-        entry.architectural = decoded.sources;
-        entry.kind = decoded.kind;
-        entry.branch = decoded.branch;
-        entry.destination = decoded.destination;
-        entry.latency = decoded.latency;
-        entry.flags = 0;
-        entry.mispredicted = false;
-        entry.fails = false;
-        if whole || decoded.kind != Kind::Integer {
+            context.fetch.pc = next;
+            if taken {
+                if let Some(target) = self.predictor.target(pc) {
+                    (next, ends) = (target, true);
+                    context.fetch.pc = target;
+                } else if let Some(target) = decoded.operation.target() {
+                    // Fetch goes on after the branch until it is decoded.
+                    next = target;
+                    if context.fetch.misfetch.is_none() {
+                        context.fetch.misfetch = Some((number, now + config.misfetch, target));
+                    }
+                }
+            }
             entry.next = next;
             entry.age = self.age;
             entry.address = 0;
@@ -402,8 +372,18 @@ impl Core {
             entry.extension = Extension::Zero;
             entry.taken = false;
             entry.trap = None;
+            if decoded.kind == Kind::Outside {
+                let (exception, address) = context.fetch.outside;
+                (entry.trap, entry.undo) = (Some(exception), address);
+            }
         }
+        entry.pc = pc;
+        entry.fetched = now;
+        entry.flags = 0;
+        entry.mispredicted = false;
+        entry.fails = false;
         context.tail += 1;
+        context.statistics.fetched += 1;
         self.age += 1;
         ends
     }

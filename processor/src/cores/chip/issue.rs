@@ -3,52 +3,53 @@
 
 use super::code::Kind;
 use super::context::{Context, Entry, bit};
-use super::core::{Core, Environment, lowest_two};
-use super::{CallHandler, ChipConfig, ChipObserver};
+use super::core::{Core, Environment, FINISH, Setting, lowest_two};
+use super::{ChipConfig, ChipObserver, IssueOrder};
 use crate::BranchKind;
 use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::{Effect, Extension, Rounding};
-use crate::memory::system::MemorySystem;
 
 impl Core {
     /// Sets the cycle in which the result of an instruction is ready.
     #[inline]
-    pub(super) fn schedule(&mut self, context: usize, number: u64, now: u64, at: u64) {
+    pub(super) fn schedule<S: Setting>(&mut self, context: usize, number: u64, now: u64, at: u64) {
         if at - now < 64 {
-            let place = (at as usize & 63) * self.contexts.len() + context;
-            self.finish[place] |= bit(number);
+            *self.finish_mask::<S>(at, context) |= bit(number);
             self.occupied |= 1 << (at & 63);
         } else {
             self.late.push((at, context, number));
         }
     }
 
+    /// The instructions of a context that end in cycle `at`, which is less than 64 cycles away.
+    #[inline]
+    fn finish_mask<S: Setting>(&mut self, at: u64, context: usize) -> &mut u64 {
+        let place = (at as usize & 63) * self.count::<S>() + context;
+        &mut self.finish[place % FINISH]
+    }
+
     /// Ends the instructions whose results are ready in this cycle: wakes those that wait for them,
     /// and resolves branches.
-    pub(super) fn write_back<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    #[inline]
+    pub(super) fn write_back<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         if !self.late.is_empty() {
             let mut late = std::mem::take(&mut self.late);
             late.retain(|&(at, context, number)| {
                 if at - now < 64 {
-                    self.schedule(context, number, now, at);
+                    self.schedule::<S>(context, number, now, at);
                 }
                 at - now >= 64
             });
             self.late = late;
         }
-        let residue = now as usize & 63;
-        if self.occupied & 1 << residue == 0 {
+        let own = 1 << (now & 63);
+        if self.occupied & own == 0 {
             return;
         }
-        self.occupied &= !(1 << residue);
-        let count = self.contexts.len();
-        for index in 0..count {
-            let mut ended = std::mem::take(&mut self.finish[residue * count + index]);
+        self.occupied &= !own;
+        for index in 0..self.count::<S>() {
+            let mut ended = std::mem::take(self.finish_mask::<S>(now, index));
             while ended != 0 {
                 let context = &mut self.contexts[index];
                 let number = context.oldest(ended);
@@ -56,53 +57,56 @@ impl Core {
                 ended &= !own;
                 context.done |= own;
                 context.barriers &= !own;
-                if O::ENABLED {
+                if S::Observer::ENABLED {
                     context.times_mut(number).written = now;
                 }
-                let slot = context.slot(number);
-                let entry = &context.entries[slot];
-                let physical = usize::from(entry.physical);
+                let entry = context.entry(number);
                 let resolves = entry.mispredicted;
+                let physical = entry.physical;
                 self.registers.ready[physical] = true;
-                let [first, second, third] = std::mem::take(&mut self.registers.consumers[physical]);
-                context.waiting[0] &= !first;
-                context.waiting[1] &= !second;
-                context.waiting[2] &= !third;
-                if resolves {
-                    let entry = &context.entries[slot];
-                    let (target, taken, branch, history) = (entry.next, entry.taken, entry.branch, entry.undo);
-                    context.statistics.mispredicted += 1;
-                    self.squash(index, number + 1, now, environment.config, environment.observer);
-                    let context = &mut self.contexts[index];
-                    if branch == BranchKind::Conditional {
-                        context.history = history << 1 | u64::from(taken);
+                if !S::IN_ORDER {
+                    let consumers = std::mem::take(&mut self.registers.consumers[usize::from(physical)]);
+                    for (waiting, consumers) in context.waiting.iter_mut().zip(consumers) {
+                        *waiting &= !consumers;
                     }
-                    context.redirect(target, now + environment.config.redirect);
+                }
+                if resolves {
+                    self.resolve(index, number, now, environment);
+                    let context = &self.contexts[index];
                     ended &= context.before(context.renamed);
                 }
             }
         }
     }
 
+    /// Continues behind a mispredicted branch.
+    fn resolve<S: Setting>(&mut self, index: usize, number: u64, now: u64, environment: &mut Environment<'_, S>) {
+        let context = &mut self.contexts[index];
+        let entry = context.entry(number);
+        let (target, taken, branch, history) = (entry.next, entry.taken, entry.decoded.branch, entry.undo);
+        context.statistics.mispredicted += 1;
+        self.squash(index, number + 1, now, environment.config, environment.observer);
+        let context = &mut self.contexts[index];
+        if branch == BranchKind::Conditional {
+            context.history = history << 1 | u64::from(taken);
+        }
+        context.redirect(target, now + environment.config.redirect);
+    }
+
     /// Issues instructions, the oldest of all contexts first; returns their number.
-    pub(super) fn issue<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) -> u32 {
-        let config = environment.config;
+    #[inline]
+    pub(super) fn issue<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> u32 {
+        let width = environment.config.issue_width;
+        let mut issued = 0;
         if self.queued == 0 {
             return 0;
         }
-        if let [context] = &self.contexts[..] {
-            let mut issued = 0;
-            let mut candidate = Self::candidate(context, config);
-            while issued < config.issue_width
-                && let Some(number) = candidate
+        if S::SINGLE {
+            while issued < width
+                && let Some(number) = self.candidate::<S>(0)
             {
-                self.execute::<O>(0, number, now);
+                self.execute::<S>(0, number, now);
                 issued += 1;
-                candidate = Self::candidate(&self.contexts[0], config);
             }
             return issued;
         }
@@ -111,26 +115,24 @@ impl Core {
         let ages = &mut all[..self.contexts.len()];
         let mut any = false;
         for (index, context) in self.contexts.iter().enumerate() {
-            if let Some(number) = Self::candidate(context, config) {
+            if let Some(number) = self.candidate::<S>(index) {
                 numbers[index] = number;
                 ages[index] = context.entry(number).age;
                 any = true;
             }
         }
-        let mut issued = 0;
-        while any && issued < config.issue_width {
+        while any && issued < width {
             let (index, mut oldest, next) = lowest_two(ages);
             if oldest == u64::MAX {
                 break;
             }
-            while oldest < next && issued < config.issue_width {
-                self.execute::<O>(index, numbers[index], now);
+            while oldest < next && issued < width {
+                self.execute::<S>(index, numbers[index], now);
                 issued += 1;
-                let context = &self.contexts[index];
-                oldest = match Self::candidate(context, config) {
+                oldest = match self.candidate::<S>(index) {
                     Some(number) => {
                         numbers[index] = number;
-                        context.entry(number).age
+                        self.contexts[index].entry(number).age
                     }
                     None => u64::MAX,
                 };
@@ -140,32 +142,88 @@ impl Core {
         issued
     }
 
+    /// The instruction of a context that is issued next, if there is one.
+    #[inline]
+    pub(super) fn candidate<S: Setting>(&self, index: usize) -> Option<u64> {
+        let context = &self.contexts[index];
+        if S::IN_ORDER {
+            // Only the oldest in the queue.
+            if context.queued == 0 {
+                return None;
+            }
+            let number = context.oldest(context.queued);
+            return self.has_operands(context.entry(number)).then_some(number);
+        }
+        let ready = context.ready();
+        (ready != 0).then(|| context.oldest(ready))
+    }
+
+    /// Whether the operands with which an instruction is issued are ready: those of a store without its
+    /// data.
+    #[inline]
+    fn has_operands(&self, entry: &Entry) -> bool {
+        let [first, second, third] = entry.sources.map(|source| self.registers.ready[source]);
+        first && (second || entry.decoded.kind == Kind::Store) && third
+    }
+
+    /// Whether the second operand of an instruction is ready: the data of a store.
+    #[inline]
+    pub(super) fn has_second<S: Setting>(&self, index: usize, number: u64) -> bool {
+        let context = &self.contexts[index];
+        if S::IN_ORDER {
+            self.registers.ready[context.entry(number).sources[1]]
+        } else {
+            context.waiting[1] & bit(number) == 0
+        }
+    }
+
     /// Issues an instruction: it takes its operands and begins to execute.
     #[inline]
-    fn execute<O: ChipObserver>(&mut self, index: usize, number: u64, now: u64) {
+    fn execute<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
         let context = &mut self.contexts[index];
         let own = bit(number);
         context.queued &= !own;
         self.queued -= 1;
         context.statistics.used += 1;
-        if O::ENABLED {
+        if S::Observer::ENABLED {
             context.times_mut(number).issued = now;
         }
-        let slot = context.slot(number);
+        let slot = Context::slot(number);
         let entry = &mut context.entries[slot];
+        let end = now + u64::from(entry.decoded.latency);
         if let Some(supervisor) = &context.supervisor
             && !supervisor.has_float()
-            && (entry.destination >= 32 || entry.architectural.iter().any(|&source| source >= 32))
+            && (entry.decoded.destination >= 32 || entry.decoded.sources.iter().any(|&source| source >= 32))
         {
-            entry.kind = Kind::Illegal;
+            entry.decoded.kind = Kind::Illegal;
             (entry.fails, entry.trap) = (true, Some(Exception::Illegal));
-            let end = now + u64::from(entry.latency);
-            self.schedule(index, number, now, end);
+            self.schedule::<S>(index, number, now, end);
             return;
         }
-        let (operation, pc) = (entry.operation, entry.pc);
-        let [a, b, third] = entry.sources.map(|source| self.registers.values[usize::from(source)]);
-        operation.apply(pc, a, b, &mut Issued { core: self, index, number, slot, third, now });
+        let (operation, pc) = (entry.decoded.operation, entry.pc);
+        let [a, b, third] = entry.sources.map(|source| self.registers.values[source]);
+        let result = &mut self.registers.values[entry.physical];
+        match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
+            Begun::Ends => self.schedule::<S>(index, number, now, end),
+            Begun::Accesses if context.supervisor.is_some() => self.translate_access::<S>(index, number, now),
+            Begun::Accesses => self.addressed::<S>(index, number, now),
+            Begun::WaitsForTurn => context.serial |= own,
+        }
+    }
+
+    /// Goes on with an access whose address is known.
+    #[inline]
+    pub(super) fn addressed<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
+        let context = &mut self.contexts[index];
+        let entry = context.entry(number);
+        match entry.decoded.kind {
+            Kind::Load => context.unsent |= bit(number),
+            Kind::Atomic => context.serial |= bit(number),
+            _ => {
+                let end = now + u64::from(entry.decoded.latency);
+                self.schedule::<S>(index, number, now, end);
+            }
+        }
     }
 
     /// Removes the instructions of a context from number `first` on.
@@ -184,8 +242,8 @@ impl Core {
             if O::ENABLED {
                 observer.squashed(&context.passage(number, hart, now));
             }
-            let entry = *context.entry(number);
-            match entry.branch {
+            let entry = &context.entries[Context::slot(number)];
+            match entry.decoded.branch {
                 BranchKind::Call => context.returns.undo_push(entry.undo),
                 BranchKind::Return | BranchKind::ConditionalReturn => context.returns.undo_pop(),
                 BranchKind::Conditional => context.history = entry.undo,
@@ -200,15 +258,17 @@ impl Core {
             } else {
                 queued_removed += 1;
             }
-            for (operand, &source) in entry.sources.iter().enumerate() {
-                self.registers.consumers[usize::from(source)][operand] &= !own;
-            }
-            if entry.destination != 0 {
-                context.map[usize::from(entry.destination)] = entry.previous;
-                self.registers.free.push(entry.physical);
+            if config.order == IssueOrder::OutOfOrder {
+                for (operand, &source) in entry.sources.iter().enumerate() {
+                    self.registers.consumers[usize::from(source)][operand] &= !own;
+                }
                 self.registers.consumers[usize::from(entry.physical)] = [0; 3];
             }
-            if entry.kind.accesses_memory() {
+            if entry.decoded.destination != 0 {
+                context.map[usize::from(entry.decoded.destination)] = entry.previous;
+                self.registers.free.push(entry.physical);
+            }
+            if entry.decoded.kind.accesses_memory() {
                 context.accesses -= 1;
             }
         }
@@ -219,7 +279,7 @@ impl Core {
             context.renamed = first;
             let kept = context.before(first);
             context.keep(kept);
-            for mask in self.finish.iter_mut().skip(index).step_by(config.contexts) {
+            for mask in self.finish.iter_mut().skip(index).step_by(config.contexts).take(64) {
                 *mask &= kept;
             }
             self.late.retain(|&(_, other, number)| other != index || number < first);
@@ -230,46 +290,37 @@ impl Core {
     }
 }
 
+/// How an instruction goes on that has been issued.
+enum Begun {
+    /// It ends when its latency has passed.
+    Ends,
+    /// It has an address.
+    Accesses,
+    /// It executes when it is the oldest of its context.
+    WaitsForTurn,
+}
+
 /// An instruction that begins to execute.
 struct Issued<'a> {
-    core: &'a mut Core,
-    index: usize,
-    number: u64,
-    slot: usize,
+    entry: &'a mut Entry,
+    /// The register that it writes.
+    result: &'a mut u64,
     third: u64,
-    now: u64,
+    rounding: Rounding,
 }
 
 impl Issued<'_> {
     #[inline]
-    fn entry(&mut self) -> &mut Entry {
-        &mut self.core.contexts[self.index].entries[self.slot]
-    }
-
-    /// The result is ready when the latency has passed.
-    #[inline]
-    fn ends(&mut self, value: u64) {
-        let entry = self.entry();
-        let (physical, latency) = (usize::from(entry.physical), u64::from(entry.latency));
-        self.core.registers.values[physical] = value;
-        self.core.schedule(self.index, self.number, self.now, self.now + latency);
-    }
-
-    /// Sets the address of an access; whether it is to be translated.
-    #[inline]
-    fn accesses(&mut self, address: u64, width: u8, extension: Extension) -> bool {
-        let entry = self.entry();
-        (entry.address, entry.width, entry.extension) = (address, width, extension);
-        let translates = self.core.contexts[self.index].supervisor.is_some();
-        if translates {
-            self.core.translate_access(self.index, self.number, self.now);
-        }
-        translates
+    const fn accesses(&mut self, address: u64, width: u8, extension: Extension) -> Begun {
+        self.entry.address = address;
+        self.entry.width = width;
+        self.entry.extension = extension;
+        Begun::Accesses
     }
 }
 
 impl Actions for Issued<'_> {
-    type Output = ();
+    type Output = Begun;
 
     #[inline]
     fn third(&self, _: u8) -> u64 {
@@ -278,67 +329,54 @@ impl Actions for Issued<'_> {
 
     #[inline]
     fn rounding(&self) -> Rounding {
-        self.core.contexts[self.index].float_status.rounding
+        self.rounding
     }
 
     #[inline]
-    fn value(&mut self, value: u64) {
-        self.ends(value);
+    fn value(&mut self, value: u64) -> Begun {
+        *self.result = value;
+        Begun::Ends
     }
 
     #[inline]
-    fn float(&mut self, value: u64, flags: u8) {
-        self.entry().flags = flags;
-        self.ends(value);
+    fn float(&mut self, value: u64, flags: u8) -> Begun {
+        self.entry.flags = flags;
+        self.value(value)
     }
 
     #[inline]
-    fn branch(&mut self, taken: bool, next: u64, link: u64) {
-        let entry = self.entry();
-        entry.mispredicted = next != entry.next;
-        entry.next = next;
-        entry.taken = taken;
-        self.ends(link);
+    fn branch(&mut self, taken: bool, next: u64, link: u64) -> Begun {
+        self.entry.mispredicted = next != self.entry.next;
+        self.entry.next = next;
+        self.entry.taken = taken;
+        self.value(link)
     }
 
     #[inline]
-    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) {
-        if !self.accesses(address, WIDTH, extension) {
-            self.core.contexts[self.index].unsent |= bit(self.number);
-        }
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Begun {
+        self.accesses(address, WIDTH, extension)
     }
 
     /// The data is read at commit.
     #[inline]
-    fn store<const WIDTH: u8>(&mut self, address: u64, _: u64) {
-        if !self.accesses(address, WIDTH, Extension::Zero) {
-            let latency = u64::from(self.entry().latency);
-            self.core.schedule(self.index, self.number, self.now, self.now + latency);
-        }
+    fn store<const WIDTH: u8>(&mut self, address: u64, _: u64) -> Begun {
+        self.accesses(address, WIDTH, Extension::Zero)
     }
 
-    fn other(&mut self, effect: Effect) {
+    fn other(&mut self, effect: Effect) -> Begun {
         match effect {
-            Effect::Atomic { address, width, .. } => {
-                let translates = self.accesses(address, width, Extension::Sign);
-                if translates {
-                    return;
-                }
-            }
-            Effect::Illegal(_) | Effect::Pause => {
-                let entry = self.entry();
+            Effect::Atomic { address, width, .. } => self.accesses(address, width, Extension::Sign),
+            Effect::Pause => Begun::Ends,
+            Effect::Illegal(_) => {
                 // An instruction whose dynamic rounding mode is reserved.
-                if entry.kind == Kind::Integer && effect != Effect::Pause {
-                    entry.kind = Kind::Illegal;
-                    (entry.address, entry.accessed, entry.trap) = (0, 0, None);
+                if self.entry.decoded.kind == Kind::Integer {
+                    self.entry.decoded.kind = Kind::Illegal;
+                    (self.entry.address, self.entry.accessed, self.entry.trap) = (0, 0, None);
                 }
-                let latency = u64::from(entry.latency);
-                self.core.schedule(self.index, self.number, self.now, self.now + latency);
-                return;
+                Begun::Ends
             }
-            _ => {}
+            _ => Begun::WaitsForTurn,
         }
-        self.core.contexts[self.index].serial |= bit(self.number);
     }
 }
 

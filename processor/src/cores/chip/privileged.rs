@@ -10,8 +10,9 @@
 use mb_core::ParameterError;
 
 use super::code::Kind;
+use super::commit::Waits;
 use super::context::{Fetch, Full, bit};
-use super::core::{Core, Environment};
+use super::core::{Core, Environment, Setting};
 use super::translation::Translation;
 use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
 use crate::cores::functional::{HartState, HostAnswer, HostCall};
@@ -24,13 +25,7 @@ use crate::memory::system::MemorySystem;
 const NO_HART: u64 = 3_u64.wrapping_neg();
 
 impl Core {
-    fn take<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        index: usize,
-        cause: Cause,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    fn take<S: Setting>(&mut self, index: usize, cause: Cause, now: u64, environment: &mut Environment<'_, S>) {
         let head = self.contexts[index].head;
         let pc = self.contexts[index].pc();
         self.squash(index, head, now, environment.config, environment.observer);
@@ -50,11 +45,11 @@ impl Core {
 
     /// Takes an interrupt that is pending, if the oldest instruction has had no effect.
     #[inline]
-    pub(super) fn take_interrupt<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    pub(super) fn take_interrupt<S: Setting>(
         &mut self,
         index: usize,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) -> bool {
         let context = &self.contexts[index];
         let Some(interrupt) = context.supervisor.as_ref().and_then(|supervisor| supervisor.interrupt(now)) else {
@@ -65,7 +60,7 @@ impl Core {
         }
         if context.head < context.renamed {
             let (entry, own) = (context.entry(context.head), bit(context.head));
-            let executes_now = entry.kind == Kind::Illegal && context.done & own != 0;
+            let executes_now = entry.decoded.kind == Kind::Illegal && context.done & own != 0;
             if context.has_uncommitted_effect() || executes_now {
                 return false;
             }
@@ -80,34 +75,34 @@ impl Core {
     /// It commits if the result is `Ok`; fetch continues at the address, if there is one. `Err`: it
     /// waits, or a trap was taken.
     #[cold]
-    pub(super) fn special<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    pub(super) fn special<S: Setting>(
         &mut self,
         index: usize,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) -> Result<Option<u64>, ()> {
+        environment: &mut Environment<'_, S>,
+    ) -> Result<Option<u64>, Waits> {
         if self.contexts[index].supervisor.is_none() {
             return Ok(None);
         }
         self.trap_or_execute(index, now, environment)
     }
 
-    fn trap_or_execute<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    fn trap_or_execute<S: Setting>(
         &mut self,
         index: usize,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) -> Result<Option<u64>, ()> {
+        environment: &mut Environment<'_, S>,
+    ) -> Result<Option<u64>, Waits> {
         let context = &mut self.contexts[index];
         let entry = *context.entry(context.head);
         let drained = environment.memory.drained(self.number, index as u8);
-        let operands = entry.sources.map(|source| self.registers.values[usize::from(source)]);
+        let operands = entry.sources.map(|source| self.registers.values[source]);
         let Some(supervisor) = &mut context.supervisor else { return Ok(None) };
-        let exception = match (entry.trap, entry.kind) {
+        let exception = match (entry.trap, entry.decoded.kind) {
             (Some(exception), _) => (exception, entry.undo),
             (None, Kind::Outside) => (Exception::FetchAccess, entry.undo),
             (None, Kind::Illegal) => {
-                let effect = entry.operation.evaluate(entry.pc, operands, context.float_status.rounding);
+                let effect = entry.decoded.operation.evaluate(entry.pc, operands, context.float_status.rounding);
                 let word = match effect {
                     Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => word,
                     // A floating-point instruction while they are off.
@@ -128,14 +123,14 @@ impl Core {
                     Some(Privileged::Wait) => {
                         context.waits = !supervisor.wakes(now);
                         if context.waits {
-                            return Err(());
+                            return Err(Waits);
                         }
                         return Ok(Some(entry.pc.wrapping_add(4)));
                     }
                     Some(Privileged::TranslationFence { address, asid }) => {
                         if !drained {
                             self.draining |= 1 << index;
-                            return Err(());
+                            return Err(Waits);
                         }
                         let address = (address != 0).then(|| self.register(index, address.into()));
                         let asid = (asid != 0).then(|| self.register(index, asid.into()) as u16);
@@ -149,16 +144,11 @@ impl Core {
             (None, _) => (entry.access().access_fault(), entry.undo),
         };
         self.take(index, Cause::Exception(exception.0, exception.1), now, environment);
-        Err(())
+        Err(Waits)
     }
 
     /// Takes the trap of a store that memory refuses.
-    pub(super) fn store_fails<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        index: usize,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    pub(super) fn store_fails<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) {
         let context = &self.contexts[index];
         let address = context.entry(context.head).undo;
         self.take(index, Cause::Exception(Exception::StoreAccess, address), now, environment);
@@ -196,11 +186,7 @@ impl Core {
 
     /// Tells memory and observer about a write to satp.
     #[cold]
-    pub(super) fn report_address_space<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &self,
-        index: usize,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    pub(super) fn report_address_space<S: Setting>(&self, index: usize, environment: &mut Environment<'_, S>) {
         let Some(supervisor) = &self.contexts[index].supervisor else { return };
         let root = supervisor.root().map_or(0, |page| page * PAGE_BYTES);
         environment.memory.page_table(self.number, index as u8, root);
@@ -209,11 +195,11 @@ impl Core {
 
     /// Executes ecall, which is the oldest instruction: an exception in user mode, a call of the host
     /// in supervisor mode. `None`: it does not end in this cycle.
-    pub(super) fn supervisor_call<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+    pub(super) fn supervisor_call<S: Setting>(
         &mut self,
         index: usize,
         now: u64,
-        environment: &mut Environment<'_, M, H, O>,
+        environment: &mut Environment<'_, S>,
     ) -> Option<u64> {
         let context = &mut self.contexts[index];
         let number = context.head;
@@ -232,6 +218,7 @@ impl Core {
             HostAnswer::Value(value) => Some(value),
             HostAnswer::Stop(value) => {
                 self.stops.push(index);
+                environment.ended = true;
                 Some(value)
             }
             HostAnswer::Interrupt(target) if target < environment.config.harts() as u64 => {
@@ -245,6 +232,7 @@ impl Core {
             }
             HostAnswer::Exit(status) => {
                 self.exits.push((index, status));
+                environment.ended = true;
                 let pc = self.contexts[index].entry(number).pc;
                 self.squash(index, number, now, environment.config, environment.observer);
                 let context = &mut self.contexts[index];

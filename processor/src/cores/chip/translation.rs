@@ -5,8 +5,7 @@ use mb_core::ParameterError;
 
 use super::code::Kind;
 use super::context::bit;
-use super::core::{Core, Environment};
-use super::{CallHandler, ChipObserver};
+use super::core::{Core, Environment, Setting};
 use crate::isa::rv64::supervisor::{Exception, Supervisor};
 use crate::isa::rv64::sv39::{Access, Leaf, Next, PAGE_BYTES, Walk, WalkFault};
 use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
@@ -206,11 +205,7 @@ impl Core {
     }
 
     /// Lets the walker go on, and the accesses that wait for it.
-    pub(super) fn translate<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) {
+    pub(super) fn translate<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         if self.translation.is_none() {
             return;
         }
@@ -220,7 +215,7 @@ impl Core {
                 while waiting != 0 {
                     let number = self.contexts[index].oldest(waiting);
                     waiting &= !bit(number);
-                    self.translate_access(index, number, now);
+                    self.translate_access::<S>(index, number, now);
                 }
             }
             if !self.walk(now, environment) {
@@ -231,13 +226,13 @@ impl Core {
 
     /// Translates the address of an access, and lets the access go on if it is known.
     #[inline(never)]
-    pub(super) fn translate_access(&mut self, index: usize, number: u64, now: u64) {
+    pub(super) fn translate_access<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
         let entry = *self.contexts[index].entry(number);
         let (address, own) = (entry.address, bit(number));
         let access = entry.access();
         let width = u64::from(entry.width);
         let across = address % PAGE_BYTES + width > PAGE_BYTES;
-        let misaligned = across || entry.kind == Kind::Atomic && !address.is_multiple_of(width.max(1));
+        let misaligned = across || entry.decoded.kind == Kind::Atomic && !address.is_multiple_of(width.max(1));
         let found = if misaligned {
             Err(if access == Access::Load { Exception::LoadMisaligned } else { Exception::StoreMisaligned })
         } else {
@@ -251,32 +246,24 @@ impl Core {
         context.untranslated &= !own;
         let entry = context.entry_mut(number);
         entry.undo = address;
-        let end = now + u64::from(entry.latency);
         match found {
             Ok(physical) => {
                 entry.address = physical.unwrap_or(address);
-                match entry.kind {
-                    Kind::Load => context.unsent |= own,
-                    Kind::Atomic => context.serial |= own,
-                    _ => self.schedule(index, number, now, end),
-                }
+                self.addressed::<S>(index, number, now);
             }
             Err(exception) => {
                 entry.fails = true;
                 entry.trap = Some(exception);
+                let end = now + u64::from(entry.decoded.latency);
                 context.performed |= own & context.loads;
-                self.schedule(index, number, now, end);
+                self.schedule::<S>(index, number, now, end);
             }
         }
     }
 
     /// Continues the walk, or begins one for an access that waits. True: a walk has ended, and
     /// accesses can be tried again.
-    fn walk<M: MemorySystem, H: CallHandler, O: ChipObserver>(
-        &mut self,
-        now: u64,
-        environment: &mut Environment<'_, M, H, O>,
-    ) -> bool {
+    fn walk<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> bool {
         let Some(translation) = &mut self.translation else { return false };
         loop {
             let next = match translation.state {
