@@ -7,6 +7,7 @@
 //! is in the bin of its envelope and in a list of all messages, which a receive with wildcards
 //! walks. The number of bins is fixed.
 
+use crate::heap::{Array, Heap};
 use crate::pool::{Entry, Kind, NIL, Pool};
 use crate::types::{
     Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
@@ -31,13 +32,23 @@ impl<const NUMBER: usize> List<NUMBER> {
     const EMPTY: Self = Self { first: NIL, last: NIL };
 
     fn append<T: Entry + Linked<NUMBER>>(&mut self, pool: &mut Pool<T>, at: u32) {
-        *pool[at].links() = [NIL, self.last];
-        if self.last == NIL {
+        self.insert(pool, at, self.last);
+    }
+
+    /// Inserts an entry after another one, or before all others if that is `NIL`.
+    fn insert<T: Entry + Linked<NUMBER>>(&mut self, pool: &mut Pool<T>, at: u32, prev: u32) {
+        let next = if prev == NIL { self.first } else { pool[prev].links()[0] };
+        *pool[at].links() = [next, prev];
+        if prev == NIL {
             self.first = at;
         } else {
-            pool[self.last].links()[0] = at;
+            pool[prev].links()[0] = at;
         }
-        self.last = at;
+        if next == NIL {
+            self.last = at;
+        } else {
+            pool[next].links()[1] = at;
+        }
     }
 
     fn unlink<T: Entry + Linked<NUMBER>>(&mut self, pool: &mut Pool<T>, at: u32) {
@@ -72,6 +83,8 @@ struct Receive {
 struct Arrival {
     bits: u64,
     user: u64,
+    /// Sequence number.
+    age: u64,
     source: u32,
     in_bin: Links,
     in_all: Links,
@@ -118,40 +131,49 @@ impl Linked<1> for Arrival {
 
 pub(crate) struct Bins {
     receives: Pool<Receive>,
-    /// One list for each bin, then the receives with wildcards.
-    posted: Vec<List<0>>,
+    /// One list for each bin, then the receives with wildcards. Allocated with the first entry.
+    posted: Array<List<0>>,
     age: u64,
     arrivals: Pool<Arrival>,
-    unexpected: Vec<List<0>>,
+    unexpected: Array<List<0>>,
     all: List<1>,
     lens: (usize, usize),
+    /// The number of bins.
+    bin_count: usize,
 }
 
 impl Bins {
-    pub(crate) fn new(bins: usize) -> Self {
-        let bins = bins.max(1);
+    pub(crate) fn new(bins: usize, heap: Heap) -> Self {
         Self {
-            receives: Pool::new(Kind::Receives),
-            posted: vec![List::EMPTY; bins + 1],
+            receives: Pool::new(Kind::Receives, heap),
+            posted: Array::new(heap),
             age: 0,
-            arrivals: Pool::new(Kind::Messages),
-            unexpected: vec![List::EMPTY; bins],
+            arrivals: Pool::new(Kind::Messages, heap),
+            unexpected: Array::new(heap),
             all: List::EMPTY,
             lens: (0, 0),
+            bin_count: bins.max(1),
         }
     }
 
+    /// Allocates the bins.
+    fn make_bins(&mut self) -> Result<(), OutOfMemory> {
+        for (lists, count) in [(&mut self.posted, self.bin_count + 1), (&mut self.unexpected, self.bin_count)] {
+            if lists.is_empty() {
+                lists.reserve_exact(count)?;
+                lists.resize(count, List::EMPTY);
+            }
+        }
+        Ok(())
+    }
+
     fn bin(&self, bits: u64, source: u32) -> usize {
-        (((hash(bits, source) >> 32) * self.unexpected.len() as u64) >> 32) as usize
+        (((hash(bits, source) >> 32) * self.bin_count as u64) >> 32) as usize
     }
 
     /// The list of a receive: a bin, or the list of those with wildcards.
     fn bin_of(&self, receive: &Receive) -> usize {
-        if receive.any_source || receive.ignore != 0 {
-            self.unexpected.len()
-        } else {
-            self.bin(receive.bits, receive.source)
-        }
+        if receive.any_source || receive.ignore != 0 { self.bin_count } else { self.bin(receive.bits, receive.source) }
     }
 
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
@@ -162,6 +184,7 @@ impl Bins {
     }
 
     pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.make_bins()?;
         self.receives.make_room()?;
         let receive = Receive {
             bits: pattern.bits,
@@ -215,15 +238,17 @@ impl Bins {
             return None;
         }
         let exact = self.first_accepting(self.posted[bin], envelope);
-        let wild = self.first_accepting(self.posted[self.unexpected.len()], envelope);
+        let wild = self.first_accepting(self.posted[self.bin_count], envelope);
         let at = exact.into_iter().chain(wild).min_by_key(|at| self.receives[*at].age)?;
         Some(self.remove_receive(at))
     }
 
     fn queue_in_bin(&mut self, bin: usize, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.make_bins()?;
         self.arrivals.make_room()?;
         let Envelope { bits, source } = envelope;
-        let handle = self.arrivals.insert(Arrival { bits, user, source, ..Arrival::default() });
+        let handle = self.arrivals.insert(Arrival { bits, user, age: self.age, source, ..Arrival::default() });
+        self.age += 1;
         self.unexpected[bin].append(&mut self.arrivals, handle.index());
         self.all.append(&mut self.arrivals, handle.index());
         self.lens.1 += 1;
@@ -260,6 +285,9 @@ impl Bins {
 
     /// The oldest message that `pattern` accepts.
     fn find(&self, pattern: Pattern) -> Option<u32> {
+        if self.lens.1 == 0 {
+            return None;
+        }
         let in_bin = pattern.source.filter(|_| pattern.ignore == 0);
         let mut at = in_bin.map_or(self.all.first, |source| self.unexpected[self.bin(pattern.bits, source)].first);
         while at != NIL {
@@ -281,9 +309,9 @@ impl Bins {
         self.find(pattern).map(|at| self.queued_message(at))
     }
 
-    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+    pub(crate) fn receives(&self, into: &mut Array<QueuedReceive>) {
         let some = |at: u32| (at != NIL).then_some(at);
-        for list in &self.posted {
+        for list in self.posted.iter() {
             for at in std::iter::successors(some(list.first), |at| some(self.receives[*at].links[0])) {
                 let Receive { bits, ignore, user, source, any_source, .. } = self.receives[at];
                 let pattern = Pattern { bits, ignore, source: (!any_source).then_some(source) };
@@ -293,16 +321,13 @@ impl Bins {
         into.sort_unstable_by_key(|receive| self.receives[receive.handle.index()].age);
     }
 
-    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+    pub(crate) fn messages(&self, into: &mut Array<QueuedMessage>) {
         let some = |at: u32| (at != NIL).then_some(at);
         let all = std::iter::successors(some(self.all.first), |at| some(self.arrivals[*at].in_all[0]));
         into.extend(all.map(|at| self.queued_message(at)));
     }
 
     pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.lens.1 == 0 {
-            return None;
-        }
         let at = self.find(pattern)?;
         let Arrival { bits, source, .. } = self.arrivals[at];
         Some(Message { user: self.remove_arrival(at), envelope: Envelope { bits, source } })
@@ -313,15 +338,88 @@ impl Bins {
     }
 
     pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
+        if posted.max(unexpected) > 0 {
+            self.make_bins()?;
+        }
         self.receives.reserve(posted)?;
         self.arrivals.reserve(unexpected)
     }
 
     pub(crate) fn memory(&self) -> Memory {
-        let bins = |lists: &Vec<List<0>>| lists.capacity() * size_of::<List<0>>();
         Memory {
-            posted: self.receives.bytes() + bins(&self.posted),
-            unexpected: self.arrivals.bytes() + bins(&self.unexpected),
+            posted: self.receives.bytes() + self.posted.bytes(),
+            unexpected: self.arrivals.bytes() + self.unexpected.bytes(),
+        }
+    }
+
+    pub(crate) fn queued(&self, message: Handle) -> Option<Message> {
+        let Arrival { bits, source, user, .. } = self.arrivals[self.arrivals.find(message)?];
+        Some(Message { user, envelope: Envelope { bits, source } })
+    }
+
+    /// Moves a message to the bin of its new source, behind the older ones.
+    pub(crate) fn set_source(&mut self, message: Handle, source: u32) {
+        let Some(at) = self.arrivals.find(message) else { return };
+        let Arrival { bits, source: old, age, .. } = self.arrivals[at];
+        let bins = [self.bin(bits, old), self.bin(bits, source)];
+        self.unexpected[bins[0]].unlink(&mut self.arrivals, at);
+        self.arrivals[at].source = source;
+        let mut older = self.unexpected[bins[1]].last;
+        while older != NIL && self.arrivals[older].age > age {
+            older = self.arrivals[older].in_bin[1];
+        }
+        self.unexpected[bins[1]].insert(&mut self.arrivals, at, older);
+    }
+
+    /// The number of receives that are compared in a list.
+    fn compared_in(&self, list: List<0>, found: Option<u32>) -> usize {
+        let mut at = list.first;
+        let mut count = 0;
+        while at != NIL {
+            count += 1;
+            if Some(at) == found {
+                break;
+            }
+            at = self.receives[at].links[0];
+        }
+        count
+    }
+
+    pub(crate) fn compared_with_receives(&self, envelope: Envelope) -> usize {
+        if self.lens.0 == 0 {
+            return 0;
+        }
+        let lists = [self.bin(envelope.bits, envelope.source), self.bin_count].map(|bin| self.posted[bin]);
+        lists.into_iter().map(|list| self.compared_in(list, self.first_accepting(list, envelope))).sum()
+    }
+
+    pub(crate) fn compared_with_messages(&self, pattern: Pattern) -> usize {
+        if self.lens.1 == 0 {
+            return 0;
+        }
+        let found = self.find(pattern);
+        let in_bin = pattern.source.filter(|_| pattern.ignore == 0);
+        let mut at = in_bin.map_or(self.all.first, |source| self.unexpected[self.bin(pattern.bits, source)].first);
+        let mut count = 0;
+        while at != NIL {
+            count += 1;
+            if Some(at) == found {
+                break;
+            }
+            let arrival = &self.arrivals[at];
+            at = if in_bin.is_some() { arrival.in_bin[0] } else { arrival.in_all[0] };
+        }
+        count
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        self.receives.shrink();
+        self.arrivals.shrink();
+        if self.lens == (0, 0) {
+            for lists in [&mut self.posted, &mut self.unexpected] {
+                lists.truncate(0);
+                lists.shrink();
+            }
         }
     }
 }

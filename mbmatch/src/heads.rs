@@ -5,10 +5,10 @@
 //! Bodies are stored elsewhere and read after a match only. A head holds match bits and source; the
 //! wildcards of a receive are in its body, which the walk reads for such heads.
 
+use crate::heap::{Array, Heap};
 use crate::pool::{Entry, Kind, Pool};
-use crate::types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
-};
+use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
+use crate::walked::{self, Walked};
 
 /// Flag in a head's `body`: the receive has wildcards, which are in its body.
 const WILDCARD: u32 = 1 << 31;
@@ -44,8 +44,8 @@ impl Entry for Body {
 }
 
 /// One queue.
-struct Queue {
-    heads: Vec<Head>,
+pub(crate) struct Queue {
+    heads: Array<Head>,
     /// All heads before this one are removed.
     first: usize,
     len: usize,
@@ -53,9 +53,47 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(kind: Kind) -> Self {
-        Self { heads: Vec::new(), first: 0, len: 0, bodies: Pool::new(kind) }
+    fn new(kind: Kind, heap: Heap) -> Self {
+        Self { heads: Array::new(heap), first: 0, len: 0, bodies: Pool::new(kind, heap) }
     }
+
+    /// Compacts the heads if a fifth of the capacity is holes, else grows by a quarter. Without memory for that, every
+    /// hole is used, at the price of a compaction for each.
+    #[cold]
+    fn make_room(&mut self) -> Result<(), OutOfMemory> {
+        let capacity = self.heads.capacity();
+        if self.len * 5 > capacity * 4 || capacity == 0 {
+            if capacity >= REMOVED as usize / 4 {
+                // A body index has 31 bits.
+                return Err(OutOfMemory);
+            }
+            let grown = self.heads.reserve_exact((capacity / 4).max(16));
+            if grown.is_ok() || self.len == self.heads.len() {
+                return grown;
+            }
+        }
+        self.compact();
+        Ok(())
+    }
+
+    /// Closes all holes.
+    fn compact(&mut self) {
+        let mut to = 0;
+        for from in self.first..self.heads.len() {
+            let head = self.heads[from];
+            if head.body != REMOVED {
+                self.heads[to] = head;
+                self.bodies[head.body & !WILDCARD].head = to as u32;
+                to += 1;
+            }
+        }
+        self.heads.truncate(to);
+        self.first = 0;
+    }
+}
+
+impl walked::Queue for Queue {
+    type At = usize;
 
     fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         self.bodies.make_room()?;
@@ -73,36 +111,6 @@ impl Queue {
         Ok(handle)
     }
 
-    /// Compacts the heads if a fifth of the capacity is holes, else grows by a quarter. Without memory for that, every
-    /// hole is used, at the price of a compaction for each.
-    #[cold]
-    fn make_room(&mut self) -> Result<(), OutOfMemory> {
-        let capacity = self.heads.capacity();
-        if self.len * 5 > capacity * 4 || capacity == 0 {
-            if capacity >= REMOVED as usize / 4 {
-                // A body index has 31 bits.
-                return Err(OutOfMemory);
-            }
-            let grown = self.heads.try_reserve_exact((capacity / 4).max(16));
-            if grown.is_ok() || self.len == self.heads.len() {
-                return Ok(grown?);
-            }
-        }
-        let mut to = 0;
-        for from in self.first..self.heads.len() {
-            let head = self.heads[from];
-            if head.body != REMOVED {
-                self.heads[to] = head;
-                self.bodies[head.body & !WILDCARD].head = to as u32;
-                to += 1;
-            }
-        }
-        self.heads.truncate(to);
-        self.first = 0;
-        Ok(())
-    }
-
-    /// The oldest receive that accepts `envelope`.
     #[inline]
     fn find_receive(&self, envelope: Envelope) -> Option<usize> {
         let walked = self.heads.get(self.first..)?;
@@ -119,7 +127,6 @@ impl Queue {
         Some(self.first + found)
     }
 
-    /// The oldest message that `pattern` accepts.
     #[inline]
     fn find_message(&self, pattern: Pattern) -> Option<usize> {
         let (compared, source) = (!pattern.ignore, pattern.source.unwrap_or(0));
@@ -132,30 +139,10 @@ impl Queue {
         Some(self.first + found)
     }
 
-    /// The heads of the queue, oldest first.
-    fn walk(&self) -> impl Iterator<Item = usize> {
-        (self.first..self.heads.len()).filter(|at| self.heads[*at].body != REMOVED)
+    fn find(&self, handle: Handle) -> Option<usize> {
+        self.bodies.find(handle).map(|body| self.bodies[body].head as usize)
     }
 
-    fn queued_message(&self, at: usize) -> QueuedMessage {
-        let Message { user, envelope } = self.message(at);
-        QueuedMessage { handle: self.bodies.handle(self.heads[at].body), user, envelope }
-    }
-
-    fn queued_receive(&self, at: usize) -> QueuedReceive {
-        let Head { bits, source, body } = self.heads[at];
-        let body = body & !WILDCARD;
-        let Body { user, ignore, any_source, .. } = self.bodies[body];
-        let pattern = Pattern { bits, ignore, source: (!any_source).then_some(source) };
-        QueuedReceive { handle: self.bodies.handle(body), user, pattern }
-    }
-
-    fn message(&self, at: usize) -> Message {
-        let Head { bits, source, body } = self.heads[at];
-        Message { user: self.bodies[body].user, envelope: Envelope { bits, source } }
-    }
-
-    /// Removes the head at `at` and its body; returns the user value.
     fn remove(&mut self, at: usize) -> u64 {
         let body = self.heads[at].body & !WILDCARD;
         let user = self.bodies[body].user;
@@ -174,103 +161,56 @@ impl Queue {
         user
     }
 
-    fn remove_by_handle(&mut self, handle: Handle) -> Option<u64> {
-        let body = self.bodies.find(handle)?;
-        Some(self.remove(self.bodies[body].head as usize))
+    fn walk(&self) -> impl Iterator<Item = usize> {
+        (self.first..self.heads.len()).filter(|at| self.heads[*at].body != REMOVED)
+    }
+
+    fn handle(&self, at: usize) -> Handle {
+        self.bodies.handle(self.heads[at].body & !WILDCARD)
+    }
+
+    fn message(&self, at: usize) -> Message {
+        let Head { bits, source, body } = self.heads[at];
+        Message { user: self.bodies[body & !WILDCARD].user, envelope: Envelope { bits, source } }
+    }
+
+    fn pattern(&self, at: usize) -> Pattern {
+        let Head { bits, source, body } = self.heads[at];
+        let Body { ignore, any_source, .. } = self.bodies[body & !WILDCARD];
+        Pattern { bits, ignore, source: (!any_source).then_some(source) }
+    }
+
+    fn set_source(&mut self, at: usize, source: u32) {
+        self.heads[at].source = source;
+    }
+
+    fn len(&self) -> usize {
+        self.len
     }
 
     fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         self.bodies.reserve(entries)?;
         // Including the holes that may exist.
         let room = entries.checked_add(entries / 4).ok_or(OutOfMemory)?;
-        Ok(self.heads.try_reserve_exact(room.saturating_sub(self.heads.len()))?)
+        self.heads.reserve_exact(room.saturating_sub(self.heads.len()))
+    }
+
+    fn shrink(&mut self) {
+        self.compact();
+        self.heads.shrink();
+        self.bodies.shrink();
     }
 
     fn bytes(&self) -> usize {
-        self.heads.capacity() * size_of::<Head>() + self.bodies.bytes()
+        self.heads.bytes() + self.bodies.bytes()
     }
 }
 
-pub(crate) struct HeadsAndBodies {
-    posted: Queue,
-    unexpected: Queue,
-}
+/// Both queues of a receiver.
+pub(crate) type HeadsAndBodies = Walked<Queue>;
 
 impl HeadsAndBodies {
-    pub(crate) fn new() -> Self {
-        Self { posted: Queue::new(Kind::Receives), unexpected: Queue::new(Kind::Messages) }
-    }
-
-    #[inline]
-    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        if let Some(message) = self.mprobe(pattern) {
-            return Ok(Posted::Matched(message));
-        }
-        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
-    }
-
-    #[inline]
-    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        self.posted.append(pattern, user)
-    }
-
-    #[inline]
-    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        match self.take_receive(envelope) {
-            Some(user) => Ok(Arrived::Matched { user }),
-            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
-        let at = self.posted.find_receive(envelope)?;
-        Some(self.posted.remove(at))
-    }
-
-    #[inline]
-    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        self.unexpected.append(Pattern::exactly(envelope), user)
-    }
-
-    pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
-        self.posted.remove_by_handle(handle)
-    }
-
-    pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
-        self.unexpected.remove_by_handle(handle)
-    }
-
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
-        self.unexpected.find_message(pattern).map(|at| self.unexpected.queued_message(at))
-    }
-
-    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
-        into.extend(self.posted.walk().map(|at| self.posted.queued_receive(at)));
-    }
-
-    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
-        into.extend(self.unexpected.walk().map(|at| self.unexpected.queued_message(at)));
-    }
-
-    #[inline]
-    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        let at = self.unexpected.find_message(pattern)?;
-        let message = self.unexpected.message(at);
-        self.unexpected.remove(at);
-        Some(message)
-    }
-
-    pub(crate) fn lengths(&self) -> (usize, usize) {
-        (self.posted.len, self.unexpected.len)
-    }
-
-    pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
-        self.posted.reserve(posted)?;
-        self.unexpected.reserve(unexpected)
-    }
-
-    pub(crate) fn memory(&self) -> Memory {
-        Memory { posted: self.posted.bytes(), unexpected: self.unexpected.bytes() }
+    pub(crate) fn new(heap: Heap) -> Self {
+        Self::of(Queue::new(Kind::Receives, heap), Queue::new(Kind::Messages, heap))
     }
 }

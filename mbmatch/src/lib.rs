@@ -29,16 +29,21 @@ mod adaptive;
 mod bins;
 mod c;
 mod heads;
+mod heap;
 mod list;
 mod log;
 mod matcher;
 mod pool;
+mod ring;
 mod scan;
 mod types;
 mod vector;
+mod walked;
 
+pub use heap::{Allocate, Allocator, Release};
 pub use matcher::{Matcher, Options, Structure, UnknownStructure};
 pub use scan::VectorUnit;
 pub use types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive, Visit,
+    Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueueCounters, QueuedMessage,
+    QueuedReceive, SourceChange, Visit,
 };

@@ -8,9 +8,9 @@
 //!
 //! Cost: one node for each entry visited. The two queues share no state.
 
-use crate::types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
-};
+use crate::heap::{Array, Heap};
+use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern};
+use crate::walked::{self, Walked};
 
 /// No node.
 const NIL: u32 = u32::MAX;
@@ -34,8 +34,8 @@ struct Node {
 }
 
 /// One list and the pool of its nodes.
-struct Queue {
-    nodes: Vec<Node>,
+pub(crate) struct Queue {
+    nodes: Array<Node>,
     /// Nodes from one request object to the next.
     stride: u32,
     /// Parity of the generations, different for receives and messages.
@@ -44,12 +44,14 @@ struct Queue {
     head: u32,
     tail: u32,
     len: u32,
+    /// The generation of a node that was never used: none below it names a node of memory that was given back.
+    unused: u32,
 }
 
 impl Queue {
-    fn new(kind: u32, request_bytes: usize) -> Self {
+    fn new(kind: u32, request_bytes: usize, heap: Heap) -> Self {
         let stride = request_bytes.div_ceil(NODE_BYTES).max(1) as u32;
-        Self { nodes: Vec::new(), stride, kind, free: NIL, head: NIL, tail: NIL, len: 0 }
+        Self { nodes: Array::new(heap), stride, kind, free: NIL, head: NIL, tail: NIL, len: 0, unused: kind }
     }
 
     /// Allocates `more` nodes and puts them on the free list, the first of them on top.
@@ -60,8 +62,8 @@ impl Queue {
         if start.checked_add(extra).is_none_or(|nodes| nodes > NIL as usize - 63) {
             return Err(OutOfMemory);
         }
-        self.nodes.try_reserve_exact(extra)?;
-        self.nodes.resize(start + extra, Node { generation: self.kind, ..Node::default() });
+        self.nodes.reserve_exact(extra)?;
+        self.nodes.resize(start + extra, Node { generation: self.unused, ..Node::default() });
         for at in (start..start + extra).step_by(stride).rev() {
             self.nodes[at].next = self.free;
             self.free = at as u32;
@@ -69,10 +71,19 @@ impl Queue {
         Ok(())
     }
 
-    fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
-        let have = self.nodes.len() / self.stride as usize;
-        if entries > have { self.grow(entries - have) } else { Ok(()) }
+    /// Frees a node. Bit 1 of the generation is set while a node is in use, so that no handle names
+    /// a free node.
+    #[inline]
+    fn free(&mut self, at: u32) {
+        let node = &mut self.nodes[at as usize];
+        node.generation = node.generation.wrapping_add(2);
+        node.next = self.free;
+        self.free = at;
     }
+}
+
+impl walked::Queue for Queue {
+    type At = u32;
 
     #[inline]
     fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
@@ -106,7 +117,6 @@ impl Queue {
         Ok(Handle::new(at, generation))
     }
 
-    /// The oldest receive that accepts `envelope`.
     #[inline]
     fn find_receive(&self, envelope: Envelope) -> Option<u32> {
         let mut at = self.head;
@@ -121,7 +131,6 @@ impl Queue {
         None
     }
 
-    /// The oldest message that `pattern` accepts.
     #[inline]
     fn find_message(&self, pattern: Pattern) -> Option<u32> {
         let (compared, source) = (!pattern.ignore, pattern.source.unwrap_or(0));
@@ -138,34 +147,12 @@ impl Queue {
         None
     }
 
-    /// Node `at` by the name that handles give it.
-    fn handle(&self, at: u32) -> Handle {
-        Handle::new(at, self.nodes[at as usize].generation)
+    fn find(&self, handle: Handle) -> Option<u32> {
+        let node = self.nodes.get(handle.index() as usize)?;
+        let is_current = node.generation == handle.generation() && node.generation & 3 == 2 | self.kind;
+        is_current.then_some(handle.index())
     }
 
-    /// The nodes of the list, oldest first.
-    fn walk(&self) -> impl Iterator<Item = u32> {
-        let node = |at: u32| (at != NIL).then_some(at);
-        std::iter::successors(node(self.head), move |at| node(self.nodes[*at as usize].next))
-    }
-
-    fn queued_message(&self, at: u32) -> QueuedMessage {
-        let Message { user, envelope } = self.message(at);
-        QueuedMessage { handle: self.handle(at), user, envelope }
-    }
-
-    fn queued_receive(&self, at: u32) -> QueuedReceive {
-        let Node { bits, ignore, user, source, source_mask, .. } = self.nodes[at as usize];
-        let pattern = Pattern { bits, ignore, source: (source_mask != 0).then_some(source) };
-        QueuedReceive { handle: self.handle(at), user, pattern }
-    }
-
-    fn message(&self, at: u32) -> Message {
-        let node = &self.nodes[at as usize];
-        Message { user: node.user, envelope: Envelope { bits: node.bits, source: node.source } }
-    }
-
-    /// Removes node `at` from the list; returns its user value.
     #[inline]
     fn remove(&mut self, at: u32) -> u64 {
         let Node { user, next, prev, .. } = self.nodes[at as usize];
@@ -184,106 +171,65 @@ impl Queue {
         user
     }
 
-    /// Frees a node. Bit 1 of the generation is set while a node is in use, so that no handle names
-    /// a free node.
-    #[inline]
-    fn free(&mut self, at: u32) {
-        let node = &mut self.nodes[at as usize];
-        node.generation = node.generation.wrapping_add(2);
-        node.next = self.free;
-        self.free = at;
+    fn walk(&self) -> impl Iterator<Item = u32> {
+        let node = |at: u32| (at != NIL).then_some(at);
+        std::iter::successors(node(self.head), move |at| node(self.nodes[*at as usize].next))
     }
 
-    fn remove_by_handle(&mut self, handle: Handle) -> Option<u64> {
-        let node = self.nodes.get(handle.index() as usize)?;
-        let is_current = node.generation == handle.generation() && node.generation & 3 == 2 | self.kind;
-        is_current.then(|| self.remove(handle.index()))
+    fn handle(&self, at: u32) -> Handle {
+        Handle::new(at, self.nodes[at as usize].generation)
+    }
+
+    fn message(&self, at: u32) -> Message {
+        let node = &self.nodes[at as usize];
+        Message { user: node.user, envelope: Envelope { bits: node.bits, source: node.source } }
+    }
+
+    fn pattern(&self, at: u32) -> Pattern {
+        let Node { bits, ignore, source, source_mask, .. } = self.nodes[at as usize];
+        Pattern { bits, ignore, source: (source_mask != 0).then_some(source) }
+    }
+
+    fn set_source(&mut self, at: u32, source: u32) {
+        self.nodes[at as usize].source = source;
+    }
+
+    fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        let have = self.nodes.len() / self.stride as usize;
+        if entries > have { self.grow(entries - have) } else { Ok(()) }
+    }
+
+    /// Frees the memory after the last entry.
+    fn shrink(&mut self) {
+        let is_used = |node: &Node| node.generation & 2 != 0;
+        let used = self.nodes.iter().rposition(is_used).map_or(0, |last| last + 1);
+        let kept = used.next_multiple_of(self.stride as usize);
+        let generations = self.nodes[kept..].iter().map(|node| node.generation);
+        self.unused = generations.max().unwrap_or(0).max(self.unused);
+        self.nodes.truncate(kept);
+        self.nodes.shrink();
+        self.free = NIL;
+        for at in (0..kept).step_by(self.stride as usize).rev() {
+            if !is_used(&self.nodes[at]) {
+                self.nodes[at].next = std::mem::replace(&mut self.free, at as u32);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.nodes.bytes()
     }
 }
 
 /// Both lists of a receiver.
-pub(crate) struct List {
-    posted: Queue,
-    unexpected: Queue,
-}
+pub(crate) type List = Walked<Queue>;
 
 impl List {
-    pub(crate) fn new(request_bytes: usize) -> Self {
-        Self { posted: Queue::new(0, request_bytes), unexpected: Queue::new(1, request_bytes) }
-    }
-
-    #[inline]
-    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        if let Some(message) = self.mprobe(pattern) {
-            return Ok(Posted::Matched(message));
-        }
-        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
-    }
-
-    #[inline]
-    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        self.posted.append(pattern, user)
-    }
-
-    #[inline]
-    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        match self.take_receive(envelope) {
-            Some(user) => Ok(Arrived::Matched { user }),
-            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
-        let at = self.posted.find_receive(envelope)?;
-        Some(self.posted.remove(at))
-    }
-
-    #[inline]
-    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        self.unexpected.append(Pattern::exactly(envelope), user)
-    }
-
-    pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
-        self.posted.remove_by_handle(handle)
-    }
-
-    pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
-        self.unexpected.remove_by_handle(handle)
-    }
-
-    #[inline]
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
-        self.unexpected.find_message(pattern).map(|at| self.unexpected.queued_message(at))
-    }
-
-    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
-        into.extend(self.posted.walk().map(|at| self.posted.queued_receive(at)));
-    }
-
-    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
-        into.extend(self.unexpected.walk().map(|at| self.unexpected.queued_message(at)));
-    }
-
-    #[inline]
-    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        let at = self.unexpected.find_message(pattern)?;
-        let message = self.unexpected.message(at);
-        self.unexpected.remove(at);
-        Some(message)
-    }
-
-    pub(crate) fn lengths(&self) -> (usize, usize) {
-        (self.posted.len as usize, self.unexpected.len as usize)
-    }
-
-    pub(crate) fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
-        self.posted.reserve(posted)?;
-        self.unexpected.reserve(unexpected)
-    }
-
-    pub(crate) fn memory(&self) -> Memory {
-        let bytes = |queue: &Queue| queue.nodes.capacity() * NODE_BYTES;
-        Memory { posted: bytes(&self.posted), unexpected: bytes(&self.unexpected) }
+    pub(crate) fn new(request_bytes: usize, heap: Heap) -> Self {
+        Self::of(Queue::new(0, request_bytes, heap), Queue::new(1, request_bytes, heap))
     }
 }

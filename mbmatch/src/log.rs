@@ -7,10 +7,11 @@
 //! appended since. Growth adds a block and copies nothing. Without memory for a block, every hole is
 //! used, at the price of a compaction for each key.
 
-use std::collections::VecDeque;
-
+use crate::heap::{Array, Heap, Owned};
 use crate::pool::check_allocation;
-use crate::types::OutOfMemory;
+use crate::ring::Ring;
+use crate::scan::Heads;
+use crate::types::{Envelope, OutOfMemory};
 
 /// Lanes of a block.
 pub(crate) const LANES: u32 = 64;
@@ -40,23 +41,24 @@ pub(crate) enum Room {
 /// The keys. A position is 64 times the number of the block, plus the lane; it does not grow with
 /// age.
 pub(crate) struct Log<B> {
-    // One allocation each, so that growth moves no block. An array, since allocating a `Box` cannot
-    // report failure.
-    blocks: Vec<Box<[B; 1]>>,
+    // One allocation each, so that growth moves no block.
+    blocks: Array<Owned<B>>,
     /// Blocks in order of age. The last one is being filled.
-    order: VecDeque<u32>,
+    order: Ring,
     /// Empty blocks.
-    free: Vec<u32>,
+    free: Array<u32>,
     /// The last block of `order`.
     last: u32,
     /// The next lane of the last block.
     fill: u32,
     len: u32,
+    heap: Heap,
 }
 
 impl<B: Block> Log<B> {
-    pub(crate) const fn new() -> Self {
-        Self { blocks: Vec::new(), order: VecDeque::new(), free: Vec::new(), last: 0, fill: LANES, len: 0 }
+    pub(crate) fn new(heap: Heap) -> Self {
+        let (blocks, order, free) = (Array::new(heap), Ring::new(heap), Array::new(heap));
+        Self { blocks, order, free, last: 0, fill: LANES, len: 0, heap }
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -65,13 +67,13 @@ impl<B: Block> Log<B> {
 
     #[inline(always)]
     pub(crate) fn block(&mut self, position: u32) -> &mut B {
-        &mut self.blocks[(position / LANES) as usize][0]
+        &mut self.blocks[(position / LANES) as usize]
     }
 
     /// The key at `position`, and its owner.
     #[inline(always)]
     pub(crate) fn key(&self, position: u32) -> (B::Key, u32) {
-        self.blocks[(position / LANES) as usize][0].key(position % LANES)
+        self.blocks[(position / LANES) as usize].key(position % LANES)
     }
 
     /// The owner of the key at `position`.
@@ -82,16 +84,15 @@ impl<B: Block> Log<B> {
 
     /// Blocks in order of age, as two slices, and the blocks.
     #[inline(always)]
-    pub(crate) fn parts(&self) -> ([&[u32]; 2], &[Box<[B; 1]>]) {
-        let (old, young) = self.order.as_slices();
-        ([old, young], &self.blocks)
+    pub(crate) fn parts(&self) -> ([&[u32]; 2], &[Owned<B>]) {
+        (self.order.as_slices(), &self.blocks)
     }
 
     /// Positions and keys in order of age, one by one.
     #[inline(always)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, B::Key)> {
-        self.order.iter().flat_map(|&number| {
-            let block = &self.blocks[number as usize][0];
+        self.order.iter().flat_map(|number| {
+            let block = &self.blocks[number as usize];
             let mut used = block.used();
             std::iter::from_fn(move || {
                 let lane = (used != 0).then(|| used.trailing_zeros())?;
@@ -133,22 +134,19 @@ impl<B: Block> Log<B> {
             return Err(OutOfMemory);
         }
         // The lists of blocks are reserved for every block here, so that they grow nowhere else.
-        self.blocks.try_reserve(1)?;
+        self.blocks.reserve(1)?;
         // Including the holes that may exist, and one block that is partly filled.
         let blocks = self.blocks.len() + 1;
-        self.free.try_reserve(blocks - self.free.len())?;
-        self.order.try_reserve(blocks - self.order.len())?;
-        let mut block = Vec::new();
-        block.try_reserve_exact(1)?;
-        block.push(B::default());
-        self.blocks.push(block.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?);
+        self.free.reserve(blocks - self.free.len())?;
+        self.order.reserve(blocks)?;
+        self.blocks.push(Owned::new(self.heap, B::default())?);
         self.free.push(blocks as u32 - 1);
         Ok(())
     }
 
     pub(crate) fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
         let blocks = keys.div_ceil(LANES as usize * 4 / 5) + 1;
-        check_allocation::<B>(blocks.saturating_sub(self.blocks.len()))?;
+        check_allocation::<B>(self.heap, blocks.saturating_sub(self.blocks.len()))?;
         while self.blocks.len() < blocks {
             self.allocate()?;
         }
@@ -192,13 +190,13 @@ impl<B: Block> Log<B> {
     /// Frees empty blocks at both ends.
     #[inline(never)]
     fn release_empty_blocks(&mut self) {
-        while self.order.len() > 1 && *self.block(self.order[0] * LANES).used_mut() == 0 {
+        while self.order.len() > 1 && self.blocks[self.order.get(0) as usize].used() == 0 {
             self.free.extend(self.order.pop_front());
         }
-        while self.order.len() > 1 && *self.block(self.order[self.order.len() - 1] * LANES).used_mut() == 0 {
+        while self.order.len() > 1 && self.blocks[self.order.get(self.order.len() - 1) as usize].used() == 0 {
             self.free.extend(self.order.pop_back());
         }
-        self.last = self.order[self.order.len() - 1];
+        self.last = self.order.get(self.order.len() - 1);
         self.fill = LANES - self.block(self.last * LANES).used_mut().leading_zeros();
     }
 
@@ -206,11 +204,11 @@ impl<B: Block> Log<B> {
     pub(crate) fn compact(&mut self, mut moved: impl FnMut((B::Key, u32), u32)) {
         let mut rank = 0;
         for at in 0..self.order.len() {
-            let from = self.order[at] as usize;
-            let mut used = *self.blocks[from][0].used_mut();
+            let from = self.order.get(at) as usize;
+            let mut used = self.blocks[from].used();
             while used != 0 {
-                let key = self.blocks[from][0].key(used.trailing_zeros());
-                let position = self.order[(rank / LANES) as usize] * LANES + rank % LANES;
+                let key = self.blocks[from].key(used.trailing_zeros());
+                let position = self.order.get((rank / LANES) as usize) * LANES + rank % LANES;
                 // Never after its old position, so that no key is overwritten before it is read.
                 self.block(position).put(rank % LANES, key);
                 moved(key, position);
@@ -220,7 +218,7 @@ impl<B: Block> Log<B> {
         }
         let full = (rank / LANES) as usize;
         for at in 0..self.order.len() {
-            let block = self.order[at];
+            let block = self.order.get(at);
             *self.block(block * LANES).used_mut() = match at.cmp(&full) {
                 std::cmp::Ordering::Less => u64::MAX,
                 std::cmp::Ordering::Equal => (1 << (rank % LANES)) - 1,
@@ -231,20 +229,65 @@ impl<B: Block> Log<B> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let lists = self.order.capacity() + self.free.capacity();
-        self.blocks.len() * size_of::<B>() + self.blocks.capacity() * size_of::<usize>() + lists * size_of::<u32>()
+        self.blocks.len() * size_of::<B>() + self.blocks.bytes() + self.order.bytes() + self.free.bytes()
+    }
+
+    /// The number of keys that a search by blocks compares whose first match is `found`.
+    pub(crate) fn compared(&self, found: Option<u32>) -> usize {
+        let mut count = 0;
+        for number in self.order.iter() {
+            count += self.blocks[number as usize].used().count_ones() as usize;
+            if found.is_some_and(|position| position / LANES == number) {
+                break;
+            }
+        }
+        count
+    }
+
+    /// Whether the key at one position is older than that at another.
+    pub(crate) fn is_older(&self, one: u32, other: u32) -> bool {
+        let (block, other_block) = (one / LANES, other / LANES);
+        if block == other_block {
+            return one < other;
+        }
+        self.order.iter().find(|number| [block, other_block].contains(number)) == Some(block)
+    }
+
+    /// Frees the memory that the keys do not need, if there is memory for a copy without holes. Calls `moved` as
+    /// [`Self::compact`] does.
+    pub(crate) fn shrink(&mut self, mut moved: impl FnMut((B::Key, u32), u32)) {
+        let mut copy = Self::new(self.heap);
+        for _ in 0..(self.len as usize).div_ceil(LANES as usize) {
+            if copy.allocate().is_err() {
+                return;
+            }
+        }
+        for (position, key) in self.keys() {
+            // There are blocks for all keys.
+            let made = copy.make_room();
+            debug_assert!(made == Ok(Room::Made));
+            let key = (key, self.owner(position));
+            moved(key, copy.push(key));
+        }
+        *self = copy;
+    }
+}
+
+impl Log<Heads> {
+    /// Changes the source of the envelope at `position`.
+    pub(crate) fn set_source(&mut self, position: u32, source: u32) {
+        let (envelope, owner) = self.key(position);
+        self.block(position).put(position % LANES, (Envelope { source, ..envelope }, owner));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::Heads;
-    use crate::types::Envelope;
 
     /// The position of the oldest key.
     fn oldest(log: &Log<Heads>) -> Option<u32> {
-        let used = |block: &&u32| log.blocks[**block as usize][0].used();
+        let used = |block: &u32| log.blocks[*block as usize].used();
         let block = log.order.iter().find(|block| used(block) != 0)?;
         Some(block * LANES + used(&block).trailing_zeros())
     }
@@ -264,7 +307,7 @@ mod tests {
         // two thirds, scattered.
         for pick in [|_| 0, |len| len - 1, |len: usize| len / 2, |len| len * 2 / 3, |len| (len * 7919 + 13) % len] {
             let pick: fn(usize) -> usize = pick;
-            let mut log = Log::new();
+            let mut log = Log::new(Heap::GLOBAL);
             let mut positions: Vec<(u64, u32)> = Vec::new();
             let (deep, rounds) = if cfg!(miri) { (150, 200) } else { (1000, 4000) };
             for number in 0..deep {
@@ -280,6 +323,7 @@ mod tests {
             assert!(log.blocks.len() as u64 <= deep.div_ceil(51) + 2, "{} blocks", log.blocks.len());
             for (_, position) in positions {
                 assert_eq!(oldest(&log), Some(position));
+                assert!(log.keys().all(|(other, _)| other == position || log.is_older(position, other)));
                 log.remove(position);
             }
             assert_eq!((log.len(), log.order.len(), log.fill), (0, 1, 0));

@@ -3,15 +3,18 @@
 
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::str::FromStr;
 
-use crate::adaptive::Adaptive;
+use crate::adaptive::{Adaptive, Ages};
 use crate::bins::Bins;
 use crate::heads::HeadsAndBodies;
+use crate::heap::{Allocator, Array, Heap, Owned};
 use crate::list::List;
-use crate::scan::VectorUnit;
+use crate::scan::{Unit, VectorUnit};
 use crate::types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive, Visit,
+    Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueueCounters, QueuedMessage,
+    QueuedReceive, SourceChange, Visit,
 };
 use crate::vector::Vector;
 
@@ -77,7 +80,7 @@ impl fmt::Display for UnknownStructure {
 
 impl std::error::Error for UnknownStructure {}
 
-/// Parameters of a structure. The defaults are the fastest; other values are for experiments.
+/// Parameters of a matcher. The defaults are the fastest; other values of the first three are for experiments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -89,11 +92,17 @@ pub struct Options {
     /// `vector` and `adaptive`: the vector unit. `None`, or one that this processor lacks, selects
     /// the best available.
     pub vector_unit: Option<VectorUnit>,
+    /// Where memory comes from; `None`: from the global allocator.
+    pub allocator: Option<Allocator>,
+    /// The most bytes that may be allocated for both queues; `usize::MAX`: no limit. A call that needs more is out of
+    /// memory. Not counted are the lists that [`Matcher::receives`], [`Matcher::messages`] and the visits make, and
+    /// the old copy of what grows.
+    pub limit_bytes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { request_bytes: 48, bins: 256, vector_unit: None }
+        Self { request_bytes: 48, bins: 256, vector_unit: None, allocator: None, limit_bytes: usize::MAX }
     }
 }
 
@@ -103,21 +112,32 @@ impl Default for Options {
 /// A matcher may move between threads, and one thread at a time may use it. Different matchers
 /// share no state.
 pub struct Matcher {
+    /// The default structure, if it has memory and is not counted: what the fast paths need is in it. `inner` owns it.
+    fast: Option<NonNull<Adaptive>>,
     inner: Inner,
+    counters: Option<Owned<Counters>>,
+    heap: Heap,
+    /// [`Options::bins`]
+    bins: usize,
     structure: Structure,
+    unit: Unit,
 }
 
-#[allow(
-    clippy::large_enum_variant,
-    reason = "the default is the largest variant; a pointer to it would cost a load in each operation"
-)]
-// An explicit discriminant: decoding one from a niche of a field takes ten instructions. In this
-// order: the default is reached by two branches that fall through, the list by one that is taken.
+// SAFETY: the pointers are to memory that the matcher owns, or to the state of its heap, of which it has the only
+// copies. `Allocator::new` requires functions that any thread may call.
+unsafe impl Send for Matcher {}
+
+// An explicit discriminant: decoding one from a niche of a field takes ten instructions.
 #[repr(u8)]
 enum Inner {
     List(List),
-    Adaptive(Adaptive),
-    Other(Other),
+    /// Allocated with the first entry: most communicators of a program never have one.
+    Adaptive {
+        memory: Option<Owned<Adaptive>>,
+        ages: Ages,
+    },
+    /// The rest, allocated with the first entry.
+    Other(Option<Owned<Other>>),
 }
 
 /// The rest, in an enum of its own: a match of few variants compiles to branches and not to a jump
@@ -128,21 +148,48 @@ enum Other {
     Bins(Bins),
 }
 
-/// Calls the same method on the structure. Structures other than the default and `list` are not
-/// inlined, so that they take no registers from those.
+/// Calls the same method on the structure, or returns `$empty` if it has no memory yet.
 macro_rules! each {
-    ($inner:expr, $structure:ident => $call:expr) => {
+    ($inner:expr, $structure:ident => $call:expr, else $empty:expr) => {
         match $inner {
-            Inner::Adaptive($structure) => $call,
             Inner::List($structure) => $call,
-            Inner::Other(other) => {
-                let outcome = outlined(move || match other {
-                    Other::Heads($structure) => $call,
-                    Other::Vector($structure) => $call,
-                    Other::Bins($structure) => $call,
-                });
-                outcome.value
-            }
+            Inner::Adaptive { memory: Some($structure), .. } => $call,
+            Inner::Other(Some(other)) => each!(&**other, $structure => $call),
+            Inner::Adaptive { memory: None, .. } | Inner::Other(None) => $empty,
+        }
+    };
+    ($other:expr, $structure:ident => $call:expr) => {
+        match $other {
+            Other::Heads($structure) => $call,
+            Other::Vector($structure) => $call,
+            Other::Bins($structure) => $call,
+        }
+    };
+}
+
+/// As [`each`], for a method that changes the structure.
+macro_rules! each_mut {
+    ($inner:expr, $structure:ident => $call:expr, else $empty:expr) => {
+        match $inner {
+            Inner::List($structure) => $call,
+            Inner::Adaptive { memory: Some($structure), .. } => $call,
+            Inner::Other(Some(other)) => each!(&mut **other, $structure => $call),
+            Inner::Adaptive { memory: None, .. } | Inner::Other(None) => $empty,
+        }
+    };
+}
+
+/// Calls the default structure or the list, inlined; or else `$elsewhere`, which is not inlined, so that it takes no
+/// registers from those. Counters are there: when they are off, they cost nothing.
+macro_rules! dispatch {
+    ($self:ident, $structure:ident => $call:expr, else $elsewhere:expr) => {
+        // SAFETY: `inner` owns it, and the only other reference to it is through `self`.
+        if let Some($structure) = $self.fast.map(|mut fast| unsafe { fast.as_mut() }) {
+            $call
+        } else if let (Inner::List($structure), None) = (&mut $self.inner, &$self.counters) {
+            $call
+        } else {
+            $elsewhere
         }
     };
 }
@@ -162,32 +209,80 @@ impl<T> InMemory<T> {
     }
 }
 
-// Cold, so that its code is placed apart from that of the default and of the list.
-#[cold]
-#[inline(never)]
-fn outlined<T>(call: impl FnOnce() -> T) -> InMemory<T> {
-    InMemory::new(call())
+/// One of the queues, for the counters.
+#[derive(Clone, Copy)]
+enum Side {
+    Posted,
+    Unexpected,
 }
 
 impl Matcher {
-    /// An empty matcher. Allocates nothing, except the bins of `bins`.
+    /// An empty matcher of less than 256 bytes. Allocates nothing, unless it has an allocator or a limit.
+    ///
+    /// Out of memory for the state of an allocator or a limit is handled as the global allocator handles it, which
+    /// ends the program; [`Matcher::try_new`] returns an error.
     #[must_use]
     pub fn new(structure: Structure, options: Options) -> Self {
-        let unit = VectorUnit::or_best(options.vector_unit);
+        Self::try_new(structure, options)
+            .unwrap_or_else(|OutOfMemory| std::alloc::handle_alloc_error(std::alloc::Layout::new::<Self>()))
+    }
+
+    /// As [`Matcher::new`].
+    ///
+    /// # Errors
+    /// Out of memory for the state of an allocator or a limit.
+    pub fn try_new(structure: Structure, options: Options) -> Result<Self, OutOfMemory> {
+        let heap = Heap::open(options.allocator, options.limit_bytes)?;
         let inner = match structure {
-            Structure::List => Inner::List(List::new(options.request_bytes)),
-            Structure::Heads => Inner::Other(Other::Heads(HeadsAndBodies::new())),
-            Structure::Vector => Inner::Other(Other::Vector(Vector::new(unit))),
-            Structure::Bins => Inner::Other(Other::Bins(Bins::new(options.bins))),
-            Structure::Adaptive => Inner::Adaptive(Adaptive::new(unit)),
+            Structure::List => Inner::List(List::new(options.request_bytes, heap)),
+            Structure::Adaptive => Inner::Adaptive { memory: None, ages: Ages::FIRST },
+            Structure::Heads | Structure::Vector | Structure::Bins => Inner::Other(None),
         };
-        Self { inner, structure }
+        let unit = VectorUnit::or_best(options.vector_unit);
+        Ok(Self { fast: None, inner, counters: None, heap, bins: options.bins, structure, unit })
     }
 
     /// Its structure.
     #[must_use]
     pub fn structure(&self) -> Structure {
         self.structure
+    }
+
+    /// Allocates the structure, if it has no memory yet.
+    fn materialize(&mut self) -> Result<(), OutOfMemory> {
+        let (unit, heap) = (self.unit, self.heap);
+        match &mut self.inner {
+            Inner::Adaptive { memory: memory @ None, ages } => {
+                *memory = Some(Owned::new(heap, Adaptive::new(unit, heap, *ages))?);
+                self.update_fast();
+            }
+            Inner::Other(memory @ None) => {
+                *memory = Some(Owned::new(
+                    heap,
+                    match self.structure {
+                        Structure::Heads => Other::Heads(HeadsAndBodies::new(heap)),
+                        Structure::Vector => Other::Vector(Vector::new(unit, heap)),
+                        _ => Other::Bins(Bins::new(self.bins, heap)),
+                    },
+                )?);
+            }
+            Inner::List(_) | Inner::Adaptive { .. } | Inner::Other(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the structure has no memory yet and nothing is counted: no search finds anything.
+    #[inline(always)]
+    fn is_blank(&self) -> bool {
+        let has_memory = !matches!(self.inner, Inner::Adaptive { memory: None, .. } | Inner::Other(None));
+        !has_memory && self.counters.is_none()
+    }
+
+    fn update_fast(&mut self) {
+        self.fast = match (&self.inner, &self.counters) {
+            (Inner::Adaptive { memory: Some(adaptive), .. }, None) => Some(adaptive.as_non_null()),
+            _ => None,
+        };
     }
 
     /// Posts a receive. It takes the oldest unexpected message that it accepts, else it is queued.
@@ -203,7 +298,29 @@ impl Matcher {
     /// word, would be copied with wider loads, for which store-to-load forwarding fails.
     #[inline]
     fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
-        each!(&mut self.inner, structure => structure.post(Pattern { bits, ignore, source }, user))
+        dispatch!(self, structure => structure.post(Pattern { bits, ignore, source }, user),
+            else self.post_elsewhere(bits, ignore, source, user).value)
+    }
+
+    // Cold, so that its code is placed apart from that of the default and of the list; so are the others below.
+    #[cold]
+    #[inline(never)]
+    fn post_elsewhere(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+    ) -> InMemory<Result<Posted, OutOfMemory>> {
+        let pattern = Pattern { bits, ignore, source };
+        self.count_search_by(pattern);
+        InMemory::new(self.materialize().and_then(|()| {
+            let posted = each_mut!(&mut self.inner, structure => structure.post(pattern, user), else Err(OutOfMemory))?;
+            if let Posted::Waiting(_) = posted {
+                self.count_appended(Side::Posted);
+            }
+            Ok(posted)
+        }))
     }
 
     /// Delivers an arriving message. It takes the oldest posted receive that accepts it, else it is
@@ -213,7 +330,23 @@ impl Matcher {
     /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        each!(&mut self.inner, structure => structure.arrive(envelope, user))
+        dispatch!(self, structure => structure.arrive(envelope, user),
+            else self.arrive_elsewhere(envelope.bits, envelope.source, user).value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn arrive_elsewhere(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Arrived, OutOfMemory>> {
+        let envelope = Envelope { bits, source };
+        self.count_search_for(envelope);
+        InMemory::new(self.materialize().and_then(|()| {
+            let arrived =
+                each_mut!(&mut self.inner, structure => structure.arrive(envelope, user), else Err(OutOfMemory))?;
+            if let Arrived::Unexpected(_) = arrived {
+                self.count_appended(Side::Unexpected);
+            }
+            Ok(arrived)
+        }))
     }
 
     /// The first half of [`Matcher::arrive`]: takes the oldest posted receive that accepts a message, and returns its
@@ -221,7 +354,16 @@ impl Matcher {
     /// yet does so then, and calls [`Matcher::queue_message`].
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
-        each!(&mut self.inner, structure => structure.take_receive(envelope))
+        dispatch!(self, structure => structure.take_receive(envelope),
+            else if self.is_blank() { None } else { self.take_receive_elsewhere(envelope.bits, envelope.source).value })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_receive_elsewhere(&mut self, bits: u64, source: u32) -> InMemory<Option<u64>> {
+        let envelope = Envelope { bits, source };
+        self.count_search_for(envelope);
+        InMemory::new(each_mut!(&mut self.inner, structure => structure.take_receive(envelope), else None))
     }
 
     /// The second half of [`Matcher::arrive`]: queues a message as unexpected, without a search. No posted receive may
@@ -231,7 +373,20 @@ impl Matcher {
     /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        each!(&mut self.inner, structure => structure.queue_message(envelope, user))
+        dispatch!(self, structure => structure.queue_message(envelope, user),
+            else self.queue_message_elsewhere(envelope.bits, envelope.source, user).value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn queue_message_elsewhere(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Handle, OutOfMemory>> {
+        let envelope = Envelope { bits, source };
+        InMemory::new(self.materialize().and_then(|()| {
+            let handle =
+                each_mut!(&mut self.inner, structure => structure.queue_message(envelope, user), else Err(OutOfMemory))?;
+            self.count_appended(Side::Unexpected);
+            Ok(handle)
+        }))
     }
 
     /// The second half of [`Matcher::post`], of which [`Matcher::mprobe`] is the first: queues a receive, without a
@@ -241,105 +396,191 @@ impl Matcher {
     /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        each!(&mut self.inner, structure => structure.queue_receive(pattern, user))
+        dispatch!(self, structure => structure.queue_receive(pattern, user),
+            else self.queue_receive_elsewhere(pattern.bits, pattern.ignore, pattern.source, user).value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn queue_receive_elsewhere(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+    ) -> InMemory<Result<Handle, OutOfMemory>> {
+        let pattern = Pattern { bits, ignore, source };
+        InMemory::new(self.materialize().and_then(|()| {
+            let handle =
+                each_mut!(&mut self.inner, structure => structure.queue_receive(pattern, user), else Err(OutOfMemory))?;
+            self.count_appended(Side::Posted);
+            Ok(handle)
+        }))
     }
 
     /// Removes a posted receive. Returns its user value, or `None` if the handle is stale.
     #[inline]
     pub fn cancel(&mut self, receive: Handle) -> Option<u64> {
-        each!(&mut self.inner, structure => structure.cancel(receive))
+        dispatch!(self, structure => structure.cancel(receive), else self.cancel_elsewhere(receive).value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cancel_elsewhere(&mut self, receive: Handle) -> InMemory<Option<u64>> {
+        InMemory::new(each_mut!(&mut self.inner, structure => structure.cancel(receive), else None))
     }
 
     /// Removes an unexpected message, for example of a process that failed. Returns its user value,
     /// or `None` if the handle is stale.
     #[inline]
     pub fn discard(&mut self, message: Handle) -> Option<u64> {
-        each!(&mut self.inner, structure => structure.discard(message))
+        dispatch!(self, structure => structure.discard(message), else self.discard_elsewhere(message).value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn discard_elsewhere(&mut self, message: Handle) -> InMemory<Option<u64>> {
+        InMemory::new(each_mut!(&mut self.inner, structure => structure.discard(message), else None))
     }
 
     /// Finds the oldest unexpected message that `pattern` accepts and leaves it queued.
     #[inline]
     #[must_use]
     pub fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
-        each!(&mut self.inner, structure => structure.probe(pattern))
+        dispatch!(self, structure => structure.probe(pattern),
+            else if self.is_blank() { None } else { self.probe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn probe_elsewhere(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<QueuedMessage> {
+        let pattern = Pattern { bits, ignore, source };
+        self.count_search_by(pattern);
+        each_mut!(&mut self.inner, structure => structure.probe(pattern), else None)
     }
 
     /// Finds and removes the oldest unexpected message that `pattern` accepts. Also the first half of
     /// [`Matcher::post`]; [`Matcher::queue_receive`] is the second.
     #[inline]
     pub fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        each!(&mut self.inner, structure => structure.mprobe(pattern))
+        dispatch!(self, structure => structure.mprobe(pattern),
+            else if self.is_blank() { None } else { self.mprobe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
     }
 
-    /// The posted receives, oldest first.
+    #[cold]
+    #[inline(never)]
+    fn mprobe_elsewhere(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+        let pattern = Pattern { bits, ignore, source };
+        self.count_search_by(pattern);
+        each_mut!(&mut self.inner, structure => structure.mprobe(pattern), else None)
+    }
+
+    /// Changes the source of an unexpected message, for example of one from [`Envelope::UNKNOWN_SOURCE`] whose sender
+    /// has become known. Posted receives may accept the message from its new source: the oldest of them takes it.
+    /// Else it stays queued, as old as before. `None`: the handle is stale.
+    ///
+    /// MPI's order holds if the caller changes the messages of a process oldest first, and delivers none from its
+    /// number before that.
+    pub fn change_source(&mut self, message: Handle, source: u32) -> Option<SourceChange> {
+        let Message { user, envelope } = each!(&self.inner, structure => structure.queued(message), else None)?;
+        if let Some(receive) = self.take_receive(Envelope { source, ..envelope }) {
+            let discarded = self.discard(message);
+            debug_assert!(discarded == Some(user));
+            return Some(SourceChange::Matched { receive, message: user });
+        }
+        each_mut!(&mut self.inner, structure => structure.set_source(message, source), else ());
+        Some(SourceChange::Waiting)
+    }
+
+    /// The posted receives, oldest first, in memory of the global allocator.
     ///
     /// # Errors
     /// Out of memory for the list.
     pub fn receives(&self) -> Result<Vec<QueuedReceive>, OutOfMemory> {
-        let mut receives = Vec::new();
-        receives.try_reserve_exact(self.posted_len())?;
-        let into = &mut receives;
-        each!(&self.inner, structure => structure.receives(into));
-        Ok(receives)
+        copied(&self.list_receives()?)
     }
 
-    /// The unexpected messages, oldest first.
+    /// The unexpected messages, oldest first, in memory of the global allocator.
     ///
     /// # Errors
     /// Out of memory for the list.
     pub fn messages(&self) -> Result<Vec<QueuedMessage>, OutOfMemory> {
-        let mut messages = Vec::new();
-        messages.try_reserve_exact(self.unexpected_len())?;
-        let into = &mut messages;
-        each!(&self.inner, structure => structure.messages(into));
+        copied(&self.list_messages()?)
+    }
+
+    fn list_receives(&self) -> Result<Array<QueuedReceive>, OutOfMemory> {
+        let mut receives = Array::new(self.heap);
+        self.heap.beyond_the_limit(|| receives.reserve_exact(self.posted_len()))?;
+        each!(&self.inner, structure => structure.receives(&mut receives), else ());
+        Ok(receives)
+    }
+
+    fn list_messages(&self) -> Result<Array<QueuedMessage>, OutOfMemory> {
+        let mut messages = Array::new(self.heap);
+        self.heap.beyond_the_limit(|| messages.reserve_exact(self.unexpected_len()))?;
+        each!(&self.inner, structure => structure.messages(&mut messages), else ());
         Ok(messages)
     }
 
-    /// Calls `visit` with the posted receives, oldest first, and removes those for which it says so: all of a freed
-    /// communicator, or those that name a failed process. Returns the number removed.
+    /// Calls `visit` with the posted receives, oldest first, and removes those for which it says so. Returns the
+    /// number removed.
     ///
     /// Cost: linear in the posted receives, and for `bins` and `adaptive` the sorting of them.
     ///
     /// # Errors
     /// Out of memory for a list of the receives; none was visited.
-    pub fn visit_receives(&mut self, mut visit: impl FnMut(&QueuedReceive) -> Visit) -> Result<usize, OutOfMemory> {
-        let mut removed = 0;
-        for receive in self.receives()? {
-            match visit(&receive) {
-                Visit::Keep => {}
-                Visit::Remove => removed += usize::from(self.cancel(receive.handle).is_some()),
-                Visit::Stop => break,
-            }
-        }
-        Ok(removed)
+    pub fn visit_receives(&mut self, visit: impl FnMut(&QueuedReceive) -> Visit) -> Result<usize, OutOfMemory> {
+        Ok(visit_each(&self.list_receives()?, visit, |receive| self.cancel(receive.handle)))
     }
 
     /// As [`Matcher::visit_receives`], with the unexpected messages.
     ///
     /// # Errors
     /// Out of memory for a list of the messages; none was visited.
-    pub fn visit_messages(&mut self, mut visit: impl FnMut(&QueuedMessage) -> Visit) -> Result<usize, OutOfMemory> {
-        let mut removed = 0;
-        for message in self.messages()? {
-            match visit(&message) {
-                Visit::Keep => {}
-                Visit::Remove => removed += usize::from(self.discard(message.handle).is_some()),
-                Visit::Stop => break,
-            }
-        }
-        Ok(removed)
+    pub fn visit_messages(&mut self, visit: impl FnMut(&QueuedMessage) -> Visit) -> Result<usize, OutOfMemory> {
+        Ok(visit_each(&self.list_messages()?, visit, |message| self.discard(message.handle)))
+    }
+
+    /// Removes the posted receives that accept nothing but messages that `within` accepts: those of a freed
+    /// communicator, those that name a failed process, or all. Calls `removed` with each, oldest first. Returns their
+    /// number.
+    ///
+    /// # Errors
+    /// Out of memory for a list of the receives; none was removed.
+    pub fn remove_receives(
+        &mut self,
+        within: Pattern,
+        mut removed: impl FnMut(&QueuedReceive),
+    ) -> Result<usize, OutOfMemory> {
+        self.visit_receives(|receive| remove_if(within.covers(&receive.pattern), || removed(receive)))
+    }
+
+    /// Removes the unexpected messages that `within` accepts; else as [`Matcher::remove_receives`].
+    ///
+    /// # Errors
+    /// Out of memory for a list of the messages; none was removed.
+    pub fn remove_messages(
+        &mut self,
+        within: Pattern,
+        mut removed: impl FnMut(&QueuedMessage),
+    ) -> Result<usize, OutOfMemory> {
+        self.visit_messages(|message| remove_if(within.accepts(&message.envelope), || removed(message)))
     }
 
     /// The number of posted receives.
     #[must_use]
     pub fn posted_len(&self) -> usize {
-        each!(&self.inner, structure => structure.lengths().0)
+        self.lengths().0
     }
 
     /// The number of unexpected messages.
     #[must_use]
     pub fn unexpected_len(&self) -> usize {
-        each!(&self.inner, structure => structure.lengths().1)
+        self.lengths().1
+    }
+
+    fn lengths(&self) -> (usize, usize) {
+        each!(&self.inner, structure => structure.lengths(), else (0, 0))
     }
 
     /// Reserves memory for this many receives and messages in total: no call allocates until there
@@ -348,14 +589,149 @@ impl Matcher {
     /// # Errors
     /// Out of memory; the queues are unchanged.
     pub fn reserve(&mut self, posted: usize, unexpected: usize) -> Result<(), OutOfMemory> {
-        each!(&mut self.inner, structure => structure.reserve(posted, unexpected))
+        self.materialize()?;
+        each_mut!(&mut self.inner, structure => structure.reserve(posted, unexpected), else Ok(()))
     }
 
-    /// The memory allocated. It is kept for later entries until the matcher is dropped.
+    /// Frees memory that no entry needs, as far as entries need not move: all of a queue that is empty. Handles stay
+    /// valid, and stale ones stay stale.
+    pub fn shrink(&mut self) {
+        each_mut!(&mut self.inner, structure => structure.shrink(), else ());
+        if let Inner::Adaptive { memory, ages } = &mut self.inner
+            && let Some(adaptive) = memory
+            && adaptive.lengths() == (0, 0)
+        {
+            *ages = adaptive.ages();
+            *memory = None;
+        }
+        self.update_fast();
+    }
+
+    /// The memory allocated. It is kept for later entries until the matcher is dropped, or [`Matcher::shrink`].
     #[must_use]
     pub fn memory(&self) -> Memory {
-        each!(&self.inner, structure => structure.memory())
+        each!(&self.inner, structure => structure.memory(), else Memory::default())
     }
+
+    /// Starts counting, from zero. Until then, and after [`Matcher::stop_counters`], counting takes no instruction.
+    /// While it is on, each operation searches twice.
+    ///
+    /// # Errors
+    /// Out of memory for the counters.
+    pub fn start_counters(&mut self) -> Result<(), OutOfMemory> {
+        self.stop_counters();
+        let length = |longest: usize| QueueCounters { longest: longest as u64, ..QueueCounters::default() };
+        let (posted, unexpected) = self.lengths();
+        let counters = Counters { posted: length(posted), unexpected: length(unexpected) };
+        self.counters = Some(self.heap.beyond_the_limit(|| Owned::new(self.heap, counters))?);
+        self.update_fast();
+        Ok(())
+    }
+
+    /// Stops counting.
+    pub fn stop_counters(&mut self) {
+        self.counters = None;
+        self.update_fast();
+    }
+
+    /// The counters, unless counting is off.
+    #[must_use]
+    pub fn counters(&self) -> Option<Counters> {
+        let mut counters = **self.counters.as_ref()?;
+        let (posted, unexpected) = self.lengths();
+        (counters.posted.length, counters.unexpected.length) = (posted as u64, unexpected as u64);
+        Some(counters)
+    }
+
+    /// Counts the search of the posted receives that an envelope is about to make.
+    fn count_search_for(&mut self, envelope: Envelope) {
+        if let Some(counters) = &mut self.counters {
+            let compared = each!(&self.inner, structure => structure.compared_with_receives(envelope), else 0);
+            counters.posted.count_search(compared);
+        }
+    }
+
+    /// Counts the search of the unexpected messages that a pattern is about to make.
+    fn count_search_by(&mut self, pattern: Pattern) {
+        if let Some(counters) = &mut self.counters {
+            let compared = each!(&self.inner, structure => structure.compared_with_messages(pattern), else 0);
+            counters.unexpected.count_search(compared);
+        }
+    }
+
+    /// Counts an entry that was appended.
+    fn count_appended(&mut self, side: Side) {
+        let (posted, unexpected) = self.lengths();
+        if let Some(counters) = &mut self.counters {
+            match side {
+                Side::Posted => counters.posted.count_appended(posted),
+                Side::Unexpected => counters.unexpected.count_appended(unexpected),
+            }
+        }
+    }
+
+    /// The functions from which its memory comes.
+    pub(crate) fn allocator(&self) -> Option<Allocator> {
+        self.heap.allocator()
+    }
+}
+
+impl Drop for Matcher {
+    fn drop(&mut self) {
+        self.fast = None;
+        self.counters = None;
+        self.inner = Inner::Other(None);
+        // SAFETY: nothing else came from the heap.
+        unsafe { self.heap.close() };
+    }
+}
+
+impl QueueCounters {
+    fn count_search(&mut self, compared: usize) {
+        let compared = compared as u64;
+        self.searches += 1;
+        self.compared += compared;
+        self.longest_search = self.longest_search.max(compared);
+    }
+
+    fn count_appended(&mut self, length: usize) {
+        self.appended += 1;
+        self.longest = self.longest.max(length as u64);
+    }
+}
+
+/// A copy in memory of the global allocator.
+fn copied<T: Copy>(listed: &[T]) -> Result<Vec<T>, OutOfMemory> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(listed.len())?;
+    copy.extend_from_slice(listed);
+    Ok(copy)
+}
+
+/// Visits entries and removes those for which `visit` says so; returns their number.
+fn visit_each<T>(
+    entries: &[T],
+    mut visit: impl FnMut(&T) -> Visit,
+    mut remove: impl FnMut(&T) -> Option<u64>,
+) -> usize {
+    let mut removed = 0;
+    for entry in entries {
+        match visit(entry) {
+            Visit::Keep => {}
+            Visit::Remove => removed += usize::from(remove(entry).is_some()),
+            Visit::Stop => break,
+        }
+    }
+    removed
+}
+
+/// The answer of a visit that removes some entries and reports each.
+fn remove_if(is_removed: bool, report: impl FnOnce()) -> Visit {
+    if is_removed {
+        report();
+        return Visit::Remove;
+    }
+    Visit::Keep
 }
 
 impl fmt::Debug for Matcher {

@@ -6,6 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::heap::{Array, Heap, Owned};
 use crate::types::{Handle, OutOfMemory};
 
 /// No entry.
@@ -29,17 +30,20 @@ pub(crate) enum Kind {
 }
 
 pub(crate) struct Pool<T> {
-    chunks: Vec<Box<[T; CHUNK]>>,
+    chunks: Array<Owned<[T; CHUNK]>>,
     /// Head of the list of freed slots, or `NIL`.
     free: u32,
     /// Slots from here on were never used.
     fresh: u32,
     kind: Kind,
+    /// The generation of a slot that was never used: none below it names a slot of memory that was given back.
+    unused: u32,
+    heap: Heap,
 }
 
 /// Refuses at once what cannot be allocated in one piece, before it is allocated in many.
-pub(crate) fn check_allocation<T>(count: usize) -> Result<(), OutOfMemory> {
-    if count >= NIL as usize { Err(OutOfMemory) } else { Ok(Vec::<T>::new().try_reserve_exact(count)?) }
+pub(crate) fn check_allocation<T>(heap: Heap, count: usize) -> Result<(), OutOfMemory> {
+    if count >= NIL as usize { Err(OutOfMemory) } else { Array::<T>::new(heap).reserve_exact(count) }
 }
 
 /// Prefetches the cache lines of a slice.
@@ -63,8 +67,18 @@ pub(crate) fn prefetch<T>(some: &[T]) {
 }
 
 impl<T: Entry> Pool<T> {
-    pub(crate) const fn new(kind: Kind) -> Self {
-        Self { chunks: Vec::new(), free: NIL, fresh: 0, kind }
+    pub(crate) const fn new(kind: Kind, heap: Heap) -> Self {
+        Self { chunks: Array::new(heap), free: NIL, fresh: 0, kind, unused: kind as u32, heap }
+    }
+
+    /// The generation of a slot that was never used.
+    pub(crate) fn unused(&self) -> u32 {
+        self.unused
+    }
+
+    /// Continues after a pool whose memory was given back and whose [`Self::unused`] this is.
+    pub(crate) fn continue_from(&mut self, unused: u32) {
+        self.unused = self.unused.max(unused);
     }
 
     fn capacity(&self) -> usize {
@@ -76,19 +90,15 @@ impl<T: Entry> Pool<T> {
         if self.capacity() + CHUNK > NIL as usize {
             return Err(OutOfMemory);
         }
-        self.chunks.try_reserve(1)?;
-        let mut chunk = Vec::new();
-        chunk.try_reserve_exact(CHUNK)?;
+        self.chunks.reserve(1)?;
         let mut entry = T::default();
-        *entry.generation() = self.kind as u32;
-        chunk.resize(CHUNK, entry);
-        // Length and capacity are exact, so that the conversion allocates nothing.
-        self.chunks.push(chunk.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?);
+        *entry.generation() = self.unused;
+        self.chunks.push(Owned::new(self.heap, [entry; CHUNK])?);
         Ok(())
     }
 
     pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
-        check_allocation::<[T; CHUNK]>(entries.saturating_sub(self.capacity()).div_ceil(CHUNK))?;
+        check_allocation::<[T; CHUNK]>(self.heap, entries.saturating_sub(self.capacity()).div_ceil(CHUNK))?;
         while self.capacity() < entries {
             self.grow()?;
         }
@@ -154,7 +164,32 @@ impl<T: Entry> Pool<T> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.chunks.len() * size_of::<[T; CHUNK]>() + self.chunks.capacity() * size_of::<Box<[T; CHUNK]>>()
+        self.chunks.len() * size_of::<[T; CHUNK]>() + self.chunks.bytes()
+    }
+
+    /// Frees the chunks after the last entry.
+    pub(crate) fn shrink(&mut self) {
+        let is_used = |entry: &T| {
+            let mut entry = *entry;
+            *entry.generation() & 2 != 0
+        };
+        let used = self.chunks.iter().rposition(|chunk| chunk.iter().any(is_used)).map_or(0, |last| last + 1);
+        let generations = self.chunks[used..].iter().flat_map(|chunk| chunk.iter()).map(|entry| {
+            let mut entry = *entry;
+            *entry.generation()
+        });
+        self.unused = generations.max().unwrap_or(0).max(self.unused);
+        self.chunks.truncate(used);
+        self.chunks.shrink();
+        // The list of free slots again, the first slot on top.
+        self.fresh = self.fresh.min((used * CHUNK) as u32);
+        self.free = NIL;
+        for at in (0..self.fresh).rev() {
+            if !is_used(&self[at]) {
+                let free = std::mem::replace(&mut self.free, at);
+                *self[at].link() = free;
+            }
+        }
     }
 }
 

@@ -117,36 +117,39 @@ pub enum VectorUnit {
 }
 
 impl VectorUnit {
+    /// Every unit, the best last.
+    const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
+
+    /// Whether this processor has it.
+    fn is_available(self) -> bool {
+        match self {
+            Self::Scalar => true,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            #[allow(unreachable_patterns, reason = "there is a processor with every unit but one")]
+            _ => false,
+        }
+    }
+
     /// Every unit that this processor has, the best last.
     #[must_use]
-    #[cfg_attr(miri, expect(unused_mut, reason = "Miri has no vector units"))]
     pub fn available() -> Vec<Self> {
-        let mut units = vec![Self::Scalar];
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
-            if std::arch::is_x86_feature_detected!("avx2") {
-                units.push(Self::Avx2);
-            }
-            if std::arch::is_x86_feature_detected!("avx512f") {
-                units.push(Self::Avx512);
-            }
-        }
-        #[cfg(all(target_arch = "aarch64", not(miri)))]
-        if std::arch::is_aarch64_feature_detected!("neon") {
-            units.push(Self::Neon);
-        }
-        units
+        Self::ALL.into_iter().filter(|unit| unit.is_available()).collect()
     }
 
     /// The best vector unit of this processor.
     #[must_use]
     pub fn best() -> Self {
-        Self::available().pop().unwrap_or(Self::Scalar)
+        Self::ALL.into_iter().rfind(|unit| unit.is_available()).unwrap_or(Self::Scalar)
     }
 
     /// This unit, or the best if it is `None` or this processor lacks it.
     pub(crate) fn or_best(unit: Option<Self>) -> Unit {
-        Unit(unit.filter(|unit| Self::available().contains(unit)).unwrap_or_else(Self::best))
+        Unit(unit.filter(|unit| unit.is_available()).unwrap_or_else(Self::best))
     }
 }
 
@@ -202,7 +205,7 @@ fn first<B: Block>(log: &Log<B>, hits: impl Fn(&B) -> u64) -> Option<u32> {
     let (parts, blocks) = log.parts();
     for part in parts {
         for &at in part {
-            let block = &blocks[at as usize][0];
+            let block = &*blocks[at as usize];
             let hits = hits(block) & block.used();
             if hits != 0 {
                 return Some(at * LANES + hits.trailing_zeros());
@@ -440,6 +443,7 @@ mod arm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heap::Heap;
 
     /// Each lane of a block differs from the wanted key in one bit or in the source, or equals it.
     #[test]
@@ -447,8 +451,8 @@ mod tests {
         let (near, source) = (0x0123_4567_89ab_cdef_u64, 0x8000_0001_u32);
         for unit in VectorUnit::available().into_iter().map(Unit) {
             for hit in 0..64 {
-                let mut heads: Log<Heads> = Log::new();
-                let mut patterns: Log<Patterns> = Log::new();
+                let mut heads: Log<Heads> = Log::new(Heap::GLOBAL);
+                let mut patterns: Log<Patterns> = Log::new(Heap::GLOBAL);
                 for lane in 0..64 {
                     assert!(heads.make_room().is_ok() && patterns.make_room().is_ok());
                     let (bits, other) = if lane % 2 == 0 { (1 << lane, 0) } else { (0, 1 << (lane % 32)) };
@@ -462,7 +466,7 @@ mod tests {
                 let any_source = Pattern { source: None, ..exactly };
                 let masked = Pattern { ignore: 1 << (hit ^ 1 | 1), bits: !near, ..exactly };
                 for pattern in [exactly, any_source, masked, Pattern { ignore: u64::MAX, ..exactly }] {
-                    let keys = (0..64).map(|lane| heads.parts().1[0][0].key(lane).0);
+                    let keys = (0..64).map(|lane| heads.parts().1[0].key(lane).0);
                     let expected = keys.into_iter().position(|envelope| pattern.accepts(&envelope));
                     assert_eq!(first_accepted(unit, &heads, pattern), expected.map(|lane| lane as u32));
                 }

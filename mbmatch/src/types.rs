@@ -12,6 +12,13 @@ pub struct Envelope {
     pub source: u32,
 }
 
+impl Envelope {
+    /// The source of a message whose sender has no number yet: no process may have this number. A receive from any
+    /// source accepts the message, and one that names a process does not, until
+    /// [`Matcher::change_source`](crate::Matcher::change_source) gives the number.
+    pub const UNKNOWN_SOURCE: u32 = u32::MAX;
+}
+
 /// What a receive or a probe accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pattern {
@@ -34,6 +41,14 @@ impl Pattern {
     #[inline(always)]
     pub(crate) fn is_exact(&self) -> bool {
         self.ignore == 0 && self.source.is_some()
+    }
+
+    /// Whether this pattern accepts every envelope that `other` accepts: the entries of a context, of a source, or all.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        other.ignore & !self.ignore == 0
+            && (self.bits ^ other.bits) & !self.ignore == 0
+            && self.source.is_none_or(|source| other.source == Some(source))
     }
 
     /// Whether this pattern accepts `envelope`.
@@ -132,6 +147,20 @@ pub struct QueuedMessage {
     pub envelope: Envelope,
 }
 
+/// The outcome of [`Matcher::change_source`](crate::Matcher::change_source).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SourceChange {
+    /// The oldest posted receive that accepts the message from its new source took it; both have left their queues.
+    Matched {
+        /// The user value of the receive.
+        receive: u64,
+        /// The user value of the message.
+        message: u64,
+    },
+    /// The message is queued under its new source, and as old as before.
+    Waiting,
+}
+
 /// What becomes of a visited entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Visit {
@@ -144,8 +173,8 @@ pub enum Visit {
 }
 
 /// Out of memory for one more entry, or the queue is at the limit of its structure, which is about
-/// 2^30 entries or more, or out of memory for a list of the entries to visit. The matcher is
-/// unchanged.
+/// 2^30 entries or more, or out of memory for a list of the entries to visit. Also the
+/// limit of [`Options`](crate::Options). The matcher is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 
@@ -161,6 +190,33 @@ impl From<std::collections::TryReserveError> for OutOfMemory {
     fn from(_: std::collections::TryReserveError) -> Self {
         Self
     }
+}
+
+/// What happened in one queue since [`Matcher::start_counters`](crate::Matcher::start_counters).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueCounters {
+    /// Entries now.
+    pub length: u64,
+    /// The most entries at once.
+    pub longest: u64,
+    /// Entries appended.
+    pub appended: u64,
+    /// Searches: of the posted receives by arriving messages, of the unexpected messages by receives and probes.
+    pub searches: u64,
+    /// Entries compared in all searches. This depends on the structure: `list` passes every older entry, and
+    /// `adaptive` those of a short queue, the keys of a collision chain, or the blocks of a scan.
+    pub compared: u64,
+    /// The most entries compared in one search.
+    pub longest_search: u64,
+}
+
+/// The counters of both queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Of the posted receives.
+    pub posted: QueueCounters,
+    /// Of the unexpected messages.
+    pub unexpected: QueueCounters,
 }
 
 /// Bytes allocated by a matcher, whether in use or not.

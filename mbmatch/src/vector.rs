@@ -4,6 +4,7 @@
 //! Wildcards are free, and each entry passed costs a fraction of a nanosecond. A removed entry
 //! leaves a hole; see [`crate::log`].
 
+use crate::heap::{Array, Heap};
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Heads, Patterns, Unit, first_accepted, first_accepting};
@@ -37,8 +38,8 @@ struct Queue<B> {
 }
 
 impl<B: crate::log::Block> Queue<B> {
-    fn new(kind: Kind) -> Self {
-        Self { log: Log::new(), bodies: Pool::new(kind) }
+    fn new(kind: Kind, heap: Heap) -> Self {
+        Self { log: Log::new(heap), bodies: Pool::new(kind, heap) }
     }
 
     #[inline]
@@ -78,6 +79,17 @@ impl<B: crate::log::Block> Queue<B> {
     fn bytes(&self) -> usize {
         self.log.bytes() + self.bodies.bytes()
     }
+
+    /// The number of keys that a search compares whose first match is `found`: whole blocks.
+    fn compared(&self, found: Option<u32>) -> usize {
+        self.log.compared(found)
+    }
+
+    fn shrink(&mut self) {
+        let bodies = &mut self.bodies;
+        self.log.shrink(|(_, owner), position| bodies[owner].position = position);
+        self.bodies.shrink();
+    }
 }
 
 pub(crate) struct Vector {
@@ -87,8 +99,8 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    pub(crate) fn new(unit: Unit) -> Self {
-        Self { posted: Queue::new(Kind::Receives), unexpected: Queue::new(Kind::Messages), unit }
+    pub(crate) fn new(unit: Unit, heap: Heap) -> Self {
+        Self { posted: Queue::new(Kind::Receives, heap), unexpected: Queue::new(Kind::Messages, heap), unit }
     }
 
     #[inline]
@@ -145,7 +157,7 @@ impl Vector {
         Some(QueuedMessage { handle: bodies.handle(owner), user: bodies[owner].user, envelope })
     }
 
-    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+    pub(crate) fn receives(&self, into: &mut Array<QueuedReceive>) {
         let Queue { log, bodies } = &self.posted;
         into.extend(log.keys().map(|(position, pattern)| {
             let owner = log.owner(position);
@@ -153,7 +165,7 @@ impl Vector {
         }));
     }
 
-    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+    pub(crate) fn messages(&self, into: &mut Array<QueuedMessage>) {
         let Queue { log, bodies } = &self.unexpected;
         into.extend(log.keys().map(|(position, envelope)| {
             let owner = log.owner(position);
@@ -179,5 +191,31 @@ impl Vector {
 
     pub(crate) fn memory(&self) -> Memory {
         Memory { posted: self.posted.bytes(), unexpected: self.unexpected.bytes() }
+    }
+
+    pub(crate) fn queued(&self, message: Handle) -> Option<Message> {
+        let Queue { log, bodies } = &self.unexpected;
+        let Body { user, position, .. } = bodies[bodies.find(message)?];
+        Some(Message { user, envelope: log.key(position).0 })
+    }
+
+    pub(crate) fn set_source(&mut self, message: Handle, source: u32) {
+        let Queue { log, bodies } = &mut self.unexpected;
+        if let Some(at) = bodies.find(message) {
+            log.set_source(bodies[at].position, source);
+        }
+    }
+
+    pub(crate) fn compared_with_receives(&self, envelope: Envelope) -> usize {
+        self.posted.compared(first_accepting(self.unit, &self.posted.log, envelope))
+    }
+
+    pub(crate) fn compared_with_messages(&self, pattern: Pattern) -> usize {
+        self.unexpected.compared(self.find(pattern))
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        self.posted.shrink();
+        self.unexpected.shrink();
     }
 }

@@ -5,9 +5,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::c_void;
 
 use fastrand::Rng;
-use mbmatch::{Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, QueuedMessage, Structure};
+use mbmatch::{
+    Allocator, Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, QueuedMessage, SourceChange,
+    Structure,
+};
 
 struct Counting;
 
@@ -108,12 +112,13 @@ fn a_short_queue_beside_a_deep_one_takes_no_memory() {
     for number in 0..40 {
         matcher.post(any_source(100 + number), number).expect("memory");
     }
+    let before = matcher.memory();
     for number in 0..200 {
         assert!(matches!(with_memory_for(0, || matcher.arrive(message(4), number)), Ok(Arrived::Unexpected(_))));
         let found = with_memory_for(0, || matcher.mprobe(pattern(4)));
         assert_eq!(found, Some(Message { user: number, envelope: message(4) }));
     }
-    assert_eq!(matcher.memory().unexpected, 0);
+    assert_eq!(matcher.memory(), before);
 }
 
 /// Entries of a queue, oldest first, with their user values.
@@ -182,10 +187,25 @@ fn perform_with_little_memory(structure: Structure, seed: u64, operations: u64) 
                     "operation {number}"
                 );
             }
+            17 => {
+                let Some(at) = (!unexpected.is_empty()).then(|| random.usize(..unexpected.len())) else { continue };
+                let (old, user, handle) = unexpected[at];
+                let changed = Envelope { source: random.u32(..2), ..old };
+                let found = with_memory_for(0, || matcher.change_source(handle, changed.source));
+                let expected = if let Some((_, receive, _)) = take(&mut posted, |pattern| pattern.accepts(&changed)) {
+                    unexpected.remove(at);
+                    SourceChange::Matched { receive, message: user }
+                } else {
+                    unexpected[at].0 = changed;
+                    SourceChange::Waiting
+                };
+                assert_eq!(found, Some(expected), "{structure}, operation {number}");
+                with_memory_for(left, || matcher.shrink());
+            }
             kind => {
                 // At times many at once, so that short queues occur again.
                 for _ in 0..[1, 1, 100][random.usize(..3)] {
-                    let user = if kind < 18 {
+                    let user = if kind == 18 {
                         take_random(&mut posted, &mut random).map(|(_, user, handle)| (matcher.cancel(handle), user))
                     } else {
                         take_random(&mut unexpected, &mut random)
@@ -266,5 +286,131 @@ fn a_call_that_runs_out_of_memory_changes_nothing() {
         let failed: u64 = (0..seeds).map(|seed| perform_with_little_memory(structure, seed, operations)).sum();
         // The few operations run under Miri need not reach a failing allocation.
         assert!(cfg!(miri) || 10 * failed > seeds, "{structure}: {failed} calls failed");
+    }
+}
+
+thread_local! {
+    /// Bytes that [`counted_allocate`] gave out and did not get back, and the number of its calls.
+    static BYTES: Cell<usize> = const { Cell::new(0) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+unsafe extern "C" fn counted_allocate(context: *mut c_void, bytes: usize, alignment: usize) -> *mut c_void {
+    assert_eq!(context.addr(), 7);
+    BYTES.set(BYTES.get() + bytes);
+    CALLS.set(CALLS.get() + 1);
+    // SAFETY: the matcher asks for no layout of size zero.
+    unsafe { System.alloc(Layout::from_size_align(bytes, alignment).expect("a layout")).cast() }
+}
+
+unsafe extern "C" fn counted_release(context: *mut c_void, memory: *mut c_void, bytes: usize, alignment: usize) {
+    assert_eq!(context.addr(), 7);
+    BYTES.set(BYTES.get() - bytes);
+    // SAFETY: `counted_allocate` returned it for this layout.
+    unsafe { System.dealloc(memory.cast(), Layout::from_size_align(bytes, alignment).expect("a layout")) }
+}
+
+fn counted() -> Allocator {
+    // SAFETY: the functions use the system allocator and no matcher.
+    unsafe { Allocator::new(counted_allocate, counted_release, std::ptr::without_provenance_mut(7)) }
+}
+
+/// Fills both queues, with wildcards of many kinds and an age index, and takes half of the entries back.
+fn use_everything(matcher: &mut Matcher, count: u64) -> Result<(), mbmatch::OutOfMemory> {
+    for number in 0..count {
+        let masked = Pattern { ignore: 1 << (20 + number % 13), ..pattern(number) };
+        let handle = matcher.queue_receive(if number % 3 == 0 { masked } else { pattern(number) }, number)?;
+        if number % 2 == 0 {
+            matcher.cancel(handle).expect("queued");
+        }
+    }
+    for number in 0..count {
+        let handle = matcher.queue_message(message(number), number)?;
+        if number % 2 == 0 {
+            matcher.discard(handle).expect("queued");
+        }
+        assert_eq!(matcher.probe(Pattern { bits: u64::MAX, ignore: 1, source: None }), None);
+    }
+    Ok(())
+}
+
+#[test]
+fn with_an_allocator_of_the_caller_everything_comes_from_there_and_goes_back() {
+    for &structure in Structure::ALL {
+        let mut options = Options::default();
+        options.allocator = Some(counted());
+        let (before, calls) = (COUNT.get(), CALLS.get());
+        let mut matcher = Matcher::new(structure, options);
+        use_everything(&mut matcher, 200).expect("memory");
+        matcher.reserve(500, 500).expect("memory");
+        matcher.start_counters().expect("memory");
+        let all = Pattern { bits: 0, ignore: u64::MAX, source: None };
+        assert_eq!(matcher.remove_receives(all, |_| {}), Ok(100));
+        assert_eq!(matcher.visit_messages(|_| mbmatch::Visit::Keep), Ok(0));
+        matcher.shrink();
+        assert!(CALLS.get() - calls > 10 && BYTES.get() > 0, "{structure}");
+        drop(matcher);
+        assert_eq!((COUNT.get(), BYTES.get()), (before, 0), "{structure}");
+    }
+}
+
+/// No more is allocated than the limit says, and a matcher at its limit works.
+#[test]
+fn a_limit_in_bytes_holds_and_entries_that_leave_make_room() {
+    for &structure in Structure::ALL {
+        for limit_bytes in [0, 1000, 5000, 20_000, 100_000] {
+            let mut options = Options::default();
+            (options.allocator, options.limit_bytes) = (Some(counted()), limit_bytes);
+            let mut matcher = Matcher::new(structure, options);
+            let outside = BYTES.get();
+            let mut handles = Vec::new();
+            while let Ok(handle) = matcher.queue_message(message(handles.len() as u64), handles.len() as u64) {
+                handles.push(handle);
+                assert!(BYTES.get() - outside <= limit_bytes, "{structure}, {limit_bytes}");
+            }
+            assert!(matcher.memory().posted + matcher.memory().unexpected <= limit_bytes, "{structure}, {limit_bytes}");
+            assert!(limit_bytes < 20_000 || handles.len() * 80 > limit_bytes / 2, "{structure}: {}", handles.len());
+            // At the limit, a visit and a removal still have their list.
+            let odd = matcher.visit_messages(|found| match found.user % 2 {
+                0 => mbmatch::Visit::Keep,
+                _ => mbmatch::Visit::Remove,
+            });
+            assert_eq!(odd, Ok(handles.len() / 2), "{structure}, {limit_bytes}");
+            for number in (1..handles.len() as u64).step_by(2) {
+                assert!(matcher.queue_message(message(number), number).is_ok(), "{structure}, {limit_bytes}");
+            }
+            assert_eq!(matcher.unexpected_len(), handles.len());
+        }
+    }
+}
+
+/// Handles of entries from before are refused after the memory was given back and other entries have come.
+#[test]
+fn shrinking_an_empty_matcher_gives_its_memory_back_and_keeps_handles_stale() {
+    for &structure in Structure::ALL {
+        for count in [1, 5, 30, 200] {
+            let mut matcher = Matcher::new(structure, Options::default());
+            let mut stale = Vec::new();
+            for round in 0..3 {
+                for number in 0..count {
+                    let masked = Pattern { ignore: 1 << (20 + number % 13), ..pattern(number) };
+                    stale.push(matcher.queue_receive(masked, number).expect("memory"));
+                    stale.push(matcher.queue_message(message(number), number).expect("memory"));
+                }
+                let fresh = stale.split_off(stale.len() - 2 * count as usize);
+                for &handle in &stale {
+                    assert_eq!((matcher.cancel(handle), matcher.discard(handle)), (None, None), "{structure}, {round}");
+                }
+                for handle in fresh {
+                    assert!(matcher.cancel(handle).or_else(|| matcher.discard(handle)).is_some());
+                    stale.push(handle);
+                }
+                let used = matcher.memory();
+                matcher.shrink();
+                let left = matcher.memory();
+                let few = if structure == Structure::Adaptive { 0 } else { 400 };
+                assert!(left.posted + left.unexpected <= few, "{structure}, {count}: {used:?} used, {left:?} left");
+            }
+        }
     }
 }

@@ -6,8 +6,8 @@
 
 use fastrand::Rng;
 use mbmatch::{
-    Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, QueuedMessage, QueuedReceive, Structure,
-    Visit,
+    Arrived, Envelope, Handle, Matcher, Message, Options, Pattern, Posted, QueuedMessage, QueuedReceive, SourceChange,
+    Structure, Visit,
 };
 
 /// The naive matcher: both queues as vectors, oldest entry first. User values ascend in each.
@@ -28,6 +28,8 @@ struct Phase {
     wildcards: u64,
     /// Percentage of patterns with random ignore bits.
     masks: u64,
+    /// Percentage of messages from an unknown source.
+    unknown: u64,
     /// Percentage of envelopes and patterns that match a random entry of the other queue.
     targeted: u64,
 }
@@ -53,6 +55,7 @@ impl Phase {
             sources: pick(random, &[1, 1, 2, 5, 64]),
             wildcards: pick(random, &[0, 0, 1, 30, 100]),
             masks: pick(random, &[0, 0, 0, 2, 30]),
+            unknown: pick(random, &[0, 0, 5, 60]),
             targeted: pick(random, &[0, 0, 20, 90]),
         }
     }
@@ -102,6 +105,11 @@ fn remove_where<T>(queue: &mut Vec<(T, u64, Handle)>, is_removed: impl Fn(usize,
     gone
 }
 
+/// User values and handles of entries.
+fn named<T>(entries: Vec<(T, u64, Handle)>) -> Vec<(u64, Handle)> {
+    entries.into_iter().map(|(_, user, handle)| (user, handle)).collect()
+}
+
 /// What happened in a random run, to show that no case was missing.
 #[derive(Clone, Copy, Default, Debug)]
 struct Counts {
@@ -115,6 +123,12 @@ struct Counts {
     halved: u64,
     /// Entries removed by a visit.
     visited: u64,
+    /// Entries removed by a pattern.
+    removed: u64,
+    /// Messages that stayed queued under another source.
+    changed: u64,
+    /// Messages that a receive took when their source changed.
+    claimed: u64,
     deepest_posted: usize,
     deepest_unexpected: usize,
 }
@@ -182,8 +196,16 @@ impl Run {
             return if is_full { self.post(number, true) } else { self.arrive(number, false) };
         }
         kind -= post + arrive;
-        if self.random.u64(..self.visit_period()) == 0 {
-            return self.visit();
+        match self.random.u64(..self.visit_period()) {
+            0 => return self.visit(),
+            1 => return self.remove_within(),
+            2 => self.matcher.shrink(),
+            3 => self.matcher.start_counters().map_err(|error| error.to_string())?,
+            4 => self.matcher.stop_counters(),
+            _ => {}
+        }
+        if self.random.u64(..8) == 0 {
+            return self.change_source();
         }
         if kind < cancel + discard {
             self.take_back(kind < cancel)
@@ -233,6 +255,9 @@ impl Run {
         let is_targeted = must_match || self.random.u64(..100) < self.phase.targeted;
         let target = any(&self.naive.posted, &mut self.random).filter(|_| is_targeted).map(|(target, ..)| *target);
         let mut envelope = self.phase.envelope(&mut self.random);
+        if self.random.u64(..100) < self.phase.unknown {
+            envelope.source = Envelope::UNKNOWN_SOURCE;
+        }
         if let Some(target) = target {
             envelope.bits = target.bits & !target.ignore | envelope.bits & target.ignore;
             envelope.source = target.source.unwrap_or(envelope.source);
@@ -336,6 +361,78 @@ impl Run {
         Ok(())
     }
 
+    /// Removes the entries of a context, of a source, or of a random pattern, from one queue.
+    fn remove_within(&mut self) -> Result<(), String> {
+        let exact = Pattern::exactly(self.phase.envelope(&mut self.random));
+        let within = match self.random.u64(..4) {
+            0 => Pattern { ignore: (1 << 33) - 1, source: None, ..exact },
+            1 => Pattern { ignore: u64::MAX, ..exact },
+            _ => self.pattern(false),
+        };
+        let mut found = Vec::new();
+        let (removed, gone) = if self.random.bool() {
+            let removed = self.matcher.remove_receives(within, |receive| found.push(receive.user));
+            // By examples: `within` accepts every message that such a receive accepts.
+            let is_removed = |pattern: &Pattern| {
+                let source = pattern.source.unwrap_or(1 << 20);
+                let examples = (0..64).map(|bit| pattern.bits ^ (1 << bit & pattern.ignore));
+                let accepts_all = { examples }.all(|bits| within.accepts(&Envelope { bits, source }));
+                accepts_all && (pattern.source.is_some() || within.source.is_none())
+            };
+            let queued = std::mem::take(&mut self.naive.posted);
+            let (gone, kept) = queued.into_iter().partition(|(pattern, ..)| is_removed(pattern));
+            self.naive.posted = kept;
+            (removed, named(gone))
+        } else {
+            let removed = self.matcher.remove_messages(within, |message| found.push(message.user));
+            let queued = std::mem::take(&mut self.naive.unexpected);
+            let (gone, kept) = queued.into_iter().partition(|(envelope, ..)| within.accepts(envelope));
+            self.naive.unexpected = kept;
+            (removed, named(gone))
+        };
+        let expected: Vec<u64> = gone.iter().map(|(user, _)| *user).collect();
+        if (removed, &found) != (Ok(expected.len()), &expected) {
+            return Err(format!("removal within {within:?}: {found:?}, {removed:?} found; {expected:?} expected"));
+        }
+        self.counts.removed += expected.len() as u64;
+        for (user, handle) in gone {
+            self.retire(user, handle);
+        }
+        Ok(())
+    }
+
+    /// Changes the source of a message, named by the handle of a queued one or by a stale one.
+    fn change_source(&mut self) -> Result<(), String> {
+        let named = if self.random.u64(..10) == 0 {
+            any(&self.stale, &mut self.random).copied()
+        } else {
+            any(&self.naive.unexpected, &mut self.random).map(|&(_, user, handle)| (user, handle))
+        };
+        let Some((user, handle)) = named else { return Ok(()) };
+        let source = self.random.u64(..self.phase.sources) as u32;
+        let found = self.matcher.change_source(handle, source);
+        let at = self.naive.unexpected.iter().position(|(_, other, _)| *other == user);
+        let expected = at.map(|at| {
+            let envelope = Envelope { source, ..self.naive.unexpected[at].0 };
+            let taken = self.naive.posted.iter().position(|(pattern, ..)| pattern.accepts(&envelope));
+            let Some(taken) = taken else {
+                self.naive.unexpected[at].0 = envelope;
+                self.counts.changed += 1;
+                return SourceChange::Waiting;
+            };
+            let (_, receive, of_receive) = self.naive.posted.remove(taken);
+            self.naive.unexpected.remove(at);
+            self.retire(receive, of_receive);
+            self.retire(user, handle);
+            self.counts.claimed += 1;
+            SourceChange::Matched { receive, message: user }
+        });
+        if found != expected {
+            return Err(format!("source {source} of {handle:?}: {found:?} found, {expected:?} expected"));
+        }
+        Ok(())
+    }
+
     fn probe(&mut self, takes: bool) -> Result<(), String> {
         let pattern = self.pattern(false);
         let at = self.naive.unexpected.iter().position(|(envelope, ..)| pattern.accepts(envelope));
@@ -414,9 +511,9 @@ fn ten_million_random_operations_agree_with_the_naive_matcher() {
             let counts = Run::perform(structure, seed, millions * 1_000_000, deepest);
             assert_eq!((counts.deepest_posted, counts.deepest_unexpected), (deepest, deepest));
             let Counts { receives_matched, messages_matched, cancelled, discarded, .. } = counts;
-            let Counts { probed, mprobed, refused, halved, visited, .. } = counts;
+            let Counts { probed, mprobed, refused, halved, visited, removed, changed, claimed, .. } = counts;
             let taken = [receives_matched, messages_matched, cancelled, discarded, mprobed, visited];
-            let each = taken.into_iter().chain([probed, refused, halved]);
+            let each = taken.into_iter().chain([probed, refused, halved, removed, changed, claimed]);
             let rarest = each.min();
             assert!(rarest >= Some(1000), "{structure}, up to {deepest} entries: {counts:?}");
         }

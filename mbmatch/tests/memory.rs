@@ -3,7 +3,7 @@
 //! counted, while a queue fills and after churn; and no allocation within reserved capacity.
 
 use fastrand::Rng;
-use mbmatch::{Arrived, Envelope, Matcher, Options, Pattern, Posted, Structure};
+use mbmatch::{Arrived, Envelope, Matcher, Memory, Options, Pattern, Posted, Structure};
 
 /// Bytes per entry, without the user value.
 const LIMIT: usize = 64;
@@ -99,5 +99,17 @@ fn within_the_reserved_capacity_nothing_is_allocated() {
             while matcher.mprobe(Pattern { bits: 0, ignore: u64::MAX, source: None }).is_some() {}
         }
         assert_eq!(matcher.memory(), reserved, "{structure}");
+    }
+}
+
+/// Most communicators of a program are never used for messages between two processes.
+#[test]
+fn an_empty_matcher_takes_less_than_256_bytes() {
+    assert!(size_of::<Matcher>() < 256, "{}", size_of::<Matcher>());
+    for &structure in Structure::ALL {
+        let mut matcher = Matcher::new(structure, Options::default());
+        let any = Pattern { bits: 0, ignore: u64::MAX, source: None };
+        assert_eq!((matcher.probe(any), matcher.mprobe(any), matcher.take_receive(envelope(0))), (None, None, None));
+        assert_eq!(matcher.memory(), Memory::default(), "{structure}");
     }
 }

@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use crate::heap::{Array, Heap};
 use crate::types::OutOfMemory;
 
 /// Slots of a word of the bitmap.
@@ -22,7 +23,6 @@ const SPARE: usize = 32;
 const MIN_SPARE: usize = 40;
 
 /// The bitmap, one word of which is being handed out.
-#[derive(Default)]
 pub(super) struct FreeSlots {
     /// The free bits of the current word that were not handed out yet.
     current: u64,
@@ -30,7 +30,7 @@ pub(super) struct FreeSlots {
     base: u32,
     /// A bit for each slot of the other words that may be free; of the current word, the slots
     /// released since.
-    words: Vec<u64>,
+    words: Array<u64>,
 }
 
 /// The number of `slots` that may be occupied while a free one is still found quickly.
@@ -44,6 +44,10 @@ pub(super) fn slots_needed(usable: usize) -> usize {
 }
 
 impl FreeSlots {
+    pub(super) const fn new(heap: Heap) -> Self {
+        Self { current: 0, base: 0, words: Array::new(heap) }
+    }
+
     /// The next slot of the current word that may be free. `None`: the word is used up, and
     /// [`Self::advance`] selects another.
     #[inline(always)]
@@ -102,7 +106,7 @@ impl FreeSlots {
     /// Reserves memory, so that [`Self::extend`] up to `slots` allocates nothing.
     pub(super) fn reserve(&mut self, slots: usize) -> Result<(), OutOfMemory> {
         let words = slots.div_ceil(WORD as usize);
-        Ok(self.words.try_reserve_exact(words.saturating_sub(self.words.len()))?)
+        self.words.reserve_exact(words.saturating_sub(self.words.len()))
     }
 
     /// Adds free slots, in whole words, up to `slots` in total. The new ones are handed out next.
@@ -113,7 +117,7 @@ impl FreeSlots {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u64>()
+        self.words.bytes()
     }
 }
 
@@ -125,7 +129,7 @@ mod tests {
     /// at once.
     #[test]
     fn a_free_slot_is_always_found_and_none_is_lost() {
-        let mut slots = FreeSlots::default();
+        let mut slots = FreeSlots::new(Heap::GLOBAL);
         slots.restart();
         let mut taken = Vec::new();
         let mut is_occupied = vec![false; 64 * 130];
@@ -175,7 +179,8 @@ mod tests {
     /// released.
     #[test]
     fn a_word_with_one_free_slot_is_selected_once_a_round() {
-        let mut slots = FreeSlots::default();
+        let mut slots = FreeSlots::new(Heap::GLOBAL);
+        slots.reserve(4 * 64).unwrap();
         slots.extend(4 * 64);
         slots.restart();
         while let Some(_taken) = slots.next() {}

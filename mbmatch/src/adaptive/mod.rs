@@ -68,10 +68,11 @@ mod short;
 mod table;
 mod unexpected;
 
-use posted::PostedReceives;
+use posted::{PostedAges, PostedReceives};
 use table::FastPath;
-use unexpected::UnexpectedMessages;
+use unexpected::{FIRST_AGE, UnexpectedMessages};
 
+use crate::heap::{Array, Heap};
 use crate::matcher::InMemory;
 use crate::scan::Unit;
 use crate::types::{
@@ -83,9 +84,50 @@ pub(crate) struct Adaptive {
     unexpected: UnexpectedMessages,
 }
 
+/// What is left of the queues when their memory is given back: where later ages begin, so that the handles of earlier
+/// entries stay stale.
+#[derive(Clone, Copy)]
+pub(crate) struct Ages {
+    posted: PostedAges,
+    unexpected: u64,
+}
+
+impl Ages {
+    pub(crate) const FIRST: Self = Self { posted: PostedAges::FIRST, unexpected: FIRST_AGE };
+}
+
 impl Adaptive {
-    pub(crate) fn new(unit: Unit) -> Self {
-        Self { posted: PostedReceives::new(unit), unexpected: UnexpectedMessages::new(unit) }
+    pub(crate) fn new(unit: Unit, heap: Heap, ages: Ages) -> Self {
+        Self {
+            posted: PostedReceives::new(unit, heap, ages.posted),
+            unexpected: UnexpectedMessages::new(unit, heap, ages.unexpected),
+        }
+    }
+
+    /// Where the ages of later queues begin.
+    pub(crate) fn ages(&self) -> Ages {
+        Ages { posted: self.posted.ages(), unexpected: self.unexpected.age() }
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        self.posted.shrink();
+        self.unexpected.shrink();
+    }
+
+    pub(crate) fn queued(&self, message: Handle) -> Option<Message> {
+        self.unexpected.queued(message)
+    }
+
+    pub(crate) fn set_source(&mut self, message: Handle, source: u32) {
+        self.unexpected.set_source(message, source);
+    }
+
+    pub(crate) fn compared_with_receives(&self, envelope: Envelope) -> usize {
+        self.posted.compared(envelope)
+    }
+
+    pub(crate) fn compared_with_messages(&self, pattern: Pattern) -> usize {
+        self.unexpected.compared(pattern)
     }
 
     // The fast paths are inlined and nothing else is, so that they need no registers for the rest.
@@ -193,11 +235,11 @@ impl Adaptive {
         self.unexpected.probe(pattern)
     }
 
-    pub(crate) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+    pub(crate) fn receives(&self, into: &mut Array<QueuedReceive>) {
         self.posted.receives(into);
     }
 
-    pub(crate) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+    pub(crate) fn messages(&self, into: &mut Array<QueuedMessage>) {
         self.unexpected.messages(into);
     }
 
@@ -216,6 +258,9 @@ impl Adaptive {
     }
 
     pub(crate) fn memory(&self) -> Memory {
-        Memory { posted: self.posted.bytes(), unexpected: self.unexpected.bytes() }
+        Memory {
+            posted: size_of::<PostedReceives>() + self.posted.bytes(),
+            unexpected: size_of::<UnexpectedMessages>() + self.unexpected.bytes(),
+        }
     }
 }

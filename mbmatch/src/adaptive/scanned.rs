@@ -4,6 +4,7 @@
 
 use super::short::FIRST_INDEX;
 use super::table::MAX_SLOTS;
+use crate::heap::{Array, Heap};
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Patterns, Unit, first_accepting};
@@ -46,8 +47,33 @@ fn handle_index(owner: u32) -> u32 {
 }
 
 impl ScannedReceives {
-    pub(super) fn new(unit: Unit) -> Self {
-        Self { log: Log::new(), bodies: Pool::new(Kind::Receives), unit }
+    /// No receives yet. `unused` is that of an earlier pool; see [`Self::unused`].
+    pub(super) fn new(unit: Unit, heap: Heap, unused: u32) -> Self {
+        let mut bodies = Pool::new(Kind::Receives, heap);
+        bodies.continue_from(unused);
+        Self { log: Log::new(heap), bodies, unit }
+    }
+
+    /// From here on, generations in handles are those of later receives, once the memory was given back.
+    pub(super) fn unused(&self) -> u32 {
+        self.bodies.unused()
+    }
+
+    /// Frees the memory that the receives do not need.
+    pub(super) fn shrink(&mut self) {
+        let bodies = &mut self.bodies;
+        self.log.shrink(|(_, owner), position| bodies[owner].position = position);
+        self.bodies.shrink();
+    }
+
+    /// The number of receives that a search for `envelope` compares.
+    pub(super) fn compared(&self, envelope: Envelope) -> usize {
+        let found = self.find(envelope);
+        if self.len() > SCALAR_SCAN_THRESHOLD {
+            return self.log.compared(found);
+        }
+        let passed = self.log.keys().take_while(|(position, _)| Some(*position) != found).count();
+        passed + usize::from(found.is_some())
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -109,7 +135,7 @@ impl ScannedReceives {
     }
 
     /// Appends all receives to `into`, oldest first.
-    pub(super) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+    pub(super) fn receives(&self, into: &mut Array<QueuedReceive>) {
         into.extend(self.log.keys().map(|(position, pattern)| {
             let owner = self.log.owner(position);
             let handle = Handle::new(handle_index(owner), self.bodies.handle(owner).generation());

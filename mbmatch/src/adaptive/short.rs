@@ -307,6 +307,24 @@ impl ShortQueue {
         (rank < self.len && matches(self.entries[slot as usize].stamp)).then(|| self.remove(Position { rank, slot }))
     }
 
+    /// The position of the entry in a slot, if there is one and `matches` accepts its stamp.
+    pub(super) fn find_slot(&self, slot: u32, matches: impl Fn(u64) -> bool) -> Option<Position> {
+        self.positions().find(|at| at.slot == slot && matches(self.entry(*at).stamp))
+    }
+
+    /// Changes the source of an entry.
+    pub(super) fn set_source(&mut self, at: Position, source: u32) {
+        let entry = self.entry_mut(at.slot);
+        let changed = fingerprint(entry.bits, entry.source) ^ fingerprint(entry.bits, source);
+        entry.source = source;
+        self.fingerprints ^= changed << (at.rank * FINGERPRINT_BITS);
+    }
+
+    /// The number of entries from the oldest to the one found, or of all.
+    pub(super) fn compared(&self, found: Option<Position>) -> usize {
+        found.map_or(self.len, |at| at.rank + 1) as usize
+    }
+
     /// The positions of all entries, oldest first.
     pub(super) fn positions(&self) -> impl Iterator<Item = Position> + use<> {
         let all: [Position; SHORT_CAPACITY] = std::array::from_fn(|rank| self.at(rank as u32));

@@ -13,6 +13,7 @@
 
 use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath};
+use crate::heap::{Array, Heap};
 use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedMessage};
@@ -23,7 +24,7 @@ const SCALAR_SCAN_THRESHOLD: u32 = 16;
 
 /// The age of the first message. Bit 1 tells its handle from a receive's. Bit 0 belongs to the
 /// table.
-const FIRST_AGE: u64 = 2;
+pub(super) const FIRST_AGE: u64 = 2;
 /// The difference of successive ages.
 const AGE_STEP: u64 = 4;
 
@@ -62,6 +63,15 @@ fn keep_oldest(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(
     }
 }
 
+/// The table grows by one of this many parts: less than that of receives, since an index may need memory too.
+const GROWTH_DIVISOR: usize = 16;
+
+/// Where a message is.
+enum Place {
+    Short(Position),
+    Table(u32),
+}
+
 /// Where the messages are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Storage {
@@ -90,23 +100,108 @@ pub(super) struct UnexpectedMessages {
     table: EntryTable,
     index: Log<Heads>,
     unit: Unit,
+    heap: Heap,
 }
 
 impl UnexpectedMessages {
-    pub(super) fn new(unit: Unit) -> Self {
-        // Grows by less than the table of receives, since an index may need memory too.
-        let table = EntryTable::new(16);
+    /// No messages yet; the first one has the age `age`, see [`Self::age`].
+    pub(super) fn new(unit: Unit, heap: Heap, age: u64) -> Self {
+        let table = EntryTable::new(GROWTH_DIVISOR, heap);
         Self {
             is_empty: true,
             use_fast_path: false,
             storage: Storage::ShortQueue,
             index_used: false,
-            age: FIRST_AGE,
-            age_when_empty: FIRST_AGE,
+            age,
+            age_when_empty: age,
             short: ShortQueue::new(),
             table,
-            index: Log::new(),
+            index: Log::new(heap),
             unit,
+            heap,
+        }
+    }
+
+    /// Where the ages of a later queue begin, so that handles of this one stay stale.
+    pub(super) fn age(&self) -> u64 {
+        self.age
+    }
+
+    /// Frees the memory that the messages do not need.
+    pub(super) fn shrink(&mut self) {
+        if self.table.len() == 0 {
+            self.table = EntryTable::new(GROWTH_DIVISOR, self.heap);
+            self.index = Log::new(self.heap);
+            if self.storage != Storage::ShortQueue {
+                (self.storage, self.age_when_empty, self.index_used) = (Storage::ShortQueue, self.age, false);
+            }
+        } else if self.storage == Storage::Indexed {
+            let table = &mut self.table;
+            self.index
+                .shrink(|(_, owner), position| table.restamp(owner, |old| indexed_stamp((old >> 32) as u32, position)));
+        } else {
+            self.index = Log::new(self.heap);
+        }
+    }
+
+    /// The number of messages that a search by `pattern` compares. Where it builds the index, all of them.
+    pub(super) fn compared(&self, pattern: Pattern) -> usize {
+        if self.storage == Storage::ShortQueue {
+            return self.short.compared(self.short.oldest_accepted(pattern));
+        }
+        match pattern.source {
+            Some(source) if pattern.ignore == 0 => self.table.compared(pattern.bits, source),
+            _ if self.storage == Storage::Table => self.table.len() as usize,
+            _ => {
+                let found = self.find_in_index(pattern);
+                if self.table.len() > SCALAR_SCAN_THRESHOLD {
+                    return self.index.compared(found);
+                }
+                let passed = self.index.keys().take_while(|(position, _)| Some(*position) != found).count();
+                passed + usize::from(found.is_some())
+            }
+        }
+    }
+
+    /// The message that a handle names, unless it is stale.
+    pub(super) fn queued(&self, handle: Handle) -> Option<Message> {
+        Some(match self.locate(handle)? {
+            Place::Short(at) => self.message_at(at),
+            Place::Table(slot) => self.table.message_at(slot),
+        })
+    }
+
+    fn locate(&self, handle: Handle) -> Option<Place> {
+        let mut in_table = handle;
+        if let Some(slot) = ShortQueue::slot(handle) {
+            let is_named = |age| generation(age) == handle.generation();
+            if self.storage == Storage::ShortQueue {
+                return self.short.find_slot(slot, is_named).map(Place::Short);
+            }
+            in_table = self.short.forwarded(slot, is_named)?;
+        }
+        let stamp = self.table.stamp_at(in_table.index())?;
+        (self.generation_of(stamp) == in_table.generation()).then_some(Place::Table(in_table.index()))
+    }
+
+    /// Changes the source of the message that a handle names. It keeps its age.
+    pub(super) fn set_source(&mut self, handle: Handle, source: u32) {
+        match self.locate(handle) {
+            None => {}
+            Some(Place::Short(at)) => self.short.set_source(at, source),
+            Some(Place::Table(slot)) => {
+                let position = |table: &EntryTable, slot| table.stamp_at(slot).map_or(0, index_position);
+                if self.storage == Storage::Indexed {
+                    self.index.set_source(position(&self.table, slot), source);
+                    let index = &self.index;
+                    self.table.set_source(slot, source, |table, one, other| {
+                        index.is_older(position(table, one), position(table, other))
+                    });
+                } else {
+                    self.table
+                        .set_source(slot, source, |table, one, other| table.stamp_at(one) < table.stamp_at(other));
+                }
+            }
         }
     }
 
@@ -226,23 +321,28 @@ impl UnexpectedMessages {
             self.table.for_each_entry(keep_oldest(pattern, &mut oldest));
             return oldest.map(|(slot, _)| slot);
         }
-        let found = if self.table.len() <= SCALAR_SCAN_THRESHOLD {
-            self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(slot, _)| slot)
+        self.find_in_index(pattern).map(|position| self.index.owner(position))
+    }
+
+    /// The position in the index of the oldest message that a pattern accepts.
+    #[inline(always)]
+    fn find_in_index(&self, pattern: Pattern) -> Option<u32> {
+        if self.table.len() <= SCALAR_SCAN_THRESHOLD {
+            self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(position, _)| position)
         } else {
             first_accepted(self.unit, &self.index, pattern)
-        };
-        Some(self.index.owner(found?))
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn build_index(&mut self) -> Result<(), OutOfMemory> {
-        let mut messages = Vec::new();
-        messages.try_reserve_exact(self.table.len() as usize)?;
+        let mut messages = Array::new(self.heap);
+        messages.reserve_exact(self.table.len() as usize)?;
         self.index.reserve(self.table.len() as usize)?;
         self.table.for_each_entry(|slot, envelope, age| messages.push((age, slot, envelope)));
         messages.sort_unstable_by_key(|(age, ..)| *age);
-        for (age, slot, envelope) in messages {
+        for &(age, slot, envelope) in messages.iter() {
             // The index was empty, and blocks for all messages are reserved.
             let made = self.index.make_room();
             debug_assert!(made == Ok(Room::Made));
@@ -300,7 +400,7 @@ impl UnexpectedMessages {
     }
 
     /// Appends all messages to `into`, which is empty, oldest first.
-    pub(super) fn messages(&self, into: &mut Vec<QueuedMessage>) {
+    pub(super) fn messages(&self, into: &mut Array<QueuedMessage>) {
         into.extend(self.short.positions().map(|at| self.queued_in_short(at)));
         if self.storage == Storage::Indexed {
             into.extend(self.index.keys().map(|(position, _)| self.queued_in_table(self.index.owner(position))));
@@ -425,7 +525,7 @@ mod tests {
     }
 
     fn messages(count: u32) -> (UnexpectedMessages, Vec<Handle>) {
-        let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None));
+        let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None), Heap::GLOBAL, FIRST_AGE);
         messages.age = FIRST_AGE + ((1 << 30) - 3) * AGE_STEP;
         messages.age_when_empty = messages.age;
         let handles = (0..count).map(|n| messages.append_any(envelope(n), n.into()).unwrap()).collect();

@@ -15,6 +15,7 @@ use classes::{CLASSES, Classes, EXACT, SCANNED};
 use super::scanned::ScannedReceives;
 use super::short::{SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath, Oldest};
+use crate::heap::{Array, Heap};
 use crate::scan::Unit;
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedReceive};
 
@@ -53,6 +54,20 @@ fn handle(slot: u32, age: u64) -> Handle {
     Handle::from_raw(age << 25 | u64::from(slot))
 }
 
+/// The table grows by one of this many parts.
+const GROWTH_DIVISOR: usize = 4;
+
+/// Where the ages and generations of a queue begin, so that handles of an earlier one stay stale.
+#[derive(Clone, Copy)]
+pub(super) struct PostedAges {
+    next: u64,
+    scanned: u32,
+}
+
+impl PostedAges {
+    pub(super) const FIRST: Self = Self { next: FIRST_AGE, scanned: 0 };
+}
+
 /// Where the receives are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Storage {
@@ -85,23 +100,60 @@ pub(super) struct PostedReceives {
     table: EntryTable,
     classes: Classes,
     scanned: ScannedReceives,
+    heap: Heap,
 }
 
 impl PostedReceives {
-    pub(super) fn new(unit: Unit) -> Self {
+    /// No receives yet; `ages` are those of an earlier queue.
+    pub(super) fn new(unit: Unit, heap: Heap, ages: PostedAges) -> Self {
         Self {
             is_empty: true,
             use_fast_path: false,
             storage: Storage::ShortQueue,
             class: EXACT,
             wildcards: 0,
-            age: FIRST_AGE,
-            age_when_empty: FIRST_AGE,
+            age: ages.next,
+            age_when_empty: ages.next,
             short: ShortQueue::new(),
-            table: EntryTable::new(4),
+            table: EntryTable::new(GROWTH_DIVISOR, heap),
             classes: Classes::new(),
-            scanned: ScannedReceives::new(unit),
+            scanned: ScannedReceives::new(unit, heap, ages.scanned),
+            heap,
         }
+    }
+
+    /// Where the ages and generations of a later queue begin.
+    pub(super) fn ages(&self) -> PostedAges {
+        PostedAges { next: self.age, scanned: self.scanned.unused() }
+    }
+
+    /// Frees the memory that the receives do not need.
+    pub(super) fn shrink(&mut self) {
+        self.scanned.shrink();
+        if self.table.len() == 0 {
+            self.table = EntryTable::new(GROWTH_DIVISOR, self.heap);
+        }
+        if self.is_empty() {
+            self.storage = Storage::ShortQueue;
+            self.age_when_empty = self.age;
+        }
+    }
+
+    /// The number of receives that a search for `envelope` compares.
+    pub(super) fn compared(&self, envelope: Envelope) -> usize {
+        if self.storage == Storage::ShortQueue {
+            return self.short.compared(self.short.oldest_accepting(envelope));
+        }
+        let Envelope { bits, source } = envelope;
+        if self.storage == Storage::OneClass {
+            let (bits, source) = self.classes.get(self.class).key(bits, source);
+            return self.table.compared(bits, source);
+        }
+        let of_classes = self.classes.with_wildcards().filter(|(_, class)| class.len > 0).map(|(_, class)| {
+            let (bits, source) = class.key(bits, source);
+            self.table.compared(bits, source)
+        });
+        of_classes.sum::<usize>() + self.table.compared(bits, source) + self.scanned.compared(envelope)
     }
 
     #[inline(always)]
@@ -394,7 +446,7 @@ impl PostedReceives {
     }
 
     /// Appends all receives to `into`, which is empty, oldest first.
-    pub(super) fn receives(&self, into: &mut Vec<QueuedReceive>) {
+    pub(super) fn receives(&self, into: &mut Array<QueuedReceive>) {
         into.extend(self.short.positions().map(|at| {
             let entry = self.short.entry(at);
             QueuedReceive { handle: self.short.handle_at(at, generation), user: entry.user, pattern: entry.pattern() }

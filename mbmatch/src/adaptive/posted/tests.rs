@@ -2,6 +2,7 @@
 //! Overflow of a short queue, and changes between queues of one class and of several.
 
 use super::*;
+use crate::heap::Heap;
 use crate::scan::VectorUnit;
 
 fn post(receives: &mut PostedReceives, pattern: Pattern, user: u64) -> Handle {
@@ -20,7 +21,7 @@ fn take(receives: &mut PostedReceives, envelope: Envelope) -> Option<u64> {
 /// of age remain.
 #[test]
 fn receives_keep_order_and_handles_when_a_short_queue_overflows() {
-    let mut receives = PostedReceives::new(VectorUnit::or_best(None));
+    let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
     let envelope = Envelope { bits: 0, source: 1 };
     let pattern = |number: u64| Pattern { bits: 1 << number, ignore: 1 << number, source: Some(1) };
     let mut handles: Vec<Handle> = (0..9).map(|number| post(&mut receives, pattern(number), number)).collect();
@@ -49,7 +50,7 @@ fn receives_keep_order_and_handles_when_a_short_queue_overflows() {
 /// A queue of one class is distinguished from a mixed one while classes come and go.
 #[test]
 fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
-    let mut receives = PostedReceives::new(VectorUnit::or_best(None));
+    let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
     let envelope = |bits| Envelope { bits, source: 7 };
     let from_any = |bits| Pattern { bits, ignore: 0, source: None };
     for tag in 0..12 {

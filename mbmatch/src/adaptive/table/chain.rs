@@ -53,7 +53,7 @@ impl EntryTable {
         self.ensure_links(first);
         debug_assert!(stamp & LINKED == 0);
         self.put(slot, key, stamp + LINKED, user);
-        let links = self.links.as_mut_slice();
+        let links = &mut *self.links;
         debug_assert!([first, slot].iter().all(|slot| (*slot as usize) < links.len()));
         // SAFETY: as in `links`. One borrow, since each `links_mut` after a store would load the
         // address of the links again.
@@ -94,6 +94,47 @@ impl EntryTable {
         // The oldest entry holds the link to the youngest.
         let younger = if youngest == slot { first.slot } else { next };
         self.links_mut(younger).prev = prev;
+    }
+
+    /// Changes the source of the entry in `slot`, which has no class, and puts it behind the older entries of its new
+    /// key; `is_older` compares two slots.
+    pub(in crate::adaptive) fn set_source(
+        &mut self,
+        slot: u32,
+        source: u32,
+        is_older: impl Fn(&Self, u32, u32) -> bool,
+    ) {
+        self.unlink(slot, |_| true);
+        let entry = self.get_mut(slot);
+        entry.stamp &= !LINKED;
+        entry.source = source;
+        let bits = entry.bits;
+        let Some(Oldest { home, before, slot: first }) = self.find(bits, source, |_| true) else {
+            let home = self.hash.home_slot(bits, source);
+            return self.push_key(home, slot, self.get(home).head);
+        };
+        self.ensure_links(first);
+        self.ensure_links(slot);
+        let youngest = self.links(first).prev;
+        if is_older(self, slot, first) {
+            *self.links_mut(slot) = Links { next: first, prev: youngest };
+            self.links_mut(first).prev = slot;
+            if is_slot(before) {
+                *self.next_key_mut(before) = slot;
+            } else {
+                self.get_mut(home).head = slot;
+            }
+            return;
+        }
+        let mut older = youngest;
+        while is_older(self, slot, older) {
+            older = self.links(older).prev;
+        }
+        // Of the youngest, the next key of the collision chain.
+        let next = std::mem::replace(&mut self.links_mut(older).next, slot);
+        *self.links_mut(slot) = Links { next, prev: older };
+        let younger = if older == youngest { first } else { next };
+        self.links_mut(younger).prev = slot;
     }
 
     /// The next key of the collision chain, after the key whose oldest entry is in `slot`; or

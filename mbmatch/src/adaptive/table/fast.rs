@@ -54,7 +54,7 @@ impl EntryTable {
             return if is_slot(self.next_key(slot)) { FastPath::Decline } else { FastPath::NoMatch };
         }
         let successor = self.successor(slot);
-        let slots = self.slots.as_mut_slice();
+        let slots = &mut *self.slots;
         // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of
         // the slots again.
         unsafe {

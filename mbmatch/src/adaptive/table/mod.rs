@@ -25,6 +25,7 @@ pub(super) use fast::FastPath;
 
 use super::free_slots::{FreeSlots, slots_needed, usable_slots};
 use super::hash::HomeHash;
+use crate::heap::{Array, Heap};
 use crate::pool::{check_allocation, prefetch};
 use crate::types::{Envelope, Message, OutOfMemory};
 
@@ -94,9 +95,9 @@ pub(super) struct Oldest {
 
 /// The entries of a queue by key.
 pub(super) struct EntryTable {
-    slots: Vec<Slot>,
+    slots: Array<Slot>,
     /// In an array of its own, since most entries have no links.
-    links: Vec<Links>,
+    links: Array<Links>,
     free: FreeSlots,
     hash: HomeHash,
     len: u32,
@@ -108,11 +109,11 @@ pub(super) struct EntryTable {
 
 impl EntryTable {
     /// An empty table, which grows by one of `growth_divisor` parts of its capacity.
-    pub(super) fn new(growth_divisor: usize) -> Self {
+    pub(super) fn new(growth_divisor: usize, heap: Heap) -> Self {
         Self {
-            slots: Vec::new(),
-            links: Vec::new(),
-            free: FreeSlots::default(),
+            slots: Array::new(heap),
+            links: Array::new(heap),
+            free: FreeSlots::new(heap),
             hash: HomeHash::default(),
             len: 0,
             usable: 0,
@@ -208,15 +209,15 @@ impl EntryTable {
         if entries <= self.capacity() {
             return Ok(());
         }
-        check_allocation::<Slot>(slots_needed(entries).saturating_add(GROWTH_UNIT))?;
+        check_allocation::<Slot>(self.slots.heap(), slots_needed(entries).saturating_add(GROWTH_UNIT))?;
         let count = slots_needed(entries).next_multiple_of(GROWTH_UNIT);
         // Positions in the age index, which has holes, must stay below 2^31 too.
         if count > MAX_SLOTS / 2 {
             return Err(OutOfMemory);
         }
         // Everything that can fail comes before the first change.
-        self.slots.try_reserve_exact(count - self.slots.len())?;
-        self.links.try_reserve_exact(count - self.links.len())?;
+        self.slots.reserve_exact(count - self.slots.len())?;
+        self.links.reserve_exact(count - self.links.len())?;
         self.free.reserve(count)?;
         self.slots.resize(count, Slot::NONE);
         self.links.resize(count, Links { next: NIL, prev: NIL });
@@ -405,6 +406,23 @@ impl EntryTable {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>() + self.links.capacity() * size_of::<Links>() + self.free.bytes()
+        self.slots.bytes() + self.links.bytes() + self.free.bytes()
+    }
+
+    /// The number of keys that a search for a key passes, itself included.
+    pub(super) fn compared(&self, bits: u64, source: u32) -> usize {
+        let (mut count, mut slot) = (0, NIL);
+        if self.len > 0 {
+            slot = self.get(self.hash.home_slot(bits, source)).head;
+        }
+        while is_slot(slot) {
+            count += 1;
+            let entry = self.get(slot);
+            if entry.bits == bits && entry.source == source {
+                break;
+            }
+            slot = self.next_key(slot);
+        }
+        count
     }
 }

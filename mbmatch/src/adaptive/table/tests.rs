@@ -23,7 +23,7 @@ fn structured_envelopes_spread_as_random_ones_do() {
         ("addresses", |n| (0x7f00_0000_0000 + n * 768, 1 << 31)),
     ];
     for (name, shape) in shapes {
-        let mut table = EntryTable::new(4);
+        let mut table = EntryTable::new(4, Heap::GLOBAL);
         table.reserve(COUNT as usize).unwrap();
         for (bits, source) in (0..COUNT).map(shape) {
             table.append((bits, source), 2, 0, |_| true);
@@ -49,7 +49,7 @@ fn structured_envelopes_spread_as_random_ones_do() {
 /// The fast path does not check the capacity: all slots may be occupied before the table grows.
 #[test]
 fn every_slot_can_be_occupied_before_the_table_grows() {
-    let mut table = EntryTable::new(4);
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
     table.make_room().unwrap();
     table.append((0, 0), 2, 0, |_| true);
     let slots = table.slots.len();
@@ -75,7 +75,7 @@ fn every_slot_can_be_occupied_before_the_table_grows() {
 #[test]
 fn entries_are_found_after_growth_in_the_order_of_their_key() {
     let count = if cfg!(miri) { 300 } else { 5000 };
-    let mut table = EntryTable::new(4);
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
     let key = |number: u32| (u64::from(number / 7 * 7), number % 2);
     let mut slots = Vec::new();
     for number in 0..count {
