@@ -34,7 +34,7 @@ impl Allocator {
     ///
     /// # Safety
     /// `allocate` returns null or memory as [`Allocate`] says, which nothing else uses until `release` gets it back.
-    /// Neither function uses the matcher or unwinds. Both may be called from whichever thread uses the matcher.
+    /// Neither function uses the matcher or unwinds. Any thread may call both, one at a time for each matcher.
     #[must_use]
     pub const unsafe fn new(allocate: Allocate, release: Release, context: *mut c_void) -> Self {
         Self { allocate, release, context }
@@ -45,6 +45,11 @@ impl Allocator {
         [self.allocate as usize, self.release as usize, self.context.addr()]
     }
 }
+
+// SAFETY: the context is passed on and not used here; `new` requires functions that any thread may call.
+unsafe impl Send for Allocator {}
+// SAFETY: as above.
+unsafe impl Sync for Allocator {}
 
 impl PartialEq for Allocator {
     fn eq(&self, other: &Self) -> bool {
