@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 import matchbench as mb
 from matchbench import columns, plots, report_charts, summary, tables
 from matchbench.selection import parse_assignments
+from tests.processes import PATIENCE_S, Terminal, children, wait_until
 
 ROOT = Path(__file__).parents[1]
 ENGINES = ["ideal", "linear:qsnet2", "linear:bgp"]
@@ -303,23 +303,26 @@ def test_progress_ends_with_the_total(deep: mb.Trace) -> None:
     assert told[-1] == (3000, 3000)
 
 
-@pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize(("number", "line"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 def test_a_signal_ends_a_comparison_with_one_line_and_no_output(
-    tmp_path: Path, number: signal.Signals, said: str
+    tmp_path: Path, number: signal.Signals, line: str
 ) -> None:
     mb.generate("halo3d", tmp_path / "long", ranks=64, settings={"iterations": 3000})
     # On every engine, so that a fast machine is not done before the signal comes.
     words = [sys.executable, "-m", "matchbench", "compare", "long", "-o", "r"]
-    process = subprocess.Popen(
-        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    )
-    time.sleep(3)
-    assert process.poll() is None, "the trace is too short for this test"
-    process.send_signal(number)
-    begin = time.monotonic()
-    stdout, stderr = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 20
-    assert (process.returncode, stdout, stderr) == (128 + number, "", f"matchbench: {said}\n")
+    with (
+        Terminal() as terminal,
+        subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal.end) as process,
+    ):
+        terminal.passed_on()
+        terminal.wait_for("[1-9]%")  # the replays are under way
+        process.send_signal(number)
+        # After the codes that remove the bar.
+        assert terminal.rest().rpartition("\x1b[2K")[2] == f"matchbench: {line}\r\n"
+        assert "Traceback" not in terminal.text
+        assert process.wait() == 128 + number
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
     assert [entry.name for entry in tmp_path.iterdir()] == ["long"]
 
 
@@ -349,36 +352,22 @@ sys.exit(main())
 
 def test_an_interrupt_of_the_plots_is_one_line(deep: mb.Trace, halo: mb.Trace, tmp_path: Path) -> None:
     """As from a terminal: it reaches the processes that draw, too, while they import matplotlib."""
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "matchbench",
-            "compare",
-            deep.path,
-            halo.path,
-            "-e",
-            "linear",
-            "--plots",
-            "-o",
-            "r",
-        ],
+    # With fewer plots no other process would draw.
+    third = mb.generate("halo3d", tmp_path / "third", ranks=8, settings={"iterations": 5}).path
+    words = [sys.executable, "-m", "matchbench", "compare", *map(str, (deep.path, halo.path, third))]
+    with subprocess.Popen(
+        [*words, "-e", "linear", "--plots", "-o", "r"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    until = time.monotonic() + 60
-    while not list(tmp_path.glob(".r.partial-*/plots")):
-        assert time.monotonic() < until
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "matchbench: interrupted\n"
-    assert process.returncode == 128 + signal.SIGINT
-    assert list(tmp_path.iterdir()) == []
+    ) as process:
+        wait_until(lambda: list(tmp_path.glob(".r.partial-*/plots")) and children(process), process)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=PATIENCE_S)[1] == "matchbench: interrupted\n"
+        assert process.returncode == 128 + signal.SIGINT
+    assert [entry.name for entry in tmp_path.iterdir()] == ["third"]
 
 
 def test_an_engine_takes_parameters_as_keywords() -> None:

@@ -7,20 +7,19 @@ these tests need no compiler.
 
 import hashlib
 import os
-import pty
 import re
 import shutil
 import signal
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from matchbench import _native, tables
 from matchbench.cli import main
+from tests.processes import PATIENCE_S, Terminal, processor_seconds, wait_until
 
 ELF = Path(__file__).parents[1] / "guest" / "elf"
 MD5 = ELF / "md5.rv64.elf"
@@ -164,31 +163,27 @@ def test_a_program_without_end_stops_at_the_limit(endless: str, capfd: pytest.Ca
 @pytest.mark.parametrize("core", ["functional", "smt8"])
 def test_progress_is_shown_and_ctrl_c_ends_a_run_at_once(core: str, endless: str) -> None:
     """On a terminal; elsewhere nothing is shown."""
-    terminal, end = pty.openpty()
     words = [sys.executable, "-m", "matchbench", "cpu", "run", endless, "--core", core]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=end) as process:
-        os.close(end)
-        shown = b""
-        while b"million" not in shown:
-            shown += os.read(terminal, 1000)
-        assert f"{core}: ".encode() in shown
-        start = time.monotonic()
+    with (
+        Terminal() as terminal,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=terminal.end) as process,
+    ):
+        terminal.passed_on()
+        terminal.wait_for(f"{core}: .*million")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
-        assert time.monotonic() - start < 5  # on a machine that does other work
-        rest = os.read(terminal, 1000)
-        assert rest.endswith(b"\r\x1b[Kmatchbench: interrupted\r\n")
+        assert terminal.rest().endswith("\r\x1b[Kmatchbench: interrupted\r\n")
+        assert process.wait() == 130
         assert process.stdout is not None
         assert process.stdout.read() == b""
-    os.close(terminal)
 
 
 def test_ctrl_c_without_a_terminal_is_one_line(endless: str) -> None:
     words = [sys.executable, "-m", "matchbench", "cpu", "run", endless, "--core", "barrel"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(3)
+        # More than the start of the command needs.
+        wait_until(lambda: processor_seconds(process) > 3, process)
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60) == ("", "matchbench: interrupted\n")
+        assert process.communicate(timeout=PATIENCE_S) == ("", "matchbench: interrupted\n")
     assert process.returncode == 130
 
 

@@ -2,11 +2,10 @@
 """Replays traces on engines, several at a time, and returns the result tables."""
 
 import dataclasses
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from matchbench import reference
+from matchbench import interruptible, reference
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.comparison import Comparison
 from matchbench.native_types import Progress, Report
@@ -14,10 +13,6 @@ from matchbench.replay_config import ReplayConfig
 from matchbench.result_tables import REFERENCE, gather, label_of
 from matchbench.selection import choose_engines
 from matchbench.trace import Trace
-
-
-class _StoppedError(Exception):
-    """Ends the replays of the other threads."""
 
 
 def compare(
@@ -79,12 +74,17 @@ def compare(
     for trace in traces:
         trace.check()
     for each in chosen:
-        each.check()
+        interruptible.run(partial(_check, each))
     pairs = [(trace, engine) for trace in traces for engine in chosen]
     reports = _replay_all(pairs, network, config, jobs, progress)
     replays = [(trace, engine, report) for (trace, engine), report in zip(pairs, reports, strict=True)]
     found = gather(replays, network, config)
     return dataclasses.replace(found, **reference.replays(traces, chosen, network, config, found.results))
+
+
+def _check(engine: Engine, _tell: Progress) -> None:
+    """Check an engine of the user's, which takes about a second."""
+    engine.check()
 
 
 def _replay_all(
@@ -95,17 +95,9 @@ def _replay_all(
     progress: Progress | None,
 ) -> list[Report]:
     """Replay in threads: first the models, `jobs` at a time, then the measured engines, one at a time."""
-    stopped = threading.Event()
     parts = [0] * len(pairs)
 
-    def replay(at: int) -> Report:
-        def tell(done: int, total: int) -> None:
-            if stopped.is_set():
-                raise _StoppedError
-            parts[at] = 1000 * done // max(total, 1)
-            if progress:
-                progress(sum(parts), 1000 * len(parts))
-
+    def replay(at: int, tell: Progress) -> Report:
         trace, engine = pairs[at]
         report = trace.native.replay(
             engine,
@@ -118,15 +110,15 @@ def _replay_all(
         tell(1, 1)
         return report
 
+    def told(at: int, done: int, total: int) -> None:
+        parts[at] = 1000 * done // max(total, 1)
+        if progress:
+            progress(sum(parts), 1000 * len(parts))
+
     reports: dict[int, Report] = {}
     measured = {at for at, (_, engine) in enumerate(pairs) if engine.timing == "measured"}
-    for chosen, threads in ((set(range(len(pairs))) - measured, max(1, jobs)), (measured, 1)):
-        with ThreadPoolExecutor(max_workers=threads) as pool:
-            futures = {at: pool.submit(replay, at) for at in sorted(chosen)}
-            try:
-                reports.update((at, future.result()) for at, future in futures.items())
-            except BaseException:
-                stopped.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+    for chosen, count in ((set(range(len(pairs))) - measured, max(1, jobs)), (measured, 1)):
+        with interruptible.Threads(count) as threads:
+            futures = {at: threads.submit(partial(replay, at), partial(told, at)) for at in sorted(chosen)}
+            reports.update((at, interruptible.result(future)) for at, future in futures.items())
     return [reports[at] for at in range(len(pairs))]

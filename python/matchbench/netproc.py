@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchbench import _native
+from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError
 from matchbench.native_types import NetprocReport, Parameter, Progress, Value
 
@@ -207,8 +207,11 @@ def run(
     values: dict[str, Any] = packets.parameters | own | dict(parameters or {})
     processor = _native.NetworkProcessor(architecture, **values)
     try:
-        report = processor.run(
-            packets.capture, program=program, packets=count, kanata=kanata, progress=progress
+        report = interruptible.run(
+            lambda tell: processor.run(
+                packets.capture, program=program, packets=count, kanata=kanata, progress=tell
+            ),
+            progress,
         )
     except MatchbenchError as error:
         msg = f"{packets.name} on {architecture}: {error}"

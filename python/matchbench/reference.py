@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import columns, shortfalls
+from matchbench import columns, interruptible, shortfalls
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Parameter, Report
 from matchbench.replay_config import ReplayConfig
@@ -48,14 +48,16 @@ class _Setup:
     config: ReplayConfig
 
     def replay(self, engine: Engine | None = None, watched: Sequence[int] = ()) -> Report:
-        return self.trace.native.replay(
-            engine or self.engine,
-            self.network,
-            cpu_scale=self.config.cpu_scale,
-            free_wildcards=self.config.free_wildcards,
-            collectives=list(self.config.collectives.items()),
-            watched=watched,
-            progress=lambda _done, _total: None,  # where an interrupt takes effect
+        return interruptible.run(
+            lambda tell: self.trace.native.replay(
+                engine or self.engine,
+                self.network,
+                cpu_scale=self.config.cpu_scale,
+                free_wildcards=self.config.free_wildcards,
+                collectives=list(self.config.collectives.items()),
+                watched=watched,
+                progress=tell,
+            )
         )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import jinja2
 import polars as pl
 
-from matchbench import _native, report_charts, report_overview, summary
+from matchbench import _native, interruptible, report_charts, report_overview, summary
 from matchbench.output import write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
@@ -96,7 +96,8 @@ def _draw(comparison: Comparison, directory: Path, jobs: int, progress: Progress
         if min(jobs, len(plots) // _WORTH_A_PROCESS) > 1:
             pool = stack.enter_context(_processes(min(jobs, len(plots) // _WORTH_A_PROCESS)))
             with _without_interrupts():
-                saved = pool.map(_save, plots, repeat(directory))
+                futures = [pool.submit(_save, plot, directory) for plot in plots]
+            saved = map(interruptible.result, futures)
         for done, _ in enumerate(saved, start=1):
             if progress:
                 progress(done, len(plots))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from matchbench import _native
+from matchbench import _native, interruptible
 from matchbench._native import Engine, MatchbenchError
 from matchbench.evidence import EVIDENCE
 from matchbench.output import whole_directory, write_file, write_table
@@ -464,7 +464,7 @@ def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     >>> reproduce("hemmert2007").count("not testable") > 0
     True
     """
-    found = _native.reproduce(paper, jobs=jobs)
+    found = interruptible.run(lambda _tell: _native.reproduce(paper, jobs=jobs))
     parameters = [
         {**each, "engine": spec, "parameter": each["name"]}
         for spec in found["engines"]

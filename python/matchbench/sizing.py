@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import _native, columns
+from matchbench import _native, columns, interruptible
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Progress, Report
 from matchbench.output import whole_directory, write_file, write_table
@@ -244,18 +244,21 @@ class _Replays:
         self.done = 0
 
     def run(self, trace: Trace, engine: Engine, buckets: list[int] | None) -> Report:
-        def tell(done: int, total: int) -> None:
+        def told(done: int, total: int) -> None:
             if self.progress:
                 self.progress(1000 * self.done + 1000 * done // max(total, 1), 1000 * self.total)
 
-        report = trace.native.replay(
-            engine,
-            self.network,
-            cpu_scale=self.config.cpu_scale,
-            free_wildcards=self.config.free_wildcards,
-            collectives=list(self.config.collectives.items()),
-            sizing=buckets,
-            progress=tell,
+        report = interruptible.run(
+            lambda tell: trace.native.replay(
+                engine,
+                self.network,
+                cpu_scale=self.config.cpu_scale,
+                free_wildcards=self.config.free_wildcards,
+                collectives=list(self.config.collectives.items()),
+                sizing=buckets,
+                progress=tell,
+            ),
+            told,
         )
         self.done = min(self.done + 1, self.total)
         return report

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from matchbench import _native, columns
+from matchbench import _native, columns, interruptible
 from matchbench._native import MatchbenchError
 from matchbench.archive import unpack
 from matchbench.native_types import Progress, TraceState
@@ -182,7 +182,7 @@ class Trace:
             At the first defect; names file, rank, record and the rule of `spec/trace.md`.
         """
         try:
-            self.native.check(progress)
+            interruptible.run(self.native.check, progress)
         except MatchbenchError as error:
             raise _renamed(error, self.directory.parent if self._unpacked else None, self.path) from None
 
@@ -200,7 +200,7 @@ class Trace:
             When the trace is defective.
         """
         self.check()
-        stats = self.native.stats(progress)
+        stats = interruptible.run(self.native.stats, progress)
         ranks = pl.DataFrame(stats["ranks"], schema_overrides=columns.STATS_SCHEMA)
         return TraceStats(
             total={name: values[0] for name, values in stats["total"].items()},
