@@ -40,19 +40,21 @@ def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> E
     return _made(name, dict(parameters), preset=preset)
 
 
-def parse_assignments(texts: Iterable[str], *, option: str = "--set") -> dict[str, Value]:
+def parse_assignments(
+    texts: Iterable[str], *, option: str = "--set", form: str = "KEY=VALUE"
+) -> dict[str, Value]:
     """Parse `key=value` texts.
 
     Raises
     ------
     MatchbenchError
-        When a text has no `=`, or a key is given twice; the message names `option`.
+        When a text has no `=`, or a key is given twice; the message names `option` and the `form`.
     """
     found: dict[str, Value] = {}
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
-            msg = f"{option}: found `{text}`, expected KEY=VALUE"
+            msg = f"{option}: found `{text}`, expected {form}"
             raise MatchbenchError(msg)
         if key in found:
             msg = f"{option}: found `{key}` twice, as `{found[key]}` and as `{value}`; give it once"

@@ -12,15 +12,15 @@ import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from matchbench import _native, tables
+from matchbench import tables
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.replay_options import output_options, replay_config, replay_options
 from matchbench.output import reserved_directory
-from matchbench.replay_config import ReplayConfig
 
 if TYPE_CHECKING:
     from matchbench.comparison import Comparison
@@ -72,29 +72,7 @@ CHECK_FAILED = 1
     type=click.Path(path_type=Path),
     help="Result of `matchbench mpi bench`; sets the costs of linear:software and linear:software_l2.",
 )
-@click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]")
-@click.option(
-    "--network-set", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the network; repeatable."
-)
-@click.option(
-    "--cpu-scale",
-    metavar="X",
-    type=float,
-    default=1.0,
-    help="Factor on recorded compute time; 0 replays communication only. [1]",
-)
-@click.option(
-    "--free-wildcards",
-    is_flag=True,
-    help="Let wildcard receives match the first message that arrives, not the recorded one.",
-)
-@click.option(
-    "--collective",
-    "collectives",
-    metavar="OP=ALGORITHM",
-    multiple=True,
-    help="Algorithm that expands the collective OP; repeatable.",
-)
+@replay_options
 @click.option(
     "-j",
     "--jobs",
@@ -103,33 +81,23 @@ CHECK_FAILED = 1
     default=2,
     help="Parallel replays, then parallel plots. [2]",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Directory of the results. [out/compare-DATE-TIME]",
+@output_options(
+    default="out/compare-DATE-TIME",
+    plots="Draw the charts of the report as PNG and SVG too, to DIR/plots.",
 )
-@click.option("--plots", is_flag=True, help="Draw the charts of the report as PNG and SVG too, to DIR/plots.")
-@click.option("--table-only", is_flag=True, help="Draw no charts; the report has tables only.")
-@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
 def command(
     paths: tuple[Path, ...],
     engines: tuple[str, ...],
     parameters: tuple[str, ...],
     mpi_bench: Path | None,
-    network: str | None,
-    network_set: tuple[str, ...],
-    cpu_scale: float,
-    collectives: tuple[str, ...],
     jobs: int,
     output: Path | None,
     *,
     every: bool,
-    free_wildcards: bool,
     plots: bool,
     table_only: bool,
     force: bool,
+    **replay: Any,
 ) -> int:
     """Replay traces on receive engines and compare the cost of matching.
 
@@ -151,13 +119,7 @@ def command(
         raise MatchbenchError(msg)
     with reported_errors():
         chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench, every=every)
-    config = ReplayConfig(
-        network=network or _native.networks()[0][0],
-        network_parameters=parse_assignments(network_set, option="--network-set"),
-        cpu_scale=cpu_scale,
-        free_wildcards=free_wildcards,
-        collectives=dict(map(_assignment, collectives)),
-    )
+    config = replay_config(**replay)
     with ExitStack() as stack:
         # Before the work: another command may be writing to it.
         stack.enter_context(reserved_directory(output, marker="results.json", force=force))
@@ -193,11 +155,3 @@ def _show(comparison: Comparison) -> None:
             tables.line()
     with tables.ignoring_closed_pipe():
         sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        msg = f"--collective: found `{text}`, expected OP=ALGORITHM"
-        raise MatchbenchError(msg)
-    return name, value

@@ -14,8 +14,8 @@ import click
 
 from matchbench import _native, tables
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.replay_options import output_options, replay_config, replay_options
 from matchbench.output import reserved_directory
-from matchbench.replay_config import ReplayConfig
 
 if TYPE_CHECKING:
     from matchbench.sizing import Sizings
@@ -62,56 +62,31 @@ MOST_COMMUNICATORS = 8
     multiple=True,
     help="Divide the queues into N buckets by source modulo N; repeatable. [4, 16, 64, 256]",
 )
-@click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]")
-@click.option(
-    "--network-set", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the network; repeatable."
-)
-@click.option(
-    "--cpu-scale",
-    metavar="X",
-    type=float,
-    default=1.0,
-    help="Factor on recorded compute time; 0 replays communication only. [1]",
-)
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write tables and a page with charts.",
-)
-@click.option("--table-only", is_flag=True, help="Put no charts into the page.")
-@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+@replay_options
+@output_options(default="")
 def command(
     paths: tuple[Path, ...],
     engine: str,
     costs: tuple[str, ...],
     buckets: tuple[int, ...],
-    network: str | None,
-    network_set: tuple[str, ...],
-    cpu_scale: float,
     output: Path | None,
     *,
     no_costs: bool,
     table_only: bool,
     force: bool,
+    **replay: Any,
 ) -> None:
     """Count how many entries a matching structure needs, and what too few cost.
 
     One replay gives the overflows of every size; further replays give the costs on engines with a structure.
     """
-    from matchbench.selection import parse_assignments
     from matchbench.sizing import BUCKETS, size
     from matchbench.trace import Trace
 
     if no_costs and costs:
         msg = "--no-costs: found together with --engine, expected one of them"
         raise _native.MatchbenchError(msg)
-    config = ReplayConfig(
-        network=network or _native.networks()[0][0],
-        network_parameters=parse_assignments(network_set, option="--network-set"),
-        cpu_scale=cpu_scale,
-    )
+    config = replay_config(**replay)
     with ExitStack() as stack:
         if output is not None:
             stack.enter_context(reserved_directory(output, marker="sizing.json", force=force))

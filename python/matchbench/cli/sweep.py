@@ -11,14 +11,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from matchbench import _native, tables
+from matchbench import tables
 from matchbench._native import MatchbenchError
+from matchbench.cli.replay_options import (
+    OPTIONS,
+    given_option,
+    output_options,
+    replay_config,
+    replay_options,
+)
 from matchbench.output import reserved_directory
-from matchbench.replay_config import ReplayConfig
 
 if TYPE_CHECKING:
     from matchbench.sweep.result import Sweep
@@ -81,17 +87,7 @@ _MOST_ROWS = 20  # of the table on a terminal
     type=click.Path(path_type=Path),
     help="Areas of your hardware results, as TOML.",
 )
-@click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]")
-@click.option(
-    "--network-set", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the network; repeatable."
-)
-@click.option("--cpu-scale", metavar="X", type=float, help="Factor on recorded compute time. [1]")
-@click.option(
-    "--free-wildcards", is_flag=True, help="Wildcard receives match the first message that arrives."
-)
-@click.option(
-    "--collective", "collectives", metavar="OP=ALGORITHM", multiple=True, help="As in compare; repeatable."
-)
+@replay_options
 @click.option(
     "-j",
     "--jobs",
@@ -116,16 +112,7 @@ _MOST_ROWS = 20  # of the table on a terminal
     help="Where results of replays are kept. [matchbench/replays in the user's cache folder]",
 )
 @click.option("--no-cache", is_flag=True, help="Keep no results, and use none.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Directory of the results. [out/sweep-DATE-TIME]",
-)
-@click.option("--plots", is_flag=True, help="Draw the charts as PNG and SVG too, to DIR/plots.")
-@click.option("--table-only", is_flag=True, help="Draw no charts; the page has tables only.")
-@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+@output_options(default="out/sweep-DATE-TIME", plots="Draw the charts as PNG and SVG too, to DIR/plots.")
 def command(paths: tuple[Path, ...], output: Path | None, jobs: int, **options: object) -> int:
     """Replay traces on many variants of engines: which is best, where is the knee, what does a doubling gain.
 
@@ -146,11 +133,6 @@ class _Options:
     time_limit: str | None
     seed: int | None
     areas: Path | None
-    network: str | None
-    network_set: tuple[str, ...]
-    cpu_scale: float | None
-    free_wildcards: bool
-    collectives: tuple[str, ...]
     cluster: str | None
     cluster_set: tuple[str, ...]
     cache: Path | None
@@ -160,6 +142,7 @@ class _Options:
     force: bool
 
     def __init__(self, **options: object) -> None:
+        self.replay: dict[str, Any] = {name: options.pop(name) for name in OPTIONS}
         self.__dict__.update(options)
 
 
@@ -242,39 +225,21 @@ def _study(paths: tuple[Path, ...], options: _Options) -> Study:
     if options.seed is not None:
         changes["seed"] = options.seed
     if any(path.suffix == ".toml" for path in paths):
-        fixed = (
-            "engines",
-            "parameters",
-            "network",
-            "network_set",
-            "cpu_scale",
-            "free_wildcards",
-            "collectives",
-        )
-        given = next((name for name in fixed if getattr(options, name)), None)
+        given = "--engine" if options.engines else "--set" if options.parameters else None
+        given = given or given_option(options.replay)
         if len(paths) > 1 or given:
-            what = f"the option --{given.rstrip('s').replace('_', '-')}" if given else f"{len(paths)} paths"
+            what = f"the option {given}" if given else f"{len(paths)} paths"
             msg = f"{paths[0]}: found a study and {what}, expected the study alone; edit the study"
             raise MatchbenchError(msg)
         return replace(read_study(paths[0]), **changes)  # type: ignore[arg-type] # fields by name
     if not options.engines:
         msg = "--engine: found none, expected at least one; `matchbench engines` lists them"
         raise MatchbenchError(msg)
-    config = ReplayConfig(
-        network=options.network or _native.networks()[0][0],
-        network_parameters=parse_assignments(options.network_set, option="--network-set"),
-        cpu_scale=1.0 if options.cpu_scale is None else options.cpu_scale,
-        free_wildcards=options.free_wildcards,
-        collectives={
-            key: str(value)
-            for key, value in parse_assignments(options.collectives, option="--collective").items()
-        },
-    )
     study = Study(
         question="",
         traces=paths,
         designs=tuple(designs_of(options.engines, parse_assignments(options.parameters))),
-        config=config,
+        config=replay_config(**options.replay),
         budget=GRID_BUDGET,
     )
     return replace(study, **changes)  # type: ignore[arg-type] # fields by name
