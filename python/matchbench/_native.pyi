@@ -7,12 +7,16 @@ included, stops the work and is raised by the call. Long calls release the inter
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import overload
 
 from matchbench.native_types import (
     Advanced,
+    AfterMatch,
     Answer,
     Card,
     ChipRun,
+    Cut,
+    Deepest,
     Entry,
     Findings,
     HeaderFields,
@@ -126,6 +130,32 @@ class Trace:
         sizing: Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> Report: ...
+    @overload
+    def moment(
+        self,
+        engine: Engine,
+        network: Network,
+        *,
+        cpu_scale: float,
+        free_wildcards: bool,
+        collectives: Sequence[tuple[str, str]],
+        communicator: int | None = None,
+        cut: None = None,
+        progress: Progress | None = None,
+    ) -> Deepest: ...
+    @overload
+    def moment(
+        self,
+        engine: Engine,
+        network: Network,
+        *,
+        cpu_scale: float,
+        free_wildcards: bool,
+        collectives: Sequence[tuple[str, str]],
+        communicator: int | None = None,
+        cut: tuple[int, int, int],
+        progress: Progress | None = None,
+    ) -> Cut: ...
 
 class MatchProgram:
     """A program for the match unit."""
@@ -146,10 +176,17 @@ class MatchProgram:
 class MatchUnit:
     """A match unit with its list manager and observers."""
 
+    APPENDED: int
     pc: int
-    def __init__(self, program: MatchProgram, engine: Engine, remove: bool) -> None: ...
+    def __init__(self, program: MatchProgram, engine: Engine, after_match: AfterMatch) -> None: ...
     def append(self, list: str, item: ItemFields | Sequence[int], id: int) -> None: ...  # noqa: A002 - binding's name
-    def arrive(self, list: str, header: HeaderFields | Sequence[int], arrival: int) -> None: ...  # noqa: A002 - binding's name
+    def arrive(
+        self,
+        list: str,  # noqa: A002 - binding's name
+        header: HeaderFields | Sequence[int],
+        arrival: int,
+        after_match: AfterMatch | None = None,
+    ) -> None: ...
     def watch(self, kanata: bool, vcd: bool) -> None: ...
     def advance(self, words: int, rows: bool) -> Advanced: ...
     def finish(self) -> tuple[str, str]: ...

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The match unit by itself: a match program, two lists and a queue of headers, run cycle by cycle."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
-from matchbench.match_unit_files import Header, Item
-from matchbench.native_types import Advanced, Answer, Value
+from matchbench.match_unit_files import NO_MATCH, Header, Item
+from matchbench.native_types import Advanced, AfterMatch, Answer, State, Value
 
 CHUNK = 10_000  # words per call, so that files are written piece by piece and Ctrl-C is served
 
@@ -51,6 +52,18 @@ class Word:
     text: str
 
 
+REGISTERS = 16
+"""Registers of each file, and predicates; number 0 is a constant."""
+
+
+def register_value(state: State, register: str) -> int:
+    """Return the value of a register or predicate, such as `a1`, `t1` or `p1`."""
+    kind, number = register[0], int(register[1:])
+    if kind == "p":
+        return state["predicates"] >> number & 1
+    return (state["alu"] if kind == "a" else state["ternary"])[number]
+
+
 @dataclass(slots=True)
 class Report:
     """Totals of a run: answers in the order of the headers, cycles, words issued, stall cycles by cause."""
@@ -72,8 +85,13 @@ class Setup:
         What `read_list` and `read_headers` return.
     preset, parameters
         Preset of the engine `microcode`, and values that replace parameters of it.
-    remove
-        Remove a matching item from its list.
+    after_match
+        What becomes of a matching item and of a header without a match; a header's own replaces it.
+
+    Raises
+    ------
+    MatchbenchError
+        When the program or a parameter is wrong, or a header expects what is no name.
     """
 
     def __init__(
@@ -84,7 +102,7 @@ class Setup:
         *,
         preset: str = "hemmert2007",
         parameters: Mapping[str, Value] | None = None,
-        remove: bool = False,
+        after_match: AfterMatch = "keep",
     ) -> None:
         values: dict[str, Any] = dict(parameters or {})
         for key in ("program", "commands"):
@@ -93,18 +111,29 @@ class Setup:
                 msg = f"parameter `{key}`: has no effect here; {why}"
                 raise MatchbenchError(msg)
         self.name = program
-        self.program = load_program(program)
+        digest = hashlib.sha256()
+        self.program = load_program(program, digest.update)
+        self.sha256 = None if program in dict(_native.match_programs()) else digest.hexdigest()
         self.engine = _native.Engine("microcode", preset=preset, **values)
         self.items = items
         self.headers = headers
-        self.remove = remove
+        self.after_match = after_match
         self.words = [Word(*word) for word in self.program.words()]
         self.registers = dict(self.program.names())
         self._names = {register: name for name, register in self.registers.items()}
+        known = {NO_MATCH, *(item.name for item in items)}
+        for header in headers:
+            if header.expect is not None and header.expect not in known:
+                msg = (
+                    f"header `{header.name}`, field `expect`: found `{header.expect}`, expected the name "
+                    f"of an item or of an earlier header, or `{NO_MATCH}`"
+                )
+                raise MatchbenchError(msg)
+            known.add(header.name)
 
     def unit(self) -> _native.MatchUnit:
         """Return a unit in reset with the lists and the headers."""
-        unit = _native.MatchUnit(self.program, self.engine, self.remove)
+        unit = _native.MatchUnit(self.program, self.engine, self.after_match)
         for number, item in enumerate(self.items):
             if isinstance(item.content, list) and len(item.content) != self.program.item_words:
                 msg = (
@@ -114,7 +143,7 @@ class Setup:
                 raise MatchbenchError(msg)
             unit.append(item.list_name, item.content, number)
         for header in self.headers:
-            unit.arrive(header.list_name, header.content, header.arrival)
+            unit.arrive(header.list_name, header.content, header.arrival, header.after_match)
         return unit
 
     def advance(self, unit: _native.MatchUnit, *, rows: bool = False) -> Iterator[Advanced]:
@@ -158,6 +187,23 @@ class Setup:
                 label = self.words[at].labels[0]
                 return label if at == address else f"{label}+{address - at}"
         return str(address)
+
+    def item_name(self, item: int) -> str:
+        """Return the name of an item of a list: its own, or that of the header that left it there."""
+        appended = _native.MatchUnit.APPENDED
+        return self.headers[item - appended].name if item >= appended else self.items[item].name
+
+    def found_name(self, answer: Answer) -> str:
+        """Return the name of what matched, or `NO_MATCH`."""
+        return NO_MATCH if answer["item"] is None else self.item_name(answer["item"])
+
+    def unexpected_answers(self, report: Report) -> Iterator[str]:
+        """Yield a sentence for each header whose answer is not the one that it expects."""
+        for answer in report.answers:
+            header = self.headers[answer["header"]]
+            found = self.found_name(answer)
+            if header.expect not in (None, found):
+                yield f"header `{header.name}`: found `{found}`, expected `{header.expect}`"
 
     def register_name(self, register: str) -> str:
         """Return the name of a register in the program, or the register itself."""

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
-from matchbench.native_types import HeaderFields, ItemFields
+from matchbench.native_types import AfterMatch, HeaderFields, ItemFields
 
 ListName: TypeAlias = Literal["posted", "unexpected"]
 
@@ -57,6 +57,8 @@ OPTIONS = [
     name for kind, name in CODES if kind == "option" and name not in {"any_source", "max_size"}
 ]  # these two follow from `nid` and from `max_size` or `min_free`
 OPERATIONS = ["put", "get", "search"]
+AFTER_MATCH: dict[str, AfterMatch] = {"keep": "keep", "remove": "remove", "append": "append"}
+"""What becomes of a matching item, and of a header without a match; by its word in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,18 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header: name, list to search, fields or eight words, and the cycle of its arrival."""
+    """A header: name, list to search, fields or eight words, and the cycle of its arrival.
+
+    `after_match` replaces that of the run. `expect` is the name of the item, or of the earlier header that
+    left it, that must match; `NO_MATCH` if none may.
+    """
 
     name: str
     list_name: ListName
     content: HeaderFields | list[int]
     arrival: int
+    after_match: AfterMatch | None = None
+    expect: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +241,22 @@ def _process(entry: _FileEntry, name: str, default: int | str) -> int | None:
 def _header(entry: _FileEntry) -> Header:
     name = entry.name()
     arrival = entry.number_of("arrival", LATEST_ARRIVAL, 0)
+    of_run = ("arrival", "after_match", "expect")
+    after_match = None
+    if "after_match" in entry.fields:
+        after_match = AFTER_MATCH[entry.choice("after_match", tuple(AFTER_MATCH), "keep")]
+    expect = entry.fields.get("expect")
+    if expect is not None and not isinstance(expect, str):
+        entry.reject(f"field `expect`: found {_show(expect)}, expected a name or `{NO_MATCH}`")
     if "words" in entry.fields:
-        entry.check_names(("name", "words", "list", "arrival"))
+        entry.check_names(("name", "words", "list", *of_run))
         table = entry.choice("list", ("posted", "unexpected"), "posted")
-        return Header(name, "posted" if table == "posted" else "unexpected", entry.words(), arrival)
+        list_name: ListName = "posted" if table == "posted" else "unexpected"
+        return Header(name, list_name, entry.words(), arrival, after_match, expect)
     op = entry.choice("op", OPERATIONS, "put")
     search = op == "search"
     known = [key for key in HEADER_BITS if key not in ({"length"} if search else {"ignore"})]
-    entry.check_names(("name", "op", *known, "arrival"))
+    entry.check_names(("name", "op", *known, *of_run))
     numbers = {
         key: entry.number_of(key, (1 << bits) - 1, 0)
         for key, bits in HEADER_BITS.items()
@@ -268,6 +284,8 @@ def _header(entry: _FileEntry) -> Header:
             "data": numbers["data"],
         },
         arrival,
+        after_match,
+        expect,
     )
 
 

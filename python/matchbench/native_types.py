@@ -263,6 +263,49 @@ class HeaderFields(TypedDict):
     data: int
 
 
+AfterMatch: TypeAlias = Literal["keep", "remove", "append"]
+"""What becomes of an item that matched: it stays in its list, it leaves it, or it leaves it and a header
+without a match is appended to the other list, as in MPI."""
+
+
+class Deepest(TypedDict):
+    """The deepest search of each rank: its operation, time and depth, and all operations of the rank."""
+
+    operation: list[int]
+    at_ns: list[float]
+    depth: list[int]
+    operations: list[int]
+
+
+class CutEntries(TypedDict):
+    """Entries of a list at a moment, oldest first; `initiator` is None for any."""
+
+    bits: list[int]
+    ignore: list[int]
+    initiator: list[int | None]
+
+
+class CutOperations(CutEntries):
+    """Operations from a moment on.
+
+    `found` is what an operation matched: an entry of the list that it searches (`listed`), or what an earlier
+    operation left there (`left`).
+    """
+
+    at_ps: list[int]
+    kind: list[Literal["receive", "message", "probe", "matched probe"]]
+    found: list[tuple[Literal["listed", "left"], int] | None]
+
+
+class Cut(TypedDict):
+    """The lists of a rank at a moment, and its operations from then on; `cancelled`: a cancel ends them."""
+
+    posted: CutEntries
+    unexpected: CutEntries
+    operations: CutOperations
+    cancelled: bool
+
+
 class Answer(TypedDict):
     """Answer of the match unit to a header; times are cycles."""
 

@@ -67,7 +67,7 @@ pub fn value(state: &UnitState, register: Register) -> u64 {
 }
 
 /// The registers that `word` writes when it issues with these predicates, in the order of the slots.
-fn targets(word: &Word, predicates: u16) -> Vec<Register> {
+pub(crate) fn targets(word: &Word, predicates: u16) -> Vec<Register> {
     let guard = |slot: Slot| match (slot, word.alu, word.copy) {
         (Slot::Alu, Some(Alu::Compute { guard, .. } | Alu::Permute { guard, .. }), _) => guard,
         (Slot::Copy, _, Some(copy)) => copy.guard,

@@ -345,18 +345,37 @@ fn a_kanata_file_has_every_word_in_its_stages() {
     }
 }
 
+/// Values of each signal by time, and the places.
+type Waves = (BTreeMap<String, BTreeMap<u64, u64>>, BTreeMap<u64, String>);
+
 /// The changes of each signal of a VCD file, by a reader of its own.
-fn read_vcd(text: &str) -> BTreeMap<String, BTreeMap<u64, u64>> {
+fn read_vcd(text: &str) -> Waves {
     let (declarations, changes) = text.split_once("$enddefinitions $end\n").unwrap();
     assert!(declarations.contains("$timescale 1 ps $end"));
-    let mut names: BTreeMap<&str, (String, usize)> = BTreeMap::new();
-    for line in declarations.lines().filter(|line| line.starts_with("$var")) {
+    // Signals by code: names with their scopes, and the width.
+    let mut names: BTreeMap<&str, (Vec<String>, usize)> = BTreeMap::new();
+    let mut scopes: Vec<&str> = Vec::new();
+    for line in declarations.lines() {
         let fields: Vec<&str> = line.split(' ').collect();
-        assert_eq!((fields[1], fields[5]), ("wire", "$end"));
-        let known = names.insert(fields[3], (fields[4].to_owned(), fields[2].parse().unwrap()));
-        assert!(known.is_none(), "codes are unique");
+        match fields[0] {
+            "$scope" => scopes.push(fields[2]),
+            "$upscope" => assert!(scopes.pop().is_some()),
+            "$var" => {
+                assert_eq!(fields[5], "$end");
+                assert_eq!(fields[1], if fields[4] == "place" { "string" } else { "wire" });
+                let width = fields[2].parse().unwrap();
+                let name =
+                    if scopes.len() == 1 { fields[4].to_owned() } else { scopes[1..].join(".") + "." + fields[4] };
+                let (known, same) = names.entry(fields[3]).or_insert_with(|| (Vec::new(), width));
+                assert_eq!(*same, width, "two names of a signal have its width");
+                known.push(name);
+            }
+            _ => {}
+        }
     }
+    assert!(scopes.is_empty());
     let mut signals: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     let mut time = None;
     for line in changes.lines() {
         if let Some(number) = line.strip_prefix('#') {
@@ -365,25 +384,35 @@ fn read_vcd(text: &str) -> BTreeMap<String, BTreeMap<u64, u64>> {
             time = Some(next);
             continue;
         }
+        if let Some((place, code)) = line.strip_prefix('s').and_then(|rest| rest.split_once(' ')) {
+            assert_eq!(names[code].0, ["program.place"]);
+            texts.insert(time.unwrap(), place.to_owned());
+            continue;
+        }
         let (value, code) = match line.strip_prefix('b') {
             Some(rest) => rest.split_once(' ').unwrap(),
             None => line.split_at(1),
         };
-        let (name, width) = &names[code];
+        let (known, width) = &names[code];
         assert!(value.len() <= *width);
         let value = u64::from_str_radix(value, 2).unwrap();
-        signals.entry(name.clone()).or_default().insert(time.unwrap(), value);
+        for name in known {
+            signals.entry(name.clone()).or_default().insert(time.unwrap(), value);
+        }
     }
-    signals
+    (signals, texts)
 }
 
 #[test]
 fn a_vcd_file_has_the_state_of_every_cycle() {
     let clock = Clock::from_mhz(500);
     for program in BuiltinProgram::ALL {
-        let mut vcd = Vcd::new(clock);
+        let assembled = program.assemble();
+        let mut vcd = Vcd::new(&assembled, clock);
         session(program, ListManagerParameters { latency: 30, ..MEMORY }, AfterMatch::Keep).run(&mut vcd).unwrap();
-        let signals = read_vcd(&vcd.finish());
+        let (signals, places) = read_vcd(&vcd.finish());
+        let names = &assembled.registers;
+        assert!(!names.is_empty(), "the program names registers");
         let at = |name: &str, cycle: u64| {
             signals
                 .get(name)
@@ -402,6 +431,13 @@ fn a_vcd_file_has_the_state_of_every_cycle() {
                 assert_eq!(at(&format!("a{number}"), cycle), state.alu[number]);
                 assert_eq!(at(&format!("t{number}"), cycle), state.ternary[number]);
             }
+            for (name, register) in names {
+                assert_eq!(at(&format!("program.{name}"), cycle), value(state, *register), "{name}");
+            }
+            let place = places.range(..=2000 * cycle).next_back().unwrap().1;
+            let (label, distance) = place.split_once('+').unwrap_or((place, "0"));
+            let first = assembled.labels.get(label).map_or_else(|| label.parse().unwrap(), |address| address.index());
+            assert_eq!(first + distance.parse::<usize>().unwrap(), usize::from(event.issued.at), "{place}");
             assert_eq!(at("in_pop", cycle), u64::from(event.took.is_some()));
             if let Some(entry) = event.took {
                 assert_eq!(at("in_data", cycle), entry.word);

@@ -19,12 +19,18 @@ from matchbench.cli.mu_common import (
     inputs,
     reported_errors,
     setup_from,
+    show_latencies,
+    show_registers,
     show_totals,
 )
 from matchbench.cli.mu_profile import profile
 from matchbench.cli.mu_trace import trace
+from matchbench.match_unit import Report, Setup
 from matchbench.match_unit_files import read_text
 from matchbench.output import whole_file
+
+MOST_WRONG = 5
+"""Headers with another answer than the expected one that are named."""
 
 
 @click.group(
@@ -39,7 +45,8 @@ from matchbench.output import whole_file
 
     PROGRAM is mpi, portals_hemmert2007, portals_lean, portals4, or a file: source text or an image.
     `docs/match_unit.md` is a tour and describes the files of items and headers.
-    Exit status: 0 done, 1 the program violates the protocol of the list manager, 2 bad input.
+    Exit status: 0 done, 1 the program violates the protocol of the list manager or gives another answer than
+    a header expects, 2 bad input.
     """,
 )
 def command() -> None:
@@ -53,7 +60,7 @@ def command() -> None:
     \b
       matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench mu run mine.mb --list list.csv --headers headers.csv --set memory_latency=40
-      matchbench mu run mpi --list list.toml --headers headers.toml --after-match remove -o answers.json
+      matchbench mu run mpi --list list.toml --headers headers.toml --after-match append -o answers.json
 
     Times are cycles. begun: the list manager starts to send the header; answered: it acts on the answer.
     """
@@ -66,8 +73,8 @@ def command() -> None:
     help="Write the answers to FILE.csv, or answers and parameters to FILE.json.",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier file.")
-def run(output: Path | None, *, force: bool, **words: Any) -> None:
-    """Run PROGRAM and print its answer to each header with its cycles."""
+def run(output: Path | None, *, force: bool, **words: Any) -> int:
+    """Run PROGRAM and print its answer to each header with its cycles, and the registers at the end."""
     if output and output.suffix not in {".csv", ".json"}:
         msg = f"{output}: unknown suffix; expected a .csv or .json file"
         raise MatchbenchError(msg)
@@ -86,7 +93,7 @@ def run(output: Path | None, *, force: bool, **words: Any) -> None:
                 writer.writerow(COLUMNS)
                 writer.writerows(rows)
             else:
-                json.dump(everything(setup, report), file, indent=1)
+                json.dump(everything(setup, report, unit.state()), file, indent=1)
                 file.write("\n")
     numeric = {"offset", "length", "visits", "begun", "answered", "cycles"}
     shown = [[cell if cell != "" else None for cell in row] for row in rows]
@@ -98,6 +105,21 @@ def run(output: Path | None, *, force: bool, **words: Any) -> None:
     tables.show(None, [f">{name}" if name in numeric else name for name in names], shown)
     tables.line()
     show_totals(setup, report)
+    tables.line()
+    show_latencies(report)
+    tables.line()
+    show_registers(setup, unit.state())
+    return _compare(setup, report)
+
+
+def _compare(setup: Setup, report: Report) -> int:
+    """Report the headers whose answer is not the one that their file expects; return the exit status."""
+    wrong = list(setup.unexpected_answers(report))
+    with tables.ignoring_closed_pipe():
+        sys.stderr.writelines(f"matchbench: {line}\n" for line in wrong[:MOST_WRONG])
+        if len(wrong) > MOST_WRONG:
+            sys.stderr.write(f"matchbench: {len(wrong) - MOST_WRONG} more headers with another answer\n")
+    return CHECK_FAILED if wrong else 0
 
 
 @command.command(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Options, results and texts that the commands of `matchbench mu` share."""
 
+import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,9 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import MatchbenchError, tables
-from matchbench.match_unit import ProtocolError, Report, Setup
-from matchbench.match_unit_files import NO_MATCH, read_headers, read_list
-from matchbench.native_types import Answer, Row
+from matchbench.match_unit import REGISTERS, ProtocolError, Report, Setup, register_value
+from matchbench.match_unit_files import AFTER_MATCH, read_headers, read_list
+from matchbench.native_types import Answer, Row, State
 from matchbench.selection import parse_assignments
 
 CHECK_FAILED = 1
@@ -52,9 +53,10 @@ def inputs(function: Function) -> Function:
             ),
             click.option(
                 "--after-match",
-                type=click.Choice(["keep", "remove"]),
+                type=click.Choice(list(AFTER_MATCH)),
                 default="keep",
-                help="Keep a matching item in its list, or remove it. [keep]",
+                help="Keep a matching item in its list, remove it, or remove it and append a header without "
+                "a match to the other list, as MPI does. [keep]",
             ),
         ]
     ):
@@ -77,7 +79,7 @@ def setup_from(
         read_headers(headers),
         preset=preset,
         parameters=parse_assignments(parameters),
-        remove=after_match == "remove",
+        after_match=AFTER_MATCH[after_match],
     )
 
 
@@ -106,7 +108,7 @@ def answer_row(setup: Setup, answer: Answer) -> list[object]:
     return [
         setup.headers[answer["header"]].name,
         answer["list_name"],
-        NO_MATCH if answer["item"] is None else setup.items[answer["item"]].name,
+        setup.found_name(answer),
         words[1] if matched and len(words) > 1 else "",
         words[2] if matched and len(words) > 2 else "",
         result,
@@ -133,15 +135,93 @@ def show_totals(setup: Setup, report: Report) -> None:
     tables.line(f"waited     {waited}{': ' if waits else ''}{', '.join(waits)}")
 
 
-def everything(setup: Setup, report: Report) -> dict[str, Any]:
+def latencies(report: Report) -> dict[str, list[int]]:
+    """Return the cycles from begin to answer of the searches of each list, in ascending order."""
+    found: dict[str, list[int]] = {}
+    for name in ("posted", "unexpected"):
+        of_list = (answer for answer in report.answers if answer["list_name"] == name)
+        cycles = sorted(answer["answered"] - answer["begun"] for answer in of_list)
+        if cycles:
+            found[name] = cycles
+    return found
+
+
+def quantile(ascending: Sequence[int], share: float) -> int:
+    """Return the smallest of the values that at least `share` of them do not exceed."""
+    return ascending[max(math.ceil(share * len(ascending)), 1) - 1]
+
+
+def show_latencies(report: Report) -> None:
+    """Print a row of cycles for each list that was searched."""
+    tables.show(
+        "cycles from begin to answer",
+        ["list", ">searches", ">min", ">mean", ">median", ">p99", ">max"],
+        [
+            (
+                name,
+                tables.count(len(cycles)),
+                cycles[0],
+                tables.decimal(sum(cycles) / len(cycles)),
+                quantile(cycles, 0.5),
+                quantile(cycles, 0.99),
+                cycles[-1],
+            )
+            for name, cycles in latencies(report).items()
+        ],
+    )
+
+
+def final_registers(setup: Setup, state: State) -> list[tuple[str, str, int]]:
+    """Return register, name in the program or empty, and value of all that have a name or are not zero."""
+    registers = [f"{kind}{number}" for kind in "atp" for number in range(1, REGISTERS)]
+    rows = []
+    for register in registers:
+        name = setup.register_name(register)
+        value = register_value(state, register)
+        if name != register or value:
+            rows.append((register, "" if name == register else name, value))
+    return rows
+
+
+def show_registers(setup: Setup, state: State) -> None:
+    """Print the registers and predicates that have a name or are not zero."""
+    rows = final_registers(setup, state)
+    tables.show(
+        "registers at the end: those with a name or a value",
+        ["register", "name", ">value"],
+        [(register, name, f"{value:#x}") for register, name, value in rows if register[0] != "p"],
+    )
+    predicates = [
+        setup.register_name(register) for register, _, value in rows if register[0] == "p" and value
+    ]
+    tables.line(f"predicates  {' '.join(predicates) or 'none'}")
+
+
+def everything(setup: Setup, report: Report, state: State) -> dict[str, Any]:
     """Return a run for JSON. Words are hexadecimal text, as most readers lose bits of 64-bit numbers."""
     return {
         "program": setup.name,
+        "program_sha256": setup.sha256,
         "engine": f"{setup.engine.name}:{setup.engine.preset}",
         "parameters": setup.engine.parameters(),
         "cycles": report.cycles,
         "words": report.words,
         "waited": report.stalls,
+        "latency": {
+            name: {
+                "searches": len(cycles),
+                "min": cycles[0],
+                "mean": sum(cycles) / len(cycles),
+                "median": quantile(cycles, 0.5),
+                "p99": quantile(cycles, 0.99),
+                "max": cycles[-1],
+            }
+            for name, cycles in latencies(report).items()
+        },
+        "registers": [
+            {"register": register, "name": name, "value": hex(value)}
+            for register, name, value in final_registers(setup, state)
+        ],
         "answers": [
             dict(zip(COLUMNS, answer_row(setup, answer), strict=True))
             | {"answer": [hex(word) for word in answer["words"]]}
@@ -157,7 +237,7 @@ def answer_text(setup: Setup, answer: Answer) -> str:
         return f"{header}: no match in the {answer['list_name']} list, {answer['visits']} visited"
     words = answer["words"]
     where = f", offset {words[1]}, length {words[2]}" if len(words) > 2 else ""
-    return f"{header}: {setup.items[answer['item']].name}{where}, {answer['visits']} visited"
+    return f"{header}: {setup.item_name(answer['item'])}{where}, {answer['visits']} visited"
 
 
 def write_text(setup: Setup, register: str, value: int) -> str:

@@ -418,7 +418,7 @@ class Debugger:
                 rows.append(
                     [
                         f"{number}{' answered' if number < answered else ''}",
-                        self.setup.items[entry["item"]].name,
+                        self.setup.item_name(entry["item"]),
                         entry["handle"],
                         f"{bits:#x}",
                         f"{ignore:#x}",

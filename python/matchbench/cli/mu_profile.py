@@ -33,7 +33,11 @@ def profile(*, by_word: bool, as_json: bool, **words: Any) -> None:
         report = setup.run(unit)
     found = unit.profile()
     if as_json:
-        json.dump(everything(setup, report) | {"profile": profile_json(setup, found)}, sys.stdout, indent=1)
+        json.dump(
+            everything(setup, report, unit.state()) | {"profile": profile_json(setup, found)},
+            sys.stdout,
+            indent=1,
+        )
         sys.stdout.write("\n")
         return
     show_parts(found, report)

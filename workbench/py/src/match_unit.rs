@@ -10,7 +10,7 @@ use mb_microcode::MicrocodeParameters;
 use mb_session::debugger::{Condition, Debugger, Relation, StopReason};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
-use mb_session::session::{AfterMatch, Session, SessionStep};
+use mb_session::session::{APPENDED, AfterMatch, Session, SessionStep};
 use mb_session::trace::Tracer;
 use mb_unit::layout::{flags, handle_word, op, options};
 use mb_unit::list_manager::{List, StallCause};
@@ -41,16 +41,20 @@ pub(crate) struct MatchUnit {
 
 #[pymethods]
 impl MatchUnit {
+    /// An item with this id or a larger one was left in a list by the header of that number from it on.
+    #[classattr]
+    const APPENDED: u64 = APPENDED;
+
     /// A unit in reset that runs `program`, with the list manager of `engine`.
     #[new]
-    fn new(program: &MatchProgram, engine: &Engine, remove: bool) -> PyResult<Self> {
+    fn new(program: &MatchProgram, engine: &Engine, after_match: &str) -> PyResult<Self> {
         let Some(parameters) = engine.choice.parameters.try_typed::<MicrocodeParameters>() else {
             return Err(bad_input(format!(
                 "engine `{}`: has no match unit; expected `microcode`",
                 engine.choice.spec()
             )));
         };
-        let after_match = if remove { AfterMatch::Remove } else { AfterMatch::Keep };
+        let after_match = after_match_of(after_match)?;
         let program = program.program();
         Ok(Self {
             profile: Profile::new(program),
@@ -72,16 +76,22 @@ impl MatchUnit {
         Ok(())
     }
 
-    /// Queues a header that searches a list and is available from cycle `arrival` on.
-    fn arrive(&mut self, list: &str, header: HeaderInput, arrival: u64) -> PyResult<()> {
-        self.debugger.session_mut().arrive_words(list_of(list)?, header.into(), arrival);
+    /// Queues a header that searches a list and is available from cycle `arrival` on, with what becomes of the matching
+    /// item, or as for all headers.
+    #[pyo3(signature = (list, header, arrival, after_match=None))]
+    fn arrive(&mut self, list: &str, header: HeaderInput, arrival: u64, after_match: Option<&str>) -> PyResult<()> {
+        let (list, session) = (list_of(list)?, self.debugger.session_mut());
+        match after_match {
+            None => session.arrive_words(list, header.into(), arrival),
+            Some(word) => session.arrive_as(list, header.into(), arrival, after_match_of(word)?),
+        }
         Ok(())
     }
 
     /// Starts the export for viewers.
     fn watch(&mut self, kanata: bool, vcd: bool) {
         self.kanata = kanata.then(|| Kanata::new(self.debugger.program()));
-        self.vcd = vcd.then(|| Vcd::new(self.clock));
+        self.vcd = vcd.then(|| Vcd::new(self.debugger.program(), self.clock));
     }
 
     /// Issues up to `words` words without holding the interpreter. `idle`: no header is left; `broken`: the program
@@ -301,6 +311,15 @@ impl MatchUnit {
 
 fn register_of(name: &str) -> PyResult<Register> {
     Register::from_name(name).ok_or_else(|| bad_input(format!("register `{name}`: unknown")))
+}
+
+fn after_match_of(word: &str) -> PyResult<AfterMatch> {
+    match word {
+        "keep" => Ok(AfterMatch::Keep),
+        "remove" => Ok(AfterMatch::Remove),
+        "append" => Ok(AfterMatch::Append),
+        _ => Err(bad_input(format!("after match: found `{word}`, expected one of: keep, remove, append"))),
+    }
 }
 
 fn list_of(name: &str) -> PyResult<List> {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Waveforms in VCD, for `GTKWave` and Surfer.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use mb_asm::MatchProgram;
+use mb_asm::word::Register;
 use mb_core::{Clock, Cycles};
 use mb_unit::list_manager::StallCause;
 use mb_unit::match_processor::{IssueEvent, Observer};
 use mb_unit::unit::{FifoTag, MatchUnit, OutputWord, WRITE_STAGE};
-use vcd::{IdCode, TimescaleUnit, Value, Writer};
+use vcd::{IdCode, TimescaleUnit, Value, VarType, Writer};
+
+use super::places;
 
 /// Signals before the registers: name and width.
 const SIGNALS: [(&str, u32); 11] = [
@@ -24,7 +29,8 @@ const SIGNALS: [(&str, u32); 11] = [
     ("p", 16),
 ];
 
-/// Index of each signal in [`SIGNALS`]. Registers a1 to a15, then t1 to t15, start at [`REGISTERS`].
+/// Index of each signal in [`SIGNALS`]. Registers a1 to a15, then t1 to t15, start at [`REGISTERS`]; the predicates that
+/// have names follow.
 const ISSUE: usize = 0;
 const PC: usize = 1;
 const STALL: usize = 2;
@@ -37,6 +43,8 @@ const OUT_DATA: usize = 8;
 const TAKEN: usize = 9;
 const PREDICATES: usize = 10;
 const REGISTERS: usize = 11;
+/// Registers of a file that can be written.
+const WRITABLE: usize = 15;
 
 /// A signal of the file and its last value.
 struct Signal {
@@ -45,11 +53,19 @@ struct Signal {
     value: Option<u64>,
 }
 
-/// Waveforms: program counter, stall, both FIFO ports, branches, predicates and registers, one time step per cycle.
+/// Waveforms: program counter, stall, both FIFO ports, branches, predicates and registers, one time step per cycle. The
+/// scope `program` has the registers and predicates again under their names in the program, and the label and distance
+/// of the word, `place`, as text (an extension of the format that `GTKWave` and Surfer read).
 pub struct Vcd {
     clock: Clock,
     writer: Writer<Vec<u8>>,
     signals: Vec<Signal>,
+    /// Numbers of the predicates whose signals follow the registers.
+    predicates: Vec<usize>,
+    /// The place of each word, its signal, and the word whose place it shows.
+    places: Vec<String>,
+    place: IdCode,
+    shown: Option<usize>,
     /// Sent words that have not reached the output FIFO, with the cycle in which they do.
     leaving: Vec<(u64, OutputWord)>,
     /// The current cycle, and the last one whose time was written.
@@ -59,15 +75,27 @@ pub struct Vcd {
 }
 
 impl Vcd {
-    /// Waveforms of a unit that runs at `clock`; times are in picoseconds.
+    /// Waveforms of a unit that runs `program` at `clock`; times are in picoseconds.
     ///
     /// # Panics
     /// Never: writing to memory cannot fail.
     #[must_use]
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(program: &MatchProgram, clock: Clock) -> Self {
         let mut writer = Writer::new(Vec::new());
-        let signals = declare(&mut writer);
-        Self { clock, writer, signals, leaving: Vec::new(), now: None, written: None, end: 0 }
+        let Declared { signals, predicates, place } = declare(&mut writer, program);
+        Self {
+            clock,
+            writer,
+            signals,
+            predicates,
+            places: places(program),
+            place,
+            shown: None,
+            leaving: Vec::new(),
+            now: None,
+            written: None,
+            end: 0,
+        }
     }
 
     /// The text written since the last call.
@@ -113,6 +141,15 @@ impl Vcd {
         written(result);
     }
 
+    /// Shows the place of the word at `address`.
+    fn show_place(&mut self, address: usize) {
+        if self.shown != Some(address) {
+            self.write_time();
+            self.shown = Some(address);
+            written(self.writer.change_string(self.place, &self.places[address]));
+        }
+    }
+
     /// Sets the output port for the current cycle.
     fn set_output(&mut self) {
         let cycle = self.now;
@@ -146,8 +183,15 @@ fn written<T, E: Debug>(result: Result<T, E>) -> T {
     result.expect("writing to memory cannot fail")
 }
 
+/// The signals of a file.
+struct Declared {
+    signals: Vec<Signal>,
+    predicates: Vec<usize>,
+    place: IdCode,
+}
+
 /// Writes the declarations of the file.
-fn declare(writer: &mut Writer<Vec<u8>>) -> Vec<Signal> {
+fn declare(writer: &mut Writer<Vec<u8>>, program: &MatchProgram) -> Declared {
     let causes = StallCause::ALL.into_iter().enumerate();
     let stalls: Vec<String> = causes.map(|(number, cause)| format!("{}={}", number + 1, cause.as_str())).collect();
     let comment = format!("stall: {}; in_tag: 0=header 1=item 2=end", stalls.join(" "));
@@ -155,15 +199,40 @@ fn declare(writer: &mut Writer<Vec<u8>>) -> Vec<Signal> {
     written(writer.timescale(1, TimescaleUnit::PS));
     written(writer.add_module("match_unit"));
     let named = SIGNALS.iter().map(|(name, width)| ((*name).to_owned(), *width));
-    let registers = |file: char| (1..16).map(move |number| (format!("{file}{number}"), 64));
-    let signals = named
+    let registers = |file: char| (1..=WRITABLE).map(move |number| (format!("{file}{number}"), 64));
+    let mut signals: Vec<Signal> = named
         .chain(registers('a'))
         .chain(registers('t'))
         .map(|(name, width)| Signal { code: written(writer.add_wire(width, &name)), width, value: None })
         .collect();
+    written(writer.add_module("program"));
+    let place = written(writer.add_var(VarType::String, 1, "place", None));
+    // By predicate, since one may have several names.
+    let mut predicates: BTreeMap<usize, IdCode> = BTreeMap::new();
+    for (name, register) in &program.registers {
+        let index = match register {
+            Register::Alu(reg) => reg.index().checked_sub(1),
+            Register::Ternary(reg) => reg.index().checked_sub(1).map(|number| WRITABLE + number),
+            Register::Predicate(reg) => {
+                let number = reg.index();
+                if let Some(&code) = predicates.get(&number) {
+                    written(writer.var_def(VarType::Wire, 1, code, name, None));
+                } else {
+                    predicates.insert(number, written(writer.add_wire(1, name)));
+                }
+                continue;
+            }
+        };
+        // Number 0 of a file is a constant.
+        if let Some(index) = index {
+            written(writer.var_def(VarType::Wire, 64, signals[REGISTERS + index].code, name, None));
+        }
+    }
+    signals.extend(predicates.values().map(|&code| Signal { code, width: 1, value: None }));
+    written(writer.upscope());
     written(writer.upscope());
     written(writer.enddefinitions());
-    signals
+    Declared { signals, predicates: predicates.into_keys().collect(), place }
 }
 
 /// The bits of `value` without leading zeros, highest first; at least one.
@@ -202,6 +271,11 @@ impl Observer for Vcd {
         for (index, value) in state.alu[1..].iter().chain(&state.ternary[1..]).enumerate() {
             self.set(REGISTERS + index, *value);
         }
+        for index in 0..self.predicates.len() {
+            let bit = state.predicates >> self.predicates[index] & 1;
+            self.set(REGISTERS + 2 * WRITABLE + index, u64::from(bit));
+        }
+        self.show_place(usize::from(event.issued.at));
         if let Some(sent) = event.issued.sent {
             self.leaving.push((event.cycle + WRITE_STAGE, sent));
         }
