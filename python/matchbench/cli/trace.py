@@ -7,18 +7,27 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from matchbench import shortfalls, tables
-from matchbench._native import TraceError
+from matchbench._native import MatchbenchError, TraceError
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.replay_options import OPTIONS, given_option, replay_config, replay_options
 
 if TYPE_CHECKING:
     from matchbench.trace import Trace, TraceStats
 
 CHECK_FAILED = 1
+
+_OF_MU = {
+    **{name: f"--{name}" for name in ("rank", "communicator", "headers", "clock")},
+    "start": "--from",
+    "engine": "--on",
+    **OPTIONS,
+}
+"""Options of `export --mu` by the name of the argument."""
 
 trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
 
@@ -40,6 +49,7 @@ def _open(path: Path) -> Trace:
       matchbench trace check out/mine
       matchbench trace stats out/mine
       matchbench trace export out/mine -o mine.parquet
+      matchbench trace export out/mine --mu -o moment
 
     TRACE is a trace's directory or NAME.tar.xz.
     """,
@@ -266,17 +276,110 @@ def _show_ranks(found: TraceStats) -> None:
     )
 
 
-@command.command(epilog="Example: matchbench trace export out/mine -o mine.parquet")
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench trace export out/mine -o mine.parquet
+      matchbench trace export out/mine --mu -o moment
+      matchbench trace export out/mine --mu --rank 3 --communicator 0 --headers 1000 -o moment
+      matchbench mu run mine.mb --list moment/list.toml --headers moment/headers.toml
+
+    `--mu` writes DIR/list.toml and DIR/headers.toml: the lists of a rank before its deepest search, and its
+    operations from then on, in the order of a replay.
+    """
+)
 @trace_argument
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), required=True, help="Parquet file."
+    "-o",
+    "--output",
+    metavar="FILE|DIR",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Parquet file, or with --mu a directory.",
 )
-@click.option("--force", is_flag=True, help="Replace an existing FILE.")
-def export(path: Path, output: Path, *, force: bool) -> None:
-    """Write all records to a Parquet file, one row each (`spec/results.md`, section 7)."""
+@click.option("--force", is_flag=True, help="Replace an existing FILE, or an earlier export in DIR.")
+@click.option("--mu", "as_mu", is_flag=True, help="Write lists and headers for `matchbench mu`.")
+@click.option("--rank", metavar="N", type=int, help="With --mu: a rank. [the one with the deepest search]")
+@click.option(
+    "--communicator",
+    metavar="N",
+    type=click.IntRange(0),
+    help="With --mu: entries of one communicator only. [all]",
+)
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(["worst", "start"]),
+    help="With --mu: just before the deepest search, or from the start on. [worst]",
+)
+@click.option("--headers", metavar="N", type=int, help="With --mu: operations at most. [100]")
+@click.option(
+    "--on",
+    "engine",
+    metavar="NAME[:PRESET]",
+    help="With --mu: the engine whose replay orders posts and arrivals. [ideal:zero]",
+)
+@click.option(
+    "--clock",
+    metavar="MHZ",
+    type=click.IntRange(1, 100_000),
+    help="With --mu: clock of the match unit. [500]",
+)
+@replay_options
+def export(path: Path, output: Path, *, force: bool, as_mu: bool, **of_mu: Any) -> None:
+    """Write all records to a Parquet file (`spec/results.md`, section 7), or a moment for `mu run`."""
+    given = given_option(of_mu, _OF_MU)
+    if not as_mu and given is not None:
+        msg = f"{given}: found without --mu; add --mu, or leave it out"
+        raise MatchbenchError(msg)
     trace = _open(path)
+    if as_mu:
+        _export_moment(trace, output, force=force, **of_mu)
+        return
     with progress_bar("checking") as progress:
         trace.check(progress=progress)
     with progress_bar("exporting") as progress:
         trace.export(output, force=force, progress=progress)
     tables.line(f"{output}: {tables.count(trace.records)} records")
+
+
+def _export_moment(
+    trace: Trace,
+    output: Path,
+    *,
+    force: bool,
+    rank: int | None,
+    communicator: int | None,
+    start: Literal["worst", "start"] | None,
+    headers: int | None,
+    engine: str | None,
+    clock: int | None,
+    **replay: Any,
+) -> None:
+    from matchbench.moment import HEADERS, HEADERS_FILE, LIST_FILE, export_moment
+    from matchbench.result_tables import REFERENCE
+
+    with progress_bar("replaying") as progress:
+        found = export_moment(
+            trace,
+            output,
+            rank=rank,
+            communicator=communicator,
+            start=start or "worst",
+            headers=HEADERS if headers is None else headers,
+            engine=engine or REFERENCE,
+            config=replay_config(**replay),
+            clock_mhz=clock,
+            force=force,
+            progress=progress,
+        )
+    tables.line(
+        f"{trace.name}: rank {found.rank} from its operation {tables.count(found.operation)} on, "
+        f"{tables.time(found.at_ns)} after the start; "
+        f"its deepest search has a depth of {tables.count(found.depth)}"
+    )
+    tables.line(f"{output / LIST_FILE}: {found.posted} posted, {found.unexpected} unexpected")
+    end = "; a cancel of a posted receive ends them" if found.cancelled else ""
+    tables.line(f"{output / HEADERS_FILE}: {tables.count(found.headers)} headers{end}")

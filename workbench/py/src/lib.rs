@@ -16,6 +16,7 @@ mod errors;
 mod generate;
 mod host_files;
 mod match_unit;
+mod moment;
 mod netproc;
 mod progress;
 mod replay;

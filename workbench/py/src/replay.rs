@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use mb_core::{EngineFault, Timing};
 use mb_measure::{Effort, Found, HostClock, MeasureError, NextEngine, PASSES, closed_loop, host};
-use mb_replay::{ReplayConfig, ReplayError, Report, Wildcards};
+use mb_replay::{Moments, ReplayConfig, ReplayError, Report, Wildcards};
 use pyo3::prelude::*;
 
 use crate::catalog::{Engine, Network};
@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) watched: Vec<u32>,
     /// Whether to count entries for sizes, and numbers of buckets.
     pub(crate) sizing: Option<Vec<u32>>,
+    /// What is kept of the operations of receivers.
+    pub(crate) moments: Option<Moments>,
 }
 
 /// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
@@ -70,6 +72,7 @@ pub(crate) fn run(
         return Err(bad_input("buckets: 0 found, expected at least 1"));
     }
     config.sizing.clone_from(&options.sizing);
+    config.moments.clone_from(&options.moments);
     config.wildcards = if options.free_wildcards { Wildcards::Free } else { Wildcards::Recorded };
     for (collective, algorithm) in &options.collectives {
         config.collectives.set(collective, algorithm).map_err(bad_input)?;

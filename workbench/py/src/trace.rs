@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use mb_core::Timing;
+use mb_replay::{CutAt, Moments};
 use mb_trace::Communicators;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
@@ -13,7 +15,7 @@ use crate::catalog::{Engine, Network};
 use crate::errors::{bad_input, trace_error};
 use crate::progress::Progress;
 use crate::replay::{self, Options};
-use crate::{report, stats};
+use crate::{moment, report, stats};
 
 /// The length of a finalized trace file by its first bytes; None for a rank that did not finish.
 #[pyfunction]
@@ -155,8 +157,44 @@ impl Trace {
         sizing: Option<Vec<u32>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = Options { cpu_scale, free_wildcards, collectives, watched, sizing };
+        let options = Options { cpu_scale, free_wildcards, collectives, watched, sizing, moments: None };
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
+    }
+
+    /// Replays the trace on `engine`. Without `cut`, returns the deepest search of each rank, among the operations of
+    /// `communicator` if one is given; with a rank, the number of an operation of it and a number of operations, the
+    /// lists before that operation and the operations from it on.
+    #[pyo3(signature = (
+        engine, network, *, cpu_scale, free_wildcards, collectives, communicator=None, cut=None, progress=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn moment<'py>(
+        &self,
+        py: Python<'py>,
+        engine: &Engine,
+        network: &Network,
+        cpu_scale: f64,
+        free_wildcards: bool,
+        collectives: Vec<(String, String)>,
+        communicator: Option<u32>,
+        cut: Option<(u32, u64, usize)>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        if engine.choice.entry.card.timing == Timing::Measured {
+            return Err(bad_input(format!(
+                "engine `{}`: is measured, and orders operations differently in each run; expected a model",
+                engine.choice.spec()
+            )));
+        }
+        let at = cut.map(|(rank, first, count)| CutAt { rank, first, count });
+        let moments = Some(Moments { communicator, cut: at });
+        let watched = Vec::new();
+        let options = Options { cpu_scale, free_wildcards, collectives, watched, sizing: None, moments };
+        let report = replay::run(py, self, engine, network, &options, progress)?.report;
+        match report.cut {
+            Some(cut) if at.is_some() => moment::cut(py, &cut),
+            _ => moment::deepest(py, &report.deepest),
+        }
     }
 
     /// Bytes of the records `start` to `stop` (exclusive) of `rank`, 64 each, as in

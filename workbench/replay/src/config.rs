@@ -3,6 +3,7 @@
 
 use mb_trace::CollectiveOp;
 
+use crate::moment::Moments;
 use crate::network::Network;
 
 /// What a wildcard receive takes when messages arrive in another order than in the recording.
@@ -124,6 +125,8 @@ pub struct ReplayConfig {
     pub watched: Vec<u32>,
     /// Whether entries are counted for the sizes of structures, and numbers of buckets to divide the queues into.
     pub sizing: Option<Vec<u32>>,
+    /// Whether the deepest search of each rank is noted, or the lists and operations of a moment are kept.
+    pub moments: Option<Moments>,
 }
 
 impl ReplayConfig {
@@ -137,6 +140,7 @@ impl ReplayConfig {
             collectives: Collectives::default(),
             watched: Vec::new(),
             sizing: None,
+            moments: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod assignment;
 mod collective;
 pub mod config;
+pub mod moment;
 pub mod network;
 mod rank;
 pub mod report;
@@ -16,6 +17,7 @@ mod slab;
 mod stats;
 
 pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
+pub use moment::{Cut, CutAt, CutOp, Deepest, Found, Moments};
 pub use network::{NETWORKS, Network};
 pub use report::{DepthBin, Histogram, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};

@@ -5,6 +5,7 @@
 use mb_core::capacity::CapacityEvents;
 use mb_core::time::Picos;
 
+use crate::moment::{Cut, Deepest};
 use crate::sizing::Sizing;
 
 /// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept
@@ -314,6 +315,10 @@ pub struct Report {
     pub notes: Vec<String>,
     /// By rank, if it was asked for.
     pub sizing: Vec<Sizing>,
+    /// The deepest search by rank, if it was asked for.
+    pub deepest: Vec<Deepest>,
+    /// The moment that was asked for.
+    pub cut: Option<Cut>,
 }
 
 #[cfg(test)]

@@ -161,6 +161,10 @@ fn report(world: &World, mut ranks: Vec<Rank>, out: SharedSink) -> Report {
         }
         report.total.add(&rank.totals);
         report.sizing.extend(rank.sizer.take().map(|sizer| sizer.finish(rank.totals.time)));
+        if let Some((deepest, cut)) = rank.watcher.take().map(|watcher| watcher.finish()) {
+            report.deepest.push(deepest);
+            report.cut = report.cut.or(cut);
+        }
     }
     report.cycle = find_cycle(&report.unfinished);
     report.notes = notes(&report.total, world.config.wildcards);

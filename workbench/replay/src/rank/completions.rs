@@ -26,10 +26,7 @@ impl Rank<'_> {
         if self.engine_at == Picos::MAX
             && let Some(completion) = self.engine.answer(now, op)
         {
-            self.totals.operations += 1;
-            if let Some(sizer) = &mut self.sizer {
-                sizer.apply(now, op);
-            }
+            self.count(now, op);
             self.handle_completion(world, completion, out);
             return;
         }
@@ -38,14 +35,23 @@ impl Rank<'_> {
         }
     }
 
+    /// Counts an operation that the engine has accepted.
+    #[inline(always)]
+    fn count(&mut self, now: Picos, op: Op) {
+        self.totals.operations += 1;
+        if let Some(sizer) = &mut self.sizer {
+            sizer.apply(now, op);
+        }
+        if let Some(watcher) = &mut self.watcher {
+            watcher.apply(now, op);
+        }
+    }
+
     #[inline]
     pub(super) fn offer_now(&mut self, world: &World, now: Picos, op: Op, out: &mut SharedSink) -> bool {
         match self.engine.offer(now, op) {
             Accepted::Yes => {
-                self.totals.operations += 1;
-                if let Some(sizer) = &mut self.sizer {
-                    sizer.apply(now, op);
-                }
+                self.count(now, op);
                 self.engine.settle(&mut out.done);
                 self.handle_completions(world, out);
                 true

@@ -34,6 +34,7 @@ use self::arrivals::Arrivals;
 use crate::assignment::Assignment;
 use crate::collective::RoundMessage;
 use crate::config::ReplayConfig;
+use crate::moment::Watcher;
 use crate::network::NetworkParameters;
 use crate::report::Totals;
 use crate::requests::Requests;
@@ -297,6 +298,7 @@ pub(crate) struct Rank<'a> {
     unexpected: u32,
     pub(crate) totals: Totals,
     pub(crate) sizer: Option<Box<Sizer>>,
+    pub(crate) watcher: Option<Box<Watcher>>,
 }
 
 impl<'a> Rank<'a> {
@@ -335,6 +337,7 @@ impl<'a> Rank<'a> {
             unexpected: 0,
             totals: Totals::default(),
             sizer: world.config.sizing.as_ref().map(|buckets| Box::new(Sizer::new(buckets))),
+            watcher: world.config.moments.as_ref().map(|moments| Box::new(Watcher::new(moments, id))),
         };
         rank.find_next_record(world);
         rank

@@ -9,9 +9,7 @@ use mb_kit::MatchLists;
 
 use super::buckets::{Ages, Buckets};
 use super::{QueueCurves, Queues, Sizing};
-
-/// The match bits of the communicator (`spec/matching.md`, M-1) begin here.
-const CONTEXT: u32 = 33;
+use crate::moment::CONTEXT;
 
 /// Counts for one receiver, in the order in which its engine accepts operations.
 #[derive(Clone, Debug)]
