@@ -143,19 +143,19 @@ def _compare(setup: Setup, report: Report) -> int:
 @click.option("--script", type=click.Path(path_type=Path), help="Run the lines of this file and exit.")
 def debug(commands: str | None, script: Path | None, **words: Any) -> int:
     """Debug PROGRAM: breakpoints, single steps, registers, FIFOs and lists."""
-    from matchbench.cli import mu_debug
+    from matchbench.cli import mu_debug, mu_debug_session
 
     with reported_errors():
         debugger = mu_debug.Debugger(setup_from(**words))
     if commands is None and script is None and sys.stdin.isatty():
-        mu_debug.interact(debugger)
+        mu_debug_session.interact(debugger)
         return 0
     if script is not None:
-        mu_debug.run_script(debugger, read_text(script).splitlines())
+        mu_debug_session.run_script(debugger, read_text(script).splitlines())
     if commands is not None:
-        mu_debug.run_script(debugger, commands.split(";"))
+        mu_debug_session.run_script(debugger, commands.split(";"))
     if commands is None and script is None:
-        mu_debug.run_script(debugger, sys.stdin)
+        mu_debug_session.run_script(debugger, sys.stdin)
     return BAD_INPUT if debugger.rejected else CHECK_FAILED if debugger.broken else 0
 
 
