@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Shared by the pipeline tests: small generated traces, the command as a process, keys of specifications."""
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 import matchbench as mb
+from tests.browser import launched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Other tests run at the same time: the wall time of an example says nothing.
 settings.register_profile("shared processors", deadline=None)
@@ -36,6 +43,13 @@ def matchbench(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the system's Chromium."""
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,6 @@ The browser is the system's Chromium, driven by Playwright; `make test` installs
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,33 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import matchbench as mb
+from tests.browser import DRAWN, SIZE, open_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
+    from playwright.sync_api import Browser, Page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright; `make test` installs it")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-DRAWN = """
-() => [...document.querySelectorAll("figure:not([hidden]) .chart")]
-  .every((each) => each.querySelector("svg.marks"))
-"""
-SIZE: ViewportSize = {"width": 1100, "height": 900}
 MARKS = "figure:not([hidden]) svg.marks path[aria-label]"
 ENGINES = ["ideal", "linear:qsnet2", "linear:bgp", "microcode:hemmert2007"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed; `xtask/setup.sh browser` installs one")
-    # The sandbox of Chromium refuses to run as root.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=arguments)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +32,8 @@ def report(halo: mb.Trace, deep: mb.Trace, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def opened(browser: Browser, report: Path) -> Iterator[tuple[Page, list[str]]]:
     """Open the report without network, and list its messages in the console and what it loads."""
-    context = browser.new_context(offline=True, viewport=SIZE)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: said.append(request.url))
-    page.goto(report.as_uri())
-    page.wait_for_function(DRAWN)
-    assert said.pop(0) == report.as_uri()
-    yield page, said
-    context.close()
+    with open_page(browser, report) as found:
+        yield found
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_the_command_answers_first_and_writes_tables_and_a_page(tmp_path: Path) 
         assert found.height > 0
     page = (tmp_path / "sizes/sizing.html").read_text()
     assert first in page
-    assert page.count("<figure>") == 2
+    assert page.count('<figure data-trace="tasks-16">') == 2
 
 
 def test_parts_of_the_match_latency_add_up_and_a_full_structure_has_a_mark_and_a_remark() -> None:

@@ -9,6 +9,7 @@ import jinja2
 import polars as pl
 
 from matchbench import _native, report_charts, tables
+from matchbench.report_overview import Chart
 from matchbench.sizing import QUEUES, worst_rank
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ COSTS = (
 )
 """Headings of the replays with other sizes."""
 
-_WIDTH, _HEIGHT = 560, 260  # pixels
+_WIDTH, _HEIGHT, _MARGIN = 560, 260, 90  # pixels; the margin is beside the plotted area
 _COLOURS = {
     "posted, all": "#1f5fa8",
     "posted, rank": "#8fb4dc",
@@ -166,17 +167,36 @@ def page(sizings: Sizings, *, charts: bool = True) -> str:
     )
 
 
-def _charts(sizings: Sizings, trace: str) -> list[tuple[str, report_charts.Spec]]:
+def _charts(sizings: Sizings, trace: str) -> list[Chart]:
     """Give the charts of a trace; none of a queue that was always empty."""
     curves = sizings.curves.filter(trace=trace)
     total = curves.filter(pl.col("rank").is_null())
     if not total.filter(pl.col("measure") == "oldest_of_queue", pl.col("value") > 0).height:
         return []
-    lines = [_overflows(sizings, total, trace), _searches(total)]
+    overflows, searches = pl.concat(_overflows(sizings, total, trace)), pl.concat(_searches(total))
     return [
-        ("Overflows by size of the structure", _steps(pl.concat(lines[0]), "overflows")),
-        ("Searches that go on beyond the oldest entries", _steps(pl.concat(lines[1]), "searches")),
+        Chart(
+            trace=trace,
+            kind="overflows",
+            title="overflows by size of the structure",
+            description=_describe(overflows, "overflows"),
+            spec=_steps(overflows, "overflows"),
+        ),
+        Chart(
+            trace=trace,
+            kind="searches",
+            title="searches that go on beyond the oldest entries",
+            description=_describe(searches, "searches"),
+            spec=_steps(searches, "searches"),
+        ),
     ]
+
+
+def _describe(rows: pl.DataFrame, what: str) -> str:
+    """Say how many lines there are, and from which size on each is zero."""
+    ends = rows.filter(value=0).group_by("curve", maintain_order=True).agg(pl.col("entries").min())
+    zero = "; ".join(f"{curve}: {entries}" for curve, entries in ends.iter_rows())
+    return f"Lines: {rows['curve'].n_unique()}. Entries from which on there are no {what}: {zero}."
 
 
 def _line(curve: pl.DataFrame, label: str) -> pl.DataFrame:
@@ -209,9 +229,10 @@ def _steps(rows: pl.DataFrame, what: str) -> report_charts.Spec:
     """Draw a step line for each curve; both axes are logarithmic from 1 on, and reach 0."""
     names = rows["curve"].unique(maintain_order=True).to_list()
     return {
+        "usermeta": {"margin": _MARGIN},
         "width": _WIDTH,
         "height": _HEIGHT,
-        "data": {"values": rows.to_dicts()},
+        "data": report_charts.data(rows),
         "params": [{"name": "curves", "select": {"type": "point", "fields": ["curve"]}, "bind": "legend"}],
         "mark": {"type": "line", "interpolate": "step-after", "point": {"size": 14}},
         "encoding": {

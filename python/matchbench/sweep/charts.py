@@ -32,6 +32,8 @@ TITLES = {
 
 _LINES: Spec = {"name": "lines", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
 _WIDTH = 560  # pixels
+_MARGIN = 80  # pixels beside the plotted area
+_LEGEND: Spec = {"orient": "bottom", "columns": 3, "labelLimit": 260, "symbolLimit": 40}
 _ZOOM = "wheel![event.shiftKey]"  # the wheel alone scrolls the page
 
 
@@ -66,6 +68,27 @@ class Chart:
     y_title: str
     logarithmic: bool
     table: pl.DataFrame
+
+    @property
+    def trace(self) -> str:
+        """The trace that it is about: none, since a sweep is about all of its traces."""
+        return ""
+
+    @property
+    def description(self) -> str:
+        """What it shows, in words."""
+        xs, ys = self.table["x"].to_list(), self.table["y"].to_list()
+        over = (
+            f"{self.x_title} from {min(xs):g} to {max(xs):g}, "
+            f"{self.y_title} from {min(ys):.4g} to {max(ys):.4g}."
+        )
+        if self.kind != "pareto":
+            return f"Lines: {self.table['line'].n_unique()}; {over}"
+        states = self.table["state"].to_list()
+        front = self.table.filter(pl.col("state") != "dominated").height
+        knee = self.table.filter(state="knee")["variant"].to_list()
+        named = f", knee {knee[0]}" if knee else ""
+        return f"Points: {len(states)} variants, {front} on the front{named}; {over}"
 
     @property
     def spec(self) -> Spec:
@@ -196,7 +219,7 @@ def _curve_spec(chart: Chart) -> Spec:
 def _pareto_spec(chart: Chart) -> Spec:
     states = {"domain": ["dominated", "front", "knee"], "range": [GREY, FRONT, KNEE]}
     line = {"filter": "datum.state != 'dominated'"}
-    colour = {"field": "state", "type": "nominal", "scale": states, "title": None}
+    colour = {"field": "state", "type": "nominal", "scale": states, "title": None, "legend": _LEGEND}
     return {
         **_frame(chart),
         "encoding": _position(chart),
@@ -229,7 +252,7 @@ def _colour(chart: Chart) -> Spec:
     if chart.table["line"].n_unique() == 1:
         return {}
     return {
-        "color": {"field": "line", "type": "nominal", "title": None, "sort": None},
+        "color": {"field": "line", "type": "nominal", "title": None, "sort": None, "legend": _LEGEND},
         "opacity": {"condition": {"param": "lines", "value": 1}, "value": 0.1},
     }
 
@@ -251,7 +274,7 @@ def _shape(chart: Chart) -> Spec:
     """Give the shape of points: by design, if there are several."""
     if chart.table["line"].n_unique() == 1:
         return {}
-    return {"shape": {"field": "line", "type": "nominal", "title": "design", "sort": None}}
+    return {"shape": {"field": "line", "type": "nominal", "title": "design", "sort": None, "legend": _LEGEND}}
 
 
 def _size(chart: Chart) -> Spec:
@@ -259,12 +282,14 @@ def _size(chart: Chart) -> Spec:
     entries = chart.table["entries"]
     if chart.x != "area" or entries.null_count() or entries.n_unique() == 1:
         return {"size": {"condition": {"test": "datum.state == 'knee'", "value": 160}, "value": 60}}
-    return {"size": {"field": "entries", "type": "quantitative", "scale": {"range": [40, 400]}}}
+    size = {"field": "entries", "type": "quantitative", "scale": {"range": [40, 400]}, "legend": _LEGEND}
+    return {"size": size}
 
 
 def _frame(chart: Chart) -> Spec:
     rounded = chart.table.with_columns(pl.col(pl.Float64).round_sig_figs(6))
     return {
+        "usermeta": {"margin": _MARGIN},
         "width": _WIDTH,
         "height": 320,
         "data": {"values": rounded.write_csv(), "format": {"type": "csv"}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Tables that sort and filter, and the switches of engines. Without this script the tables are plain HTML.
+// Tables that sort and filter, and the switches of engines where the page has some. Without this script the tables are plain HTML.
 "use strict";
 (() => {
   const units = { s: 1e9, ms: 1e6, us: 1e3, ns: 1 };
@@ -50,7 +50,7 @@
     let left = 0;
     for (const row of rows) {
       const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
-      row.hidden = !shown.includes(row.dataset.engine) || !words.every((word) => text.includes(word));
+      row.hidden = (switches.length > 0 && !shown.includes(row.dataset.engine)) || !words.every((word) => text.includes(word));
       left += row.hidden ? 0 : 1;
     }
     document.getElementById("shown").textContent = left === rows.length ? "" : `${left} of ${rows.length} rows`;
@@ -67,8 +67,10 @@
     each.addEventListener("dblclick", () => press((other) => other === each));
     each.title = "click: on or off; double-click: alone";
   }
-  document.getElementById("all").addEventListener("click", () => press(() => true));
-  document.getElementById("none").addEventListener("click", () => press(() => false));
+  if (switches.length > 0) {
+    document.getElementById("all").addEventListener("click", () => press(() => true));
+    document.getElementById("none").addEventListener("click", () => press(() => false));
+  }
   filter.addEventListener("input", update);
   document.getElementById("controls").hidden = false;
 })();

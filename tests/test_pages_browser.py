@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The pages of `size` and `sweep` in a browser: charts, tables, and nothing in the console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import matchbench as mb
+from matchbench.cli import main
+from tests.browser import SIZE, open_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MARKS = "figure svg.marks path[aria-label]"
+
+
+@pytest.fixture(scope="module", params=["sweep", "sizing"])
+def opened(
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    halo: mb.Trace,
+    deep: mb.Trace,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, Page, list[str]]]:
+    directory = tmp_path_factory.mktemp(request.param)
+    traces = [str(halo.path), str(deep.path)]
+    if request.param == "sweep":
+        varied = ["-e", "cam_list", "-e", "alpu", "--set", "cam=1..64 *4", "--set", "cells=8..64 *8"]
+        words = ["sweep", *traces, *varied, "--set", "block=8", "--no-cache", "-o", str(directory / "o")]
+        assert main(words) == 0
+        path = directory / "o/report.html"
+    else:
+        assert main(["size", *traces, "-e", "cam_list", "-o", str(directory / "o")]) == 0
+        path = directory / "o/sizing.html"
+    with open_page(browser, path) as (page, said):
+        yield request.param, page, said
+
+
+@pytest.fixture
+def page(opened: tuple[str, Page, list[str]]) -> Iterator[Page]:
+    """Give the page; a message fails the test."""
+    _, page, said = opened
+    yield page
+    page.set_viewport_size(SIZE)
+    page.get_by_label("Rows that contain").fill("")
+    assert said == []
+
+
+def test_every_chart_is_drawn_with_marks_that_show_their_values(page: Page) -> None:
+    charts = page.locator("figure .chart")
+    assert charts.count() >= 2
+    for at in range(charts.count()):
+        chart = charts.nth(at)
+        assert chart.locator("svg.marks").count() == 1
+        assert chart.locator("path[aria-label]").count() > 1
+        assert chart.get_attribute("aria-label")
+        assert chart.get_attribute("aria-description")
+    page.locator(MARKS).last.hover(force=True)
+    page.locator("#vg-tooltip-element.visible").wait_for()
+    page.mouse.move(0, 0)
+
+
+def test_a_table_sorts_and_filters_and_a_chart_has_its_data(page: Page) -> None:
+    table = page.locator("table.sortable").first
+    heading = table.locator("thead th").last
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    rows = page.locator("table.sortable tbody tr")
+    every = rows.count()
+    page.get_by_label("Rows that contain").fill("cam_list")
+    shown = page.locator("table.sortable tbody tr:visible").count()
+    assert 0 < shown < every
+    assert page.get_by_role("status").inner_text() == f"{shown} of {every} rows"
+    page.get_by_text("Data of this chart as a table").first.click()
+    assert page.locator("details.data table tbody tr").count() > 1
+
+
+@pytest.mark.parametrize("width", [390, 1100])
+def test_the_page_fits_its_window(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(400)  # charts are drawn again 200 ms after a change of the width
+    page.wait_for_function("document.querySelectorAll('figure .chart svg.marks').length > 0")
+    inner, outer = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert inner <= outer
