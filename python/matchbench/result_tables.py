@@ -32,7 +32,13 @@ Replay: TypeAlias = tuple[Trace, Engine, Report]
 """What was replayed, on which engine, and the report."""
 
 
-def gather(replays: Sequence[Replay], network: Network, config: ReplayConfig) -> Comparison:
+def gather(
+    replays: Sequence[Replay],
+    network: Network,
+    config: ReplayConfig,
+    *,
+    names: Mapping[str, str] | None = None,
+) -> Comparison:
     """Make the result tables.
 
     Parameters
@@ -41,6 +47,8 @@ def gather(replays: Sequence[Replay], network: Network, config: ReplayConfig) ->
         Every trace on every engine.
     network, config
         As the replays used them.
+    names
+        What remarks call an engine, by the hash of its parameters; by default `engine:preset`.
     """
     replays = _ordered(replays)
     references_ns = {
@@ -79,7 +87,12 @@ def gather(replays: Sequence[Replay], network: Network, config: ReplayConfig) ->
             hashes.add(identity["parameter_hash"])
             tables["parameters"].append(_fit(pl.DataFrame(parameters), "parameters", identity))
         remarks += [
-            Remark(trace=trace.name, engine=label_of(engine), text=text) for text in _remarks(engine, report)
+            Remark(
+                trace=trace.name,
+                engine=(names or {}).get(identity["parameter_hash"], label_of(engine)),
+                text=text,
+            )
+            for text in _remarks(engine, report)
         ]
     return Comparison(
         results=pl.DataFrame(rows, schema=columns.TABLES["results"]),

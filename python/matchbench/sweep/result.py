@@ -242,7 +242,7 @@ def _gathered(
         if reference_hash not in names and (report := run.reference(at)) is not None:
             replays.append((trace, reference, report))
         replays += [(trace, run.variants[index].engine, run.reports[at, index]) for index in indexes]
-    tables_of = gather(replays, run.network, run.study.config)
+    tables_of = gather(replays, run.network, run.study.config, names=names)
     frame = _frame(list(rows.values()), axes).with_row_index("_order")
     traces = pl.DataFrame({"trace": [trace.name for trace in run.traces]}).with_row_index("_trace")
     own = [name for name in frame.columns if name not in ("engine", "preset")]
