@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import _native, columns, interruptible
+from matchbench import _native, columns, interruptible, selection
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Progress, Report
 from matchbench.output import whole_directory, write_file, write_table
@@ -189,7 +189,9 @@ def size(
         msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
         raise MatchbenchError(msg)
     chosen = engine if isinstance(engine, Engine) else Engine(engine)
-    limited = [_limited(each) for each in (_with_structure() if costs is None else costs)]
+    limited = [_limited(each) for each in (with_structure() if costs is None else costs)]
+    for each in (chosen, *(one for one, _ in limited)):
+        each.check()
     network = Network(config.network, **config.network_parameters)
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in columns.SIZING}
     replays = _Replays(network, config, len(traces) * (2 + len(limited) * len(_COST_SHARES)), progress)
@@ -274,7 +276,7 @@ def _structure(engine: Engine) -> tuple[str, str] | None:
     return (sized[0]["name"], str(sized[0]["holds"])) if sized else None
 
 
-def _with_structure() -> list[Engine]:
+def with_structure() -> list[Engine]:
     """Give the first preset of each engine for whose structure there is a curve."""
     every = [Engine(card["name"]) for card in _native.engines()]
     return [each for each in every if (_structure(each) or ("", _WITHOUT_CURVE))[1] != _WITHOUT_CURVE]
@@ -306,7 +308,10 @@ def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine
     """
     values: dict[str, Any] = {each["name"]: each["value"] for each in engine.parameters()}
     given: dict[str, Any] = {
-        each["name"]: each["value"] for each in engine.parameters() if each["source"] == "user"
+        # The value of a match program of the user's is its path and its hash.
+        each["name"]: each["value"].partition(" (sha256 ")[0]
+        for each in engine.parameters()
+        if each["source"] == "user"
     }
     block = int(values.get("block", 1))
     seen: set[int] = set()
@@ -315,7 +320,7 @@ def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine
         if whole in seen:
             continue
         try:
-            yield Engine(engine.name, preset=engine.preset, **(given | {key: whole}))
+            yield selection.engine(engine.name, preset=engine.preset, **(given | {key: whole}))
         except MatchbenchError:
             if not seen:
                 raise

@@ -34,6 +34,7 @@ MOST_COMMUNICATORS = 8
       matchbench size out/mine --on linear:software -o out/sizes
       matchbench size traces/*.tar.xz --no-costs -o out/sizes
       matchbench size out/mine -e cam_list -e microcode:mpi --buckets 32
+      matchbench size out/mine -e microcode --set program=./mine.mb
 
     A structure overflows when an entry is inserted while it is full. docs/sizing.md has the definitions.
     """,
@@ -54,6 +55,14 @@ MOST_COMMUNICATORS = 8
     multiple=True,
     help="An engine to replay with a few sizes; repeatable. [each engine whose structure has a curve]",
 )
+@click.option(
+    "-s",
+    "--set",
+    "parameters",
+    metavar="[ENGINE.]KEY=VALUE",
+    multiple=True,
+    help="Set a parameter of the engines with sizes; repeatable.",
+)
 @click.option("--no-costs", is_flag=True, help="Replay no engine with other sizes.")
 @click.option(
     "--buckets",
@@ -68,6 +77,7 @@ def command(
     paths: tuple[Path, ...],
     engine: str,
     costs: tuple[str, ...],
+    parameters: tuple[str, ...],
     buckets: tuple[int, ...],
     output: Path | None,
     *,
@@ -80,22 +90,28 @@ def command(
 
     One replay gives the overflows of every size; further replays give the costs on engines with a structure.
     """
-    from matchbench.sizing import BUCKETS, size
+    from matchbench.cli.mu_common import reported_errors
+    from matchbench.selection import choose_engines, parse_assignments
+    from matchbench.sizing import BUCKETS, size, with_structure
     from matchbench.trace import Trace
 
-    if no_costs and costs:
-        msg = "--no-costs: found together with --engine, expected one of them"
+    if no_costs and (costs or parameters):
+        other = "--engine" if costs else "--set"
+        msg = f"--no-costs: found together with {other}, expected one of them"
         raise _native.MatchbenchError(msg)
+    names = [f"{each.name}:{each.preset}" for each in with_structure()]
+    with reported_errors():
+        limited = choose_engines(costs or names, parse_assignments(parameters))
     config = replay_config(**replay)
     with ExitStack() as stack:
         if output is not None:
             stack.enter_context(reserved_directory(output, marker="sizing.json", force=force))
         traces = [stack.enter_context(Trace.open(path)) for path in paths]
-        with progress_bar("replaying") as progress:
+        with reported_errors(), progress_bar("replaying") as progress:
             sizings = size(
                 traces,
                 engine=engine,
-                costs=[] if no_costs else costs or None,
+                costs=[] if no_costs else limited,
                 buckets=buckets or BUCKETS,
                 config=config,
                 progress=progress,

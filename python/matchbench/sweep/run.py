@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Report
@@ -16,7 +17,7 @@ from matchbench.sweep.hardware import Costs, Hardware
 from matchbench.sweep.search import search
 from matchbench.sweep.space import Space, Variant
 from matchbench.sweep.study import Study
-from matchbench.sweep.workers import Task, Workers
+from matchbench.sweep.workers import Task, Workers, own_program
 from matchbench.trace import Trace
 
 _REFERENCE = -1  # the index of the reference of slowdowns
@@ -197,6 +198,7 @@ class Run:
 
     def _evaluate(self, engines: Mapping[int, Engine], names: Mapping[int, str]) -> None:
         keys: dict[int, tuple[tuple[int, int], str]] = {}
+        checked: set[int] = set()
 
         def tasks() -> Iterator[Task]:
             for index, engine in engines.items():
@@ -210,6 +212,10 @@ class Run:
                         self.status.cached += 1
                         self._keep((at, index), report)
                         continue
+                    if index not in checked:
+                        # A program of the user's that does not keep MPI's order has no times.
+                        engine.check()
+                        checked.add(index)
                     task = self._task(len(keys), at, index, f"{trace.name} on {names[index]}")
                     keys[task.at] = (at, index), key
                     yield task
@@ -224,14 +230,20 @@ class Run:
 
     def _task(self, number: int, at: int, index: int, name: str) -> Task:
         trace = self.traces[at]
-        design = self.variants[index].design if index in self.variants else None
+        variant = self.variants.get(index)
+        design = variant.design if variant else None
+        parameters = {**design.settings, **variant.values} if design and variant else {}
+        own = own_program(variant.engine) if variant else ""
+        if own:
+            parameters["program"] = str(Path(str(parameters["program"])).absolute())
         return Task(
             at=number,
             name=name,
             trace=trace.path.absolute() if self._shared_paths else trace.directory.absolute(),
             trace_hash=trace.hash if self._shared_paths else "",
             engine=design.engine if design else REFERENCE,
-            parameters={**design.settings, **self.variants[index].values} if design else {},
+            parameters=parameters,
+            own_program=own,
             config=self.study.config,
         )
 

@@ -19,7 +19,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol
 
-from matchbench._native import MatchbenchError, Network
+from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Report
 from matchbench.replay_config import ReplayConfig
 from matchbench.selection import engine
@@ -27,6 +27,8 @@ from matchbench.trace import Trace
 
 MOST_TRIES = 3
 """How often a replay is tried whose process dies."""
+
+_SHA256 = " (sha256 "  # in the value of a parameter that is a match program of the user's
 
 _END_S = 5.0  # time that a process has to end
 
@@ -49,6 +51,8 @@ class Task:
         `engine:preset`.
     parameters
         Values that replace the preset's.
+    own_program
+        Hash of the match program of the user's that `parameters` name; empty without one.
     config
         How to replay.
     """
@@ -59,6 +63,7 @@ class Task:
     trace_hash: str
     engine: str
     parameters: dict[str, Any]
+    own_program: str
     config: ReplayConfig
 
 
@@ -78,15 +83,20 @@ def replay(task: Task) -> Report:
     Raises
     ------
     MatchbenchError
-        When the trace is defective or not the expected one.
+        When the trace or a match program of the user's is defective or not the expected one.
     """
     trace = _trace(task.trace)
     if task.trace_hash and trace.hash != task.trace_hash:
         msg = f"{task.trace}: found a trace with the hash {trace.hash}, expected {task.trace_hash}"
         raise MatchbenchError(msg)
     config = task.config
+    chosen = engine(task.engine, **task.parameters)
+    if (found := own_program(chosen)) != task.own_program:
+        path = task.parameters["program"]
+        msg = f"{path}: found a program with the SHA-256 {found}, expected {task.own_program}; it was changed"
+        raise MatchbenchError(msg)
     report = trace.native.replay(
-        engine(task.engine, **task.parameters),
+        chosen,
         Network(config.network, **config.network_parameters),
         cpu_scale=config.cpu_scale,
         free_wildcards=config.free_wildcards,
@@ -95,6 +105,12 @@ def replay(task: Task) -> Report:
     for name in ("ranks", "depths", "timeline"):
         report[name] = {column: [] for column in report[name]}
     return report
+
+
+def own_program(engine: Engine) -> str:
+    """Return the first digits of the SHA-256 of an engine's own match program; empty without one."""
+    values = (each["value"] for each in engine.parameters() if each["name"] == "program")
+    return next((value.rpartition(_SHA256)[2].rstrip(")") for value in values if _SHA256 in value), "")
 
 
 class LocalWorkers:
