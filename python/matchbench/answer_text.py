@@ -47,7 +47,7 @@ def percent(share: float) -> str:
     if 0 < abs(value) < 0.01:
         return "less than 0.01 %" if value > 0 else "-0.01 %"
     if abs(value) >= 99.5:
-        return f"{value:.1f} %"
+        return f"{value:.4g} %"
     return f"{value:.2g} %" if abs(value) < 10 else f"{value:.0f} %"
 
 
@@ -55,24 +55,23 @@ def _matters(answer: Answer) -> str:
     costs = answer.costs
     if not costs:
         return "Whether matching matters is open: no trace finished its replay."
-    programs = "this program" if len(costs) == 1 else f"these {len(costs)} programs"
     if answer.silent:
+        programs = "this program" if len(costs) == 1 else f"these {len(costs)} programs"
         return f"Matching costs {programs} nothing: no message matched a receive."
     many = sum(cost >= MATTERS for cost in costs.values())
     highest = max(costs.values())
+    matters = "matters much" if highest >= MATTERS_MUCH else "matters"
+    in_software = f"in software ({answer.reference}) it costs"
+    limit = "" if many else f"; from {percent(MATTERS)} on it would matter"
+    if len(costs) == 1:
+        verdict = matters if many else "does not matter"
+        return f"Matching {verdict}: {in_software} this program {percent(highest)} of its run time{limit}."
     if not many:
-        verdict = f"Matching does not matter for {programs}"
-    elif many < len(costs):
-        verdict = f"Matching matters for {many} of {programs}"
+        verdict = "matters for none of the"
     else:
-        verdict = f"Matching matters{'' if highest < MATTERS_MUCH else ' much'} for {programs}"
-    by_trace = [f"{percent(cost)} for {trace}" for trace, cost in costs.items()]
-    if len(by_trace) == 1:
-        by_trace = [percent(highest)]
-    return (
-        f"{verdict}: the share of the run time that it costs on {answer.reference}, a list searched in "
-        f"software as in an MPI library, is {_list(by_trace, 'more')} (it matters from {percent(MATTERS)})."
-    )
+        verdict = f"{matters} for all" if many == len(costs) else f"{matters} for {many} of the"
+    by_trace = _list([f"{percent(cost)} for {trace}" for trace, cost in costs.items()], "more")
+    return f"Matching {verdict} {len(costs)} programs: {in_software} {by_trace} of the run time{limit}."
 
 
 def _ranks(answer: Answer) -> str:
@@ -87,54 +86,50 @@ def _ranks(answer: Answer) -> str:
 def _rank_text(ranks: Ranks) -> str:
     if ranks.pattern == "none":
         return f"none of the {ranks.count} ranks waits for matching."
-    waits = f"waits for matching for {percent(ranks.worst_share)} of its run time"
-    worst = f"rank {ranks.worst}, the worst, {waits}"
-    median = f"the median is {percent(ranks.median_share)}"
+    median, most = percent(ranks.median_share), percent(ranks.worst_share)
+    if ranks.count == 1:
+        return f"rank {ranks.worst} waits for matching for {most} of its run time."
     if ranks.pattern == "all":
-        if ranks.count == 1:
-            return f"{worst}."
-        return f"all {ranks.count} ranks are concerned about alike: {worst}, and {median}."
-    named = _list([str(rank) for rank in ranks.concerned], "more")
-    noun = "rank" if len(ranks.concerned) == 1 else "ranks"
-    verb = "does" if len(ranks.concerned) == 1 else "do"
-    which = (
-        f"{noun} {named}" if ranks.pattern == "few" else f"{len(ranks.concerned)} of the {ranks.count} ranks"
+        return (
+            f"all {ranks.count} ranks are alike: a rank waits for matching for {median} of its run time "
+            f"(median), and rank {ranks.worst} for {most}, the most."
+        )
+    few = len(ranks.concerned)
+    if ranks.pattern == "few":
+        noun, verb = ("rank", "does") if few == 1 else ("ranks", "do")
+        which = f"{noun} {_list([str(rank) for rank in ranks.concerned], 'more')} of {ranks.count} {verb}"
+    else:
+        which = f"{few} of the {ranks.count} ranks do"
+    return (
+        f"{which} {percent(ranks.share)} of the waiting for matching: rank {ranks.worst} waits for {most} "
+        f"of its run time, the median rank for {median}."
     )
-    of = f", of {ranks.count} ranks," if ranks.pattern == "few" else ""
-    return f"{which}{of} {verb} {percent(ranks.share)} of the waiting for matching: {worst}, and {median}."
 
 
 def _engines(answer: Answer) -> str:
     classes = answer.classes
     if not classes:
         return "No simulated engine was compared to the end of a trace."
-    threshold = percent(answer.threshold)
-    limit = (
-        f"differ by less than {threshold}"
-        if answer.threshold <= MATTERS
-        else f"differ by less than {threshold}, which is how much an assumed parameter moves them"
-    )
+    within = f"within {percent(answer.threshold)}"
+    if answer.threshold > MATTERS:
+        within += ", which is how much an assumed parameter moves them"
     scope = " in every trace" if len(answer.costs) > 1 else ""
     if answer.simulated == 1:
         only = classes[0]
-        return f"Only one simulated engine was compared: {only.engines[0]}, {_range(only)}."
+        return f"Only one engine was compared: {only.engines[0]}, {_range(only)}."
     if len(classes) == 1:
-        return (
-            f"All {answer.simulated} simulated engines are indistinguishable: their run times {limit}{scope} "
-            f"({_range(classes[0])})."
-        )
+        return f"All {answer.simulated} engines are alike {within}{scope}: {_range(classes[0])}."
     if all(len(each.engines) == 1 for each in classes):
         fastest, slowest = classes[0], classes[-1]
         return (
-            f"Each of the {answer.simulated} simulated engines is distinguishable from the others "
-            f"(run times that {limit}{scope} are called equal): {fastest.engines[0]} is the fastest, "
-            f"{_range(fastest)}, and {slowest.engines[0]} the slowest, {_range(slowest)}."
+            f"No two of the {answer.simulated} engines are alike {within}{scope}: {fastest.engines[0]} is "
+            f"the fastest, {_range(fastest)}, and {slowest.engines[0]} the slowest ({_ratios(slowest)})."
         )
-    groups = [f"{_list(classes[0].engines, 'more')} ({_range(classes[0])})"]
+    groups = [f"{_list(classes[0].engines, 'more')}, {_range(classes[0])}"]
     groups += [f"{_list(each.engines, 'more')} ({_ratios(each)})" for each in classes[1:]]
     return (
-        f"The {answer.simulated} simulated engines fall into {len(classes)} classes, within which run times "
-        f"{limit}{scope}: {'; '.join(groups)}."
+        f"The {answer.simulated} engines form {len(classes)} classes, alike {within}{scope}: "
+        f"{'; '.join(groups)}."
     )
 
 
@@ -207,8 +202,8 @@ def _times(factor: float) -> str:
 
 def _trust(answer: Answer) -> str:
     parts = [*_parameters(answer.trust), *_recordings(answer)]
-    measured = answer.trust.measured
-    parts.append(f"{measured or 'no'} {'rows were' if measured > 1 else 'row was'} measured on this host")
+    if measured := answer.trust.measured:
+        parts.append(f"{measured} {'rows were' if measured > 1 else 'row was'} measured on this host")
     return f"How far to trust it: {'; '.join(parts)}."
 
 
@@ -216,19 +211,19 @@ def _parameters(trust: Trust) -> Iterator[str]:
     if not trust.varied:
         yield "no parameter was varied"
     elif not trust.depends:
-        yield f"the cost depends on none of the {trust.varied} parameters that were doubled and halved"
+        yield f"doubling or halving any of {trust.varied} parameters does not change the cost"
     else:
         assumed = "none of them assumed"
         if trust.assumed:
             share = percent(len(trust.assumed) / len(trust.depends))
-            assumed = f"{len(trust.assumed)} of them ({share}) assumed, {_list(trust.assumed, 'more')}"
+            assumed = f"{len(trust.assumed)} of them assumed ({share}): {_list(trust.assumed, 'more')}"
         yield (
-            f"of the {trust.varied} parameters that were doubled and halved, the cost depends on "
-            f"{len(trust.depends)} ({_list(trust.depends, 'more')}), {assumed}"
+            f"the cost depends on {len(trust.depends)} of {trust.varied} parameters "
+            f"({_list(trust.depends, 'more')}), {assumed}"
         )
     if trust.assumed and trust.low is not None and trust.high is not None:
         extremes = f"{percent(trust.low)} to {percent(trust.high)}"
-        yield f"with one assumed parameter doubled or halved it is {extremes}"
+        yield f"with one assumed parameter doubled or halved the cost is {extremes}"
 
 
 def _recordings(answer: Answer) -> Iterator[str]:
