@@ -126,7 +126,7 @@ class Debugger(StateView):
             known: Iterable[str] = self.commands
         elif self.short.get(before[0], before[0]) in {"break", "delete", "run-to", "list"}:
             known = [label for word in self.setup.words for label in word.labels]
-        elif self.short.get(before[0], before[0]) == "print":
+        elif self.short.get(before[0], before[0]) in {"print", "watch", "unwatch", "set"}:
             known = self.setup.registers
         elif self.short.get(before[0], before[0]) == "help":
             known = self.commands

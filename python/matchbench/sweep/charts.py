@@ -22,6 +22,9 @@ MOST_LINES = 12
 GREY, FRONT, KNEE = "#a8a8a8", "#3f7fc8", "#d9711c"
 """Colours of dominated variants, of the front, and of the knee."""
 
+MOST_NAMES = 6
+"""Points of a Pareto front that are named; with more, only the knee is."""
+
 TITLES = {
     "slowdown": "application time relative to ideal:zero",
     "match_latency_mean_ns": "match latency, mean [ns]",
@@ -140,11 +143,17 @@ def _pareto(sweep: Sweep, ranked: pl.DataFrame) -> Chart:
         title="What each variant costs and gains; grey: another variant is at least as good in both",
         x=cost,
         y=column,
-        x_title=f"area [{unit}]" if cost == "area" else TITLES[cost],
+        x_title=_area_title(ranked, unit) if cost == "area" else TITLES[cost],
         y_title=TITLES[column],
         logarithmic=analysis.is_logarithmic(table["x"].to_list()),
         table=table,
     )
+
+
+def _area_title(ranked: pl.DataFrame, unit: str) -> str:
+    """Give the title of an axis of areas, with where they come from."""
+    kinds = ranked["area_kind"].unique(maintain_order=True).to_list()
+    return f"area [{unit}], {' and '.join(kinds)}"
 
 
 def _curve(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
@@ -242,7 +251,7 @@ def _pareto_spec(chart: Chart) -> Spec:
                     **_size(chart),
                 },
             },
-            *_named_knee(chart),
+            *_names(chart),
         ],
     }
 
@@ -257,16 +266,45 @@ def _colour(chart: Chart) -> Spec:
     }
 
 
-def _named_knee(chart: Chart) -> list[Spec]:
-    """Give the layer that names the knee, if there is one."""
-    if chart.table.filter(state="knee").is_empty():
-        return []
+def named(chart: Chart) -> list[tuple[pl.DataFrame, str, str]]:
+    """Give the points of a Pareto front that are named: rows, colour, and the side on which the name is.
+
+    Parameters
+    ----------
+    chart
+        The chart; of a long front only the knee is named.
+    """
+    front = chart.table.filter(pl.col("state") != "dominated")
+    if front.height > MOST_NAMES:
+        front = front.filter(state="knee")
+    places = chart.table["x"].to_list()
+    low, high = min(places), max(places)
+    middle = (low * high) ** 0.5 if chart.logarithmic else (low + high) / 2
+    found = []
+    for state, colour in (("front", FRONT), ("knee", KNEE)):
+        for side, at in (("left", pl.col("x") <= middle), ("right", pl.col("x") > middle)):
+            rows = front.filter(pl.col("state") == state, at)
+            if not rows.is_empty():
+                found.append((rows, colour, side))
+    return found
+
+
+def _names(chart: Chart) -> list[Spec]:
+    """Give the layers that name points."""
     return [
         {
-            "transform": [{"filter": "datum.state == 'knee'"}],
-            "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 11, "color": KNEE},
+            "data": {"values": rows.select("x", "y", "variant").to_dicts()},
+            "mark": {
+                "type": "text",
+                "align": side,
+                "dx": 8 if side == "left" else -8,
+                "dy": -8,
+                "fontSize": 11,
+                "color": colour,
+            },
             "encoding": {"text": {"field": "variant"}},
         }
+        for rows, colour, side in named(chart)
     ]
 
 

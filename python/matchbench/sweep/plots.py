@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from matchbench.plots import STYLE, plain, save
-from matchbench.sweep.charts import FRONT, GREY, KNEE, MOST_LINES, Chart, planned
+from matchbench.sweep.charts import FRONT, GREY, KNEE, MOST_LINES, Chart, named, planned
 from matchbench.sweep.result import Sweep
 
 _MARKERS = "os^vDP*Xph"
@@ -83,5 +83,14 @@ def _pareto(ax: Axes, chart: Chart) -> None:
             label = f"{design}, {state}" if len(designs) > 1 else state
             marker = _MARKERS[at % len(_MARKERS)]
             ax.scatter(rows["x"], rows["y"], s=size, color=colour, marker=marker, label=label, zorder=3)
-    for row in chart.table.filter(state="knee").iter_rows(named=True):
-        ax.annotate(row["variant"], (row["x"], row["y"]), (8, 8), textcoords="offset points", fontsize=8)
+    for rows, colour, side in named(chart):
+        for row in rows.iter_rows(named=True):
+            ax.annotate(
+                row["variant"],
+                (row["x"], row["y"]),
+                (8 if side == "left" else -8, 8),
+                textcoords="offset points",
+                horizontalalignment=side,
+                fontsize=8,
+                color=colour,
+            )

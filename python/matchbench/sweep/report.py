@@ -53,6 +53,16 @@ def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
         legend=table.LEGEND,
         remarks=list(summary.remark_lines(sweep.remarks)),
         left_out=sweep.left_out,
-        areas=sweep.variants.drop_nulls("area").select("variant", "area_kind", "area_source").rows(),
+        areas=_areas(sweep),
     )
     write_file(directory / "report.html", page)
+
+
+def _areas(sweep: Sweep) -> list[tuple[str, str, str]]:
+    """Give the variants, kind and source of each area."""
+    known = sweep.variants.drop_nulls("area")
+    by_source = known.group_by("area_kind", "area_source", maintain_order=True).agg("variant")
+    return [
+        (", ".join(variants), kind, source)
+        for kind, source, variants in by_source.select("area_kind", "area_source", "variant").iter_rows()
+    ]

@@ -11,7 +11,7 @@
     axis,
     view: { stroke: null },
     header: text,
-    legend: { ...text, symbolLimit: 40 },
+    legend: { ...text, symbolLimit: 40, symbolBaseFillColor: "currentColor", symbolBaseStrokeColor: "currentColor" },
     title: { color: "currentColor", fontSize: 12 },
     text: { color: "currentColor" },
   };
@@ -29,6 +29,8 @@
         if (key === "data") return [key, value];
         if (key === "width") return [key, width];
         if (key === "labelLimit" && narrow) return [key, 130];
+        // A legend that is wider than the chart would make the chart smaller.
+        if (key === "columns" && narrow) return [key, 1];
         return [key, fit(value, width, narrow)];
       }),
     );
