@@ -29,8 +29,8 @@ const SIGNALS: [(&str, u32); 11] = [
     ("p", 16),
 ];
 
-/// Index of each signal in [`SIGNALS`]. Registers a1 to a15, then t1 to t15, start at [`REGISTERS`]; the predicates that
-/// have names follow.
+/// Index of each signal in [`SIGNALS`]. Registers a1 to a15, then t1 to t15, start at [`REGISTERS`]; the predicates
+/// that have names follow.
 const ISSUE: usize = 0;
 const PC: usize = 1;
 const STALL: usize = 2;
