@@ -8,6 +8,8 @@ import pytest
 
 import matchbench as mb
 from matchbench import _native
+from matchbench.replay_config import ReplayConfig
+from matchbench.sweep.workers import Task, own_program, replay
 from tests.conftest import Command
 
 
@@ -46,6 +48,55 @@ def test_a_program_that_packs_match_bits_wrongly_is_refused(tmp_path: Path, halo
     assert "`, the oracle `" in lines[0]
     assert lines[1].startswith("  1  post of receive 1: bits ")
     assert "; expected `" in lines[1]
+
+
+def test_sweep_and_size_refuse_a_program_that_packs_match_bits_wrongly(
+    matchbench: Command, tmp_path: Path, halo: mb.Trace
+) -> None:
+    (tmp_path / "wrong.mb").write_text(_packed_wrongly())
+    varied = ("--set", "program=mpi,wrong.mb", "--no-cache", "-j", "1", "-o", "o")
+    for words in (
+        ("sweep", halo.path, "-e", "microcode", *varied),
+        ("size", halo.path, "-e", "microcode", "--set", "program=wrong.mb"),
+    ):
+        done = matchbench(*words)
+        assert done.returncode == 2
+        assert "wrong.mb (sha256 " in done.stderr
+        assert "refused by the case corpus: spec/cases/" in done.stderr
+        assert "  1  post of receive 1: bits " in done.stderr, "the listing keeps its lines"
+    assert not (tmp_path / "o").exists()
+
+
+def test_sizes_of_a_program_are_replayed_with_the_program(tmp_path: Path, halo: mb.Trace) -> None:
+    path = tmp_path / "mine.mb"
+    path.write_text(_native.match_template(4))
+    own, built_in = (
+        mb.size(halo, costs=[mb.engine("microcode:mpi", program=program)], buckets=[4]).costs
+        for program in (str(path), "mpi")
+    )
+    assert own["entries"].to_list() == built_in["entries"].to_list()
+    assert own["match_latency_mean_ns"].to_list() != built_in["match_latency_mean_ns"].to_list()
+
+
+def test_a_program_that_changes_while_a_sweep_runs_is_refused(tmp_path: Path, halo: mb.Trace) -> None:
+    path = tmp_path / "mine.mb"
+    path.write_text(_native.match_template(8))
+    task = Task(
+        at=0,
+        name="halo on mine",
+        trace=halo.directory,
+        trace_hash="",
+        engine="microcode",
+        parameters={"program": str(path)},
+        own_program=own_program(mb.engine("microcode", program=str(path))),
+        config=ReplayConfig(),
+    )
+    assert replay(task)["total"]["matches"][0] > 0
+    path.write_text(_native.match_template(4))
+    with pytest.raises(
+        mb.MatchbenchError, match=r"mine\.mb: found a program with the SHA-256 .*; it was changed"
+    ):
+        replay(task)
 
 
 def test_a_program_that_does_not_assemble_names_its_line(matchbench: Command, tmp_path: Path) -> None:

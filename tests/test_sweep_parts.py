@@ -151,6 +151,18 @@ def test_a_page_has_its_charts_and_plots(deep: mb.Trace, halo: mb.Trace, tmp_pat
     assert "http://" not in page.split("<script>")[0]
 
 
+def test_a_remark_names_the_variant_by_what_differs(deep: mb.Trace, tmp_path: Path) -> None:
+    words = ["-e", "cam_list", "--set", "cam=1,2", "--set", "lists=1,4", "--no-cache", "--table-only"]
+    assert main(["sweep", str(deep.path), *words, "-o", str(tmp_path / "o")]) == 0
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    for name in ("cam=1 lists=1", "cam=2 lists=1"):
+        assert f"deep on {name}: " in page
+    assert (
+        "two_level+"
+        not in page.partition("<h2>Variants</h2>")[2].partition("</html>")[0].split("</table>")[1]
+    )
+
+
 def test_the_rate_counts_no_result_of_the_cache() -> None:
     status = Status(done=12, total=42, cached=7, first_s=100.0, last_s=102.0)
     # Five were replayed, four of them after the first one.

@@ -147,6 +147,7 @@ class _Options:
 
 
 def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Options) -> int:
+    from matchbench.cli.mu_common import reported_errors
     from matchbench.sweep.cache import Cache, default_directory
     from matchbench.sweep.hardware import Costs
     from matchbench.sweep.result import MARKER, result_of
@@ -183,7 +184,8 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
         )
         ended: BaseException | None = None
         try:
-            run.work()
+            with reported_errors():
+                run.work()
         except (KeyboardInterrupt, SystemExit) as error:
             ended = error
             workers.close()
