@@ -121,9 +121,12 @@ def _engines(answer: Answer) -> str:
         return f"All {answer.simulated} engines are alike {within}{scope}: {_range(classes[0])}."
     if all(len(each.engines) == 1 for each in classes):
         fastest, slowest = classes[0], classes[-1]
+        engines = f"No two of the {answer.simulated} engines are"
+        if answer.simulated == 2:
+            engines = "The 2 engines are not"
         return (
-            f"No two of the {answer.simulated} engines are alike {within}{scope}: {fastest.engines[0]} is "
-            f"the fastest, {_range(fastest)}, and {slowest.engines[0]} the slowest ({_ratios(slowest)})."
+            f"{engines} alike {within}{scope}: {fastest.engines[0]} is the fastest, {_range(fastest)}, "
+            f"and {slowest.engines[0]} the slowest ({_ratios(slowest)})."
         )
     groups = [f"{_list(classes[0].engines, 'more')}, {_range(classes[0])}"]
     groups += [f"{_list(each.engines, 'more')} ({_ratios(each)})" for each in classes[1:]]
