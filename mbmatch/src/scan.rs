@@ -215,6 +215,19 @@ fn first<B: Block>(log: &Log<B>, hits: impl Fn(&B) -> u64) -> Option<u32> {
     None
 }
 
+/// The hits of the lanes of a block in `GROUPS` groups. `compare` returns those of a group, at their lanes. Of a block
+/// whose first quarter alone is used, only that is compared: most scans are short.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn in_groups<const GROUPS: usize>(used: u64, compare: impl Fn(usize) -> u64) -> u64 {
+    // Two loops of constant length, which the compiler unrolls.
+    if used >> (LANES / 4) == 0 {
+        (0..GROUPS / 4).fold(0, |hits, group| hits | compare(group))
+    } else {
+        (0..GROUPS).fold(0, |hits, group| hits | compare(group))
+    }
+}
+
 fn accepted(block: &Heads, wanted: Wanted) -> u64 {
     let mut hits = 0;
     for lane in 0..64 {
@@ -245,19 +258,19 @@ mod x86 {
         _mm512_xor_si512,
     };
 
-    use super::{Envelope, Heads, Log, Patterns, Wanted, first};
+    use super::{Envelope, Heads, Log, Patterns, Wanted, first, in_groups};
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn accepted_avx512(log: &Log<Heads>, wanted: Wanted) -> Option<u32> {
         let (bits, compared) = (_mm512_set1_epi64(wanted.bits as i64), _mm512_set1_epi64(wanted.compared as i64));
         first(log, |block| {
-            let mut hits = 0;
-            for group in 0..8 {
+            let compare = |group: usize| {
                 // SAFETY: the last group ends where the array does.
                 let keys = unsafe { _mm512_loadu_si512(block.bits.as_ptr().add(8 * group).cast::<__m512i>()) };
                 let fits = _mm512_testn_epi64_mask(_mm512_xor_si512(keys, bits), compared);
-                hits |= u64::from(fits) << (8 * group);
-            }
+                u64::from(fits) << (8 * group)
+            };
+            let hits = in_groups::<8>(block.used, compare);
             match wanted.source {
                 Some(source) if hits != 0 => hits & equal_avx512(&block.source, source),
                 _ => hits,
@@ -269,8 +282,7 @@ mod x86 {
     pub(super) fn accepting_avx512(log: &Log<Patterns>, envelope: Envelope) -> Option<u32> {
         let bits = _mm512_set1_epi64(envelope.bits as i64);
         first(log, |block| {
-            let mut hits = 0;
-            for group in 0..8 {
+            let compare = |group: usize| {
                 // SAFETY: the last group ends where the arrays do.
                 let (keys, ignore) = unsafe {
                     (
@@ -279,8 +291,9 @@ mod x86 {
                     )
                 };
                 let other = _mm512_andnot_si512(ignore, _mm512_xor_si512(keys, bits));
-                hits |= u64::from(_mm512_testn_epi64_mask(other, other)) << (8 * group);
-            }
+                u64::from(_mm512_testn_epi64_mask(other, other)) << (8 * group)
+            };
+            let hits = in_groups::<8>(block.used, compare);
             if hits == 0 { 0 } else { hits & (equal_avx512(&block.source, envelope.source) | block.any) }
         })
     }
@@ -303,13 +316,13 @@ mod x86 {
     pub(super) fn accepted_avx2(log: &Log<Heads>, wanted: Wanted) -> Option<u32> {
         let (bits, compared) = (_mm256_set1_epi64x(wanted.bits as i64), _mm256_set1_epi64x(wanted.compared as i64));
         first(log, |block| {
-            let mut hits = 0;
-            for group in 0..16 {
+            let compare = |group: usize| {
                 // SAFETY: the last group ends where the array does.
                 let keys = unsafe { _mm256_loadu_si256(block.bits.as_ptr().add(4 * group).cast::<__m256i>()) };
                 let other = _mm256_and_si256(_mm256_xor_si256(keys, bits), compared);
-                hits |= zeros_avx2(other) << (4 * group);
-            }
+                zeros_avx2(other) << (4 * group)
+            };
+            let hits = in_groups::<16>(block.used, compare);
             match wanted.source {
                 Some(source) if hits != 0 => hits & equal_avx2(&block.source, source),
                 _ => hits,
@@ -321,8 +334,7 @@ mod x86 {
     pub(super) fn accepting_avx2(log: &Log<Patterns>, envelope: Envelope) -> Option<u32> {
         let bits = _mm256_set1_epi64x(envelope.bits as i64);
         first(log, |block| {
-            let mut hits = 0;
-            for group in 0..16 {
+            let compare = |group: usize| {
                 // SAFETY: the last group ends where the arrays do.
                 let (keys, ignore) = unsafe {
                     (
@@ -330,8 +342,9 @@ mod x86 {
                         _mm256_loadu_si256(block.ignore.as_ptr().add(4 * group).cast::<__m256i>()),
                     )
                 };
-                hits |= zeros_avx2(_mm256_andnot_si256(ignore, _mm256_xor_si256(keys, bits))) << (4 * group);
-            }
+                zeros_avx2(_mm256_andnot_si256(ignore, _mm256_xor_si256(keys, bits))) << (4 * group)
+            };
+            let hits = in_groups::<16>(block.used, compare);
             if hits == 0 { 0 } else { hits & (equal_avx2(&block.source, envelope.source) | block.any) }
         })
     }

@@ -10,9 +10,8 @@ use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Patterns, Unit, first_accepting};
 use crate::types::{Envelope, Handle, OutOfMemory, Pattern, QueuedReceive};
 
-/// Scalar-scan threshold: up to this many receives are compared one by one, which is faster than 64
-/// at a time.
-const SCALAR_SCAN_THRESHOLD: u32 = 16;
+/// Up to this many receives are compared one by one, which is faster than 16 or 64 at a time.
+const SCALAR_SCAN_THRESHOLD: u32 = 3;
 
 /// What a scan does not compare of a receive.
 #[derive(Clone, Copy, Default)]

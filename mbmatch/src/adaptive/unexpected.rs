@@ -18,9 +18,8 @@ use crate::log::{Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedMessage};
 
-/// Scalar-scan threshold: up to this many messages the index is compared one by one, which is
-/// faster than 64 at a time.
-const SCALAR_SCAN_THRESHOLD: u32 = 16;
+/// Up to this many messages the index is compared one by one, which is faster than 16 or 64 at a time.
+const SCALAR_SCAN_THRESHOLD: u32 = 3;
 
 /// The age of the first message. Bit 1 tells its handle from a receive's. Bit 0 belongs to the
 /// table.

@@ -3,15 +3,19 @@
 //!
 //! A class is the ignore bits of a pattern and whether it names a source. Within a class an
 //! envelope can match receives of one key only, which the table finds. Class 0 is that of receives
-//! without wildcards; the others are assigned as their first receive is posted. MPI needs four.
+//! without wildcards; the others are assigned as their first receive is posted. MPI needs four. More are assigned
+//! once many receives are scanned: each class costs a lookup for every arrival, as much as a scan of some tens.
 
+use crate::log::LANES;
 use crate::types::{Envelope, Pattern};
 
 /// The number of classes. With more, looking up a key in each takes longer than a scan of some
 /// hundreds of receives.
 pub(super) const CLASSES: usize = 8;
 /// The classes of MPI: any source, any tag, both, neither.
-const MPI_CLASSES: u8 = 4;
+pub(super) const MPI_CLASSES: u8 = 4;
+/// With as many scanned receives as one comparison covers, classes beyond MPI's are assigned.
+const WORTH_A_CLASS: u32 = LANES;
 /// The class of receives without wildcards.
 pub(super) const EXACT: u8 = 0;
 /// Stands for the class of scanned receives, which found no free class.
@@ -68,9 +72,10 @@ impl Classes {
         (1..self.used).zip(&self.classes[1..])
     }
 
-    /// The class of a pattern; a new one is assigned if one is free, else [`SCANNED`].
+    /// The class of a pattern. A new one is assigned if one is free and worth it, with `scanned` receives that are
+    /// scanned anyway; else [`SCANNED`].
     #[inline(always)]
-    pub(super) fn of_pattern(&mut self, Pattern { ignore, source, .. }: Pattern) -> u8 {
+    pub(super) fn of_pattern(&mut self, Pattern { ignore, source, .. }: Pattern, scanned: u32) -> u8 {
         if ignore == 0 && source.is_some() {
             return EXACT;
         }
@@ -81,13 +86,14 @@ impl Classes {
                 return class;
             }
         }
-        self.assign(compared, source_mask)
+        self.assign(compared, source_mask, scanned)
     }
 
     #[cold]
-    fn assign(&mut self, compared: u64, source_mask: u32) -> u8 {
+    fn assign(&mut self, compared: u64, source_mask: u32, scanned: u32) -> u8 {
+        let limit = if scanned < WORTH_A_CLASS { MPI_CLASSES.into() } else { CLASSES };
         let unused = || self.classes.iter().skip(1).position(|class| class.len == 0).map(|at| at + 1);
-        let at = if usize::from(self.used) < CLASSES { self.used.into() } else { unused().unwrap_or(CLASSES) };
+        let at = if usize::from(self.used) < limit { self.used.into() } else { unused().unwrap_or(CLASSES) };
         if at == CLASSES {
             return SCANNED;
         }

@@ -10,7 +10,7 @@ mod classes;
 #[cfg(test)]
 mod tests;
 
-use classes::{CLASSES, Classes, EXACT, SCANNED};
+use classes::{Classes, EXACT, MPI_CLASSES, SCANNED};
 
 use super::scanned::ScannedReceives;
 use super::short::{SHORT_CAPACITY, ShortEntry, ShortQueue};
@@ -216,7 +216,7 @@ impl PostedReceives {
             return None;
         }
         let Pattern { bits, ignore, source } = pattern;
-        let of_class = self.classes.of_pattern(pattern);
+        let of_class = self.classes.of_pattern(pattern, self.scanned.len());
         if of_class == SCANNED || self.storage == Storage::OneClass && self.class != of_class {
             return None;
         }
@@ -232,7 +232,7 @@ impl PostedReceives {
     #[inline(never)]
     fn append_with_age(&mut self, pattern: Pattern, user: u64, age: u64) -> Result<Handle, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
-        let of_class = self.classes.of_pattern(pattern);
+        let of_class = self.classes.of_pattern(pattern, self.scanned.len());
         if of_class == SCANNED {
             let handle = self.scanned.append(pattern, user, age)?;
             self.storage = Storage::Mixed;
@@ -257,7 +257,7 @@ impl PostedReceives {
     fn move_to_table(&mut self) -> Result<(), OutOfMemory> {
         // Everything that can fail comes before the first change.
         self.table.reserve(SHORT_CAPACITY)?;
-        if self.short.wildcard_kinds() >= CLASSES {
+        if self.short.wildcard_kinds() >= usize::from(MPI_CLASSES) {
             self.scanned.reserve(SHORT_CAPACITY)?;
         }
         self.storage = Storage::OneClass;
