@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 MBMATCH = Path(__file__).resolve().parent.parent / "mbmatch"
-EXAMPLE = MBMATCH / "examples/matching.c"
+EXAMPLES = sorted((MBMATCH / "examples").glob("*.c"))
 STRUCTURES = ("list", "heads", "vector", "bins", "adaptive")
 
 
@@ -38,24 +38,25 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prefix
 
 
-@pytest.fixture(params=["shared", "static"])
+@pytest.fixture(params=[(source, linked) for source in EXAMPLES for linked in ("shared", "static")], ids=str)
 def example(installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Build the example with the flags that pkg-config prints."""
-    words = ["--cflags", "--libs", *(["--static"] if request.param == "static" else []), "mbmatch"]
+    """Build an example with the flags that pkg-config prints."""
+    source, linking = request.param
+    words = ["--cflags", "--libs", *(["--static"] if linking == "static" else []), "mbmatch"]
     asked = run("pkg-config", *words, PKG_CONFIG_PATH=installed / "lib/pkgconfig")
     assert asked.returncode == 0, asked.stderr
     flags = asked.stdout.split()
-    if request.param == "static":
+    if linking == "static":
         flags = ["-l:libmbmatch.a" if flag == "-lmbmatch" else flag for flag in flags]
     program = tmp_path / "matching"
-    built = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", EXAMPLE, "-o", program, *flags)
+    built = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", source, "-o", program, *flags)
     assert built.returncode == 0, built.stderr
     linked = run("ldd", program)
-    assert ("libmbmatch.so.1" in linked.stdout) == (request.param == "shared")
+    assert ("libmbmatch.so.1" in linked.stdout) == (linking == "shared")
     return program
 
 
-def test_the_example_passes_with_every_structure_and_leaks_no_memory(installed: Path, example: Path) -> None:
+def test_the_examples_pass_with_every_structure_and_leaks_no_memory(installed: Path, example: Path) -> None:
     valgrind = shutil.which("valgrind")
     checker = [valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
     for structure in STRUCTURES:
@@ -101,7 +102,7 @@ def test_what_is_installed_is_found_by_cmake_and_is_uninstalled(installed: Path,
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.10)\nproject(example C)\n"
         "find_package(mbmatch 0.1 REQUIRED CONFIG)\n"
-        f"add_executable(example {EXAMPLE})\ntarget_link_libraries(example mbmatch::static)\n"
+        f"add_executable(example {EXAMPLES[0]})\ntarget_link_libraries(example mbmatch::static)\n"
     )
     made = run("cmake", "-S", tmp_path, "-B", tmp_path / "built", f"-DCMAKE_PREFIX_PATH={installed}")
     assert made.returncode == 0, made.stderr
