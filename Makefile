@@ -92,7 +92,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 PROPERTIES := conform engines guest machines match_unit matching mbmatch processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
-  python guest-mpi chip-conform sweep mpi-tests mpi-bench mpi-conform mpi-matrix
+  python guest-mpi chip-conform sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
@@ -184,6 +184,11 @@ nightly-mpi-matrix: setup .venv/mpis.stamp
 	    -o out/mpi-conform/matrix-$${mpicc//\//-} || [ $$? = 1 ] || failed=1; \
 	done; exit $$failed
 
+# libfabric from the distribution's source package, unmodified and on mbmatch. The first build takes ten minutes.
+nightly-libfabric: setup .venv/libfabric.stamp
+	integrations/libfabric/build.sh
+	MPICC=$(CURDIR)/.venv/mpis/mpich-4.3/bin/mpicc integrations/libfabric/check.sh
+
 bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
 	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-asm --test filetests
@@ -250,6 +255,11 @@ clean: ## remove everything that was built or downloaded
 	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
 	  print(*extras["cluster"], *extras["optimizer"], sep="\n")' > .venv/cluster.txt
 	$(VENV)/pip install --requirement .venv/cluster.txt
+	touch $@
+
+# After the other one, because apt does not run twice at a time.
+.venv/libfabric.stamp: xtask/setup.sh | .venv/guest.stamp
+	xtask/setup.sh libfabric
 	touch $@
 
 .venv/lints.stamp: xtask/setup.sh | .venv/python.stamp

@@ -5,6 +5,7 @@
 # `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
 # the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz;
 # `setup.sh browser` the browser in which reports are tested; `setup.sh slurm` a batch system;
+# `setup.sh libfabric` what builds libfabric, and an MPI that runs with the libfabric of integrations/libfabric;
 # `setup.sh aarch64` what compiles for that processor and runs its programs.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
 set -eu
@@ -132,7 +133,19 @@ slurm() {
   provide
 }
 
+# MPICH 5 of the Python registry asks for a newer interface than that of the distribution's libfabric.
+libfabric() {
+  need autoconf command -v autoreconf
+  need automake command -v automake
+  need libtool command -v libtoolize
+  need binutils command -v nm
+  need debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg
+  provide
+  .venv/bin/python -m venv --clear .venv/mpis/mpich-4.3
+  .venv/mpis/mpich-4.3/bin/pip install 'mpich==4.3.*' || fail "pip could not install mpich 4.3"
+}
+
 case ${1:-} in
-  tools | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm" ;;
+  tools | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric) "$1" ;;
+  *) fail "usage: setup.sh tools|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric" ;;
 esac

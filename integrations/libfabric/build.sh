@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# usage: integrations/libfabric/build.sh [OUTPUT [SOURCE]]
+# Builds libfabric with the providers shm, tcp, rxm and sockets, unmodified and on mbmatch, from Debian's source package
+# or from the folder SOURCE. OUTPUT (default out/libfabric of this repository) gets
+#
+#   plain          the unmodified library: lib, include, bin
+#   mbmatch/lib    the same library; the receive queues that its providers share are on mbmatch
+#   fault-NAME/lib as mbmatch, with the fault that faults/NAME.sed plants: check.sh must find it
+#   fabtests       libfabric's own tests, if they are in the source
+#
+# The unmodified build takes two to three minutes on two cores and is kept in CACHE; a later call compiles one file for
+# each library. All else is the same objects.
+#
+# Environment:
+#   SUITE      Debian's release with the source package (default trixie)
+#   CACHE      folder of sources and builds (default matchbench/libfabric in the user's cache)
+#   JOBS       processes of make (default: processors)
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+output=$(realpath -m "${1:-$root/out/libfabric}")
+given=${2:+$(realpath -m "$2")}
+SUITE=${SUITE:-trixie}
+CACHE=$(realpath -m "${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/matchbench/libfabric}")
+JOBS=${JOBS:-$(nproc)}
+
+fail() {
+  echo "build.sh: $1" >&2
+  exit 2
+}
+
+# logged NAME COMMAND...: output in a file, its end and the place when the command fails.
+logged() {
+  local log=$CACHE/$1.log
+  shift
+  "$@" >"$log" 2>&1 </dev/null || {
+    tail -n 15 "$log" >&2
+    fail "failed: $*; all output is in $log"
+  }
+}
+
+for each in autoreconf libtoolize gcc make nm python3 rustc; do
+  command -v "$each" >/dev/null || fail "$each is missing; on Debian: apt-get install autoconf automake libtool gcc make python3"
+done
+mkdir -p "$CACHE" "$output"
+exec 9>"$CACHE/lock"
+flock 9
+
+# A state of apt of its own: the suite need not be among those of this machine, and is never installed from.
+# The mirror is that of this machine. The archive of the sources is all that is needed of the package.
+fetch() {
+  command -v apt-get >/dev/null || fail "apt-get is missing; give the folder of a source of libfabric as second argument"
+  local mirror key=/usr/share/keyrings/debian-archive-keyring.gpg apt=$CACHE/apt
+  # shellcheck disable=SC2016 # names for apt
+  mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 2>/dev/null | awk '$3 == "Debian" { print $1; exit }')
+  [ -n "$mirror" ] || fail "apt knows no mirror of Debian; run apt-get update first"
+  [ -e $key ] || fail "$key is missing: install debian-archive-keyring"
+  rm -rf "$apt" "$CACHE/package.part"
+  mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts" "$CACHE/package.part"
+  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$mirror" "$SUITE" $key >"$apt/parts/suite.sources"
+  local options=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/parts" -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache")
+  logged update apt-get "${options[@]}" update
+  (cd "$CACHE/package.part" && logged source apt-get "${options[@]}" source --download-only --tar-only libfabric)
+  rm -rf "$CACHE/package-$SUITE" "$apt"
+  mv "$CACHE/package.part" "$CACHE/package-$SUITE"
+}
+
+if [ -n "$given" ]; then
+  [ -e "$given/configure.ac" ] || fail "$given: found no configure.ac, expected the folder of a source of libfabric"
+  identity="$given $(cd "$given" && find . -type f -not -path './.git/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum)"
+  tree=$CACHE/given
+else
+  ls "$CACHE/package-$SUITE"/libfabric_*.orig.tar.* >/dev/null 2>&1 || {
+    echo "build.sh: fetching the source package of $SUITE"
+    fetch
+  }
+  archive=$(ls "$CACHE/package-$SUITE"/libfabric_*.orig.tar.*)
+  identity=$(sha256sum <"$archive")
+  tree=$CACHE/$SUITE
+fi
+source=$tree/source build=$tree/build
+
+# The providers that share the receive queues and run on one host, and what RxM runs on.
+options=(--prefix="$tree/plain" --disable-static)
+for each in shm tcp rxm sockets; do options+=("--enable-$each"); done
+for each in verbs efa psm2 psm3 opx usnic cxi ucx lpp mrail udp rxd sm2 lnx perf trace profile hook_debug hook_hmem dmabuf_peer_mem; do
+  options+=("--disable-$each")
+done
+wanted="$identity ${options[*]}"
+if [ "$(cat "$tree/built" 2>/dev/null)" != "$wanted" ]; then
+  rm -rf "$tree"
+  mkdir -p "$source" "$build"
+  if [ -n "$given" ]; then
+    cp -a "$given/." "$source"
+  else
+    tar --extract --file "$archive" --directory "$source" --strip-components 1
+  fi
+  [ -e "$source/prov/util/src/util_srx.c" ] || fail "found no prov/util/src/util_srx.c, expected libfabric 1.19 or later: ${given:-$SUITE} is older"
+  echo "build.sh: building libfabric, two to three minutes on two cores; logs in $CACHE"
+  (cd "$source" && logged autoreconf autoreconf --install --force)
+  (cd "$build" && logged configure ../source/configure "${options[@]}")
+  logged make make -C "$build" -j"$JOBS" install
+  nm "$build"/prov/util/src/.libs/*-util_srx.o | awk '$2 == "T" { print $3 }' >"$tree/functions"
+  cp "$source/prov/util/src/util_srx.c" "$tree/util_srx.c"
+  if [ -e "$source/fabtests/configure.ac" ]; then
+    (cd "$source/fabtests" && logged fabtests-autoreconf autoreconf --install --force)
+    mkdir -p "$tree/fabtests-build"
+    (cd "$tree/fabtests-build" && logged fabtests-configure ../source/fabtests/configure --prefix="$tree/fabtests" --with-libfabric="$tree/plain")
+    logged fabtests-make make -C "$tree/fabtests-build" -j"$JOBS" install
+  fi
+  echo "$wanted" >"$tree/built"
+fi
+
+python3 "$here/expect.py" "$source" || exit 2
+logged mbmatch make -C "$root/mbmatch" BUILD="$output/mbmatch-build" PREFIX="$output/mbmatch-installed" install
+libraries=$(sed -n 's/^LIBS = //p' "$build/Makefile")
+
+# library NAME FOLDER: libfabric with FOLDER/srx.c in place of util_srx.c. Make knows nothing of other flags and headers.
+library() {
+  local file=$source/prov/util/src/util_srx.c installed=$output/mbmatch-installed
+  cp "$2/srx.c" "$file"
+  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$installed/include" CFLAGS="-O2 -DNDEBUG -fvisibility=hidden -Wall -Wextra -Werror=implicit -g" \
+    LIBS="$installed/lib/libmbmatch.a $libraries" src/libfabric.la
+  mkdir -p "$output/$1/lib"
+  cp -a "$build"/src/.libs/libfabric.so* "$output/$1/lib"
+  local missing
+  missing=$(nm "$build"/prov/util/src/.libs/*-util_srx.o | awk '$2 == "T" { print $3 }' | grep -vxFf - "$tree/functions" || true)
+  cp "$tree/util_srx.c" "$file"
+  [ -z "$missing" ] || fail "srx.c does not define $(echo $missing), which libfabric's util_srx.c defines"
+}
+
+rm -rf "$output/plain" "$output/fabtests"
+cp -a "$tree/plain" "$output/plain"
+[ ! -e "$tree/fabtests" ] || cp -a "$tree/fabtests" "$output/fabtests"
+library mbmatch "$here"
+for each in "$here"/faults/*.sed; do
+  name=$(basename "$each" .sed)
+  folder=$output/mbmatch-build/$name
+  mkdir -p "$folder"
+  for file in "$here"/*.[ch]; do sed -f "$each" "$file" >"$folder/$(basename "$file")"; done
+  ! cat "$here"/*.[ch] | cmp --silent - <(cat "$folder"/*.[ch]) || fail "$each changes nothing: adapt it to the sources"
+  library "fault-$name" "$folder"
+done
+version=$(sed -n 's/^AC_INIT(\[libfabric\], \[\([^]]*\)\].*/\1/p' "$source/configure.ac")
+echo "$version" >"$output/version"
+echo "build.sh: libfabric $version: $output/{plain,mbmatch}/lib/libfabric.so"

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# usage: integrations/libfabric/check.sh [BUILD [RESULTS]]
+# Checks what build.sh put into BUILD (default out/libfabric), and writes reports and times to RESULTS (default
+# BUILD/results):
+#
+#   1. random operations, judged by a reference, find each planted fault;
+#   2. they agree with the library on mbmatch, over the providers shm and tcp with RxM, truncation included where the
+#      provider bears it;
+#   3. what unmodified versions do otherwise than documented is as documented on mbmatch; what the unmodified library
+#      does is written beside it;
+#   4. libfabric's own tests of tagged messages, multi-receive buffers and cancellation pass;
+#   5. the times by depth beside the unmodified library are written and shown;
+#   6. with MPICC, the compiler of an MPI that loads libfabric.so.1 dynamically, `matchbench mpi conform` finds no
+#      violation of the order of matching over the provider shm.
+#
+# Environment: PROGRAMS, random programs of each run (default 300); SEED; MPICC; CONFORM_PROGRAMS (default 1000) and
+# BUDGET (default 5m) for each number of ranks; MATCHBENCH, the command (default that of this repository).
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$(realpath -m "${1:-$root/out/libfabric}")
+results=$(realpath -m "${2:-$build/results}")
+matchbench=${MATCHBENCH:-$root/.venv/bin/matchbench}
+PROGRAMS=${PROGRAMS:-300} SEED=${SEED:-$(date +%Y%m%d)} CONFORM_PROGRAMS=${CONFORM_PROGRAMS:-1000} BUDGET=${BUDGET:-5m}
+export FI_TCP_IFACE=lo
+failed=0
+
+refuse() {
+  echo "check.sh: $1" >&2
+  failed=1
+}
+
+[ -e "$build/version" ] || {
+  echo "check.sh: $build: found no file version, expected the output of build.sh" >&2
+  exit 2
+}
+mkdir -p "$results/bin"
+for program in random known depth; do
+  ${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -Werror -I"$build/plain/include" -o "$results/bin/$program" "$here/tests/$program.c" \
+    "$here/tests/reference.c" "$here/tests/endpoints.c" -L"$build/plain/lib" -lfabric || exit 2
+done
+
+# with LIBRARY COMMAND...: with one of the libraries of BUILD.
+with() {
+  local library=$1
+  shift
+  LD_LIBRARY_PATH=$build/$library/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 3600 "$@"
+}
+
+for fault in "$build"/fault-*; do
+  name=$(basename "$fault")
+  with "$name" "$results/bin/random" --arrival-order --programs "$PROGRAMS" --seed "$SEED" >"$results/$name.txt" 2>&1
+  if [ $? = 1 ]; then echo "$name: found"; else refuse "$name is not found: see $results/$name.txt"; fi
+done
+
+agree() { # agree NAME ARGUMENT...
+  local log=$results/random-$1.txt
+  shift
+  if with mbmatch "$results/bin/random" --arrival-order --seed "$SEED" "$@" >"$log" 2>&1; then cat "$log"; else refuse "a random program fails: see $log"; fi
+}
+agree shm --programs "$PROGRAMS"
+agree shm-long --programs $((PROGRAMS / 10 + 1)) --operations 400
+# TCP has a connection for each pair of endpoints, which takes most of the time.
+agree rxm --programs $((PROGRAMS / 10 + 1)) --provider "tcp;ofi_rxm"
+agree rxm-truncate --programs $((PROGRAMS / 10 + 1)) --provider "tcp;ofi_rxm" --truncate
+
+with plain "$results/bin/known" >"$results/known-plain.txt" 2>&1
+with mbmatch "$results/bin/known" >"$results/known-mbmatch.txt" 2>&1
+# The last case is one of the provider shm, not of its receive queues.
+head -n -1 "$results/known-mbmatch.txt" | grep -v 'as documented$' && refuse "a case is not as documented: see $results/known-mbmatch.txt"
+echo "known cases: $(grep -c 'as documented$' "$results/known-plain.txt") of $(wc -l <"$results/known-plain.txt") as documented before, $(grep -c 'as documented$' "$results/known-mbmatch.txt") on mbmatch"
+
+# fabtest NAME ARGUMENT...: server and client of one of libfabric's own tests.
+fabtest() {
+  local name=$1 log=$results/fabtests-$1.txt server
+  shift
+  with mbmatch timeout 120 "$build/fabtests/bin/$name" "$@" >"$log" 2>&1 &
+  server=$!
+  sleep 1
+  with mbmatch timeout 120 "$build/fabtests/bin/$name" "$@" 127.0.0.1 >>"$log" 2>&1 && wait "$server" ||
+    refuse "$name $* fails: see $log"
+}
+if [ -d "$build/fabtests/bin" ]; then
+  for provider in shm "tcp;ofi_rxm"; do
+    fabtest fi_rdm_tagged_peek -p "$provider"
+    fabtest fi_rdm_tagged_pingpong -p "$provider" -I 1000
+    fabtest fi_rdm_tagged_bw -p "$provider" -I 1000
+    fabtest fi_rdm_pingpong -p "$provider" -I 1000
+    fabtest fi_multi_recv -e rdm -p "$provider" -I 1000
+    fabtest fi_recv_cancel -e rdm -p "$provider"
+    fabtest fi_unexpected_msg -e rdm -p "$provider" -I 10
+    fabtest fi_rdm -p "$provider"
+  done
+  [ $failed = 1 ] || echo "libfabric's own tests: passed"
+fi
+
+python3 "$here/measure.py" "$build" "$results" || failed=1
+
+if [ -n "${MPICC:-}" ]; then
+  # What fails on the unmodified library too (README.md).
+  known=(--without null --without truncation --without isendrecv --without partitioned --without long --without synchronous)
+  for ranks in 2 3 4; do
+    log=$results/conform-$ranks
+    MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=shm with mbmatch "$matchbench" mpi conform --force "${known[@]}" --mpicc "$MPICC" \
+      --programs "$CONFORM_PROGRAMS" --ranks $ranks --seed "$SEED" --budget "$BUDGET" -o "$log" >"$log.txt" 2>&1 </dev/null
+    [ $? != 2 ] || refuse "conform did not run: see $log.txt"
+    if grep -q '"kind": "\(order\|defect\)"' "$log/mpi-conform.json"; then
+      refuse "the order of matching is violated on $ranks ranks: see $log.txt"
+    else
+      echo "conform, $ranks ranks: $(grep -m 1 '^failed' "$log.txt")"
+    fi
+  done
+fi
+exit $failed

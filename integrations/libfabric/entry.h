@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The receive context, its entries, and how they pass between libfabric's callers and providers. See srx.c. */
+#ifndef MBMATCH_LIBFABRIC_ENTRY_H
+#define MBMATCH_LIBFABRIC_ENTRY_H
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi_enosys.h"
+#include "ofi_iov.h"
+#include "ofi_util.h"
+
+#include "mbmatch.h"
+
+/* Where an entry is. */
+enum place {
+  WITH_PROVIDER,    /* matched, or not yet queued: the peer provider holds it */
+  POSTED_TAGGED,    /* a receive in the matcher */
+  POSTED_UNTAGGED,  /* a receive in the lists */
+  WAITING_TAGGED,   /* a message in the matcher */
+  WAITING_UNTAGGED, /* a message in the lists */
+  CLAIMED           /* a message taken by FI_PEEK | FI_CLAIM */
+};
+
+/* A receive, or a message that no receive accepts yet. Its iovec and descriptor arrays follow it. */
+struct entry {
+  struct util_rx_entry rx; /* first: providers hold a pointer to rx.peer_entry */
+  struct dlist_entry all;  /* a receive: among all of its kind; an untagged or claimed message: among those */
+  union {
+    struct dlist_entry of_source; /* untagged: among those of the same source */
+    mbmatch_handle_t handle;      /* tagged: in the matcher */
+  };
+  enum place place;
+  bool used_up; /* a multi-receive buffer with too little space for another message */
+};
+
+/* The untagged receives and messages of one source. */
+struct source {
+  struct dlist_entry posted;
+  struct dlist_entry waiting;
+};
+
+/* A provider that shares the context and can tell the source of its messages. */
+struct resolver {
+  struct fid_peer_srx *srx;
+  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *);
+};
+
+/* A context is shared by the provider that owns it and one or two peers. */
+enum { MAX_RESOLVERS = 16 };
+
+struct context {
+  struct util_srx_ctx base; /* first: providers cast */
+  mbmatch_t *tagged;
+  size_t waiting_tagged;            /* messages in the matcher */
+  struct dlist_entry posted_tagged; /* receives in the matcher, for fi_cancel */
+  struct dlist_entry posted;        /* untagged receives */
+  struct dlist_entry waiting;     /* untagged messages */
+  struct source any;              /* its `posted` are the receives for any source */
+  struct ofi_dyn_arr sources;     /* struct source, by address */
+  struct dlist_entry claimed;
+  uint64_t age;                   /* of the next untagged entry */
+  bool unknown;                   /* a message whose source was unknown may be waiting */
+  bool changed;                   /* addresses were inserted since the last operation; atomic */
+  pthread_mutex_t resolvers_mutex;
+  struct resolver resolvers[MAX_RESOLVERS];
+  int resolver_count;
+};
+
+/* The source of messages from an address that is not known (yet); no receive names it. */
+#define UNKNOWN UINT32_MAX
+
+static struct context *context_of(struct fid_peer_srx *srx) {
+  return srx->ep_fid.fid.context;
+}
+
+static struct context *context_of_ep(struct fid_ep *ep) {
+  return container_of(container_of(ep, struct util_srx_ctx, peer_srx.ep_fid), struct context, base);
+}
+
+static struct entry *entry_of(struct fi_peer_rx_entry *peer_entry) {
+  return container_of(container_of(peer_entry, struct util_rx_entry, peer_entry), struct entry, rx);
+}
+
+/* ofi_array_at holds no greater index. Address vectors give none. */
+static bool is_known(const struct context *context, fi_addr_t addr) {
+  return context->base.dir_recv && addr <= OFI_IDX_MAX_INDEX;
+}
+
+static uint32_t source_of(const struct context *context, fi_addr_t addr) {
+  return is_known(context, addr) ? (uint32_t)addr : UNKNOWN;
+}
+
+/* Entries */
+
+static struct entry *new_entry(struct context *context) {
+  struct entry *entry = ofi_buf_alloc(context->base.rx_pool);
+  if (!entry) return NULL;
+  entry->rx.peer_entry.owner_context = NULL;
+  entry->rx.multi_recv_ref = 0;
+  entry->place = WITH_PROVIDER;
+  entry->used_up = false;
+  return entry;
+}
+
+static void set_arrays(struct ofi_bufpool_region *region, void *buffer) {
+  const struct context *context = region->pool->attr.context;
+  struct entry *entry = buffer;
+  entry->rx.peer_entry.iov = (struct iovec *)(entry + 1);
+  entry->rx.peer_entry.desc = (void **)(entry->rx.peer_entry.iov + context->base.iov_limit);
+}
+
+/* What the caller of a receive passed. */
+struct request {
+  const struct iovec *iov;
+  void **desc;
+  size_t count;
+  fi_addr_t addr;
+  void *user;
+  uint64_t flags;
+};
+
+static void set_request(struct fi_peer_rx_entry *to, const struct request *request) {
+  memcpy(to->iov, request->iov, request->count * sizeof *to->iov);
+  if (request->desc)
+    memcpy(to->desc, request->desc, request->count * sizeof *to->desc);
+  else
+    memset(to->desc, 0, request->count * sizeof *to->desc);
+  to->count = request->count;
+  to->context = request->user;
+  to->flags = request->flags;
+}
+
+static struct entry *new_receive(struct context *context, const struct request *request, uint64_t tag,
+                                 uint64_t ignore) {
+  struct entry *entry = new_entry(context);
+  if (!entry) return NULL;
+  struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  set_request(peer_entry, request);
+  peer_entry->srx = &context->base.peer_srx;
+  peer_entry->addr = request->addr;
+  peer_entry->tag = tag;
+  peer_entry->msg_size = ofi_total_iov_len(request->iov, request->count);
+  entry->rx.ignore = ignore;
+  return entry;
+}
+
+/* For a message that no receive accepts; the provider fills it and queues it. */
+static int new_message(struct context *context, struct fid_peer_srx *srx, const struct fi_peer_match_attr *attr,
+                       uint64_t flags, struct fi_peer_rx_entry **out) {
+  struct entry *entry = new_entry(context);
+  if (!entry) return -FI_ENOMEM;
+  struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  peer_entry->srx = srx;
+  peer_entry->addr = attr->addr;
+  peer_entry->tag = attr->tag;
+  peer_entry->msg_size = attr->msg_size;
+  peer_entry->flags = flags;
+  peer_entry->cq_data = 0;
+  peer_entry->count = 0;
+  *out = peer_entry;
+  return -FI_ENOENT;
+}
+
+/* A posted receive matched: gives it to the provider that has the message. */
+static int give(struct context *context, struct fid_peer_srx *srx, const struct fi_peer_match_attr *attr,
+                struct entry *entry, struct fi_peer_rx_entry **out) {
+  struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  entry->place = WITH_PROVIDER;
+  peer_entry->srx = srx;
+  peer_entry->msg_size = MIN(peer_entry->msg_size, attr->msg_size);
+  context->base.update_func(&context->base, &entry->rx);
+  *out = peer_entry;
+  return FI_SUCCESS;
+}
+
+/* A waiting message matched: prepares its entry for the receive. The provider is told to start it. */
+static void fill(struct context *context, struct entry *entry, const struct request *request) {
+  struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  entry->place = WITH_PROVIDER;
+  set_request(peer_entry, request);
+  peer_entry->msg_size = MIN(peer_entry->msg_size, ofi_total_iov_len(request->iov, request->count));
+  context->base.update_func(&context->base, &entry->rx);
+}
+
+static ssize_t start_tagged(struct entry *entry) {
+  return entry->rx.peer_entry.srx->peer_ops->start_tag(&entry->rx.peer_entry);
+}
+
+static void discard(struct entry *entry, bool tagged) {
+  struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  struct fi_ops_srx_peer *peer = peer_entry->srx->peer_ops;
+  if (tagged ? peer->discard_tag(peer_entry) : peer->discard_msg(peer_entry))
+    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not discard a message\n");
+  ofi_buf_free(entry);
+}
+
+/* Says what a status of mbmatch means for libfabric, if it is neither a match nor the lack of one. */
+static int failed(mbmatch_status_t status) {
+  if (status == MBMATCH_NO_MEMORY) return -FI_ENOMEM;
+  FI_WARN(&core_prov, FI_LOG_EP_CTRL, "mbmatch: %s\n", mbmatch_strerror(status));
+  return -FI_EOTHER;
+}
+
+#endif

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The receive queues that libfabric's shared-memory, RxM and EFA providers share, on mbmatch.
+ *
+ * `integrations/libfabric/build` compiles this file in place of libfabric's `prov/util/src/util_srx.c`. It offers what
+ * `ofi_util.h` declares of that file, with the behaviour that fi_tagged(3), fi_msg(3), fi_endpoint(3) and fi_peer(3)
+ * document. README.md beside it describes the design.
+ *
+ * Tagged receives and messages are in one mbmatch matcher. Untagged ones have no tag to search for and are in lists
+ * (untagged.h).
+ *
+ * Every function below runs under the lock of the receive context, except util_ep_srx_context and
+ * addresses_have_changed.
+ */
+#include "addresses.h"
+#include "entry.h"
+#include "untagged.h"
+
+/* What providers call for arriving messages */
+
+static int get_tagged(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **out) {
+  struct context *context = context_of(srx);
+  settle(context);
+  if (!dlist_empty(&context->posted_tagged)) {
+    const mbmatch_envelope_t envelope = {attr->tag, source_of(context, attr->addr)};
+    void *receive;
+    const mbmatch_status_t status = mbmatch_take_receive(context->tagged, &envelope, &receive);
+    if (status == MBMATCH_MATCHED) {
+      dlist_remove(&((struct entry *)receive)->all);
+      return give(context, srx, attr, receive, out);
+    }
+    if (status != MBMATCH_NO_MATCH) return failed(status);
+  }
+  return new_message(context, srx, attr, FI_TAGGED | FI_RECV, out);
+}
+
+static int get_untagged(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **out) {
+  struct context *context = context_of(srx);
+  settle(context);
+  struct entry *receive = oldest_receive(context, attr->addr);
+  if (!receive) return new_message(context, srx, attr, FI_MSG | FI_RECV, out);
+  if (!(receive->rx.peer_entry.flags & FI_MULTI_RECV)) {
+    remove_untagged(receive);
+    return give(context, srx, attr, receive, out);
+  }
+  const struct request part = request_of(&receive->rx.peer_entry);
+  struct entry *entry = new_receive(context, &part, 0, 0);
+  if (!entry) return -FI_ENOMEM;
+  cut(context, receive, attr->msg_size, entry);
+  if (receive->used_up) remove_untagged(receive);
+  return give(context, srx, attr, entry, out);
+}
+
+static int queue_tagged_message(struct fi_peer_rx_entry *peer_entry) {
+  struct context *context = context_of(peer_entry->srx);
+  look_up_again(context, peer_entry);
+  return queue_tagged(context, entry_of(peer_entry));
+}
+
+static int queue_untagged_message(struct fi_peer_rx_entry *peer_entry) {
+  struct context *context = context_of(peer_entry->srx);
+  struct entry *entry = entry_of(peer_entry);
+  look_up_again(context, peer_entry);
+  struct source *source = source_at(context, peer_entry->addr);
+  if (!source) return -FI_ENOMEM;
+  entry->rx.seq_no = context->age++;
+  entry->place = WAITING_UNTAGGED;
+  dlist_insert_tail(&entry->all, &context->waiting);
+  dlist_insert_tail(&entry->of_source, &source->waiting);
+  return FI_SUCCESS;
+}
+
+static void remove_message(struct context *context, mbmatch_handle_t handle) {
+  mbmatch_discard(context->tagged, handle, NULL);
+  context->waiting_tagged--;
+}
+
+static void free_entry(struct fi_peer_rx_entry *peer_entry) {
+  struct context *context = context_of(peer_entry->srx);
+  struct entry *entry = entry_of(peer_entry);
+  struct entry *buffer = peer_entry->owner_context;
+  /* Newer providers free messages that wait, when they lose a peer. */
+  if (entry->place == WAITING_TAGGED) remove_message(context, entry->handle);
+  if (entry->place == WAITING_UNTAGGED) remove_untagged(entry);
+  if (entry->place == CLAIMED) dlist_remove(&entry->all);
+  ofi_buf_free(entry);
+  if (buffer && !--buffer->rx.multi_recv_ref && buffer->used_up) release_buffer(context, buffer);
+}
+
+static struct fi_ops_srx_owner owner_ops = {
+    .size = sizeof(struct fi_ops_srx_owner),
+    .get_msg = get_untagged,
+    .get_tag = get_tagged,
+    .queue_msg = queue_untagged_message,
+    .queue_tag = queue_tagged_message,
+    .foreach_unspec_addr = addresses_have_changed,
+    .free_entry = free_entry,
+};
+
+/* Receives */
+
+static bool is_refused(const struct context *context, const struct request *request) {
+  const bool taken = request->flags & (FI_PEEK | FI_CLAIM);
+  return request->count > context->base.iov_limit || (request->flags & FI_DISCARD && !taken) ||
+         (request->addr != FI_ADDR_UNSPEC && !is_known(context, request->addr));
+}
+
+static ssize_t peek(struct context *context, const mbmatch_pattern_t *pattern, const struct request *request) {
+  mbmatch_message_t message;
+  mbmatch_handle_t handle;
+  const mbmatch_status_t status = mbmatch_probe(context->tagged, pattern, &message, &handle);
+  if (status == MBMATCH_NO_MATCH) return ofi_peer_cq_write_error_peek(context->base.cq, pattern->bits, request->user);
+  if (status != MBMATCH_MATCHED) return failed(status);
+  struct entry *entry = message.user;
+  const struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  if (request->flags & FI_CLAIM) ((struct fi_context *)request->user)->internal[0] = entry;
+  /* If there is no space for the completion, the message is not taken. */
+  const int ret = ofi_peer_cq_write(context->base.cq, request->user, peer_entry->flags, peer_entry->msg_size, NULL,
+                                    peer_entry->cq_data, peer_entry->tag, peer_entry->addr);
+  if (ret || !(request->flags & (FI_CLAIM | FI_DISCARD))) return ret;
+  remove_message(context, handle);
+  if (request->flags & FI_DISCARD) {
+    discard(entry, true);
+  } else {
+    entry->place = CLAIMED;
+    dlist_insert_tail(&entry->all, &context->claimed);
+  }
+  return FI_SUCCESS;
+}
+
+static ssize_t use_claimed(struct context *context, const struct request *request) {
+  struct entry *entry = ((struct fi_context *)request->user)->internal[0];
+  if (request->flags & FI_DISCARD) {
+    const int ret = ofi_peer_cq_write(context->base.cq, request->user, FI_TAGGED | FI_RECV,
+                                      entry->rx.peer_entry.msg_size, NULL, 0, entry->rx.peer_entry.tag,
+                                      entry->rx.peer_entry.addr);
+    if (ret) return ret;
+    dlist_remove(&entry->all);
+    discard(entry, true);
+    return FI_SUCCESS;
+  }
+  dlist_remove(&entry->all);
+  fill(context, entry, request);
+  return start_tagged(entry);
+}
+
+static ssize_t receive_tagged(struct context *context, const mbmatch_pattern_t *pattern,
+                              const struct request *request) {
+  mbmatch_status_t status;
+  if (context->waiting_tagged) {
+    mbmatch_message_t message;
+    status = mbmatch_mprobe(context->tagged, pattern, &message);
+    if (status == MBMATCH_MATCHED) {
+      context->waiting_tagged--;
+      fill(context, message.user, request);
+      return start_tagged(message.user);
+    }
+    if (status != MBMATCH_NO_MATCH) return failed(status);
+  }
+  struct entry *entry = new_receive(context, request, pattern->bits, pattern->ignore);
+  if (!entry) return -FI_ENOMEM;
+  status = mbmatch_queue_receive(context->tagged, pattern, entry, &entry->handle);
+  if (status == MBMATCH_QUEUED) {
+    entry->place = POSTED_TAGGED;
+    dlist_insert_tail(&entry->all, &context->posted_tagged);
+    return FI_SUCCESS;
+  }
+  ofi_buf_free(entry);
+  return failed(status);
+}
+
+ssize_t util_srx_generic_trecv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t iov_count,
+                               fi_addr_t addr, void *user, uint64_t tag, uint64_t ignore, uint64_t flags) {
+  struct context *context = context_of_ep(ep);
+  const struct request request = {iov,  desc, iov_count, context->base.dir_recv ? addr : FI_ADDR_UNSPEC,
+                                  user, flags | FI_TAGGED | FI_RECV};
+  if (is_refused(context, &request)) return -FI_EINVAL;
+  /* Without FI_DIRECTED_RECV all messages have one source, so that receives can name it: no wildcard is searched for. */
+  const bool any = context->base.dir_recv && addr == FI_ADDR_UNSPEC;
+  const mbmatch_pattern_t pattern = {tag, ignore, source_of(context, request.addr), any};
+  ofi_genlock_lock(context->base.lock);
+  settle(context);
+  const ssize_t ret = flags & FI_PEEK    ? peek(context, &pattern, &request)
+                      : flags & FI_CLAIM ? use_claimed(context, &request)
+                                         : receive_tagged(context, &pattern, &request);
+  ofi_genlock_unlock(context->base.lock);
+  return ret;
+}
+
+static ssize_t receive_untagged(struct context *context, const struct request *request) {
+  struct entry *entry = oldest_message(context, request->addr);
+  if (entry) {
+    remove_untagged(entry);
+    fill(context, entry, request);
+    return entry->rx.peer_entry.srx->peer_ops->start_msg(&entry->rx.peer_entry);
+  }
+  entry = new_receive(context, request, 0, 0);
+  if (!entry) return -FI_ENOMEM;
+  const int ret = append_receive(context, entry);
+  if (ret) ofi_buf_free(entry);
+  return ret;
+}
+
+/* A buffer for many messages: takes those that wait, oldest first, and stays until too little space is left. */
+static ssize_t receive_many(struct context *context, const struct request *request) {
+  struct entry *buffer = new_receive(context, request, 0, 0);
+  if (!buffer) return -FI_ENOMEM;
+  /* Held while messages are started: one that completes at once must not release the buffer. */
+  buffer->rx.multi_recv_ref = 1;
+  struct entry *entry;
+  while (!buffer->used_up && (entry = oldest_message(context, request->addr)) != NULL) {
+    struct request part = request_of(&buffer->rx.peer_entry);
+    struct iovec space = *part.iov;
+    part.iov = &space;
+    const size_t size = entry->rx.peer_entry.msg_size;
+    remove_untagged(entry);
+    cut(context, buffer, size, entry);
+    fill(context, entry, &part);
+    if (entry->rx.peer_entry.srx->peer_ops->start_msg(&entry->rx.peer_entry))
+      FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not start a message of a multi-receive\n");
+  }
+  buffer->rx.multi_recv_ref--;
+  if (!buffer->used_up) return append_receive(context, buffer);
+  if (!buffer->rx.multi_recv_ref) release_buffer(context, buffer);
+  return FI_SUCCESS;
+}
+
+ssize_t util_srx_generic_recv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t iov_count, fi_addr_t addr,
+                              void *user, uint64_t flags) {
+  struct context *context = context_of_ep(ep);
+  const struct request request = {iov,  desc, iov_count, context->base.dir_recv ? addr : FI_ADDR_UNSPEC,
+                                  user, flags | FI_MSG | FI_RECV};
+  const bool many = flags & FI_MULTI_RECV;
+  if (is_refused(context, &request) || (many && iov_count != 1)) return -FI_EINVAL;
+  ofi_genlock_lock(context->base.lock);
+  settle(context);
+  const ssize_t ret = many ? receive_many(context, &request) : receive_untagged(context, &request);
+  ofi_genlock_unlock(context->base.lock);
+  return ret;
+}
+
+static ssize_t srx_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags) {
+  return util_srx_generic_recv(ep, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->context,
+                               flags | context_of_ep(ep)->base.rx_msg_flags);
+}
+
+static ssize_t srx_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr,
+                         void *user) {
+  return util_srx_generic_recv(ep, iov, desc, count, addr, user, context_of_ep(ep)->base.rx_op_flags);
+}
+
+static ssize_t srx_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr, void *user) {
+  const struct iovec iov = {buf, len};
+  return srx_recvv(ep, &iov, &desc, 1, addr, user);
+}
+
+static struct fi_ops_msg untagged_ops = {
+    .size = sizeof(struct fi_ops_msg),
+    .recv = srx_recv,
+    .recvv = srx_recvv,
+    .recvmsg = srx_recvmsg,
+    .send = fi_no_msg_send,
+    .sendv = fi_no_msg_sendv,
+    .sendmsg = fi_no_msg_sendmsg,
+    .inject = fi_no_msg_inject,
+    .senddata = fi_no_msg_senddata,
+    .injectdata = fi_no_msg_injectdata,
+};
+
+static ssize_t srx_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags) {
+  return util_srx_generic_trecv(ep, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->context, msg->tag,
+                                msg->ignore, flags | context_of_ep(ep)->base.rx_msg_flags);
+}
+
+static ssize_t srx_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr,
+                          uint64_t tag, uint64_t ignore, void *user) {
+  return util_srx_generic_trecv(ep, iov, desc, count, addr, user, tag, ignore, context_of_ep(ep)->base.rx_op_flags);
+}
+
+static ssize_t srx_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
+                         uint64_t ignore, void *user) {
+  const struct iovec iov = {buf, len};
+  return srx_trecvv(ep, &iov, &desc, 1, addr, tag, ignore, user);
+}
+
+static struct fi_ops_tagged tagged_ops = {
+    .size = sizeof(struct fi_ops_tagged),
+    .recv = srx_trecv,
+    .recvv = srx_trecvv,
+    .recvmsg = srx_trecvmsg,
+    .send = fi_no_tagged_send,
+    .sendv = fi_no_tagged_sendv,
+    .sendmsg = fi_no_tagged_sendmsg,
+    .inject = fi_no_tagged_inject,
+    .senddata = fi_no_tagged_senddata,
+    .injectdata = fi_no_tagged_injectdata,
+};
+
+/* Cancel */
+
+/* The oldest receive of a list with this context, or NULL. */
+static struct entry *find(struct dlist_entry *list, const void *user) {
+  struct dlist_entry *item;
+  dlist_foreach(list, item) {
+    struct entry *entry = container_of(item, struct entry, all);
+    if (entry->rx.peer_entry.context == user) return entry;
+  }
+  return NULL;
+}
+
+static void complete_cancelled(struct context *context, struct entry *entry, uint64_t flags) {
+  const struct fi_cq_err_entry completion = {
+      .op_context = entry->rx.peer_entry.context,
+      .flags = flags | (entry->rx.peer_entry.flags & FI_MULTI_RECV),
+      .tag = entry->rx.peer_entry.tag,
+      .err = FI_ECANCELED,
+      .prov_errno = -FI_ECANCELED,
+  };
+  if (ofi_peer_cq_write_error(context->base.cq, &completion))
+    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no space for the completion of a cancelled receive\n");
+  ofi_buf_free(entry);
+}
+
+/* -FI_EAGAIN: a multi-receive buffer is in use. */
+static ssize_t cancel(struct context *context, const void *user) {
+  struct entry *entry = find(&context->posted_tagged, user);
+  if (entry) {
+    const mbmatch_status_t status = mbmatch_cancel(context->tagged, entry->handle, NULL);
+    if (status != MBMATCH_OK) return failed(status);
+    dlist_remove(&entry->all);
+    complete_cancelled(context, entry, FI_TAGGED | FI_RECV);
+    return FI_SUCCESS;
+  }
+  entry = find(&context->posted, user);
+  if (!entry) return FI_SUCCESS;
+  if (entry->rx.multi_recv_ref) return -FI_EAGAIN;
+  remove_untagged(entry);
+  complete_cancelled(context, entry, FI_MSG | FI_RECV);
+  return FI_SUCCESS;
+}
+
+static ssize_t srx_cancel(fid_t fid, void *user) {
+  struct context *context = context_of_ep(container_of(fid, struct fid_ep, fid));
+  ofi_genlock_lock(context->base.lock);
+  const ssize_t ret = cancel(context, user);
+  ofi_genlock_unlock(context->base.lock);
+  return ret;
+}
+
+/* Options, creation and end */
+
+static int srx_getopt(fid_t fid, int level, int option, void *value, size_t *length) {
+  if (level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+  const struct context *context = context_of_ep(container_of(fid, struct fid_ep, fid));
+  memcpy(value, &context->base.min_multi_recv_size, sizeof(size_t));
+  *length = sizeof(size_t);
+  return FI_SUCCESS;
+}
+
+static int srx_setopt(fid_t fid, int level, int option, const void *value, size_t length) {
+  if (level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+  if (length != sizeof(size_t)) return -FI_EINVAL;
+  memcpy(&context_of_ep(container_of(fid, struct fid_ep, fid))->base.min_multi_recv_size, value, length);
+  return FI_SUCCESS;
+}
+
+int util_srx_bind(struct fid *fid, struct fid *bound, uint64_t flags) {
+  if (flags != FI_RECV || bound->fclass != FI_CLASS_CQ) return -FI_EINVAL;
+  struct context *context = context_of_ep(container_of(fid, struct fid_ep, fid));
+  context->base.cq = container_of(bound, struct util_cq, cq_fid.fid);
+  ofi_atomic_inc32(&context->base.cq->ref);
+  return FI_SUCCESS;
+}
+
+static int visit_last_message(void *argument, const mbmatch_queued_message_t *message) {
+  (void)argument;
+  discard(message->message.user, true);
+  return MBMATCH_VISIT_REMOVE;
+}
+
+/* No completion is written for receives that are still posted. */
+int util_srx_close(struct fid *fid) {
+  struct context *context = context_of_ep(container_of(fid, struct fid_ep, fid));
+  struct ofi_genlock *lock = context->base.lock;
+  struct entry *entry;
+  ofi_genlock_lock(lock);
+  if (mbmatch_visit_messages(context->tagged, visit_last_message, NULL, NULL) != MBMATCH_OK)
+    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no memory to discard the tagged messages that still wait\n");
+  while (!dlist_empty(&context->claimed)) {
+    dlist_pop_front(&context->claimed, struct entry, entry, all);
+    discard(entry, true);
+  }
+  dlist_splice_tail(&context->posted, &context->posted_tagged);
+  while (!dlist_empty(&context->posted)) {
+    dlist_pop_front(&context->posted, struct entry, entry, all);
+    ofi_buf_free(entry);
+  }
+  while (!dlist_empty(&context->waiting)) {
+    dlist_pop_front(&context->waiting, struct entry, entry, all);
+    discard(entry, false);
+  }
+  ofi_array_destroy(&context->sources);
+  mbmatch_destroy(context->tagged);
+  if (context->base.cq) ofi_atomic_dec32(&context->base.cq->ref);
+  ofi_bufpool_destroy(context->base.rx_pool);
+  ofi_genlock_unlock(lock);
+  pthread_mutex_destroy(&context->resolvers_mutex);
+  free(context);
+  return FI_SUCCESS;
+}
+
+static struct fi_ops fid_ops = {
+    .size = sizeof(struct fi_ops),
+    .close = util_srx_close,
+    .bind = util_srx_bind,
+    .control = fi_no_control,
+    .ops_open = fi_no_ops_open,
+};
+
+static struct fi_ops_ep ep_ops = {
+    .size = sizeof(struct fi_ops_ep),
+    .cancel = srx_cancel,
+    .getopt = srx_getopt,
+    .setopt = srx_setopt,
+    .tx_ctx = fi_no_tx_ctx,
+    .rx_ctx = fi_no_rx_ctx,
+    .rx_size_left = fi_no_rx_size_left,
+    .tx_size_left = fi_no_tx_size_left,
+};
+
+int util_ep_srx_context(struct util_domain *domain, size_t rx_size, size_t iov_limit, size_t default_min_multi_recv,
+                        ofi_update_func_t update_func, struct ofi_genlock *lock, struct fid_ep **rx_ep) {
+  if (mbmatch_version() / 100 != MBMATCH_VERSION / 100) return -FI_ENOSYS;
+  struct context *context = calloc(1, sizeof *context);
+  if (!context) return -FI_ENOMEM;
+  const mbmatch_status_t status = mbmatch_create(NULL, &context->tagged);
+  if (status != MBMATCH_OK) {
+    free(context);
+    return failed(status);
+  }
+  struct ofi_bufpool_attr pool = {
+      .size = sizeof(struct entry) + iov_limit * (sizeof(struct iovec) + sizeof(void *)),
+      .alignment = 16,
+      .chunk_cnt = rx_size,
+      .init_fn = set_arrays,
+      .context = context,
+  };
+  const int ret = ofi_bufpool_create_attr(&pool, &context->base.rx_pool);
+  if (ret) {
+    mbmatch_destroy(context->tagged);
+    free(context);
+    return ret;
+  }
+  dlist_init(&context->posted_tagged);
+  dlist_init(&context->posted);
+  dlist_init(&context->waiting);
+  dlist_init(&context->claimed);
+  init_source(NULL, &context->any);
+  ofi_array_init(&context->sources, sizeof(struct source), init_source);
+  pthread_mutex_init(&context->resolvers_mutex, NULL);
+
+  struct util_srx_ctx *base = &context->base;
+  base->min_multi_recv_size = default_min_multi_recv;
+  base->iov_limit = iov_limit;
+  base->dir_recv = domain->info_domain_caps & FI_DIRECTED_RECV;
+  base->update_func = update_func;
+  base->lock = lock;
+  base->peer_srx.owner_ops = &owner_ops;
+  struct fid_ep *ep = &base->peer_srx.ep_fid;
+  ep->fid.fclass = FI_CLASS_SRX_CTX;
+  ep->fid.context = context;
+  ep->fid.ops = &fid_ops;
+  ep->ops = &ep_ops;
+  ep->msg = &untagged_ops;
+  ep->tagged = &tagged_ops;
+  *rx_ep = ep;
+  domain->srx = &base->peer_srx;
+  return FI_SUCCESS;
+}

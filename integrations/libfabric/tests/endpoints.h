@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Reliable endpoints of one process, each with a completion queue and an address vector of its own. */
+#ifndef ENDPOINTS_H
+#define ENDPOINTS_H
+
+#include <stddef.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+/* The exit status when libfabric or the provider cannot be used. */
+enum { UNUSABLE = 2 };
+
+typedef struct {
+  struct fi_info *hints;
+  struct fi_info *info;
+  struct fid_fabric *fabric;
+  struct fid_domain *domain;
+} Fabric;
+
+typedef struct {
+  struct fid_ep *ep;
+  struct fid_cq *cq;
+  struct fid_av *av;
+  fi_addr_t peer; /* the receiver, in the address vector of a sender */
+} Endpoint;
+
+/* The provider of all endpoints; "shm" unless it is set before open_fabric. */
+extern const char *provider;
+
+/* The functions below end the program with the status UNUSABLE when libfabric refuses. */
+void open_fabric(Fabric *fabric);
+void close_fabric(Fabric *fabric);
+
+/* `min_multi` is FI_OPT_MIN_MULTI_RECV. */
+void open_endpoint(const Fabric *fabric, size_t min_multi, Endpoint *endpoint);
+
+/* Closes the queue and the address vector; the endpoint itself is closed before. */
+void close_queues(Endpoint *endpoint);
+
+/* Inserts the address of `endpoint` into the address vector of `into`, and returns what it has there. */
+fi_addr_t insert(const Endpoint *endpoint, Endpoint *into);
+
+/* Ends the program if `status` is negative. */
+void call(const char *name, long status);
+
+#endif
