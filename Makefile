@@ -92,7 +92,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 PROPERTIES := conform engines guest machines match_unit matching mbmatch processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
-  python guest-mpi chip-conform sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric
+  python guest-mpi chip-conform sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
@@ -188,6 +188,11 @@ nightly-mpi-matrix: setup .venv/mpis.stamp
 nightly-libfabric: setup .venv/libfabric.stamp
 	integrations/libfabric/build.sh
 	MPICC=$(CURDIR)/.venv/mpis/mpich-4.3/bin/mpicc integrations/libfabric/check.sh
+
+# Open MPI on mbmatch, built from the source package of the distribution, beside the unmodified library.
+nightly-openmpi: setup .venv/mpi.stamp
+	integrations/openmpi/build.sh
+	BUDGET=5m integrations/openmpi/check.sh
 
 bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests

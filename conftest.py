@@ -40,6 +40,7 @@ WITHOUT_ENGINES = (
     "tests/test_mpi_conform.py",
     "tests/test_mpi_curves.py",
     "tests/test_netproc.py",
+    "tests/test_openmpi.py",
 )
 # A paper that is reproduced once in a process, and longer than all others.
 LONG_PAPER = re.compile(r"tests/test_reproduce\.py::test_\w*(_crowley2000_\w*|\[crowley2000\])$")

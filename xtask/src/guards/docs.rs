@@ -19,6 +19,7 @@ const FOLDERS: &[&str] = &[
     "examples",
     "fuzz",
     "guest",
+    "integrations",
     "machines",
     "match_unit",
     "matching",

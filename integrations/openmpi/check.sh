@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# usage: integrations/openmpi/check.sh [BUILD [RESULTS]]
+# Checks what build.sh put into BUILD (default out/openmpi), and writes reports and times to RESULTS (default
+# BUILD/results):
+#
+#   1. the library with the planted fault fails `matchbench mpi conform` by order of matching;
+#   2. the library on mbmatch passes it on 2, 3 and 4 ranks, over shared memory and over TCP, threads included;
+#   3. the example programs that need no Fortran pass;
+#   4. the times by depth beside the unmodified library are written and shown.
+#
+# Environment: PROGRAMS, test programs of each run of conform (default 10000); BUDGET, its time limit (default 10m);
+# SEED; MATCHBENCH, the command (default that of this repository).
+set -u
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath -m "${1:-$root/out/openmpi}")
+results=$(realpath -m "${2:-$build/results}")
+matchbench=${MATCHBENCH:-$root/.venv/bin/matchbench}
+PROGRAMS=${PROGRAMS:-10000} BUDGET=${BUDGET:-10m} SEED=${SEED:-$(date +%Y%m%d)}
+# Open MPI runs as root, and more ranks than processors, only when told to.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# What fails on the unmodified library too (docs/mpi-conform.md).
+known=(--without null --without truncation --without partitioned)
+declare -A transports=([sm]="--mca btl self,sm" [tcp]="--mca btl self,tcp --mca btl_tcp_if_include lo")
+mkdir -p "$results"
+failed=0
+
+conform() { # conform KIND RANKS TRANSPORT PROGRAMS: its exit status
+  # shellcheck disable=SC2086
+  "$matchbench" mpi conform --force "${known[@]}" --mpicc "$build/$1/bin/mpicc" --programs "$4" --ranks "$2" --seed "$SEED" \
+    --budget "$BUDGET" -o "$results/conform-$1-$3-$2" -- "$build/$1/bin/mpirun" --oversubscribe --mca pml ob1 ${transports[$3]} \
+    >"$results/conform-$1-$3-$2.txt" 2>&1 </dev/null
+}
+
+conform fault 2 sm 200
+if [ $? = 1 ] && grep -q '"kind": "order"' "$results/conform-fault-sm-2/mpi-conform.json"; then
+  echo "the planted fault is found"
+else
+  echo "check.sh: the planted fault is not found: see $results/conform-fault-sm-2.txt" >&2
+  failed=1
+fi
+
+for transport in sm tcp; do
+  for ranks in 2 3 4; do
+    if conform mbmatch $ranks $transport "$PROGRAMS"; then
+      echo "conform, $ranks ranks, $transport: $(grep -m 1 '^programs\|^passed' "$results/conform-mbmatch-$transport-$ranks.txt")"
+    else
+      echo "check.sh: conform fails on $ranks ranks, $transport: see $results/conform-mbmatch-$transport-$ranks.txt" >&2
+      failed=1
+    fi
+  done
+done
+
+for program in halo3d cg tasks; do
+  if make --silent -C "$root/examples/mpi" BUILD="$results/examples" MPICC="$build/mbmatch/bin/mpicc" "$results/examples/$program" &&
+    "$build/mbmatch/bin/mpirun" --oversubscribe --mca pml ob1 -n 4 "$results/examples/$program" >"$results/$program.txt" 2>&1; then
+    echo "$program: passed"
+  else
+    echo "check.sh: $program fails: see $results/$program.txt" >&2
+    failed=1
+  fi
+done
+
+"$root/.venv/bin/python" "$root/integrations/openmpi/measure.py" depth "$build" "$results/depth.json" || failed=1
+exit $failed

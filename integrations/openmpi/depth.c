@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The time of a message by queue depth: one rank that sends to itself, so that the transport is a function call.
+ * With two ranks: latency and message rate at depth 0.
+ *
+ *   depth SECONDS DEPTH...      one rank: every series at these depths
+ *   depth SECONDS               two ranks: latency and rate
+ *
+ * SECONDS is the time for each series at each depth. Prints a line for each, `SERIES DEPTH Q1 MEDIAN`, in nanoseconds:
+ * the first quartile and the median of repetitions, of which there are at least 5. A repetition takes as many
+ * operations as fit in a thousandth of a second, or one queue of messages.
+ */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPETITIONS = 4000, LEAST = 5, WINDOW = 64, TAG = 0, FIRST = 1 };
+
+static double limit;
+static double times[REPETITIONS];
+static MPI_Request *requests;
+static int *order;
+static char byte[8], bytes[WINDOW * 8];
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "depth: %s\n", what);
+	MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static int compare(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+	return (a > b) - (a < b);
+}
+
+static void report(const char *series, int depth, int count)
+{
+	qsort(times, (size_t)count, sizeof times[0], compare);
+	printf("%s %d %.2f %.2f\n", series, depth, times[count / 4] * 1e9, times[count / 2] * 1e9);
+	fflush(stdout);
+}
+
+/* A multiplier that is prime to every depth below 2^31: the order is the same in every run. */
+static void arrange(int depth, const char *how)
+{
+	unsigned state = 12345;
+	for (int i = 0; i < depth; i++)
+		order[i] = strcmp(how, "reverse") == 0 ? depth - 1 - i : i;
+	if (strcmp(how, "random") == 0)
+		for (int i = depth - 1; i > 0; i--) {
+			state = state * 1664525u + 1013904223u;
+			int at = (int)((unsigned long long)state * (unsigned)(i + 1) >> 32), other = order[i];
+			order[i] = order[at];
+			order[at] = other;
+		}
+}
+
+static void send(int tag)
+{
+	MPI_Send(byte, 1, MPI_CHAR, 0, tag, MPI_COMM_SELF);
+}
+
+/* One message after the other for a receive behind `depth` receives that stay. */
+static void behind_posted(const char *series, int depth, int ahead_source, int source)
+{
+	MPI_Request request;
+	int count = 0, batch = 1;
+	for (int i = 0; i < depth; i++)
+		MPI_Irecv(byte, 1, MPI_CHAR, ahead_source, FIRST + i, MPI_COMM_SELF, &requests[i]);
+	for (double end = MPI_Wtime() + limit; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
+		double start = MPI_Wtime(), took;
+		for (int i = 0; i < batch; i++) {
+			MPI_Irecv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, &request);
+			send(TAG);
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		}
+		took = MPI_Wtime() - start;
+		times[count] = took / batch;
+		if (took < 0.0005 && batch < 1 << 20) {
+			batch *= 2;
+			count = -1;
+		}
+	}
+	report(series, depth, count);
+	for (int i = 0; i < depth; i++) {
+		MPI_Cancel(&requests[i]);
+		MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+	}
+}
+
+/* One receive after the other behind `depth` messages that stay. */
+static void behind_unexpected(const char *series, int depth, int source)
+{
+	int count = 0, batch = 1;
+	for (int i = 0; i < depth; i++)
+		send(FIRST + i);
+	for (double end = MPI_Wtime() + limit; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
+		double start = MPI_Wtime(), took;
+		for (int i = 0; i < batch; i++) {
+			send(TAG);
+			MPI_Recv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+		}
+		took = MPI_Wtime() - start;
+		times[count] = took / batch;
+		if (took < 0.0005 && batch < 1 << 20) {
+			batch *= 2;
+			count = -1;
+		}
+	}
+	report(series, depth, count);
+	for (int i = 0; i < depth; i++)
+		MPI_Recv(byte, 1, MPI_CHAR, 0, FIRST + i, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+/* `depth` receives wait, and messages take them in an order; a shallow queue several times a repetition. */
+static void drain_posted(const char *how, int depth, int source)
+{
+	char series[64];
+	int count = 0, rounds = depth < 1024 ? 1024 / depth : 1;
+	arrange(depth, how);
+	for (double end = MPI_Wtime() + limit; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
+		double took = 0;
+		for (int round = 0; round < rounds; round++) {
+			for (int i = 0; i < depth; i++)
+				MPI_Irecv(byte, 1, MPI_CHAR, source, FIRST + i, MPI_COMM_SELF, &requests[i]);
+			double start = MPI_Wtime();
+			for (int i = 0; i < depth; i++)
+				send(FIRST + order[i]);
+			MPI_Waitall(depth, requests, MPI_STATUSES_IGNORE);
+			took += MPI_Wtime() - start;
+		}
+		times[count] = took / depth / rounds;
+	}
+	snprintf(series, sizeof series, "posted_%s%s", source == MPI_ANY_SOURCE ? "any_source_" : "", how);
+	report(series, depth, count);
+}
+
+/* `depth` messages wait, and receives take them in an order. */
+static void drain_unexpected(const char *how, int depth, int source)
+{
+	char series[64];
+	int count = 0, rounds = depth < 1024 ? 1024 / depth : 1;
+	arrange(depth, how);
+	for (double end = MPI_Wtime() + limit; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
+		double took = 0;
+		for (int round = 0; round < rounds; round++) {
+			for (int i = 0; i < depth; i++)
+				send(FIRST + i);
+			double start = MPI_Wtime();
+			for (int i = 0; i < depth; i++)
+				MPI_Recv(byte, 1, MPI_CHAR, source, FIRST + order[i], MPI_COMM_SELF, MPI_STATUS_IGNORE);
+			took += MPI_Wtime() - start;
+		}
+		times[count] = took / depth / rounds;
+	}
+	snprintf(series, sizeof series, "unexpected_%s%s", source == MPI_ANY_SOURCE ? "any_source_" : "", how);
+	report(series, depth, count);
+}
+
+/* Half of a round trip of 8 bytes between two ranks. */
+static void latency(int rank)
+{
+	int count = 0, going = 1;
+	double end = MPI_Wtime() + limit;
+	while (going) {
+		double start = MPI_Wtime();
+		for (int i = 0; i < 1000; i++) {
+			if (rank == 0) {
+				MPI_Send(byte, 8, MPI_CHAR, 1, TAG, MPI_COMM_WORLD);
+				MPI_Recv(byte, 8, MPI_CHAR, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			} else {
+				MPI_Recv(byte, 8, MPI_CHAR, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+				MPI_Send(byte, 8, MPI_CHAR, 0, TAG, MPI_COMM_WORLD);
+			}
+		}
+		times[count++] = (MPI_Wtime() - start) / 2000;
+		going = count < REPETITIONS && (count < LEAST || MPI_Wtime() < end);
+		MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+	if (rank == 0)
+		report("latency", 0, count);
+}
+
+/* The time of a message in windows of 64 messages of 8 bytes, each window acknowledged. */
+static void rate(int rank)
+{
+	MPI_Request window[WINDOW];
+	int count = 0, going = 1;
+	double end = MPI_Wtime() + limit;
+	while (going) {
+		double start = MPI_Wtime();
+		for (int turn = 0; turn < 50; turn++) {
+			for (int i = 0; i < WINDOW; i++)
+				if (rank == 0)
+					MPI_Isend(bytes + 8 * i, 8, MPI_CHAR, 1, TAG, MPI_COMM_WORLD, &window[i]);
+				else
+					MPI_Irecv(bytes + 8 * i, 8, MPI_CHAR, 0, TAG, MPI_COMM_WORLD, &window[i]);
+			MPI_Waitall(WINDOW, window, MPI_STATUSES_IGNORE);
+			if (rank == 0)
+				MPI_Recv(byte, 8, MPI_CHAR, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			else
+				MPI_Send(byte, 8, MPI_CHAR, 0, TAG, MPI_COMM_WORLD);
+		}
+		times[count++] = (MPI_Wtime() - start) / (50 * WINDOW);
+		going = count < REPETITIONS && (count < LEAST || MPI_Wtime() < end);
+		MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+	if (rank == 0)
+		report("rate", 0, count);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const orders[] = {"in_order", "reverse", "random"};
+	int rank, ranks, deepest = 0;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	limit = argc > 1 ? atof(argv[1]) : 0;
+	if (!(limit > 0) || ranks != (argc > 2 ? 1 : 2))
+		fail("expected SECONDS DEPTH... on one rank, or SECONDS on two");
+	for (int i = 2; i < argc; i++)
+		deepest = atoi(argv[i]) > deepest ? atoi(argv[i]) : deepest;
+	requests = malloc((size_t)(deepest + 1) * sizeof *requests);
+	order = malloc((size_t)(deepest + 1) * sizeof *order);
+	if (requests == NULL || order == NULL)
+		fail("out of memory");
+	if (ranks == 2) {
+		latency(rank);
+		rate(rank);
+	}
+	for (int i = 2; i < argc; i++) {
+		int depth = atoi(argv[i]);
+		if (depth < 0 || depth > 32000)
+			fail("a depth is not from 0 to 32000");
+		behind_posted("behind_posted", depth, 0, 0);
+		behind_posted("behind_posted_any_source", depth, MPI_ANY_SOURCE, 0);
+		behind_posted("any_source_behind_posted", depth, 0, MPI_ANY_SOURCE);
+		behind_unexpected("behind_unexpected", depth, 0);
+		behind_unexpected("any_source_behind_unexpected", depth, MPI_ANY_SOURCE);
+		for (int how = 0; how < 3 && depth > 0; how++) {
+			drain_posted(orders[how], depth, 0);
+			drain_unexpected(orders[how], depth, 0);
+		}
+		if (depth > 0) {
+			drain_posted("reverse", depth, MPI_ANY_SOURCE);
+			drain_unexpected("reverse", depth, MPI_ANY_SOURCE);
+		}
+	}
+	free(requests);
+	free(order);
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The figures of the page, from the results of `measure.py`."""
+
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+from matchbench.plots import STYLE, plain, save
+from measure import read
+
+COLOURS = {"plain": "#b5362f", "mbmatch": "#1f5fa8"}
+MARKERS = {"plain": "s", "mbmatch": "o"}
+
+ONE_RANK = {
+    "behind_posted": "a message behind receives that stay",
+    "behind_posted_any_source": "the same, receives from any source",
+    "any_source_behind_posted": "a receive from any source behind others",
+    "behind_unexpected": "a receive behind messages that stay",
+    "posted_reverse": "receives taken in reverse order",
+    "posted_random": "receives taken in random order",
+    "unexpected_reverse": "messages taken in reverse order",
+    "unexpected_random": "messages taken in random order",
+    "posted_in_order": "receives taken in order",
+}
+TWO_RANKS = (
+    ("preposted", "tags", "round trip behind receives of other tags"),
+    ("preposted", "any_source", "the same, receives from any source"),
+    ("preposted", "aged", "the same as the first, fragmented pool"),
+    ("unexpected", "tags", "MPI_Recv of the youngest message"),
+    ("probe", "tags", "unsuccessful MPI_Iprobe"),
+    ("unexpected", "any_source", "MPI_Recv from any source"),
+    ("drain_posted", "reverse", "receives taken in reverse order"),
+    ("drain_unexpected", "reverse", "messages taken in reverse order"),
+    ("drain_posted", "in_order", "receives taken in order"),
+)
+
+
+def draw(result: Path, folder: Path, figures: Path) -> None:
+    """Draw both figures.
+
+    Parameters
+    ----------
+    result
+        A result of `measure.py depth`.
+    folder
+        That of the results of `measure.py bench`.
+    figures
+        Where the figures are written, as SVG and PNG.
+    """
+    figures.mkdir(parents=True, exist_ok=True)
+    whole, cells = read(result)
+    panels = []
+    for series, title in ONE_RANK.items():
+        mine = [cell for cell in cells if cell.where == "self" and cell.series == series]
+        lines = {
+            "plain": [(cell.depth, statistics.median(cell.plain)) for cell in mine],
+            "mbmatch": [(cell.depth, statistics.median(cell.mbmatch)) for cell in mine],
+        }
+        panels.append((title, lines))
+    label = whole["mpi"]
+    save(
+        _figure(f"{label}, one rank that sends to itself: time of a message", panels, label), figures, "self"
+    )
+    name = label.removeprefix("Open MPI ")
+    documents = {
+        kind: json.loads((folder / f"openmpi-{name}{suffix}.json").read_text(encoding="utf-8"))
+        for kind, suffix in (("plain", ""), ("mbmatch", "+mbmatch"))
+    }
+    panels = [
+        (title, {kind: _points(whole, kind_of, pattern) for kind, whole in documents.items()})
+        for kind_of, pattern, title in TWO_RANKS
+    ]
+    save(_figure(f"{label}, two ranks, shared memory: mpi bench", panels, label), figures, "sm")
+
+
+def _points(whole: dict[str, Any], kind: str, pattern: str) -> list[tuple[int, float]]:
+    rows = [row for row in whole["rows"] if (row["kind"], row["pattern"]) == (kind, pattern)]
+    return sorted((row["depth"], row["ns_median"]) for row in rows)
+
+
+def _figure(
+    title: str, panels: Sequence[tuple[str, dict[str, list[tuple[int, float]]]]], label: str
+) -> Figure:
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(12.5, 9.5))
+        axes = figure.subplots(3, 3, sharex=True).ravel()
+        for ax, (name, lines) in zip(axes, panels, strict=True):
+            _panel(ax, name, lines)
+        for ax in axes[6:]:
+            ax.set_xlabel("entries in the queue")
+        handles = [
+            Line2D([], [], color=COLOURS[kind], marker=MARKERS[kind], markersize=4) for kind in COLOURS
+        ]
+        figure.legend(handles, [label, f"{label}, ob1 on mbmatch"], loc="outside lower center", ncols=2)
+        figure.supylabel("time [ns]", fontsize=10)
+        figure.suptitle(title)
+        return figure
+
+
+def _panel(ax: Axes, title: str, lines: dict[str, list[tuple[int, float]]]) -> None:
+    for kind, points in lines.items():
+        ax.plot(
+            [depth for depth, _ in points],
+            [time for _, time in points],
+            color=COLOURS[kind],
+            marker=MARKERS[kind],
+            markersize=4,
+            linewidth=1.3,
+        )
+    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_xscale("symlog", linthresh=1, linscale=0.4)
+    ax.set_xlim(-0.15, 25_000)
+    ax.set_xticks([0, *(4**power for power in range(8))])
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.tick_params(axis="x", labelsize=8)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(FuncFormatter(plain))
+    ax.yaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Measures Open MPI on mbmatch beside the unmodified library, in turns.
+
+Usage, after `build.sh`, with the Python of this repository:
+
+- `measure.py depth BUILD RESULT`: times by depth on one rank, latency and rate on two (`depth.c`), to RESULT;
+- `measure.py bench BUILD FOLDER [SERIES...]`: `matchbench mpi bench` of both, series by series, to the files
+  `openmpi-VERSION.json` and `openmpi-VERSION+mbmatch.json` of FOLDER;
+- `measure.py show RESULT`: the tables of a RESULT of `depth`;
+- `measure.py draw RESULT FOLDER FIGURES`: the figures of the page.
+
+BUILD is the folder that `build.sh` filled. `ROUNDS` (default 20) is the number of turns of `depth` at depths
+up to 8; `SWEEPS` (7) and `BUDGET_US` (20000) are repetitions and time of each depth in `bench`.
+"""
+
+import datetime as dt
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+KINDS = ("plain", "mbmatch")
+SHALLOW = (0, 1, 2, 4, 8)
+DEEP = (16, 64, 256, 1024, 4096, 16384)
+ROUNDS = int(os.environ.get("ROUNDS", "20"))
+SWEEPS = int(os.environ.get("SWEEPS", "7"))
+BUDGET_US = int(os.environ.get("BUDGET_US", "20000"))
+DEEP_ROUNDS = max(1, ROUNDS // 7)
+SHALLOW_SECONDS = "0.02"
+DEEP_SECONDS = "0.02"
+PAIR_SECONDS = "0.3"
+RUN_SECONDS = 1800
+TRANSPORTS = {"sm": ("self,sm",), "tcp": ("self,tcp", "--mca", "btl_tcp_if_include", "lo")}
+RESAMPLES = 4000
+BOUND = 0.95
+FORMAT = "matchbench-openmpi-depth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Times of one series at one depth, of both libraries: the first quartile of each turn, nanoseconds."""
+
+    where: str
+    series: str
+    depth: int
+    plain: tuple[float, ...]
+    mbmatch: tuple[float, ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Time on mbmatch over that of the unmodified library, turn by turn."""
+        return [ours / theirs for theirs, ours in zip(self.plain, self.mbmatch, strict=True)]
+
+    def bound(self) -> float | None:
+        """Upper 95 % bound of the median ratio, by bootstrap of the turns; None with less than 5 turns."""
+        ratios = self.ratios
+        if len(ratios) < 5:
+            return None
+        draw = random.Random(1)  # noqa: S311 # resampling
+        medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
+        return medians[int(BOUND * RESAMPLES)]
+
+
+def run(
+    build: Path, kind: str, ranks: int, program: Path, words: Sequence[str], btl: Sequence[str]
+) -> list[str]:
+    """Run the measuring program once; return its lines."""
+    command = [str(build / kind / "bin" / "mpirun"), "--mca", "pml", "ob1", "--mca", "btl", *btl]
+    command += ["-n", str(ranks), str(program), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
+        sys.exit(f"measure.py: exit status {done.returncode}: {' '.join(command)}")
+    return done.stdout.splitlines()
+
+
+def in_turns(
+    build: Path, program: Path, rounds: int, where: str, ranks: int, words: Sequence[str], btl: Sequence[str]
+) -> list[Cell]:
+    """Run both libraries in turns, each first in every other turn."""
+    found: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for turn in range(rounds):
+        for kind in KINDS if turn % 2 == 0 else reversed(KINDS):
+            for line in run(build, kind, ranks, program, words, btl):
+                series, depth, first_quartile, _ = line.split()
+                found[series, int(depth)][kind].append(float(first_quartile))
+        print(f"{where}: turn {turn + 1} of {rounds}", file=sys.stderr)
+    return [
+        Cell(where=where, series=series, depth=depth, plain=tuple(of["plain"]), mbmatch=tuple(of["mbmatch"]))
+        for (series, depth), of in found.items()
+    ]
+
+
+def measure_depth(build: Path, result: Path) -> None:
+    """Measure and write the result."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "depth"
+        compiler = build / "plain" / "bin" / "mpicc"
+        subprocess.run([str(compiler), "-O2", "-o", str(program), str(HERE / "depth.c")], check=True)
+        one = TRANSPORTS["sm"]
+        stages = [
+            (ROUNDS, "self", 1, [SHALLOW_SECONDS, *map(str, SHALLOW)], one),
+            (DEEP_ROUNDS, "self", 1, [DEEP_SECONDS, *map(str, DEEP)], one),
+            *((ROUNDS, name, 2, [PAIR_SECONDS], btl) for name, btl in TRANSPORTS.items()),
+        ]
+        cells: list[Cell] = []
+        for rounds, where, ranks, words, btl in stages:
+            cells += in_turns(build, program, rounds, where, ranks, words, btl)
+            write(result, build, cells)
+    show(result)
+
+
+def write(result: Path, build: Path, cells: Iterable[Cell]) -> None:
+    """Write a result."""
+    whole = {
+        "format": FORMAT,
+        "version": 1,
+        "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "mpi": f"Open MPI {version(build)}",
+        "cpu": processor(),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[1], 1),
+        "cells": [
+            {
+                "where": cell.where,
+                "series": cell.series,
+                "depth": cell.depth,
+                "plain_ns": cell.plain,
+                "mbmatch_ns": cell.mbmatch,
+            }
+            for cell in cells
+        ],
+    }
+    result.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def read(result: Path) -> tuple[dict[str, Any], list[Cell]]:
+    """Read a result."""
+    whole = json.loads(result.read_text(encoding="utf-8"))
+    if whole.get("format") != FORMAT:
+        sys.exit(f"measure.py: {result}: not a result of `measure.py depth`")
+    cells = [
+        Cell(
+            where=cell["where"],
+            series=cell["series"],
+            depth=cell["depth"],
+            plain=tuple(cell["plain_ns"]),
+            mbmatch=tuple(cell["mbmatch_ns"]),
+        )
+        for cell in whole["cells"]
+    ]
+    return whole, cells
+
+
+def show(result: Path) -> None:
+    """Print a result as tables."""
+    whole, cells = read(result)
+    print(f"{whole['mpi']}, {whole['date']}")
+    print(f"{whole['cpu']}, {whole['processors']} processors, load {whole['load']}")
+    print("ns per message: first quartile of the repetitions, median of the turns")
+    print("ratio: mbmatch over unmodified, median of the turns, and its upper 95 % bound")
+    heads = ("unmodified", "mbmatch", "ratio", "bound", "turns")
+    print(f"{'where':6} {'series':32} {'depth':>6}" + "".join(f"{head:>11}" for head in heads))
+    for cell in cells:
+        bound = cell.bound()
+        numbers = (
+            f"{statistics.median(cell.plain):.1f}",
+            f"{statistics.median(cell.mbmatch):.1f}",
+            f"{statistics.median(cell.ratios):.3f}",
+            "-" if bound is None else f"{bound:.3f}",
+            str(len(cell.plain)),
+        )
+        print(f"{cell.where:6} {cell.series:32} {cell.depth:6}" + "".join(f"{each:>11}" for each in numbers))
+
+
+def version(build: Path) -> str:
+    """Give the version of the library in a folder of `build.sh`."""
+    return (build / "version").read_text(encoding="utf-8").strip()
+
+
+def processor() -> str:
+    """Name the processor."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "unknown")
+
+
+def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> None:
+    """Run `matchbench mpi bench` for both libraries, in turns series by series."""
+    from matchbench.mpi.bench import KINDS as ORDER
+    from matchbench.mpi.bench import SERIES, Measurement, Plan, measure
+    from matchbench.mpi.launch import find
+    from matchbench.mpi.results import document
+
+    plan = Plan(series=tuple(names) or SERIES, sweeps=SWEEPS, budget_us=BUDGET_US)
+    found: dict[str, Measurement] = {}
+    mpis = {
+        kind: find(
+            str(build / kind / "bin" / "mpicc"),
+            (str(build / kind / "bin" / "mpirun"), "--mca", "pml", "ob1", "--mca", "btl", "self,sm"),
+        )
+        for kind in KINDS
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        for at, name in enumerate(plan.series):
+            for kind in KINDS if at % 2 == 0 else reversed(KINDS):
+                one = measure(mpis[kind], replace(plan, series=(name,)), Path(scratch))
+                whole = found.setdefault(kind, Measurement(mpi=mpis[kind], plan=plan, hello=one.hello))
+                whole.series += one.series
+                whole.memory |= one.memory
+                whole.remarks |= one.remarks
+            print(f"bench: {name}, {at + 1} of {len(plan.series)}", file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    order = {kind: at for at, kind in enumerate(ORDER)}
+    for kind, whole in found.items():
+        whole.series.sort(key=lambda series: order[series.kind])
+        label = f"openmpi-{version(build)}" + ("" if kind == "plain" else f"+{kind}")
+        told = document(whole, label=label, now=dt.datetime.now(dt.UTC))
+        # Of this place, not of the measurement.
+        told["mpi"]["compiler"] = f"{kind}/bin/mpicc"
+        told["mpi"]["launcher"][0] = f"{kind}/bin/mpirun"
+        told["mpi"]["environment"] = [
+            text for text in told["mpi"]["environment"] if "component_path" not in text and "/" not in text
+        ]
+        told["place"]["hosts"] = ["localhost", "localhost"]
+        text = json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        (folder / f"{label}.json").write_text(text, encoding="utf-8")
+
+
+def main(words: list[str]) -> int:
+    """Run a command; return the exit status."""
+    match words:
+        case ["depth", build, result]:
+            measure_depth(Path(build), Path(result))
+        case ["bench", build, folder, *names]:
+            measure_bench(Path(build), Path(folder), names)
+        case ["show", result]:
+            show(Path(result))
+        case ["draw", result, folder, figures]:
+            from draw import draw
+
+            draw(Path(result), Path(folder), Path(figures))
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
