@@ -101,9 +101,11 @@ def test_a_kernel_finds_the_published_answer(built: Path, kernel: str, ranks: in
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(("ranks", "size"), [(RANKS, 16384), (3, 1 << 20)])
 def test_a_pattern_moves_every_byte(built: Path, pattern: str, ranks: int, size: int) -> None:
-    done = run(built, ranks, f"imb {pattern} {size} 5 2")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{pattern}-{size} ranks={ranks} verified residual=0.000e+00 ")
+    # Buffers at other distances from a line too.
+    for offsets in ({}, {"MB_OFFSETS": "8,40"}):
+        done = run(built, ranks, f"imb {pattern} {size} 5 2", **offsets)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"{pattern}-{size} ranks={ranks} verified residual=0.000e+00 ")
 
 
 @pytest.mark.parametrize(("program", "fault", "number"), FAULTS)
@@ -130,9 +132,30 @@ def test_markers_bound_the_measured_part(spoiled: Path, program: str) -> None:
     assert "markers 1 2 0\n" in done.stdout
 
 
+def test_a_sample_has_its_own_markers_and_no_verdict(spoiled: Path) -> None:
+    done = run(spoiled, 4, "mg", PRINT_MARKERS="1", MB_SAMPLE="1,2")
+    assert done.returncode == 0, done.stderr
+    assert "ranks=4 sampled 2 steps\n" in done.stdout
+    assert "verified" not in done.stdout
+    assert "markers 1 2 0\n" in done.stdout
+    done = run(spoiled, 4, "mg", MB_SAMPLE="1,0")
+    assert done.returncode == 2
+    message = "MB_SAMPLE: found 1,0, expected W,N: steps of warm-up, and one measured step or more"
+    assert message in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("parts", ["both", "move", "compute"])
+def test_messages_and_computation_side_by_side_are_right(built: Path, parts: str) -> None:
+    done = run(built, 4, f"overlap {parts} 20000 1000 3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("OVERLAP ranks=4 verified residual=0.000e+00 ")
+
+
 @pytest.mark.parametrize(
     ("ranks", "program", "message"),
     [
+        (3, "overlap", "overlap: found an odd number of ranks, expected pairs"),
+        (2, "overlap all", "overlap: found all, expected both, move or compute"),
         (1, "cg 3", "CG: found 3, expected no argument: the size is that of class S"),
         (2, "cg", "CG: found another number of ranks, expected 1, 4, 16 or 64 ranks"),
         (3, "mg", "MG: found another number of ranks, expected 1, 2, 4, 8 or 16 ranks"),

@@ -11,6 +11,26 @@ static struct mb_slot *slot(int from, int to, unsigned position)
     return &rings[((size_t)from * (size_t)mb.size + (size_t)to) * MB_RING_PACKETS + position];
 }
 
+// A queue is not page aligned; each of its pages has a byte at one of these distances from its begin, or is that of its end.
+enum { PAGE = 4096, RING_BYTES = MB_RING_PACKETS * (int)sizeof(struct mb_slot) };
+
+// Maps the pages of the queues of this process, which the first messages would do otherwise.
+static void touch(void)
+{
+    for (int other = 0; other < mb.size; other++) {
+        if (other == mb.rank) continue;
+        // Only the sender writes: another process may have sent already.
+        volatile unsigned char *to = (volatile unsigned char *)slot(mb.rank, other, 0);
+        const volatile unsigned char *from = (const volatile unsigned char *)slot(other, mb.rank, 0);
+        for (int at = 0; at < RING_BYTES; at += PAGE) {
+            to[at] = 0;
+            (void)from[at];
+        }
+        to[RING_BYTES - 1] = 0;
+        (void)from[RING_BYTES - 1];
+    }
+}
+
 void mb_ring_start(void)
 {
     const size_t head = (sizeof *mb_shared + 4095) / 4096 * 4096, pairs = (size_t)mb.size * (size_t)mb.size;
@@ -20,6 +40,7 @@ void mb_ring_start(void)
     rings = (struct mb_slot *)(segment + head);
     written = mb_allocate_zeroed((size_t)mb.size);
     handled = mb_allocate_zeroed((size_t)mb.size);
+    if (mb_option_number("MB_MPI_TOUCH", 0, 0, 1)) touch();
 }
 
 struct mb_slot *mb_ring_next(int to)

@@ -219,6 +219,7 @@ static double solve(const struct grid *grid, const struct matrix *matrix, struct
     memcpy(v->p, v->x, bytes);
     double square = dot(grid, v->r, v->r);
     for (int step = 0; step < INNER_STEPS; ++step) {
+        begin_step();
         multiply(grid, matrix, v->p, v->q, v->partial, v->scratch);
         double length = square / dot(grid, v->p, v->q), before = square;
         for (int i = 0; i < grid->piece; ++i) {

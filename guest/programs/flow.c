@@ -311,6 +311,7 @@ int run_flow(int argc, char **argv, const struct flow_program *program)
     set_initial(&cells);
     double begun = begin_measurement();
     for (int step = 0; step < settings[0]; ++step) {
+        begin_step();
         program->step(&cells, dt);
     }
     double seconds = end_measurement(begun);

@@ -186,6 +186,7 @@ int main(int argc, char **argv)
     set_initial(&t, space);
     forward(&t, space, spectrum);
     for (int step = 0; step < steps; ++step) {
+        begin_step();
         for (size_t i = 0; i < points; ++i) {
             spectrum[i].re *= decay[i];
             spectrum[i].im *= decay[i];

@@ -10,9 +10,13 @@
  * message: in GA and AA of the part of each pair of ranks. Constants of these names, given to the
  * compiler, replace the defaults.
  *
- * In the warm-up each message has content of its own, and every byte received is compared. In the measured
- * part nothing but the messages touches the buffers: they are filled before and compared after it. With
- * -DCHECK_EACH=1 the measured iterations are filled and compared one by one as well.
+ * First WARM_UP iterations, at most CHECKED_MOST, in which each message has content of its own and every byte received
+ * is compared; they also map the pages. Then WARM_UP iterations of warm-up, and the measured ones, in which nothing but
+ * the messages touches the buffers: they are filled before and compared after both. With -DCHECK_EACH=1 the measured
+ * iterations are filled and compared one by one as well. Barriers keep checks out of the other parts.
+ *
+ * MB_OFFSETS=S,R in the environment: the buffer to send begins S bytes behind the begin of a cache line, and the one to
+ * receive R bytes. Without it they begin where the C library puts them.
  */
 #include "kernel.h"
 
@@ -37,7 +41,7 @@
 #define CHECK_EACH 0
 #endif
 
-enum { TAG = 1, BYTES_MOST = 1 << 26, ITERATIONS_MOST = 1000000 };
+enum { CHECKED_MOST = 2, LINE = 64, TAG = 1, BYTES_MOST = 1 << 26, ITERATIONS_MOST = 1000000 };
 
 struct run {
     struct world world;
@@ -231,14 +235,34 @@ static void iterate_checked(const struct pattern *pattern, struct run *run, int 
     }
 }
 
-/* Returns the time in seconds. */
-static double iterate_measured(const struct pattern *pattern, struct run *run, int stamp, int count)
+/* Writes a byte of each line of the buffer to send, so that the sender's caches have them as after filling it. Caches are
+ * empty when execution with time begins, and nothing else touches this buffer. */
+static void touch(const struct run *run)
 {
-    prepare(pattern, run, stamp, 0);
-    double begun = begin_measurement();
+    volatile unsigned char *out = run->out;
+    for (size_t i = 0; i < run->room; i += LINE) {
+        out[i] = out[i];
+    }
+}
+
+static void iterate(const struct pattern *pattern, struct run *run, int count)
+{
     for (int i = 0; i < count; ++i) {
         pattern->move(run, i % run->world.ranks);
     }
+}
+
+/* Returns the time in seconds. */
+static double iterate_measured(const struct pattern *pattern, struct run *run, int warm_up, int stamp, int count)
+{
+    prepare(pattern, run, stamp, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    begin_warm_up();
+    touch(run);
+    iterate(pattern, run, warm_up);
+    double begun = begin_measurement();
+    iterate(pattern, run, count);
+    MPI_Barrier(MPI_COMM_WORLD);
     double seconds = end_measurement(begun);
     if (pattern->check == check_gather || pattern->check == check_reduce) {
         for (int root = 0; root < run->world.ranks && root < count; ++root) {
@@ -248,6 +272,13 @@ static double iterate_measured(const struct pattern *pattern, struct run *run, i
         pattern->check(run, stamp, 0);
     }
     return seconds;
+}
+
+/* A buffer that begins `offset` bytes behind the begin of a line, or as allocated if that is negative. */
+static unsigned char *place(unsigned char *memory, int offset)
+{
+    size_t missing = (LINE - (uintptr_t)memory % LINE) % LINE;
+    return offset < 0 ? memory : &memory[missing + (size_t)offset];
 }
 
 static int number(const char *text, int least, int most, const char *expected)
@@ -298,24 +329,35 @@ int main(int argc, char **argv)
         refuse("imb", "one rank", "two or more for PP and XC");
     }
     run.room = (size_t)run.bytes * (pattern->all ? (size_t)run.world.ranks : 1);
-    run.out = allocate(run.room, 1);
-    run.in = allocate(run.room, 1);
+    int offsets[2] = {-1, -1};
+    const char *text = getenv("MB_OFFSETS");
+    char end;
+    if (text != NULL && (sscanf(text, "%d,%d%c", &offsets[0], &offsets[1], &end) != 2 || offsets[0] < 0 ||
+                         offsets[0] >= LINE || offsets[1] < 0 || offsets[1] >= LINE)) {
+        refuse("imb: MB_OFFSETS", text, "S,R: two numbers of bytes from 0 to 63");
+    }
+    unsigned char *memory[2];
+    for (int i = 0; i < 2; ++i) {
+        memory[i] = allocate(run.room + (offsets[i] < 0 ? 0 : 2 * LINE), 1);
+    }
+    run.out = place(memory[0], offsets[0]);
+    run.in = place(memory[1], offsets[1]);
 
-    begin_warm_up();
-    iterate_checked(pattern, &run, 0, warm_up);
+    int checked = warm_up < CHECKED_MOST ? warm_up : CHECKED_MOST;
+    iterate_checked(pattern, &run, 0, checked);
     double seconds;
     if (CHECK_EACH) {
         double begun = begin_measurement();
-        iterate_checked(pattern, &run, warm_up, iterations);
+        iterate_checked(pattern, &run, checked, iterations);
         seconds = end_measurement(begun);
     } else {
-        seconds = iterate_measured(pattern, &run, warm_up, iterations);
+        seconds = iterate_measured(pattern, &run, warm_up, checked, iterations);
     }
 
     long long wrong = 0;
     MPI_Reduce(&run.wrong, &wrong, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    free(run.out);
-    free(run.in);
+    free(memory[0]);
+    free(memory[1]);
     char name[32];
     snprintf(name, sizeof name, "%s-%d", pattern->name, run.bytes);
     return finish(name, slowest(seconds), (double)wrong, 0);

@@ -70,6 +70,38 @@ static void mark(enum mark kind)
     }
 }
 
+/* Of MB_SAMPLE: steps of warm-up, and measured steps; the latter 0 without it. */
+static struct sample {
+    int warm_up, measured;
+} sample;
+
+/* Steps begun in the measured part; negative outside of it. */
+static int steps_begun = -1;
+
+static _Noreturn void end_sample(void)
+{
+    int rank, ranks;
+    mark(MARK_FUNCTIONAL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (rank == 0) {
+        printf("ranks=%d sampled %d steps\n", ranks, sample.measured);
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    exit(0);
+}
+
+static void read_sample(void)
+{
+    const char *text = getenv("MB_SAMPLE");
+    char end;
+    if (text != NULL && (sscanf(text, "%d,%d%c", &sample.warm_up, &sample.measured, &end) != 2 ||
+                         sample.warm_up < 0 || sample.measured < 1)) {
+        refuse("MB_SAMPLE", text, "W,N: steps of warm-up, and one measured step or more");
+    }
+}
+
 void share_int(int *value)
 {
     MPI_Bcast(value, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -87,19 +119,41 @@ void share_doubles(double *values, int count)
 
 void begin_warm_up(void)
 {
-    mark(MARK_WARM_UP);
+    read_sample();
+    if (sample.measured == 0) {
+        mark(MARK_WARM_UP);
+    }
 }
 
 double begin_measurement(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    mark(MARK_TIMING);
+    steps_begun = 0;
+    if (sample.measured == 0) {
+        mark(MARK_TIMING);
+    }
     return MPI_Wtime();
+}
+
+void begin_step(void)
+{
+    if (sample.measured == 0 || steps_begun < 0) {
+        return;
+    }
+    int step = steps_begun++;
+    if (step == sample.warm_up + sample.measured) {
+        end_sample();
+    } else if (step == sample.warm_up) {
+        mark(MARK_TIMING);
+    } else if (step == 0) {
+        mark(MARK_WARM_UP);
+    }
 }
 
 double end_measurement(double begun)
 {
     double seconds = MPI_Wtime() - begun;
+    steps_begun = -1;
     mark(MARK_FUNCTIONAL);
     return seconds;
 }

@@ -40,9 +40,15 @@ void share_int(int *value);
 void share_ints(int *values, int count);
 void share_doubles(double *values, int count);
 
-/* The measured part: both calls are barriers. `begin` returns the time in seconds that `end` takes. */
+/* The parts of a run. begin_measurement is a barrier and returns the time in seconds that end_measurement takes. The
+ * measured part consists of steps; begin_step is called at the begin of each.
+ *
+ * With MB_SAMPLE=W,N in the environment a run is a sample: what precedes the measured part has no marker, the first W
+ * steps of the measured part are warm-up, the N that follow are timed, and the program ends behind them without a
+ * verdict. */
 void begin_warm_up(void);
 double begin_measurement(void);
+void begin_step(void);
 double end_measurement(double begun);
 
 /* Largest difference of `found` and `expected`, relative to `expected`; NaN counts as infinite. */

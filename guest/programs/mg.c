@@ -395,6 +395,7 @@ static double run(struct multigrid *mg, int steps)
     residual(mg, &mg->level[LEVELS], mg->v);
     norm(mg, &largest);
     for (int step = 0; step < steps; ++step) {
+        begin_step();
         cycle(mg);
         residual(mg, &mg->level[LEVELS], mg->v);
     }
