@@ -117,7 +117,7 @@ python3 "$here/expect.py" "$source" || exit 2
 logged mbmatch make -C "$root/mbmatch" BUILD="$output/mbmatch-build" PREFIX="$output/mbmatch-installed" install
 libraries=$(sed -n 's/^LIBS = //p' "$build/Makefile")
 
-# library NAME FOLDER: libfabric with FOLDER/srx.c in place of util_srx.c. Make knows nothing of other flags and headers.
+# library NAME FOLDER: libfabric with FOLDER/srx.c in place of util_srx.c. Make knows nothing of other flags.
 library() {
   local file=$source/prov/util/src/util_srx.c installed=$output/mbmatch-installed
   cp "$2/srx.c" "$file"

@@ -6,9 +6,9 @@
  *          [--without FEATURE]...
  *
  * A program has one receiving endpoint and three senders in one process. Each message carries its number as completion
- * data. After a burst of messages of one sender a marker is sent; when it is received, all of them have arrived, so that
- * the reference knows the state of both queues at every call. Each program runs in a process of its own; one that fails
- * is shortened while it fails, and printed in libfabric's calls.
+ * data. After a burst of messages of one sender a marker is sent; when it is received, all of them have arrived, so
+ * that the reference knows the state of both queues at every call. Each program runs in a process of its own; one that
+ * fails is shortened while it fails, and printed in libfabric's calls.
  * Exit status: 0 all programs agree, 1 a program does not, 2 bad arguments or no such provider.
  */
 #include <errno.h>
@@ -213,7 +213,8 @@ static bool read_completion(Completion *completion) {
   progress_senders();
   const ssize_t read = fi_cq_readfrom(receiver.cq, &entry, 1, &source);
   if (read == 1) {
-    *completion = (Completion){entry.op_context, entry.flags, entry.len, entry.buf, (int)entry.data, entry.tag, source, 0};
+    *completion = (Completion){entry.op_context, entry.flags, entry.len, entry.buf,
+                               (int)entry.data,  entry.tag,   source,    0};
     return true;
   }
   if (read == -FI_EAVAIL) {
@@ -255,8 +256,8 @@ static Completion await(const Request *request, const char *what) {
 static void expect_nothing(void) {
   Completion completion;
   if (next_completion(&completion))
-    violation("receive %d completes with message %d (error %d), but nothing should complete", completion.request->receive,
-              completion.message, completion.error);
+    violation("receive %d completes with message %d (error %d), but nothing should complete",
+              completion.request->receive, completion.message, completion.error);
 }
 
 static unsigned char content(int message, size_t at) {
@@ -356,10 +357,11 @@ static void do_send(const Operation *operation) {
     /* Lives as long as the program: the message may be read when it is matched. */
     unsigned char *bytes = malloc(message->size + 1);
     for (size_t at = 0; at < message->size; at++) bytes[at] = content(number, at);
+    const uint64_t data = (uint64_t)number;
     do {
-      status = message->tagged ? fi_tsenddata(sender->ep, bytes, message->size, NULL, (uint64_t)number, sender->peer,
-                                              message->tag, NULL)
-                               : fi_senddata(sender->ep, bytes, message->size, NULL, (uint64_t)number, sender->peer, NULL);
+      status = message->tagged ? fi_tsenddata(sender->ep, bytes, message->size, NULL, data, sender->peer, message->tag,
+                                              NULL)
+                               : fi_senddata(sender->ep, bytes, message->size, NULL, data, sender->peer, NULL);
       progress_senders();
       if (status == -FI_EAGAIN) fi_cq_read(receiver.cq, NULL, 0);
     } while (status == -FI_EAGAIN);
@@ -531,8 +533,8 @@ static void do_insert(int sender) {
 
 static void perform(Operation operation) {
   expect_nothing();
-  if (operation.kind != SEND && operation.kind != INSERT && operation.sender != ANY && !reference.known[operation.sender])
-    operation.sender = ANY;
+  const bool names_source = operation.kind != SEND && operation.kind != INSERT && operation.sender != ANY;
+  if (names_source && !reference.known[operation.sender]) operation.sender = ANY;
   if (operation.kind == MULTI) operation.tagged = false;
   if (operation.kind == RECEIVE && !operation.tagged && without[DIRECTED_UNTAGGED]) operation.sender = ANY;
   if (operation.kind == MULTI && without[DIRECTED_UNTAGGED]) operation.sender = ANY;
